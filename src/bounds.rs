@@ -1,0 +1,326 @@
+//! Elapsed time that no clock can falsify.
+//!
+//! Source of the question: J. D. McCalpin, "Timing Methodology for MPI Programs" (2019): every rank
+//! takes `t0; barrier B1; t1; WORK; t2; barrier B2; t3` on its own node's clock. A node's clock reads
+//! true time plus an offset that nobody knows. The quantity wanted is
+//!
+//! W = (true time of the last t2) - (true time of the first t1).
+//!
+//! # The bounds
+//! All that a barrier promises is that every entry precedes every exit. Let X1 and X2 be instants
+//! at which each barrier had all of its ranks and had let none go. On node n, with
+//! a = max t0, b = min t1, c = max t2, d = min t3, this says `a <= X1 <= b` and `c <= X2 <= d` on
+//! the node's clock. So, with primes for true durations, for every n
+//!
+//! `c_n - b_n <= X2 - X1 <= d_n - a_n`, that is `L0' <= X2 - X1 <= U0'`,
+//! L0 = max (c - b), U0 = min (d - a).
+//!
+//! Let m be the node with the last t2 and n the one with the first t1. Then W is at least
+//! `c_k - b_k` for every k, and at most each of
+//! - `X2 - X1 <= U0'`,
+//! - `P_m' = (c_m - a_m)'`, since the first t1 is not before X1 and X1 is not before a_m,
+//! - `Q_n' = (d_n - b_n)'`, likewise at the end,
+//! - `P_m' + Q_n' - (X2 - X1)`, which is W stretched by both and counted once too often.
+//!
+//! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n, P_m + Q_n - L0)),
+//! and nothing tighter exists: eliminating the offsets leaves a constraint graph whose shortest paths
+//! have at most two hops. One node alone (m = n) gives W = c - b exactly. `tests/properties.rs` holds
+//! this against a linear program and against simulated clusters.
+//!
+//! # Clock rates
+//! No clock's rate is exact. With a hard limit rho on any clock's rate error a measured difference D
+//! means a true one in [D / (1 + rho), D / (1 - rho)]; each term above takes its own worst case, so
+//! the last one becomes `(P_m + Q_n) / (1 - rho) - L0 / (1 + rho)`. Results are rounded outward.
+//!
+//! # When the stamps cannot be true
+//! rho_min = max(0, (L0 - U0) / (L0 + U0)) is the least rate error that explains them. Above rho, or
+//! where a node's first exit precedes its own last entry, a clock was stepped or a barrier did not
+//! synchronise. The suspects are the nodes whose interval [c - b, d - a] misses the point where most
+//! intervals overlap (K. Marzullo, 1984).
+
+use crate::stamps::{NodeStamps, Stamps};
+use serde::{Deserialize, Serialize};
+
+/// The hard limit on any clock's rate error, in parts per billion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaxDrift {
+    ppb: u32,
+}
+
+impl MaxDrift {
+    /// 100 ppm: twice what a quartz oscillator without any discipline is sold with.
+    pub const DEFAULT: Self = Self { ppb: 100_000 };
+
+    /// From parts per million, 0 to 100,000 (10 %); `None` outside, or where it is not a number.
+    pub fn from_ppm(ppm: f64) -> Option<Self> {
+        (0.0..=100_000.0).contains(&ppm).then(|| Self { ppb: (ppm * 1000.0).ceil() as u32 })
+    }
+
+    /// In parts per million.
+    pub fn ppm(self) -> f64 {
+        f64::from(self.ppb) / 1000.0
+    }
+
+    const BILLION: i128 = 1_000_000_000;
+
+    /// The shortest true duration that a clock can show as `measured_ns`, rounded down.
+    fn shortest(self, measured_ns: i128) -> i128 {
+        let rate = if measured_ns >= 0 { Self::BILLION + self.ppb() } else { Self::BILLION - self.ppb() };
+        (measured_ns * Self::BILLION).div_euclid(rate)
+    }
+
+    /// The longest true duration that a clock can show as `measured_ns`, rounded up.
+    fn longest(self, measured_ns: i128) -> i128 {
+        -self.shortest(-measured_ns)
+    }
+
+    fn ppb(self) -> i128 {
+        i128::from(self.ppb)
+    }
+}
+
+/// Between which two durations a job's elapsed time must lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ElapsedBounds {
+    /// W is not shorter than this (ns).
+    pub lower_ns: i64,
+    /// W is not longer than this (ns).
+    pub upper_ns: i64,
+    /// max over ranks of t2 - t1, each on its own clock (ns).
+    pub rank_lower_ns: i64,
+    /// min over ranks of t3 - t0, each on its own clock (ns): McCalpin's bound.
+    pub rank_upper_ns: i64,
+    /// False: no clocks within the allowed rate error give these stamps. `lower_ns` and `upper_ns`
+    /// then only span what the nodes say and prove nothing.
+    pub consistent: bool,
+    /// The least rate error that explains the stamps (parts per million).
+    pub rho_min_ppm: f64,
+    /// Nodes (by number) that disagree with the others; empty where `consistent`.
+    #[serde(skip)]
+    pub suspects: Vec<u32>,
+}
+
+/// The stamps of a job's ranks, joined per clock as they come: memory grows with nodes, not ranks.
+#[derive(Clone, Debug, Default)]
+pub struct JobStamps {
+    nodes: Vec<Option<NodeStamps>>,
+    rank_lower_ns: i64,
+    rank_upper_ns: i64,
+    ranks: u64,
+}
+
+impl JobStamps {
+    /// No rank yet.
+    pub fn new() -> Self {
+        Self { nodes: Vec::new(), rank_lower_ns: i64::MIN, rank_upper_ns: i64::MAX, ranks: 0 }
+    }
+
+    /// Adds one rank. `node` numbers the clock that it read; numbers should be dense, from 0.
+    pub fn add(&mut self, node: u32, stamps: Stamps) {
+        let node = node as usize;
+        if node >= self.nodes.len() {
+            self.nodes.resize(node + 1, None);
+        }
+        match &mut self.nodes[node] {
+            Some(known) => known.join(stamps),
+            empty => *empty = Some(NodeStamps::of(stamps)),
+        }
+        self.rank_lower_ns = self.rank_lower_ns.max(stamps.inner_ns());
+        self.rank_upper_ns = self.rank_upper_ns.min(stamps.outer_ns());
+        self.ranks += 1;
+    }
+
+    /// Ranks added so far.
+    pub fn ranks(&self) -> u64 {
+        self.ranks
+    }
+
+    /// What the ranks of clock `node` know together, if it has any.
+    pub fn node(&self, node: u32) -> Option<&NodeStamps> {
+        self.nodes.get(node as usize)?.as_ref()
+    }
+
+    /// Clocks that have a rank.
+    pub fn node_count(&self) -> usize {
+        self.nodes.iter().flatten().count()
+    }
+
+    /// The bounds on W; `None` without a rank. O(nodes), and O(nodes log nodes) where the stamps are
+    /// inconsistent.
+    pub fn elapsed(&self, drift: MaxDrift) -> Option<ElapsedBounds> {
+        if self.ranks == 0 {
+            return None;
+        }
+        let nodes = || self.nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.as_ref()?)));
+        let l0 = nodes().map(|(_, n)| n.c_ns - n.b_ns).max()?;
+        let u0 = nodes().map(|(_, n)| n.d_ns - n.a_ns).min()?;
+        let rho_min = rho_min(l0, u0);
+        let impossible = nodes().any(|(_, n)| n.impossible());
+        let feasible = drift.shortest(l0.into()) <= drift.longest(u0.into());
+        let consistent = feasible && !impossible;
+        let (lower, upper) = if consistent {
+            let p = Largest::of(nodes().map(|(i, n)| (i, n.c_ns - n.a_ns)));
+            let q = Largest::of(nodes().map(|(i, n)| (i, n.d_ns - n.b_ns)));
+            (drift.shortest(l0.into()), upper_bound(l0, u0, &p, &q, drift))
+        } else {
+            (drift.shortest(l0.min(u0).into()).max(0), drift.longest(l0.max(u0).into()).max(0))
+        };
+        Some(ElapsedBounds {
+            lower_ns: to_i64(lower),
+            upper_ns: to_i64(upper),
+            rank_lower_ns: self.rank_lower_ns,
+            rank_upper_ns: self.rank_upper_ns,
+            consistent,
+            rho_min_ppm: rho_min * 1e6,
+            suspects: if consistent { Vec::new() } else { self.suspects(drift) },
+        })
+    }
+
+    /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
+    fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
+        let interval = |n: &NodeStamps| {
+            (drift.shortest((n.c_ns - n.b_ns).into()), drift.longest((n.d_ns - n.a_ns).into()))
+        };
+        let mut edges = Vec::with_capacity(2 * self.nodes.len());
+        for node in self.nodes.iter().flatten().filter(|n| !n.impossible()) {
+            let (low, high) = interval(node);
+            // An edge opens before another closes at the same place: intervals include their ends.
+            edges.push((low, 0u8));
+            edges.push((high, 1u8));
+        }
+        edges.sort_unstable();
+        let (mut depth, mut deepest, mut point) = (0i64, 0i64, None);
+        for (at, closes) in edges {
+            depth += if closes == 1 { -1 } else { 1 };
+            if depth > deepest {
+                (deepest, point) = (depth, Some(at));
+            }
+        }
+        let numbered = self.nodes.iter().enumerate();
+        let outside = numbered.filter_map(|(i, node)| {
+            let node = node.as_ref()?;
+            let (low, high) = interval(node);
+            let agrees = !node.impossible() && point.is_some_and(|p| low <= p && p <= high);
+            (!agrees).then_some(i as u32)
+        });
+        outside.collect()
+    }
+}
+
+/// The two largest values, with the nodes that have them: enough for a maximum over pairs m != n of
+/// anything that grows with both.
+struct Largest([Option<(usize, i64)>; 2]);
+
+impl Largest {
+    fn of(values: impl Iterator<Item = (usize, i64)>) -> Self {
+        let mut best: [Option<(usize, i64)>; 2] = [None, None];
+        for value in values {
+            if best[0].is_none_or(|b| value.1 > b.1) {
+                best = [Some(value), best[0]];
+            } else if best[1].is_none_or(|b| value.1 > b.1) {
+                best[1] = Some(value);
+            }
+        }
+        Self(best)
+    }
+}
+
+fn upper_bound(l0: i64, u0: i64, p: &Largest, q: &Largest, drift: MaxDrift) -> i128 {
+    let shortest_between = drift.shortest(l0.into());
+    let longest_between = drift.longest(u0.into());
+    // m = n: the first t1 and the last t2 are on one clock.
+    let mut upper = drift.longest(l0.into()).min(longest_between);
+    for &(m, p_m) in p.0.iter().flatten() {
+        for &(_, q_n) in q.0.iter().flatten().filter(|(n, _)| *n != m) {
+            let (p_m, q_n) = (drift.longest(p_m.into()), drift.longest(q_n.into()));
+            let pair = longest_between.min(p_m).min(q_n).min(p_m + q_n - shortest_between);
+            upper = upper.max(pair);
+        }
+    }
+    upper.max(shortest_between)
+}
+
+fn rho_min(l0: i64, u0: i64) -> f64 {
+    let (l0, u0) = (l0 as f64, u0 as f64);
+    if l0 <= u0 {
+        return 0.0;
+    }
+    // u0 <= 0 < l0 has no explanation by rates: one clock stood still. 1 is the formula's limit there.
+    if u0 <= 0.0 { 1.0 } else { (l0 - u0) / (l0 + u0) }
+}
+
+fn to_i64(ns: i128) -> i64 {
+    ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(ranks: &[(u32, [i64; 4])]) -> JobStamps {
+        let mut job = JobStamps::new();
+        for (node, t) in ranks {
+            job.add(*node, Stamps::try_from(*t).unwrap());
+        }
+        job
+    }
+
+    const EXACT: MaxDrift = MaxDrift { ppb: 0 };
+
+    #[test]
+    fn one_node_is_exact_and_widens_only_by_its_rate() {
+        let job = job(&[(0, [0, 10, 1_000_010, 1_000_020]), (0, [5, 11, 1_000_000, 1_000_030])]);
+        let exact = job.elapsed(EXACT).unwrap();
+        assert_eq!((exact.lower_ns, exact.upper_ns), (1_000_000, 1_000_000));
+        assert_eq!((exact.rank_lower_ns, exact.rank_upper_ns), (1_000_000, 1_000_020));
+        let drifting = job.elapsed(MaxDrift::DEFAULT).unwrap();
+        assert_eq!((drifting.lower_ns, drifting.upper_ns), (999_900, 1_000_101));
+    }
+
+    #[test]
+    fn an_offset_of_a_node_changes_nothing() {
+        let here = job(&[(0, [0, 10, 100, 120]), (1, [3, 12, 105, 121])]);
+        let hours = 7_200_000_000_000;
+        let there = job(&[(0, [0, 10, 100, 120]), (1, [hours + 3, hours + 12, hours + 105, hours + 121])]);
+        assert_eq!(here.elapsed(EXACT), there.elapsed(EXACT));
+        let bounds = here.elapsed(EXACT).unwrap();
+        // L0 = max(90, 93), U0 = min(120, 118); P = 100, 102; Q = 110, 109; P + Q - L0 is largest
+        // (119) for the pair (node 1, node 0), and min(118, 102, 110, 119) = 102.
+        assert_eq!((bounds.lower_ns, bounds.upper_ns), (93, 102));
+    }
+
+    #[test]
+    fn a_stepped_clock_is_named_and_never_a_negative_width() {
+        let good = [0, 10, 1_000_000, 1_000_020];
+        let stepped = [0, 10, 1_500_000, 1_500_020];
+        let bounds =
+            job(&[(0, good), (1, good), (2, stepped), (3, good)]).elapsed(MaxDrift::DEFAULT).unwrap();
+        assert!(!bounds.consistent);
+        assert_eq!(bounds.suspects, [2]);
+        assert!(bounds.lower_ns <= bounds.upper_ns);
+        assert!((bounds.rho_min_ppm - 499_970.0 / 2_500_010.0 * 1e6).abs() < 1e-6);
+    }
+
+    #[test]
+    fn an_exit_before_an_entry_is_proof_without_any_other_node() {
+        let bounds = job(&[(0, [0, 10, 100, 110]), (0, [20, 25, 90, 115])]).elapsed(EXACT).unwrap();
+        assert!(!bounds.consistent);
+        assert_eq!(bounds.suspects, [0]);
+    }
+
+    #[test]
+    fn no_rank_has_no_elapsed_time() {
+        assert_eq!(JobStamps::new().elapsed(EXACT), None);
+    }
+
+    #[test]
+    fn drift_is_bounded_and_rounds_outward() {
+        assert_eq!(MaxDrift::from_ppm(100.0), Some(MaxDrift::DEFAULT));
+        assert_eq!(MaxDrift::from_ppm(f64::NAN), None);
+        assert_eq!(MaxDrift::from_ppm(-1.0), None);
+        assert_eq!(MaxDrift::DEFAULT.shortest(1), 0);
+        assert_eq!(MaxDrift::DEFAULT.longest(1), 2);
+        assert_eq!(MaxDrift::DEFAULT.longest(-10_001), -10_000);
+        assert_eq!(EXACT.longest(7), 7);
+    }
+}

@@ -1,0 +1,31 @@
+//! What a measurement is. This crate knows no MPI library and no data frames.
+//!
+//! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`stamps::Stamps`]
+//! around the work and records them in its [`spool::RankCell`]; the ranks' parts are gathered into a
+//! [`record::Run`], which [`runfile`] stores and [`bounds`] turns into the two durations that the job's
+//! elapsed time must lie between, whatever the clocks do.
+//!
+//! Invariants that the whole house relies on:
+//! - The clocks of two nodes are never subtracted: [`stamps::Stamps`] has no way to.
+//! - Between t1 and t2 the tool does nothing.
+//! - Raw values are stored, everything else is derived later. What was not measured is absent, never 0.
+//!
+//! It never prints, never ends the process, and never starts one.
+
+#![warn(missing_docs)]
+
+pub mod bounds;
+pub mod clock;
+pub mod fabric;
+pub mod node;
+pub mod plan;
+pub mod record;
+mod run_id;
+pub mod runfile;
+pub mod session;
+pub mod spool;
+pub mod stamps;
+pub mod summary;
+pub mod wire;
+
+pub use run_id::new_run_id;

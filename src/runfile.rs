@@ -1,0 +1,151 @@
+//! Run files: `<run_id>.pmr`, one complete run each.
+//!
+//! | bytes | holds |
+//! |---|---|
+//! | 8 | "PMMPIRUN" |
+//! | 4 | version of the schema, little endian |
+//! | 4 | CRC-32 (IEEE) of the payload, little endian |
+//! | 8 | length of the payload, little endian |
+//! | rest | the payload: a [`Run`] in wire form |
+
+use crate::record::Run;
+use crate::wire;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"PMMPIRUN";
+const HEADER_BYTES: usize = 24;
+
+/// The schema that this version writes. Older ones are read, newer ones are refused by name.
+pub const VERSION: u32 = 1;
+
+/// The file name extension of a complete run.
+pub const EXTENSION: &str = "pmr";
+
+/// Why a file gave no run.
+#[derive(Debug)]
+pub enum RunFileError {
+    /// It could not be opened or read.
+    Unreadable(io::Error),
+    /// It has no byte.
+    Empty,
+    /// It is something else.
+    Foreign,
+    /// A later version of pmmpi wrote it.
+    Newer {
+        /// Its schema.
+        version: u32,
+    },
+    /// It ends too early.
+    Truncated {
+        /// Bytes that its header promises.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// Its bytes are not those that were written.
+    Damaged(String),
+}
+
+impl fmt::Display for RunFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(e) => write!(f, "cannot be read: {e}"),
+            Self::Empty => f.write_str("is empty"),
+            Self::Foreign => f.write_str("is not a run file of pmmpi"),
+            Self::Newer { version } => {
+                write!(f, "has schema {version}; this pmmpi reads up to {VERSION}: use a newer pmmpi")
+            }
+            Self::Truncated { expected, found } => write!(f, "is truncated: {found} of {expected} bytes"),
+            Self::Damaged(what) => write!(f, "is damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for RunFileError {}
+
+/// Writes `<directory>/<run_id>.pmr`: under a temporary name, synced, renamed. Either the whole file
+/// is there in the end or none.
+pub fn write(directory: &Path, run: &Run) -> io::Result<PathBuf> {
+    let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    let target = directory.join(format!("{}.{EXTENSION}", run.header.run_id));
+    let temporary = directory.join(format!(".{}.tmp", run.header.run_id));
+    let written = write_synced(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, &target));
+    if let Err(e) = written {
+        // The first error is the one to report; a temporary file that cannot be removed hurts nobody.
+        let _ = std::fs::remove_file(&temporary);
+        return Err(e);
+    }
+    Ok(target)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // create_new: neither an existing file nor a link that somebody placed there is followed.
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
+    let payload = wire::encode(run)?;
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(&payload).to_le_bytes());
+    bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&payload);
+    Ok(bytes)
+}
+
+/// The run in the file at `path`.
+pub fn read(path: &Path) -> Result<Run, RunFileError> {
+    let file = File::open(path).map_err(RunFileError::Unreadable)?;
+    let limit = (wire::LIMIT_BYTES + HEADER_BYTES) as u64;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(RunFileError::Damaged(format!("more than the limit of {limit} bytes")));
+    }
+    from_bytes(&bytes)
+}
+
+/// The run in a file's bytes.
+pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
+    if bytes.is_empty() {
+        return Err(RunFileError::Empty);
+    }
+    let start = &bytes[..bytes.len().min(MAGIC.len())];
+    if *start != MAGIC[..start.len()] {
+        return Err(RunFileError::Foreign);
+    }
+    let Some((header, payload)) = bytes.split_at_checked(HEADER_BYTES) else {
+        return Err(RunFileError::Truncated { expected: HEADER_BYTES as u64, found: bytes.len() as u64 });
+    };
+    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let version = word(8);
+    if version > VERSION {
+        return Err(RunFileError::Newer { version });
+    }
+    let expected = u64::from(word(16)) | u64::from(word(20)) << 32;
+    if (payload.len() as u64) < expected {
+        let whole = expected.saturating_add(HEADER_BYTES as u64);
+        return Err(RunFileError::Truncated { expected: whole, found: bytes.len() as u64 });
+    }
+    if payload.len() as u64 > expected {
+        return Err(RunFileError::Damaged("bytes follow its end".into()));
+    }
+    if crc32fast::hash(payload) != word(12) {
+        return Err(RunFileError::Damaged("its checksum does not match".into()));
+    }
+    let run: Run = match version {
+        1 => wire::decode(payload).map_err(|e| RunFileError::Damaged(e.to_string()))?,
+        _ => return Err(RunFileError::Damaged(format!("schema {version} never existed"))),
+    };
+    if run.is_sound() {
+        Ok(run)
+    } else {
+        Err(RunFileError::Damaged("its records contradict one another".into()))
+    }
+}

@@ -1,0 +1,216 @@
+//! One measurement of one rank: open, start, stop, gather.
+//!
+//! The order is the method: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between
+//! the two snapshots a session does nothing: no system call, no thread, no memory of its own.
+
+use crate::clock;
+use crate::fabric::{Fabric, FabricError, Wait};
+use crate::node::{CpuSet, NodeKey};
+use crate::record::{End, RankPart, RankRecord};
+use crate::spool::{Phase, RankCell};
+use crate::stamps::Stamps;
+use crate::wire;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A measurement of this rank, recorded in `cell` as it happens.
+pub struct Session<'a, F> {
+    cell: &'a RankCell,
+    fabric: F,
+    key: NodeKey,
+    allowed: CpuSet,
+}
+
+/// Whose CPU time a session reads at its snapshots.
+const AT_START: usize = 0;
+const AT_STOP: usize = 1;
+
+impl<'a, F: Fabric> Session<'a, F> {
+    /// Everything that takes time is done here. `began_ns` is when the tool began to work for this
+    /// rank (CLOCK_MONOTONIC, ns): its cost up to t0 is part of the record.
+    pub fn open(cell: &'a RankCell, fabric: F, began_ns: i64) -> Self {
+        cell.rank.store(fabric.rank(), Relaxed);
+        cell.size.store(fabric.size(), Relaxed);
+        clock::tsc(); // asks CPUID now, not at t1
+        let session = Self { cell, fabric, key: NodeKey::read(), allowed: CpuSet::allowed() };
+        cell.setup_ns.store(clock::monotonic_ns() - began_ns, Relaxed);
+        session
+    }
+
+    /// The interconnect.
+    pub fn fabric(&mut self) -> &mut F {
+        &mut self.fabric
+    }
+
+    /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
+    /// the stamps are taken all the same: the others must not wait for this rank later on.
+    pub fn start(&mut self) -> Result<(), FabricError> {
+        self.stamp(0);
+        let passed = self.fabric.barrier(Wait::Eager);
+        self.stamp(1);
+        self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
+        self.cell.tsc[AT_START].store(clock::tsc().unwrap_or(0), Relaxed);
+        self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
+        self.cell.set_phase(Phase::Started);
+        self.store_cpu_time(AT_START);
+        passed
+    }
+
+    /// Snapshot, t2, barrier, t3. The work is over.
+    pub fn stop(&mut self) -> Result<(), FabricError> {
+        self.store_cpu_time(AT_STOP);
+        self.cell.ran_on[AT_STOP].store(current_cpu(), Relaxed);
+        self.cell.tsc[AT_STOP].store(clock::tsc().unwrap_or(0), Relaxed);
+        self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
+        self.stamp(2);
+        self.cell.set_phase(Phase::Stopped);
+        let passed = self.fabric.barrier(Wait::Patient);
+        self.stamp(3);
+        self.cell.set_phase(Phase::Released);
+        passed
+    }
+
+    /// Every rank's [`RankPart`] in wire form on rank 0, `None` elsewhere. `end` is how the work of
+    /// this rank ended, `host` what it knows of its node (or nothing).
+    pub fn gather(
+        &mut self,
+        end: End,
+        mpi_library: Option<&str>,
+        host: Vec<u8>,
+    ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
+        let record = self.record(end);
+        let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
+        let part = RankPart { key: self.key.clone(), record, mpi_library, host };
+        // An encoder for a memory buffer fails only above the limit; the empty part then says so.
+        let bytes = wire::encode(&part).unwrap_or_default();
+        let parts = self.fabric.gather(&bytes);
+        let since_t3 = clock::monotonic_ns() - self.cell.t_ns[3].load(Relaxed);
+        self.cell.gather_ns.store(since_t3, Relaxed);
+        parts
+    }
+
+    fn stamp(&self, which: usize) {
+        self.cell.t_ns[which].store(clock::monotonic_ns(), Relaxed);
+    }
+
+    fn store_cpu_time(&self, at: usize) {
+        let (user_ns, system_ns) = own_cpu_time();
+        self.cell.cpu_user_ns[at].store(user_ns, Relaxed);
+        self.cell.cpu_system_ns[at].store(system_ns, Relaxed);
+    }
+
+    fn record(&self, end: End) -> RankRecord {
+        let cell = self.cell;
+        let between =
+            |pair: &[std::sync::atomic::AtomicI64; 2]| pair[1].load(Relaxed) - pair[0].load(Relaxed);
+        let tsc = [cell.tsc[0].load(Relaxed), cell.tsc[1].load(Relaxed)];
+        let t_ns = std::array::from_fn(|i| cell.t_ns[i].load(Relaxed));
+        RankRecord {
+            rank: cell.rank.load(Relaxed),
+            node: 0,
+            // CLOCK_MONOTONIC begins near 0 at boot or at a namespace's offset, so it is always in range;
+            // zeros would show as a rank whose clock stood still.
+            stamps: Stamps::try_from(t_ns).unwrap_or_default(),
+            real_ns: std::array::from_fn(|i| cell.real_ns[i].load(Relaxed)),
+            tsc: (tsc[0] != 0 && tsc[1] != 0).then_some(tsc),
+            cpu_user_ns: between(&cell.cpu_user_ns),
+            cpu_system_ns: between(&cell.cpu_system_ns),
+            allowed: self.allowed.clone(),
+            ran_on: std::array::from_fn(|i| cell.ran_on[i].load(Relaxed)),
+            end,
+            setup_ns: cell.setup_ns.load(Relaxed),
+        }
+    }
+}
+
+/// User and system CPU time of this process, all threads (ns): getrusage(2).
+fn own_cpu_time() -> (i64, i64) {
+    // SAFETY: an all-zero rusage is valid, and the call fills it in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    (timeval_ns(usage.ru_utime), timeval_ns(usage.ru_stime))
+}
+
+/// A timeval in nanoseconds.
+pub fn timeval_ns(time: libc::timeval) -> i64 {
+    time.tv_sec as i64 * 1_000_000_000 + time.tv_usec as i64 * 1000
+}
+
+fn current_cpu() -> u32 {
+    // SAFETY: no arguments. Through the vDSO: no system call.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::MaxDrift;
+    use crate::fabric::{Solo, Threads};
+    use crate::record::{Job, Mode, Run, RunHeader};
+    use std::time::Duration;
+
+    fn header() -> RunHeader {
+        RunHeader {
+            run_id: "r".into(),
+            pmmpi_version: "0".into(),
+            command: vec!["work".into()],
+            mode: Mode::Plain,
+            series: None,
+            labels: vec![],
+            job: Job::default(),
+            mpi_library: None,
+            environment: vec![],
+            started_unix_ns: 0,
+            max_drift: MaxDrift::DEFAULT,
+        }
+    }
+
+    #[test]
+    fn ranks_as_threads_give_one_run_whose_bounds_hold_the_truth() {
+        for size in [2u32, 3, 6] {
+            let ranks = Threads::new(size).into_iter().map(|fabric| {
+                std::thread::spawn(move || {
+                    let cell = RankCell::default();
+                    let mut session = Session::open(&cell, fabric, clock::monotonic_ns());
+                    let rank = session.fabric().rank();
+                    session.start().unwrap();
+                    std::thread::sleep(Duration::from_millis(3 + u64::from(rank)));
+                    session.stop().unwrap();
+                    session.gather(End::Exited(0), Some("threads"), Vec::new()).unwrap()
+                })
+            });
+            let ranks: Vec<_> = ranks.collect();
+            let mut gathered = ranks.into_iter().map(|r| r.join().unwrap());
+            let parts = gathered.next().unwrap().expect("rank 0 has the parts");
+            assert!(gathered.all(|p| p.is_none()));
+            let run = Run::assemble(header(), &parts, 0).unwrap();
+            assert_eq!((run.ranks.len() as u32, run.nodes.len(), run.size), (size, 1, size));
+            assert!(run.is_sound());
+            assert_eq!(run.header.mpi_library.as_deref(), Some("threads"));
+            let bounds = run.elapsed().unwrap();
+            let first = run.ranks.iter().map(|r| r.real_ns[0]).min().unwrap();
+            let last = run.ranks.iter().map(|r| r.real_ns[1]).max().unwrap();
+            assert!(bounds.consistent);
+            // real_ns is read inside t1..t2, so the time between is at most W.
+            assert!(last - first <= bounds.upper_ns);
+            assert!(bounds.lower_ns >= 3_000_000);
+        }
+    }
+
+    #[test]
+    fn one_process_alone_is_a_job_of_one_rank() {
+        let cell = RankCell::default();
+        let mut session = Session::open(&cell, Solo, clock::monotonic_ns());
+        session.start().unwrap();
+        assert_eq!(cell.phase(), Phase::Started);
+        session.stop().unwrap();
+        let parts = session.gather(End::Signaled(9), None, Vec::new()).unwrap().unwrap();
+        let run = Run::assemble(header(), &parts, 5).unwrap();
+        assert_eq!(run.end(), Some(End::Signaled(9)));
+        assert!(run.overhead_ns().unwrap() >= 5);
+        assert_eq!(run.ranks[0].tsc.is_some(), clock::tsc().is_some());
+    }
+}

@@ -1,0 +1,83 @@
+//! The one line that a measurement prints, and durations as people read them.
+
+use crate::record::Run;
+use std::fmt;
+use std::path::Path;
+
+/// "elapsed between LOWER and UPPER, R ranks on N nodes, FILE".
+pub struct Summary<'a> {
+    /// What was measured.
+    pub run: &'a Run,
+    /// Where it is kept, if it is.
+    pub file: Option<&'a Path>,
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.run.elapsed() {
+            Some(e) if e.consistent => {
+                let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
+                write!(f, "elapsed between {lower} and {upper} s")?;
+            }
+            Some(_) => {
+                f.write_str("elapsed unknown: the nodes' clocks contradict one another (see `pmmpi report`)")?
+            }
+            None => f.write_str("no rank was measured")?,
+        }
+        let (ranks, hosts) = (self.run.ranks.len(), self.run.host_count());
+        write!(f, ", {} on {}", count(ranks, "rank"), count(hosts, "node"))?;
+        match self.file {
+            Some(file) => write!(f, ", {}", file.display()),
+            None => f.write_str(", not saved"),
+        }
+    }
+}
+
+/// "1 rank", "2 ranks".
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Two bounds in seconds, rounded outward, with the digits that tell them apart and three at least.
+pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
+    let width = upper_ns.saturating_sub(lower_ns).max(1);
+    // One decimal more than the first in which the width shows, and three significant ones of the value.
+    let place = |ns: i64| ns.max(1).ilog10() as i32;
+    let decimals =
+        (10 - place(width)).max(11 - place(upper_ns.max(lower_ns.saturating_abs()))).clamp(0, 9) as u32;
+    let unit = 10i64.pow(9 - decimals);
+    let down = lower_ns.div_euclid(unit);
+    let up = upper_ns.div_euclid(unit) + i64::from(upper_ns.rem_euclid(unit) != 0);
+    (fixed(down, decimals), fixed(up, decimals))
+}
+
+fn fixed(units: i64, decimals: u32) -> String {
+    let scale = 10u64.pow(decimals);
+    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
+    match decimals {
+        0 => format!("{sign}{units}"),
+        _ => format!("{sign}{}.{:0width$}", units / scale, units % scale, width = decimals as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_rounded_outward_to_what_tells_them_apart() {
+        let text = |lower, upper| seconds_between(lower, upper);
+        assert_eq!(text(1_603_012_345, 1_603_345_678), ("1.60301".into(), "1.60335".into()));
+        assert_eq!(text(999_900_000, 1_000_100_000), ("0.99990".into(), "1.00010".into()));
+        assert_eq!(text(5, 5), ("0.000000005".into(), "0.000000005".into()));
+        assert_eq!(text(123_456_789, 123_456_789), ("0.123456789".into(), "0.123456789".into()));
+        assert_eq!(text(-1_500_000_000, 0), ("-1.50".into(), "0.00".into()));
+        assert_eq!(text(86_400_000_000_000, 86_408_640_000_000), ("86400".into(), "86409".into()));
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!((count(1, "rank"), count(2, "rank")), ("1 rank".into(), "2 ranks".into()));
+    }
+}
