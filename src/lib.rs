@@ -17,8 +17,10 @@
 pub mod bounds;
 pub mod clock;
 pub mod fabric;
+pub mod mpi_library;
 pub mod node;
 pub mod plan;
+pub mod process;
 pub mod record;
 mod run_id;
 pub mod runfile;

@@ -1,0 +1,96 @@
+//! The agent's one session: begun after MPI_Init, ended before MPI_Finalize.
+
+use crate::environment;
+use crate::mpi::{Library, World};
+use pmmpi::clock;
+use pmmpi::record::End;
+use pmmpi::session::Session;
+use pmmpi::spool::{Blob, Fault, Phase, RankCell, Spool};
+use pmmpi::wire;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+struct Measurement {
+    session: Session<'static, World>,
+    cell: &'static RankCell,
+    library: String,
+    host: Vec<u8>,
+}
+
+static MEASUREMENT: Mutex<Option<Measurement>> = Mutex::new(None);
+
+/// The launcher reads a node's files while MPI starts, and is nearly always done first.
+const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Right after the real MPI_Init.
+pub fn begin() {
+    let began_ns = clock::monotonic_ns();
+    let spool = environment::spool().and_then(|path| Spool::open(path).ok());
+    let spool = spool.filter(|spool| spool.cell().claim());
+    // A rank without a spool measures for the others' sake: they count on it in every barrier.
+    let cell = spool.as_ref().map_or_else(|| &*Box::leak(Box::default()), Spool::cell);
+    let Some(library) = Library::find() else {
+        cell.note(Fault::UnknownMpi);
+        return;
+    };
+    let host = spool.map(|spool| node_record(&spool)).unwrap_or_default();
+    let version = library.version.clone();
+    let before_dup_ns = clock::monotonic_ns();
+    match World::duplicate(library) {
+        Ok(world) => {
+            // Comm_dup waits for the other ranks: that is no cost of this one.
+            let waited_ns = clock::monotonic_ns() - before_dup_ns;
+            let mut session = Session::open(cell, world, began_ns + waited_ns);
+            if session.start().is_err() {
+                cell.note(Fault::MpiCall);
+            }
+            let measurement = Measurement { session, cell, library: version, host };
+            *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
+        }
+        Err(_) => cell.note(Fault::MpiCall),
+    }
+}
+
+fn node_record(spool: &Spool) -> Vec<u8> {
+    if !spool.cell().wait_for_node(NODE_RECORD_TIMEOUT) {
+        spool.cell().note(Fault::NoNodeRecord);
+        return Vec::new();
+    }
+    spool.take(Blob::Node).unwrap_or_else(|_| {
+        spool.cell().note(Fault::NoNodeRecord);
+        Vec::new()
+    })
+}
+
+/// Right before the real MPI_Finalize.
+pub fn end() {
+    let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(Measurement { mut session, cell, library, host }) = measurement else { return };
+    if session.stop().is_err() {
+        cell.note(Fault::MpiCall);
+    }
+    match session.gather(End::Finalized, Some(&library), host) {
+        Ok(Some(parts)) => match hand_over(&parts) {
+            Ok(()) => cell.set_phase(Phase::Gathered),
+            Err(_) => cell.note(Fault::Handover),
+        },
+        Ok(None) => cell.set_phase(Phase::Gathered),
+        Err(_) => cell.note(Fault::MpiCall),
+    }
+}
+
+/// Rank 0 gives all ranks' parts to its launcher, which writes the run file: no file is written in
+/// the workload's process, under its limits and with its signals.
+fn hand_over(parts: &[Vec<u8>]) -> io::Result<()> {
+    let path = environment::spool().ok_or(io::ErrorKind::NotFound)?;
+    let bytes = wire::join(parts).map_err(io::Error::other)?;
+    Spool::open(path)?.put(Blob::Gathered, &bytes)
+}
+
+/// The tool's own code panicked.
+pub fn note_panic() {
+    if let Some(spool) = environment::spool().and_then(|path| Spool::open(path).ok()) {
+        spool.cell().note(Fault::Panic);
+    }
+}
