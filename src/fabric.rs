@@ -26,6 +26,30 @@ pub trait Fabric {
     fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError>;
 }
 
+/// A fabric on which rank 0 can also tell the others something: what rounds of work need.
+pub trait Broadcast: Fabric {
+    /// Rank 0's `byte`, on every rank.
+    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError>;
+}
+
+impl<F: Fabric> Fabric for &mut F {
+    fn rank(&self) -> u32 {
+        (**self).rank()
+    }
+
+    fn size(&self) -> u32 {
+        (**self).size()
+    }
+
+    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
+        (**self).barrier(wait)
+    }
+
+    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
+        (**self).gather(bytes)
+    }
+}
+
 /// A call to the interconnect that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricError {
@@ -101,6 +125,12 @@ impl Fabric for Solo {
     }
 }
 
+impl Broadcast for Solo {
+    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError> {
+        Ok(byte)
+    }
+}
+
 /// Threads of one process as ranks: what tests of the session run on.
 pub struct Threads {
     rank: u32,
@@ -159,5 +189,18 @@ impl Fabric for Threads {
         let parts = (rank == 0).then(|| self.meeting().parts.clone());
         self.barrier(Wait::Eager)?;
         Ok(parts)
+    }
+}
+
+impl Broadcast for Threads {
+    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError> {
+        let rank = self.rank;
+        if rank == 0 {
+            self.meeting().parts[0] = vec![byte];
+        }
+        self.barrier(Wait::Eager)?;
+        let told = self.meeting().parts[0].first().copied().unwrap_or(byte);
+        self.barrier(Wait::Eager)?;
+        Ok(told)
     }
 }

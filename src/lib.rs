@@ -19,8 +19,6 @@ pub mod clock;
 pub mod fabric;
 pub mod mpi_library;
 pub mod node;
-pub mod plan;
-pub mod process;
 pub mod record;
 mod run_id;
 pub mod runfile;

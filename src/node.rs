@@ -73,7 +73,7 @@ pub struct Topology {
     pub threads: Vec<HwThread>,
     /// By the kernel's number, ascending.
     pub memories: Vec<NumaNode>,
-    /// Data and unified caches, one row a level.
+    /// Data and unified caches, one row a level and size.
     pub caches: Vec<CacheLevel>,
 }
 

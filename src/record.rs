@@ -16,6 +16,8 @@ pub enum End {
     Exited(i32),
     /// A plain program that this signal ended.
     Signaled(i32),
+    /// A plain program that could not be started: the errno of the exec.
+    NotStarted(i32),
 }
 
 impl End {
@@ -31,6 +33,7 @@ impl std::fmt::Display for End {
             End::Finalized => f.write_str("finalized"),
             End::Exited(code) => write!(f, "exited {code}"),
             End::Signaled(signal) => write!(f, "signal {signal}"),
+            End::NotStarted(errno) => write!(f, "not started, errno {errno}"),
         }
     }
 }

@@ -20,6 +20,15 @@ pub struct Session<'a, F> {
     allowed: CpuSet,
 }
 
+/// What a session cannot see of the work itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// How it ended.
+    pub end: End,
+    /// User and system CPU time of the child that did it (ns); `None` where this process did it.
+    pub child_cpu_ns: Option<[i64; 2]>,
+}
+
 /// Whose CPU time a session reads at its snapshots.
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
@@ -69,15 +78,15 @@ impl<'a, F: Fabric> Session<'a, F> {
         passed
     }
 
-    /// Every rank's [`RankPart`] in wire form on rank 0, `None` elsewhere. `end` is how the work of
-    /// this rank ended, `host` what it knows of its node (or nothing).
+    /// Every rank's [`RankPart`] in wire form on rank 0, `None` elsewhere. `host` is what this rank
+    /// knows of its node (or nothing).
     pub fn gather(
         &mut self,
-        end: End,
+        work: Work,
         mpi_library: Option<&str>,
         host: Vec<u8>,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        let record = self.record(end);
+        let record = self.record(work);
         let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
         let part = RankPart { key: self.key.clone(), record, mpi_library, host };
         // An encoder for a memory buffer fails only above the limit; the empty part then says so.
@@ -98,12 +107,14 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.cpu_system_ns[at].store(system_ns, Relaxed);
     }
 
-    fn record(&self, end: End) -> RankRecord {
+    fn record(&self, work: Work) -> RankRecord {
         let cell = self.cell;
         let between =
             |pair: &[std::sync::atomic::AtomicI64; 2]| pair[1].load(Relaxed) - pair[0].load(Relaxed);
         let tsc = [cell.tsc[0].load(Relaxed), cell.tsc[1].load(Relaxed)];
         let t_ns = std::array::from_fn(|i| cell.t_ns[i].load(Relaxed));
+        let [cpu_user_ns, cpu_system_ns] =
+            work.child_cpu_ns.unwrap_or_else(|| [between(&cell.cpu_user_ns), between(&cell.cpu_system_ns)]);
         RankRecord {
             rank: cell.rank.load(Relaxed),
             node: 0,
@@ -112,11 +123,11 @@ impl<'a, F: Fabric> Session<'a, F> {
             stamps: Stamps::try_from(t_ns).unwrap_or_default(),
             real_ns: std::array::from_fn(|i| cell.real_ns[i].load(Relaxed)),
             tsc: (tsc[0] != 0 && tsc[1] != 0).then_some(tsc),
-            cpu_user_ns: between(&cell.cpu_user_ns),
-            cpu_system_ns: between(&cell.cpu_system_ns),
+            cpu_user_ns,
+            cpu_system_ns,
             allowed: self.allowed.clone(),
             ran_on: std::array::from_fn(|i| cell.ran_on[i].load(Relaxed)),
-            end,
+            end: work.end,
             setup_ns: cell.setup_ns.load(Relaxed),
         }
     }
@@ -152,6 +163,10 @@ mod tests {
     use crate::record::{Job, Mode, Run, RunHeader};
     use std::time::Duration;
 
+    fn work(end: End) -> Work {
+        Work { end, child_cpu_ns: None }
+    }
+
     fn header() -> RunHeader {
         RunHeader {
             run_id: "r".into(),
@@ -179,7 +194,7 @@ mod tests {
                     session.start().unwrap();
                     std::thread::sleep(Duration::from_millis(3 + u64::from(rank)));
                     session.stop().unwrap();
-                    session.gather(End::Exited(0), Some("threads"), Vec::new()).unwrap()
+                    session.gather(work(End::Exited(0)), Some("threads"), Vec::new()).unwrap()
                 })
             });
             let ranks: Vec<_> = ranks.collect();
@@ -207,7 +222,7 @@ mod tests {
         session.start().unwrap();
         assert_eq!(cell.phase(), Phase::Started);
         session.stop().unwrap();
-        let parts = session.gather(End::Signaled(9), None, Vec::new()).unwrap().unwrap();
+        let parts = session.gather(work(End::Signaled(9)), None, Vec::new()).unwrap().unwrap();
         let run = Run::assemble(header(), &parts, 5).unwrap();
         assert_eq!(run.end(), Some(End::Signaled(9)));
         assert!(run.overhead_ns().unwrap() >= 5);

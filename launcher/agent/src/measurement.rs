@@ -4,7 +4,7 @@ use crate::environment;
 use crate::mpi::{Library, World};
 use pmmpi::clock;
 use pmmpi::record::End;
-use pmmpi::session::Session;
+use pmmpi::session::{Session, Work};
 use pmmpi::spool::{Blob, Fault, Phase, RankCell, Spool};
 use pmmpi::wire;
 use std::io;
@@ -63,6 +63,8 @@ fn node_record(spool: &Spool) -> Vec<u8> {
     })
 }
 
+const FINALIZED: Work = Work { end: End::Finalized, child_cpu_ns: None };
+
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -70,7 +72,7 @@ pub fn end() {
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
-    match session.gather(End::Finalized, Some(&library), host) {
+    match session.gather(FINALIZED, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(&parts) {
             Ok(()) => cell.set_phase(Phase::Gathered),
             Err(_) => cell.note(Fault::Handover),

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::record::End;
+use crate::failure::Failure;
+use pmmpi::record::End;
 
 /// A program that is ready to start: everything that allocates has been done.
 pub struct Prepared {
@@ -28,6 +29,13 @@ pub struct Ended {
     pub cpu_user_ns: i64,
     /// The same in the kernel.
     pub cpu_system_ns: i64,
+}
+
+impl Ended {
+    /// The exec failed with `errno`.
+    pub fn not_started(errno: i32) -> Self {
+        Self { end: End::NotStarted(errno), cpu_user_ns: 0, cpu_system_ns: 0 }
+    }
 }
 
 impl Prepared {
@@ -107,8 +115,8 @@ impl Running {
             } else {
                 End::Exited(libc::WEXITSTATUS(status))
             },
-            cpu_user_ns: crate::session::timeval_ns(usage.ru_utime),
-            cpu_system_ns: crate::session::timeval_ns(usage.ru_stime),
+            cpu_user_ns: pmmpi::session::timeval_ns(usage.ru_utime),
+            cpu_system_ns: pmmpi::session::timeval_ns(usage.ru_stime),
         })
     }
 }
@@ -118,6 +126,7 @@ pub fn end_as(end: End) -> ! {
     match end {
         End::Finalized => std::process::exit(0),
         End::Exited(code) => std::process::exit(code),
+        End::NotStarted(errno) => std::process::exit(Failure::not_started(errno)),
         End::Signaled(signal) => {
             // SAFETY: plain system calls on this process. The core file, if any, is the child's.
             unsafe {
@@ -160,6 +169,14 @@ pub fn forward_signals() {
     }
 }
 
+/// A reader of stderr that has gone away must not end this process: its child's end is still to be
+/// reported. The child itself gets SIGPIPE as this process was started with it.
+pub fn ignore_broken_pipes() {
+    // SAFETY: sets a disposition; no handler is involved.
+    let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    BROKEN_PIPES_WERE_DEADLY.store(before == libc::SIG_DFL, Ordering::Release);
+}
+
 /// The last signal that asked this process to end, if one did.
 pub fn asked_to_end() -> Option<i32> {
     let signal = ASKED_TO_END.load(Ordering::Acquire);
@@ -179,6 +196,7 @@ const FORWARDED: [libc::c_int; 8] = [
 
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static ASKED_TO_END: AtomicI32 = AtomicI32::new(0);
+static BROKEN_PIPES_WERE_DEADLY: AtomicBool = AtomicBool::new(false);
 static UNDER_A_LAUNCHER: AtomicBool = AtomicBool::new(false);
 
 /// Tells [`forward_signals`] that an MPI or batch launcher started this process.
@@ -234,7 +252,8 @@ impl Drop for Signals {
     }
 }
 
-/// What posix_spawn is to do with signals: the mask from before [`Signals::hold`].
+/// What posix_spawn is to do with signals: the mask from before [`Signals::hold`], SIGPIPE from before
+/// [`ignore_broken_pipes`].
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
@@ -247,7 +266,14 @@ impl Attributes {
                 return Err(io::Error::from_raw_os_error(code));
             }
             libc::posix_spawnattr_setsigmask(&mut attributes, &signals.before);
-            libc::posix_spawnattr_setflags(&mut attributes, libc::POSIX_SPAWN_SETSIGMASK as libc::c_short);
+            let mut defaults: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut defaults);
+            if BROKEN_PIPES_WERE_DEADLY.load(Ordering::Acquire) {
+                libc::sigaddset(&mut defaults, libc::SIGPIPE);
+            }
+            libc::posix_spawnattr_setsigdefault(&mut attributes, &defaults);
+            let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF;
+            libc::posix_spawnattr_setflags(&mut attributes, flags as libc::c_short);
             Ok(Self(attributes))
         }
     }

@@ -1,0 +1,82 @@
+//! Everything that is said on stderr: stdout belongs to the workload.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pmmpi::record::Run;
+use pmmpi::summary::Summary;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+/// One line, in one write, so that lines of several ranks do not mix. Nothing is left to do about a
+/// stderr that cannot be written.
+pub fn say(message: impl Display) {
+    let _ = std::io::stderr().write_all(format!("pmmpi: {message}\n").as_bytes());
+}
+
+/// Something that the user should know and that does not stop the tool.
+pub fn warn(message: impl Display) {
+    say(format_args!("warning: {message}"));
+}
+
+/// Progress through several rounds: a bar where stderr is a terminal, else a line a round.
+pub struct Console {
+    quiet: bool,
+    rounds: u32,
+    bar: Option<ProgressBar>,
+}
+
+impl Console {
+    /// For one rank to speak for all.
+    pub fn new(rounds: u32, quiet: bool) -> Self {
+        let wanted = !quiet && rounds > 1 && std::io::stderr().is_terminal();
+        Self { quiet, rounds, bar: wanted.then(|| bar(rounds)) }
+    }
+
+    /// For a rank that leaves the talking to another.
+    pub fn silent() -> Self {
+        Self { quiet: true, rounds: 1, bar: None }
+    }
+
+    /// Round `number` (from 0) begins. Drawn before t0: nothing of the tool's runs beside the work.
+    pub fn begin(&self, number: u32, warmup: bool) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(number.into());
+            bar.set_message(if warmup { "warm-up" } else { "measuring" });
+            bar.tick();
+        }
+    }
+
+    /// A round was kept, in `file` if it was saved.
+    pub fn kept(&self, number: u32, run: &Run, file: Option<&Path>) {
+        if self.quiet {
+            return;
+        }
+        let summary = Summary { run, file };
+        if self.rounds > 1 {
+            self.line(format!("pmmpi: [{}/{}] {summary}", number + 1, self.rounds));
+        } else {
+            say(summary);
+        }
+    }
+
+    /// No round follows.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, line: String) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            // As in `say`.
+            None => drop(std::io::stderr().write_all(format!("{line}\n").as_bytes())),
+        }
+    }
+}
+
+fn bar(rounds: u32) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(rounds.into()), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("pmmpi: [{bar:30}] {pos}/{len} {msg}, about {eta} left");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

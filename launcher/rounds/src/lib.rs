@@ -1,0 +1,15 @@
+//! Work that is a child process, round after round: what the launcher does alone on a laptop and what
+//! the runner does on every rank of a job.
+//!
+//! [`process`] starts one program and learns how it ended, [`plan`] is what the launcher asks for,
+//! [`rounds`] does it on any fabric, [`console`] is everything that is said about it on stderr.
+
+#![warn(missing_docs)]
+
+pub mod console;
+mod failure;
+pub mod plan;
+pub mod process;
+pub mod rounds;
+
+pub use failure::Failure;

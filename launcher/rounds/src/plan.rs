@@ -1,0 +1,57 @@
+//! What is to be done, validated: the launcher makes it, the same for every rank.
+
+use pmmpi::record::{RunHeader, Series};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What to do when a round's program fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// Do not start the next round.
+    Stop,
+    /// Go on; the exit status is that of the first failure.
+    Continue,
+}
+
+/// Rounds of a plain program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// The program's file, found in PATH already.
+    pub program: PathBuf,
+    /// Its argument vector, the name first.
+    pub argv: Vec<OsString>,
+    /// Its environment: what the launcher was given, without what an MPI library would take for an
+    /// invitation to join the job.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Rounds that are kept, at least 1.
+    pub runs: u32,
+    /// Rounds before them that are not.
+    pub warmup: u32,
+    /// What to do when the program fails.
+    pub on_failure: OnFailure,
+    /// Where run files go; `None` keeps none.
+    pub out: Option<PathBuf>,
+    /// Print no line of the tool's own.
+    pub quiet: bool,
+    /// What is known of every round before it begins.
+    pub header: RunHeader,
+}
+
+impl Plan {
+    /// Rounds in all.
+    pub fn rounds(&self) -> u32 {
+        self.warmup.saturating_add(self.runs)
+    }
+
+    /// The header of the kept round `number` (from 0) that began at `started_unix_ns`.
+    pub fn header_of(&self, number: u32, started_unix_ns: i64) -> RunHeader {
+        let in_series = |series: Series| Series { round: series.round + number, ..series };
+        RunHeader {
+            run_id: pmmpi::new_run_id(started_unix_ns),
+            started_unix_ns,
+            series: self.header.series.clone().map(in_series),
+            ..self.header.clone()
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Rounds of a plain program on any fabric: each bracketed by barriers, each saved before the next.
+
+use crate::Failure;
+use crate::console::{Console, say};
+use crate::plan::{OnFailure, Plan};
+use crate::process::{self, Ended, Prepared};
+use pmmpi::clock;
+use pmmpi::fabric::{Broadcast, FabricError};
+use pmmpi::record::{End, Run};
+use pmmpi::runfile;
+use pmmpi::session::{Session, Work};
+use pmmpi::spool::RankCell;
+use std::sync::atomic::Ordering;
+
+/// What this rank contributes to every round's record beside the measurement.
+pub struct Place {
+    /// What MPI_Get_library_version says; `None` without MPI.
+    pub mpi_library: Option<String>,
+    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
+    pub host: Vec<u8>,
+    /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns).
+    pub began_ns: i64,
+}
+
+/// What rank 0 tells all ranks after a round, as the byte that travels.
+const GO_ON: u8 = 0;
+const STOP: u8 = 1;
+
+/// Does what `plan` says, together with the other ranks. Gives the end of this rank's first round
+/// that failed, or of its last.
+pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, place: &Place) -> Result<End, Failure> {
+    let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
+    let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
+    let speaks = fabric.rank() == 0;
+    let console = if speaks { Console::new(plan.rounds(), plan.quiet) } else { Console::silent() };
+    let mut result: Option<End> = None;
+    let mut unsaved = None;
+    let mut began_ns = place.began_ns;
+    for number in 0..plan.rounds() {
+        let warmup = number < plan.warmup;
+        console.begin(number, warmup);
+        let round = measure(&mut fabric, &program, place, began_ns).map_err(in_round)?;
+        let mut verdict = GO_ON;
+        if let Some(parts) = &round.parts {
+            let header = plan.header_of(number.saturating_sub(plan.warmup), round.started_unix_ns);
+            let run = Run::assemble(header, parts, round.gather_ns).map_err(Failure::own)?;
+            explain(plan, &run);
+            if !warmup {
+                unsaved = keep(plan, number, &run, &console).err();
+            }
+            let failed = !run.end().is_some_and(End::is_success);
+            let stop = failed && plan.on_failure == OnFailure::Stop;
+            if stop || unsaved.is_some() || process::asked_to_end().is_some() {
+                verdict = STOP;
+            }
+        }
+        let verdict = fabric.broadcast(verdict).map_err(in_round)?;
+        if result.is_none_or(End::is_success) {
+            result = Some(round.own.end);
+        }
+        if verdict == STOP {
+            break;
+        }
+        began_ns = clock::monotonic_ns();
+    }
+    console.end();
+    match unsaved {
+        Some(failure) => Err(failure),
+        None => result.ok_or_else(|| Failure::own("no round was asked for")),
+    }
+}
+
+struct Round {
+    own: Ended,
+    parts: Option<Vec<Vec<u8>>>,
+    started_unix_ns: i64,
+    gather_ns: i64,
+}
+
+fn measure<F: Broadcast>(
+    fabric: &mut F,
+    program: &Prepared,
+    place: &Place,
+    began_ns: i64,
+) -> Result<Round, FabricError> {
+    let started_unix_ns = clock::realtime_ns();
+    let cell = RankCell::default();
+    let mut session = Session::open(&cell, fabric, began_ns);
+    // A barrier that failed is reported after the round: the child of every rank runs all the same.
+    let entered = session.start();
+    let own = match program.start().and_then(process::Running::wait) {
+        Ok(ended) => ended,
+        Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
+    };
+    let left = session.stop();
+    let work = Work { end: own.end, child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
+    let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
+    entered.and(left)?;
+    Ok(Round { own, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
+}
+
+fn keep(plan: &Plan, number: u32, run: &Run, console: &Console) -> Result<(), Failure> {
+    let file = match &plan.out {
+        Some(directory) => Some(runfile::write(directory, run).map_err(|e| {
+            Failure::own(format_args!("the run could not be saved in {}: {e}", directory.display()))
+        })?),
+        None => None,
+    };
+    console.kept(number, run, file.as_deref());
+    Ok(())
+}
+
+/// The one end that is the tool's to explain: the program itself could say nothing.
+fn explain(plan: &Plan, run: &Run) {
+    for rank in &run.ranks {
+        if let End::NotStarted(errno) = rank.end {
+            let node = &run.nodes[rank.node as usize].key.hostname;
+            let why = std::io::Error::from_raw_os_error(errno);
+            say(format_args!(
+                "{}: not started on {node} (rank {}): {why}",
+                plan.program.display(),
+                rank.rank
+            ));
+        }
+    }
+}
+
+fn in_round(error: FabricError) -> Failure {
+    Failure::own(format_args!("the ranks lost one another: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::bounds::MaxDrift;
+    use pmmpi::fabric::{Fabric, Solo, Threads};
+    use pmmpi::record::{Job, Mode, RunHeader, Series};
+    use std::path::{Path, PathBuf};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("pmmpi-rounds-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn runs(&self) -> Vec<Run> {
+            let entries = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+            let mut paths: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "pmr")).collect();
+            paths.sort();
+            paths.iter().map(|path| runfile::read(path).unwrap()).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    fn plan(script: &str, out: &Path) -> Plan {
+        let header = RunHeader {
+            run_id: String::new(),
+            pmmpi_version: "0".into(),
+            command: vec!["sh".into()],
+            mode: Mode::Plain,
+            series: Some(Series { id: "s".into(), round: 0 }),
+            labels: vec![],
+            job: Job::default(),
+            mpi_library: None,
+            environment: vec![],
+            started_unix_ns: 0,
+            max_drift: MaxDrift::DEFAULT,
+        };
+        Plan {
+            program: "/bin/sh".into(),
+            argv: ["sh", "-c", script].map(Into::into).to_vec(),
+            environment: vec![("OUT".into(), out.into())],
+            runs: 3,
+            warmup: 1,
+            on_failure: OnFailure::Stop,
+            out: Some(out.to_owned()),
+            quiet: true,
+            header,
+        }
+    }
+
+    fn place() -> Place {
+        Place { mpi_library: None, host: vec![], began_ns: clock::monotonic_ns() }
+    }
+
+    #[test]
+    fn warm_ups_run_and_are_not_kept() {
+        let folder = Folder::new("warmup");
+        let plan = plan("echo . >> $OUT/count", &folder.0);
+        assert_eq!(run(Solo, &plan, &place()).unwrap(), End::Exited(0));
+        let count = std::fs::read_to_string(folder.0.join("count")).unwrap();
+        assert_eq!(count.lines().count(), 4);
+        let rounds: Vec<_> = folder.runs().into_iter().map(|r| r.header.series.unwrap().round).collect();
+        assert_eq!(rounds, [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_failure_stops_every_rank_or_none_as_told() {
+        for (on_failure, kept) in [(OnFailure::Stop, 1), (OnFailure::Continue, 3)] {
+            let folder = Folder::new(if kept == 1 { "stop" } else { "continue" });
+            let mut plan = plan("exit 0", &folder.0);
+            (plan.warmup, plan.on_failure) = (0, on_failure);
+            let ranks = Threads::new(3).into_iter().map(|fabric| {
+                let mut plan = plan.clone();
+                if fabric.rank() == 2 {
+                    plan.argv[2] = "exit 7".into();
+                }
+                std::thread::spawn(move || run(fabric, &plan, &place()).unwrap())
+            });
+            let ranks: Vec<_> = ranks.collect();
+            let ends: Vec<_> = ranks.into_iter().map(|rank| rank.join().unwrap()).collect();
+            assert_eq!(ends, [End::Exited(0), End::Exited(0), End::Exited(7)]);
+            let runs = folder.runs();
+            assert_eq!(runs.len(), kept);
+            assert!(runs.iter().all(|r| r.end() == Some(End::Exited(7)) && r.ranks.len() == 3));
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_record_too() {
+        let folder = Folder::new("absent");
+        let plan = Plan { program: "/nonexistent".into(), ..plan("", &folder.0) };
+        assert_eq!(run(Solo, &plan, &place()).unwrap(), End::NotStarted(libc::ENOENT));
+        assert_eq!(folder.runs().len(), 0, "the warm-up failed: nothing follows");
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_saved_ends_the_rounds() {
+        let folder = Folder::new("unsaved");
+        let plan = Plan { out: Some(folder.0.join("absent")), warmup: 0, ..plan("exit 0", &folder.0) };
+        let failure = run(Solo, &plan, &place()).unwrap_err();
+        assert_eq!(failure.code, 125);
+        assert!(failure.message.contains("could not be saved"), "{failure}");
+    }
+}

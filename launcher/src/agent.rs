@@ -1,0 +1,124 @@
+//! MPI programs: the agent inside them measures, this process supervises and keeps.
+
+use crate::measure::Task;
+use crate::{host, install, out, program};
+use pmmpi::record::{End, Mode, Run, RunHeader};
+use pmmpi::spool::{Blob, Fault, Phase, SPOOL_VARIABLE, Spool};
+use pmmpi::summary::Summary;
+use pmmpi::{runfile, wire};
+use pmmpi_rounds::Failure;
+use pmmpi_rounds::console::{say, warn};
+use pmmpi_rounds::process::{self, Prepared};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Starts the program with the agent in it, and saves what the agent gathered.
+pub fn measure(task: &Task) -> Result<End, Failure> {
+    let agent = install::agent()?;
+    let spool =
+        Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
+    let header = task.header(Mode::Mpi);
+    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
+    process::forward_signals();
+    process::ignore_broken_pipes();
+    let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
+        Some(errno) => program::failure(task.program.as_os_str(), errno),
+        None => Failure::own(e),
+    })?;
+    describe_node(task, &spool);
+    let ended = running.wait().map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
+    let kept = keep(task, header, &spool);
+    match kept {
+        // A workload that failed has the last word.
+        Err(failure) if !ended.end.is_success() => {
+            say(failure);
+            Ok(ended.end)
+        }
+        Err(failure) => Err(failure),
+        Ok(()) => Ok(ended.end),
+    }
+}
+
+/// This process's environment, with the agent in front of whatever else is preloaded.
+fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
+    const PRELOAD: &str = "LD_PRELOAD";
+    let mut preload = OsString::from(agent);
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let own = [(PRELOAD.into(), preload), (SPOOL_VARIABLE.into(), spool.path().into())];
+    let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SPOOL_VARIABLE);
+    others.chain(own).collect()
+}
+
+/// While MPI starts: the agent waits for this before t0, so nothing is read beside the work.
+fn describe_node(task: &Task, spool: &Spool) {
+    if task.launch.reads_node() && spool.put(Blob::Node, &host::part(None)).is_err() {
+        spool.cell().note(Fault::NoNodeRecord);
+    }
+    spool.cell().announce_node();
+}
+
+fn keep(task: &Task, header: RunHeader, spool: &Spool) -> Result<(), Failure> {
+    let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
+    if gathered.is_empty() {
+        explain(task, spool);
+        return Ok(());
+    }
+    let parts = wire::split(&gathered).map_err(not_kept)?;
+    let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
+    let run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
+    let saved = task.settings.out.as_deref().map(|folder| save(folder, &run)).transpose();
+    if !task.settings.quiet {
+        let file = saved.as_ref().ok().and_then(|file| file.as_deref());
+        say(Summary { run: &run, file });
+        warn_of_singletons(task, &run);
+    }
+    saved.map(drop)
+}
+
+fn save(folder: &Path, run: &Run) -> Result<std::path::PathBuf, Failure> {
+    // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
+    out::prepare(folder)?;
+    runfile::write(folder, run).map_err(not_kept)
+}
+
+fn not_kept(error: impl std::fmt::Display) -> Failure {
+    Failure::own(format_args!("the run could not be saved: {error}"))
+}
+
+/// A job in which every process is rank 0 of 1 says nothing about it itself.
+fn warn_of_singletons(task: &Task, run: &Run) {
+    let launched = task.launch.size.unwrap_or(1);
+    if task.launch.speaks() && run.size < launched {
+        warn(format_args!(
+            "{} started {launched} ranks, but the program ran as a job of {}: it was built for another MPI \
+             than the launcher's (srun: try --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH)",
+            task.launch.launcher.unwrap_or("the launcher"),
+            run.size
+        ));
+    }
+}
+
+/// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.
+fn explain(task: &Task, spool: &Spool) {
+    let cell = spool.cell();
+    let faults = [
+        (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
+        (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
+        (Fault::Handover, "the ranks' records could not be handed over"),
+        (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
+    ];
+    let program = task.program.display();
+    if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
+        say(format_args!("{program}: not measured: {why}"));
+    } else if task.launch.speaks() && cell.phase() == Phase::Fresh {
+        say(format_args!(
+            "{program}: not measured: it did not call MPI_Init. If it is no MPI program, add --mode plain"
+        ));
+    } else if task.launch.speaks() && cell.phase() < Phase::Gathered {
+        say(format_args!("{program}: not measured: it ended before MPI_Finalize"));
+    }
+}

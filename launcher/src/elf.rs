@@ -1,0 +1,250 @@
+//! What a program's file says of the libraries that it needs: PT_INTERP and DT_NEEDED (elf(5)),
+//! followed through libraries as the dynamic loader would (ld.so(8)).
+
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::{ReadCache, ReadRef, StringTable};
+use object::{Endianness, FileKind, Object, ObjectSymbol};
+use pmmpi::mpi_library::is_mpi_library;
+use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Binary {
+    /// No ELF file, or one that cannot be understood.
+    Other,
+    /// Without a loader nothing can be preloaded. True where it holds MPI_Init itself.
+    Static(bool),
+    /// Needs an MPI library.
+    Mpi {
+        /// Its name.
+        library: String,
+        /// The library that needs it, where the program itself does not.
+        through: Option<String>,
+    },
+    /// Needs none.
+    Dynamic,
+}
+
+/// Reads the file at `path` and the libraries that it needs, until one is an MPI library.
+pub fn inspect(path: &Path) -> Binary {
+    let Some(object) = ElfFile::read(path) else { return Binary::Other };
+    if !object.has_interpreter {
+        return Binary::Static(defines_mpi_init(path));
+    }
+    let search = Search::new(&object);
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut queue = VecDeque::from([(object, None::<String>)]);
+    while let Some((object, through)) = queue.pop_front() {
+        if let Some(library) = object.needed.iter().find(|name| is_mpi_library(file_name(name))) {
+            return Binary::Mpi { library: library.clone(), through };
+        }
+        for name in &object.needed {
+            if !is_systems(file_name(name)) && seen.insert(name.clone()) {
+                queue.extend(search.find(name, &object).map(|found| (found, Some(name.clone()))));
+            }
+        }
+    }
+    Binary::Dynamic
+}
+
+/// The C and C++ run-time libraries need no MPI: nothing is opened for them.
+fn is_systems(library: &str) -> bool {
+    let stem = library.split(".so").next().unwrap_or(library);
+    let systems = ["libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "libstdc++", "linux-vdso"];
+    systems.contains(&stem) || library.starts_with("ld-linux")
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What is needed of an ELF file's dynamic section.
+struct ElfFile {
+    folder: PathBuf,
+    /// Class and machine: a library for another is passed by.
+    kind: (u8, u16),
+    has_interpreter: bool,
+    needed: Vec<String>,
+    rpath: Vec<String>,
+    runpath: Vec<String>,
+}
+
+impl ElfFile {
+    fn read(path: &Path) -> Option<Self> {
+        let cache = ReadCache::new(File::open(path).ok()?);
+        match FileKind::parse(&cache).ok()? {
+            FileKind::Elf64 => Self::parse::<FileHeader64<Endianness>, _>(path, &cache),
+            FileKind::Elf32 => Self::parse::<FileHeader32<Endianness>, _>(path, &cache),
+            _ => None,
+        }
+    }
+
+    fn parse<'data, H: FileHeader, R: ReadRef<'data>>(path: &Path, data: R) -> Option<Self> {
+        let header = H::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let segments = header.program_headers(endian, data).ok()?;
+        let mut file = Self {
+            folder: path.canonicalize().ok()?.parent()?.to_owned(),
+            kind: (header.e_ident().class.into(), header.e_machine(endian).into()),
+            has_interpreter: segments.iter().any(|s| s.p_type(endian) == elf::PT_INTERP),
+            needed: Vec::new(),
+            rpath: Vec::new(),
+            runpath: Vec::new(),
+        };
+        let Some(entries) = segments.iter().find_map(|s| s.dynamic(endian, data).ok().flatten()) else {
+            return Some(file);
+        };
+        let value = |tag| entries.iter().find(|e| e.tag(endian) == tag).map(|e| e.val(endian));
+        let (address, size) = (value(elf::DT_STRTAB)?, value(elf::DT_STRSZ)?);
+        let start = segments.iter().find_map(|s| {
+            let within = address.checked_sub(s.p_vaddr(endian).into())?;
+            let is_loaded = s.p_type(endian) == elf::PT_LOAD && within < s.p_filesz(endian).into();
+            is_loaded.then(|| s.p_offset(endian).into().checked_add(within)).flatten()
+        })?;
+        let strings = StringTable::new(data, start, start.checked_add(size)?);
+        for entry in entries.iter().take_while(|e| e.tag(endian) != elf::DT_NULL) {
+            let text = || {
+                let offset = u32::try_from(entry.val(endian)).ok()?;
+                Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
+            };
+            let list = |text: String| text.split(':').map(str::to_owned).collect::<Vec<_>>();
+            match entry.tag(endian) {
+                elf::DT_NEEDED => file.needed.extend(text()),
+                elf::DT_RPATH => file.rpath = text().map(list).unwrap_or_default(),
+                elf::DT_RUNPATH => file.runpath = text().map(list).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        Some(file)
+    }
+
+    /// $ORIGIN and the like, replaced.
+    fn expand(&self, folder: &str) -> PathBuf {
+        let lib = if self.kind.0 == elf::ELFCLASS64.into() { "lib64" } else { "lib" };
+        let mut folder = folder.to_owned();
+        for (token, value) in [
+            ("ORIGIN", self.folder.to_string_lossy().as_ref()),
+            ("LIB", lib),
+            ("PLATFORM", std::env::consts::ARCH),
+        ] {
+            folder = folder.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value);
+        }
+        PathBuf::from(folder)
+    }
+}
+
+/// Where the loader looks, in its order.
+struct Search {
+    kind: (u8, u16),
+    /// DT_RPATH of the program counts for its libraries too.
+    rpath: Vec<PathBuf>,
+    environment: Vec<PathBuf>,
+    system: Vec<PathBuf>,
+}
+
+impl Search {
+    fn new(program: &ElfFile) -> Self {
+        let environment = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let split = |list: &OsStr| {
+            let folders = list.as_bytes().split(|b| *b == b':' || *b == b';').filter(|f| !f.is_empty());
+            folders.map(|f| PathBuf::from(OsStr::from_bytes(f))).collect()
+        };
+        let mut system = Vec::new();
+        read_loader_configuration(Path::new("/etc/ld.so.conf"), 0, &mut system);
+        system.extend(["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(PathBuf::from));
+        Self {
+            kind: program.kind,
+            rpath: own_rpath(program).collect(),
+            environment: split(&environment),
+            system,
+        }
+    }
+
+    fn find(&self, name: &str, needed_by: &ElfFile) -> Option<ElfFile> {
+        if name.contains('/') {
+            return ElfFile::read(Path::new(name));
+        }
+        let folders = own_rpath(needed_by)
+            .chain(self.rpath.iter().filter(|_| needed_by.runpath.is_empty()).cloned())
+            .chain(self.environment.iter().cloned())
+            .chain(needed_by.runpath.iter().map(|folder| needed_by.expand(folder)))
+            .chain(self.system.iter().cloned());
+        let mut files = folders.filter_map(|folder| ElfFile::read(&folder.join(name)));
+        files.find(|file| file.kind == self.kind)
+    }
+}
+
+/// DT_RPATH is ignored where there is a DT_RUNPATH.
+fn own_rpath(file: &ElfFile) -> impl Iterator<Item = PathBuf> {
+    file.rpath.iter().filter(|_| file.runpath.is_empty()).map(|folder| file.expand(folder))
+}
+
+/// The folders of ldconfig(8)'s configuration.
+fn read_loader_configuration(path: &Path, depth: u32, folders: &mut Vec<PathBuf>) {
+    const DEEPEST_INCLUDE: u32 = 4;
+    let Ok(text) = std::fs::read_to_string(path) else { return };
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or(line).trim();
+        match line.strip_prefix("include") {
+            Some(pattern) if depth < DEEPEST_INCLUDE => {
+                for included in glob_one_level(Path::new(pattern.trim())) {
+                    read_loader_configuration(&included, depth + 1, folders);
+                }
+            }
+            _ if line.starts_with('/') => folders.push(PathBuf::from(line)),
+            _ => {}
+        }
+    }
+}
+
+/// The files that `folder/*suffix` means: the one form of pattern that distributions use.
+fn glob_one_level(pattern: &Path) -> Vec<PathBuf> {
+    let suffix = pattern.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix('*'));
+    let (Some(folder), Some(suffix)) = (pattern.parent(), suffix) else { return vec![pattern.to_owned()] };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(suffix)).collect();
+    files.sort();
+    files
+}
+
+fn defines_mpi_init(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    let has = object.symbols().any(|symbol| matches!(symbol.name(), Ok("MPI_Init" | "PMPI_Init")));
+    has
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_for_what_they_are() {
+        assert_eq!(inspect(Path::new("/bin/sh")), Binary::Dynamic);
+        assert_eq!(inspect(Path::new("/etc/passwd")), Binary::Other);
+        assert_eq!(inspect(Path::new("/nonexistent")), Binary::Other);
+    }
+
+    #[test]
+    fn damaged_files_are_no_reason_to_panic() {
+        let whole = std::fs::read("/bin/sh").unwrap();
+        let path = std::env::temp_dir().join(format!("pmmpi-elf-{}", std::process::id()));
+        for end in [4, 63, 64, 200, 1000, whole.len() / 2] {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            inspect(&path);
+        }
+        for at in (0..1000).step_by(3) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0xff;
+            std::fs::write(&path, &damaged).unwrap();
+            inspect(&path);
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}

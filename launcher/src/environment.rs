@@ -1,0 +1,131 @@
+//! Which environment variables a run remembers, and which a plain program under MPI must not see.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+type Variable = (OsString, OsString);
+
+/// What changes performance; nothing else of an environment, which may hold secrets, is stored.
+/// A name that ends with an underscore stands for all that begin with it.
+const REMEMBERED: [&str; 33] = [
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "BLIS_",
+    "OMPI_MCA_",
+    "MPICH_",
+    "MPIR_CVAR_",
+    "I_MPI_",
+    "MV2_",
+    "UCX_",
+    "FI_",
+    "PSM2_",
+    "MALLOC_",
+    "GLIBC_TUNABLES",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_FREQ_REQ",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_DISTRIBUTION",
+    "SLURM_HINT",
+    "SLURM_JOB_CPUS_PER_NODE",
+    "SLURM_JOB_NODELIST",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_PARTITION",
+    "SLURM_MEM_BIND",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_THREADS_PER_CORE",
+];
+
+/// How Open MPI's daemons find one another: addresses and keys, nothing that the user set.
+const PLUMBING: [&str; 6] = [
+    "OMPI_MCA_orte_",
+    "OMPI_MCA_ess_",
+    "OMPI_MCA_pmix_",
+    "OMPI_MCA_prte_",
+    "OMPI_MCA_hwloc_base_",
+    "OMPI_MCA_initial_wdir",
+];
+
+/// By what a process finds out that it is a rank. A plain program that happens to call MPI would join
+/// the runner's job, or wait for it for ever.
+const RANK: [&str; 12] = [
+    "OMPI_",
+    "ORTE_",
+    "PRTE_",
+    "PMIX_",
+    "PMI_",
+    "PMI2_",
+    "HYDI_",
+    "HYD_",
+    "MPIEXEC_",
+    "MPI_LOCALRANKID",
+    "MPI_LOCALNRANKS",
+    "SLURM_PMI_",
+];
+
+/// The user's settings among Open MPI's variables: a plain program may start MPI jobs of its own.
+const SETTINGS: &str = "OMPI_MCA_";
+
+/// What a run stores, sorted by name.
+pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String, String)> {
+    let wanted = |(name, _): &Variable| matches(name, &REMEMBERED) && !matches(name, &PLUMBING);
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let kept = variables.into_iter().filter(wanted).map(|(name, value)| (text(name), text(value)));
+    let mut kept: Vec<_> = kept.collect();
+    kept.sort();
+    kept
+}
+
+/// What a plain program gets that is started by a rank.
+pub fn without_rank(variables: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
+    let is_rank =
+        |name: &OsStr| matches(name, &PLUMBING) || matches(name, &RANK) && !matches(name, &[SETTINGS]);
+    variables.into_iter().filter(|(name, _)| !is_rank(name)).collect()
+}
+
+fn matches(name: &OsStr, patterns: &[&str]) -> bool {
+    let name = name.as_bytes();
+    patterns.iter().any(|pattern| {
+        let pattern = pattern.as_bytes();
+        if pattern.ends_with(b"_") { name.starts_with(pattern) } else { name == pattern }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(names: &[&str]) -> Vec<Variable> {
+        names.iter().map(|name| (name.into(), "v".into())).collect()
+    }
+
+    #[test]
+    fn what_changes_performance_is_remembered_and_no_secret() {
+        let all =
+            ["OMP_NUM_THREADS", "AWS_SECRET", "UCX_TLS", "OMPI_MCA_btl", "OMPI_MCA_orte_hnp_uri", "OMP"];
+        let names: Vec<String> = remembered(variables(&all)).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["OMPI_MCA_btl", "OMP_NUM_THREADS", "UCX_TLS"]);
+        assert_eq!(remembered(variables(&["SLURM_NTASKS", "SLURM_JOB_USER"])).len(), 1);
+    }
+
+    #[test]
+    fn a_plain_program_is_no_rank() {
+        let all = [
+            "PATH",
+            "PMIX_RANK",
+            "OMPI_COMM_WORLD_RANK",
+            "OMPI_MCA_btl",
+            "OMPI_MCA_ess_base_jobid",
+            "PMI_FD",
+        ];
+        let names: Vec<OsString> = without_rank(variables(&all)).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["PATH", "OMPI_MCA_btl"]);
+    }
+}

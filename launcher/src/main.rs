@@ -1,0 +1,49 @@
+//! `pmmpi`: starts a program, supervises it, and keeps what was measured. Links no MPI library.
+
+#![no_main]
+
+mod agent;
+mod elf;
+mod environment;
+mod host;
+mod install;
+mod launch;
+mod measure;
+mod options;
+mod out;
+mod program;
+mod repeat;
+mod runner;
+mod settings;
+mod work;
+
+use clap::Parser;
+use options::{Command, Options};
+use pmmpi_rounds::console::say;
+use pmmpi_rounds::{Failure, process};
+use settings::Settings;
+use std::ffi::{c_char, c_int};
+
+/// C's main, not Rust's: the workload is to inherit the descriptors and the signal dispositions that
+/// this process was started with, and Rust's start-up changes both.
+#[unsafe(no_mangle)]
+pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
+    match run() {
+        Ok(end) => process::end_as(end),
+        Err(failure) => {
+            say(&failure);
+            failure.code
+        }
+    }
+}
+
+fn run() -> Result<pmmpi::record::End, Failure> {
+    let options = Options::try_parse().unwrap_or_else(|e| options::end_with(&e));
+    match options.command {
+        Some(Command::Report { args }) => install::exec_report("report", &args),
+        Some(Command::Bounds { args }) => install::exec_report("bounds", &args),
+        Some(Command::Repeat(typed)) => repeat::run(&typed.validate()?),
+        Some(Command::Run(typed)) => measure::run(&Settings::validate(typed)?),
+        None => measure::run(&Settings::validate(options.measurement)?),
+    }
+}

@@ -1,0 +1,112 @@
+//! Measuring one program: what it is, what started it, and which way of measuring fits.
+
+use crate::launch::Launch;
+use crate::settings::Settings;
+use crate::work::{self, Choice};
+use crate::{agent, environment, host, out, program, runner};
+use pmmpi::clock;
+use pmmpi::fabric::Solo;
+use pmmpi::record::{End, Mode, RunHeader, Series};
+use pmmpi_rounds::console::{say, warn};
+use pmmpi_rounds::plan::Plan;
+use pmmpi_rounds::rounds::{self, Place};
+use pmmpi_rounds::{Failure, process};
+use std::path::PathBuf;
+
+/// A measurement that is ready to begin.
+pub struct Task<'a> {
+    /// How to measure what.
+    pub settings: &'a Settings,
+    /// What started this process.
+    pub launch: Launch,
+    /// The program's file.
+    pub program: PathBuf,
+    /// When the tool began to work (CLOCK_MONOTONIC, ns).
+    pub began_ns: i64,
+}
+
+/// Measures, and gives the workload's end.
+pub fn run(settings: &Settings) -> Result<End, Failure> {
+    let began_ns = clock::monotonic_ns();
+    let launch = Launch::read();
+    let program = program::find(&settings.argv[0])?;
+    let choice = work::choose(&program, settings, &launch)?;
+    let task = Task { settings, launch, program, began_ns };
+    task.prepare(&choice)?;
+    match (choice.mode, task.launch.family) {
+        (Mode::Mpi, _) => agent::measure(&task),
+        (Mode::Plain, Some(family)) => runner::exec(&task, family),
+        (Mode::Plain, None) => task.measure_alone(),
+    }
+}
+
+impl Task<'_> {
+    fn prepare(&self, choice: &Choice) -> Result<(), Failure> {
+        if self.launch.launcher.is_some() {
+            process::started_by_launcher();
+        }
+        if !self.launch.speaks() {
+            return Ok(());
+        }
+        if self.settings.verbose {
+            say(format_args!("{}: {choice}", self.program.display()));
+        }
+        self.settings.out.as_deref().map_or(Ok(()), out::prepare)
+    }
+
+    fn measure_alone(&self) -> Result<End, Failure> {
+        if let (true, Some(launcher), Some(size @ 2..)) =
+            (self.launch.speaks() && !self.settings.quiet, self.launch.launcher, self.launch.size)
+        {
+            warn(format_args!(
+                "{launcher} started {size} tasks without an MPI process manager, so each is measured alone; \
+                 add --mpi=pmix or --mpi=pmi2"
+            ));
+        }
+        let host = host::part(self.settings.out.as_deref());
+        process::forward_signals();
+        process::ignore_broken_pipes();
+        let place = Place { mpi_library: None, host, began_ns: self.began_ns };
+        rounds::run(Solo, &self.plan(std::env::vars_os().collect()), &place)
+    }
+
+    /// Rounds of a plain program with this environment.
+    pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> Plan {
+        let settings = self.settings;
+        Plan {
+            program: self.program.clone(),
+            argv: settings.argv.clone(),
+            environment,
+            runs: settings.runs,
+            warmup: settings.warmup,
+            on_failure: settings.on_failure,
+            out: settings.out.clone(),
+            quiet: settings.quiet,
+            header: self.header(Mode::Plain),
+        }
+    }
+
+    /// What is known of a run that begins now.
+    pub fn header(&self, mode: Mode) -> RunHeader {
+        let started_unix_ns = clock::realtime_ns();
+        let run_id = pmmpi::new_run_id(started_unix_ns);
+        let several = self.settings.runs > 1;
+        RunHeader {
+            series: self
+                .settings
+                .series
+                .clone()
+                .or_else(|| several.then(|| Series { id: run_id.clone(), round: 0 })),
+            run_id,
+            pmmpi_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.settings.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            mode,
+            labels: self.settings.labels.clone(),
+            job: self.launch.job(),
+            mpi_library: None,
+            environment: environment::remembered(std::env::vars_os()),
+            started_unix_ns,
+            max_drift: self.settings.max_drift,
+        }
+    }
+}

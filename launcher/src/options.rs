@@ -1,0 +1,162 @@
+//! The command line as it is typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Measures how long a program really took, on every rank of its job.
+#[derive(Parser)]
+#[command(
+    name = "pmmpi",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...\n       pmmpi repeat|report|bounds ...",
+    after_help = "Examples:
+  mpirun -n 4 pmmpi ./hpl                      srun pmmpi --label build=O3 ./hpl
+  mpirun -n 4 pmmpi --runs 7 -- ./plain        pmmpi report"
+)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub measurement: Measurement,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measure PROGRAM (the default; for programs named like a command)
+    #[command(override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
+    Run(Measurement),
+    /// Repeat a whole MPI launch: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl
+    #[command(
+        override_usage = "pmmpi repeat --runs K [OPTIONS] -- LAUNCHER ARGS... pmmpi PROGRAM",
+        after_help = "An MPI program starts once in a launch. `repeat` launches it again and again; the runs share a
+series id, which `pmmpi report` knows them by.
+
+Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
+    )]
+    Repeat(Repetition),
+    /// Report on the runs in files or folders
+    #[command(disable_help_flag = true)]
+    Report {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Elapsed bounds from anybody's stamps
+    #[command(disable_help_flag = true)]
+    Bounds {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+/// How a program is measured.
+#[derive(Args)]
+pub struct Measurement {
+    /// Folder for run files
+    #[arg(long, value_name = "DIR", env = "PMMPI_OUT", default_value = "pmmpi-results", hide_env = true)]
+    pub out: PathBuf,
+    /// Keep no run file
+    #[arg(long, overrides_with = "no_save")]
+    pub no_save: bool,
+    /// Store KEY=VALUE with the run
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+    /// Measure a plain program K times
+    #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
+    pub runs: u32,
+    /// Run it K times before, unmeasured
+    #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
+    pub warmup: u32,
+    /// After a failed run: stop or continue
+    #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
+    pub on_failure: OnFailure,
+    /// What PROGRAM is: auto, mpi or plain
+    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
+    pub mode: Mode,
+    /// Largest rate error of any clock
+    #[arg(long, value_name = "N", default_value_t = 100.0)]
+    pub max_drift_ppm: f64,
+    /// Print nothing but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say how PROGRAM is measured, and why
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Set by `pmmpi repeat`
+    #[arg(long, hide = true, requires = "round")]
+    pub series: Option<String>,
+    /// Set by `pmmpi repeat`
+    #[arg(long, hide = true, requires = "series")]
+    pub round: Option<u32>,
+    /// What to measure, with its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        hide = true
+    )]
+    pub argv: Vec<OsString>,
+}
+
+/// How a launch is repeated.
+#[derive(Args)]
+pub struct Repetition {
+    /// Launches to measure
+    #[arg(long, value_name = "K")]
+    pub runs: u32,
+    /// Launches before them that are not kept
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub warmup: u32,
+    /// After a failed launch: stop or continue
+    #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
+    pub on_failure: OnFailure,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The launch, `pmmpi` in it
+    #[arg(
+        value_name = "LAUNCHER",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        hide = true
+    )]
+    pub argv: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// By what the program's file says
+    Auto,
+    /// From inside an MPI program
+    Mpi,
+    /// Around a child process
+    Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    Stop,
+    Continue,
+}
+
+impl From<OnFailure> for pmmpi_rounds::plan::OnFailure {
+    fn from(typed: OnFailure) -> Self {
+        match typed {
+            OnFailure::Stop => Self::Stop,
+            OnFailure::Continue => Self::Continue,
+        }
+    }
+}
+
+/// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
+/// which no workload's usage error (often 2) is taken for.
+pub fn end_with(error: &clap::Error) -> ! {
+    let code = if error.use_stderr() { 125 } else { 0 };
+    // A closed stdout or stderr leaves nobody to tell.
+    let _ = error.print();
+    std::process::exit(code)
+}

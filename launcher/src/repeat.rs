@@ -1,0 +1,66 @@
+//! A whole launch, again and again: an MPI program starts once in each.
+
+use crate::program;
+use crate::settings::Launches;
+use pmmpi::clock;
+use pmmpi::record::End;
+use pmmpi_rounds::Failure;
+use pmmpi_rounds::console::say;
+use pmmpi_rounds::plan::OnFailure;
+use pmmpi_rounds::process::{self, Prepared, Running};
+use std::ffi::OsString;
+
+/// Launches all rounds; gives the end of the first that failed, or of the last.
+pub fn run(launches: &Launches) -> Result<End, Failure> {
+    let program = program::find(&launches.before[0])?;
+    let series = pmmpi::new_run_id(clock::realtime_ns());
+    process::forward_signals();
+    process::ignore_broken_pipes();
+    let mut result = End::Exited(0);
+    let mut kept = 0;
+    for number in 0..launches.warmup.saturating_add(launches.runs) {
+        let warmup = number < launches.warmup;
+        if !launches.quiet {
+            announce(launches, number);
+        }
+        let argv = launches.argv(&series, (!warmup).then(|| number - launches.warmup));
+        let ended = Prepared::new(&program, &argv, std::env::vars_os())
+            .and_then(|prepared| prepared.start())
+            .and_then(Running::wait)
+            .map_err(|e| program::failure(program.as_os_str(), e.raw_os_error().unwrap_or(libc::EINVAL)))?;
+        kept += u32::from(!warmup && ended.end.is_success());
+        if result.is_success() {
+            result = ended.end;
+        }
+        if let Some(signal) = process::asked_to_end() {
+            result = if result.is_success() { End::Signaled(signal) } else { result };
+            break;
+        }
+        if !ended.end.is_success() && launches.on_failure == OnFailure::Stop {
+            break;
+        }
+    }
+    if !launches.quiet {
+        say(format_args!("{kept} of {} launches succeeded, series {series}", launches.runs));
+    }
+    Ok(result)
+}
+
+fn announce(launches: &Launches, number: u32) {
+    match number.checked_sub(launches.warmup) {
+        Some(round) => say(format_args!("launch {} of {}", round + 1, launches.runs)),
+        None => say(format_args!("warm-up launch {} of {}", number + 1, launches.warmup)),
+    }
+}
+
+impl Launches {
+    /// The launch of one round: options behind `pmmpi` say which, because not every launcher hands the
+    /// environment on to other nodes. A warm-up keeps nothing.
+    fn argv(&self, series: &str, round: Option<u32>) -> Vec<OsString> {
+        let marks = match round {
+            Some(round) => vec!["--series".into(), series.into(), "--round".into(), round.to_string().into()],
+            None => vec!["--no-save".into()],
+        };
+        self.before.iter().cloned().chain(marks).chain(self.after.iter().cloned()).collect()
+    }
+}

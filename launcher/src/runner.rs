@@ -1,0 +1,29 @@
+//! Plain programs under an MPI launcher: this process becomes the runner, an MPI program that measures
+//! them on every rank.
+
+use crate::launch::Family;
+use crate::measure::Task;
+use crate::{environment, host, install};
+use pmmpi::record::End;
+use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::wire;
+use pmmpi_rounds::Failure;
+
+/// Becomes the runner of `family`, which finds its plan in the spool.
+pub fn exec(task: &Task, family: Family) -> Result<End, Failure> {
+    let runner = install::runner(family)?;
+    let spool =
+        fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")))?;
+    match install::exec(&runner, (SPOOL_VARIABLE, &spool.path()))? {}
+}
+
+fn fill(task: &Task) -> std::io::Result<Spool> {
+    let plan = task.plan(environment::without_rank(std::env::vars_os()));
+    let spool = Spool::create()?;
+    spool.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
+    if task.launch.reads_node() {
+        spool.put(Blob::Node, &host::part(None))?;
+    }
+    spool.keep_across_exec()?;
+    Ok(spool)
+}

@@ -1,0 +1,192 @@
+//! Is it an MPI program? The file says so, and the user may say otherwise.
+
+use crate::elf::{self, Binary};
+use crate::launch::Launch;
+use crate::options;
+use crate::program;
+use crate::settings::Settings;
+use pmmpi::record::Mode;
+use pmmpi_rounds::Failure;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How a program is measured, and why so.
+#[derive(Debug)]
+pub struct Choice {
+    /// From inside or from around.
+    pub mode: Mode,
+    reason: String,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.mode {
+            Mode::Mpi => "measured from inside, as an MPI program",
+            Mode::Plain => "measured as a plain program",
+        };
+        write!(f, "{how}: {}", self.reason)
+    }
+}
+
+/// What a program's file says.
+enum Nature {
+    Mpi(String),
+    Plain(String),
+    /// It starts other programs, which may be MPI programs.
+    Wrapper(String),
+    /// Neither way of measuring works.
+    StaticMpi,
+}
+
+/// Programs whose business is to start or to interpret another.
+const WRAPPERS: [&str; 36] = [
+    "env",
+    "nice",
+    "nohup",
+    "timeout",
+    "time",
+    "stdbuf",
+    "setarch",
+    "ionice",
+    "chrt",
+    "taskset",
+    "numactl",
+    "hwloc-bind",
+    "likwid-pin",
+    "strace",
+    "ltrace",
+    "perf",
+    "gdb",
+    "valgrind",
+    "apptainer",
+    "singularity",
+    "sh",
+    "bash",
+    "dash",
+    "ash",
+    "ksh",
+    "zsh",
+    "csh",
+    "tcsh",
+    "fish",
+    "busybox",
+    "perl",
+    "ruby",
+    "julia",
+    "R",
+    "Rscript",
+    "java",
+];
+
+/// Chooses by the program's file, unless the user has.
+pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Choice, Failure> {
+    let rounds = settings.warmup > 0 || settings.runs > 1;
+    let plain = |reason: String| Ok(Choice { mode: Mode::Plain, reason });
+    let mpi = |reason: String| {
+        if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
+    };
+    match settings.mode {
+        options::Mode::Plain => return plain("as --mode says".into()),
+        options::Mode::Mpi => return mpi("as --mode says".into()),
+        options::Mode::Auto => {}
+    }
+    match nature(program) {
+        Nature::Mpi(reason) => mpi(reason),
+        Nature::Plain(reason) => plain(reason),
+        Nature::Wrapper(name) if launch.launcher.is_none() => {
+            plain(format!("{name}, without an MPI launcher"))
+        }
+        Nature::Wrapper(name) if rounds => plain(format!("{name}, in several runs")),
+        Nature::Wrapper(name) => mpi(format!("{name} may start one")),
+        Nature::StaticMpi => Err(Failure::own(format_args!(
+            "{}: a statically linked MPI program cannot be measured from inside; link it dynamically",
+            program.display()
+        ))),
+    }
+}
+
+fn starts_once(program: &Path) -> Failure {
+    let program = program.display();
+    Failure::own(format_args!(
+        "{program} is an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+         pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
+    ))
+}
+
+fn nature(program: &Path) -> Nature {
+    const DEEPEST_SCRIPT: u32 = 4; // as the kernel has it: BINPRM_BUF recursion
+    let mut file = program.to_owned();
+    let mut prefix = String::new();
+    for _ in 0..DEEPEST_SCRIPT {
+        match interpreter(&file) {
+            Some(interpreter) => {
+                prefix = format!("{prefix}a script for {}: ", interpreter.display());
+                file = interpreter;
+            }
+            None => break,
+        }
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match elf::inspect(&file) {
+        Binary::Mpi { library, through: None } => Nature::Mpi(format!("{prefix}it needs {library}")),
+        Binary::Mpi { library, through: Some(through) } => {
+            Nature::Mpi(format!("{prefix}it needs {library} through {through}"))
+        }
+        Binary::Static(true) => Nature::StaticMpi,
+        _ if is_wrapper(&name) => Nature::Wrapper(format!("{prefix}{name}")),
+        Binary::Static(false) => Nature::Plain(format!("{prefix}it is statically linked, without MPI")),
+        Binary::Dynamic => Nature::Plain(format!("{prefix}it needs no MPI library")),
+        Binary::Other => Nature::Wrapper(format!("{prefix}{name}, which is no ELF file,")),
+    }
+}
+
+fn is_wrapper(name: &str) -> bool {
+    let python = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
+    let is_python = python.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
+    is_python || WRAPPERS.contains(&name)
+}
+
+/// The program that the kernel starts for a script: what follows `#!`, and for `env` what env would
+/// find.
+fn interpreter(script: &Path) -> Option<PathBuf> {
+    const LINE_BYTES: u64 = 256; // BINPRM_BUF_SIZE
+    let mut line = Vec::new();
+    std::fs::File::open(script).ok()?.take(LINE_BYTES).read_to_end(&mut line).ok()?;
+    let line = line.split(|b| *b == b'\n').next()?.strip_prefix(b"#!")?;
+    let mut words = line.split(|b| *b == b' ' || *b == b'\t' || *b == b'\r').filter(|word| !word.is_empty());
+    let interpreter = Path::new(OsStr::from_bytes(words.next()?));
+    if interpreter.file_name() != Some(OsStr::new("env")) {
+        return Some(interpreter.to_owned());
+    }
+    let is_option = |word: &&[u8]| word.starts_with(b"-") || word.contains(&b'=');
+    let name = words.find(|word| !is_option(word));
+    name.map_or_else(|| Some(interpreter.to_owned()), |name| program::find(OsStr::from_bytes(name)).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_followed_to_their_interpreter() {
+        let path = std::env::temp_dir().join(format!("pmmpi-script-{}", std::process::id()));
+        let mut of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            interpreter(&path)
+        };
+        assert_eq!(of("#! /bin/sh -e\n"), Some("/bin/sh".into()));
+        assert_eq!(of("#!/usr/bin/env -S LANG=C sh\n").unwrap().file_name(), Some(OsStr::new("sh")));
+        assert_eq!(of("echo"), None);
+        assert_eq!(of(""), None);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn wrappers_are_known_by_name() {
+        assert!(is_wrapper("python3.11") && is_wrapper("bash") && is_wrapper("numactl"));
+        assert!(!is_wrapper("pythonic") && !is_wrapper("hpl"));
+    }
+}
