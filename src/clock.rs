@@ -22,7 +22,7 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec; both clocks exist on every Linux, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut now) };
-    now.tv_sec as i64 * 1_000_000_000 + now.tv_nsec as i64
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// The time stamp counter, or `None` where its rate changes with the core's. Call it once before it

@@ -146,7 +146,7 @@ fn own_cpu_time() -> (i64, i64) {
 
 /// A timeval in nanoseconds.
 pub fn timeval_ns(time: libc::timeval) -> i64 {
-    time.tv_sec as i64 * 1_000_000_000 + time.tv_usec as i64 * 1000
+    time.tv_sec * 1_000_000_000 + time.tv_usec * 1000
 }
 
 fn current_cpu() -> u32 {

@@ -44,7 +44,10 @@ const REMEMBERED: [&str; 33] = [
 ];
 
 /// How Open MPI's daemons find one another: addresses and keys, nothing that the user set.
-const PLUMBING: [&str; 6] = [
+const PLUMBING: [&str; 9] = [
+    "OMPI_MCA_ess",
+    "OMPI_MCA_pmix",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "OMPI_MCA_orte_",
     "OMPI_MCA_ess_",
     "OMPI_MCA_pmix_",
@@ -71,7 +74,7 @@ const RANK: [&str; 12] = [
 ];
 
 /// The user's settings among Open MPI's variables: a plain program may start MPI jobs of its own.
-const SETTINGS: &str = "OMPI_MCA_";
+const SETTINGS: [&str; 3] = ["OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
 
 /// What a run stores, sorted by name.
 pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String, String)> {
@@ -86,7 +89,7 @@ pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String,
 /// What a plain program gets that is started by a rank.
 pub fn without_rank(variables: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
     let is_rank =
-        |name: &OsStr| matches(name, &PLUMBING) || matches(name, &RANK) && !matches(name, &[SETTINGS]);
+        |name: &OsStr| matches(name, &PLUMBING) || matches(name, &RANK) && !matches(name, &SETTINGS);
     variables.into_iter().filter(|(name, _)| !is_rank(name)).collect()
 }
 

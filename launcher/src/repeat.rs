@@ -36,8 +36,13 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
             result = if result.is_success() { End::Signaled(signal) } else { result };
             break;
         }
-        if !ended.end.is_success() && launches.on_failure == OnFailure::Stop {
-            break;
+        if !ended.end.is_success() {
+            let stop = launches.on_failure == OnFailure::Stop;
+            let next = if stop { ": no further launch (see --on-failure)" } else { "" };
+            say(format_args!("this launch failed: {}{next}", ended.end));
+            if stop {
+                break;
+            }
         }
     }
     if !launches.quiet {

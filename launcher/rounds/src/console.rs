@@ -1,6 +1,7 @@
 //! Everything that is said on stderr: stdout belongs to the workload.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::plan::Plan;
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
 use pmmpi::summary::Summary;
 use std::fmt::Display;
@@ -21,39 +22,52 @@ pub fn warn(message: impl Display) {
 /// Progress through several rounds: a bar where stderr is a terminal, else a line a round.
 pub struct Console {
     quiet: bool,
+    /// Rounds that are kept.
+    runs: u32,
+    /// These and the warm-ups.
     rounds: u32,
     bar: Option<ProgressBar>,
 }
 
 impl Console {
     /// For one rank to speak for all.
-    pub fn new(rounds: u32, quiet: bool) -> Self {
-        let wanted = !quiet && rounds > 1 && std::io::stderr().is_terminal();
-        Self { quiet, rounds, bar: wanted.then(|| bar(rounds)) }
+    pub fn new(plan: &Plan) -> Self {
+        let wanted = !plan.quiet && plan.rounds() > 1 && std::io::stderr().is_terminal();
+        Self {
+            quiet: plan.quiet,
+            runs: plan.runs,
+            rounds: plan.rounds(),
+            bar: wanted.then(|| bar(plan.rounds())),
+        }
     }
 
     /// For a rank that leaves the talking to another.
     pub fn silent() -> Self {
-        Self { quiet: true, rounds: 1, bar: None }
+        Self { quiet: true, runs: 1, rounds: 1, bar: None }
     }
 
     /// Round `number` (from 0) begins. Drawn before t0: nothing of the tool's runs beside the work.
     pub fn begin(&self, number: u32, warmup: bool) {
         if let Some(bar) = &self.bar {
             bar.set_position(number.into());
-            bar.set_message(if warmup { "warm-up" } else { "measuring" });
+            let doing = if warmup { "warm-up" } else { "measuring" };
+            let left = bar.elapsed().checked_div(number).map(|round| round * (self.rounds - number));
+            bar.set_message(match left {
+                Some(left) => format!("{doing}, about {} left", HumanDuration(left)),
+                None => doing.to_owned(),
+            });
             bar.tick();
         }
     }
 
-    /// A round was kept, in `file` if it was saved.
+    /// Run `number` (from 0) was kept, in `file` if it was saved.
     pub fn kept(&self, number: u32, run: &Run, file: Option<&Path>) {
         if self.quiet {
             return;
         }
         let summary = Summary { run, file };
-        if self.rounds > 1 {
-            self.line(format!("pmmpi: [{}/{}] {summary}", number + 1, self.rounds));
+        if self.runs > 1 {
+            self.line(format!("pmmpi: [{}/{}] {summary}", number + 1, self.runs));
         } else {
             say(summary);
         }
@@ -77,6 +91,6 @@ impl Console {
 
 fn bar(rounds: u32) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(rounds.into()), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("pmmpi: [{bar:30}] {pos}/{len} {msg}, about {eta} left");
+    let style = ProgressStyle::with_template("pmmpi: [{bar:30}] {pos}/{len} {msg}");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -10,6 +10,7 @@ use pmmpi::record::{End, Run};
 use pmmpi::runfile;
 use pmmpi::session::{Session, Work};
 use pmmpi::spool::RankCell;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// What this rank contributes to every round's record beside the measurement.
@@ -32,27 +33,19 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, place: &Place) -> Result<En
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
-    let console = if speaks { Console::new(plan.rounds(), plan.quiet) } else { Console::silent() };
+    let console = if speaks { Console::new(plan) } else { Console::silent() };
     let mut result: Option<End> = None;
-    let mut unsaved = None;
+    let mut lost = None;
     let mut began_ns = place.began_ns;
     for number in 0..plan.rounds() {
-        let warmup = number < plan.warmup;
-        console.begin(number, warmup);
+        console.begin(number, number < plan.warmup);
         let round = measure(&mut fabric, &program, place, began_ns).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
-            let header = plan.header_of(number.saturating_sub(plan.warmup), round.started_unix_ns);
-            let run = Run::assemble(header, parts, round.gather_ns).map_err(Failure::own)?;
-            explain(plan, &run);
-            if !warmup {
-                unsaved = keep(plan, number, &run, &console).err();
-            }
-            let failed = !run.end().is_some_and(End::is_success);
-            let stop = failed && plan.on_failure == OnFailure::Stop;
-            if stop || unsaved.is_some() || process::asked_to_end().is_some() {
-                verdict = STOP;
-            }
+            verdict = settle(plan, number, &round, parts, &console).unwrap_or_else(|failure| {
+                lost = Some(failure);
+                STOP
+            });
         }
         let verdict = fabric.broadcast(verdict).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
@@ -64,7 +57,7 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, place: &Place) -> Result<En
         began_ns = clock::monotonic_ns();
     }
     console.end();
-    match unsaved {
+    match lost {
         Some(failure) => Err(failure),
         None => result.ok_or_else(|| Failure::own("no round was asked for")),
     }
@@ -99,29 +92,48 @@ fn measure<F: Broadcast>(
     Ok(Round { own, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
 }
 
-fn keep(plan: &Plan, number: u32, run: &Run, console: &Console) -> Result<(), Failure> {
-    let file = match &plan.out {
-        Some(directory) => Some(runfile::write(directory, run).map_err(|e| {
-            Failure::own(format_args!("the run could not be saved in {}: {e}", directory.display()))
-        })?),
-        None => None,
-    };
-    console.kept(number, run, file.as_deref());
-    Ok(())
+/// On rank 0: keeps the round and says whether another follows.
+fn settle(
+    plan: &Plan,
+    number: u32,
+    round: &Round,
+    parts: &[Vec<u8>],
+    console: &Console,
+) -> Result<u8, Failure> {
+    let kept = number.checked_sub(plan.warmup);
+    let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
+    let run = Run::assemble(header, parts, round.gather_ns)
+        .map_err(|e| Failure::own(format_args!("a rank's record cannot be understood: {e}")))?;
+    if let Some(kept) = kept {
+        let save = |folder: &PathBuf| {
+            runfile::write(folder, &run).map_err(|e| {
+                Failure::own(format_args!("the run could not be saved in {}: {e}", folder.display()))
+            })
+        };
+        let file = plan.out.as_ref().map(save).transpose()?;
+        console.kept(kept, &run, file.as_deref());
+    }
+    explain(plan, number, &run);
+    let failed = !run.end().is_some_and(End::is_success);
+    let stop = failed && plan.on_failure == OnFailure::Stop || process::asked_to_end().is_some();
+    Ok(if stop { STOP } else { GO_ON })
 }
 
-/// The one end that is the tool's to explain: the program itself could say nothing.
-fn explain(plan: &Plan, run: &Run) {
-    for rank in &run.ranks {
-        if let End::NotStarted(errno) = rank.end {
-            let node = &run.nodes[rank.node as usize].key.hostname;
-            let why = std::io::Error::from_raw_os_error(errno);
-            say(format_args!(
-                "{}: not started on {node} (rank {}): {why}",
-                plan.program.display(),
-                rank.rank
-            ));
-        }
+/// What the program itself could not say: that it was not started, and that its failure ends the rounds.
+fn explain(plan: &Plan, number: u32, run: &Run) {
+    let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) else { return };
+    let (program, node) = (plan.program.display(), &run.nodes[rank.node as usize].key.hostname);
+    if let End::NotStarted(errno) = rank.end {
+        let why = std::io::Error::from_raw_os_error(errno);
+        say(format_args!("{program}: not started on {node} (rank {}): {why}", rank.rank));
+    }
+    if plan.rounds() > 1 && !plan.quiet {
+        let kind = if number < plan.warmup { "warm-up" } else { "run" };
+        let next = match plan.on_failure {
+            OnFailure::Stop if number + 1 < plan.rounds() => ": the rounds stop here (see --on-failure)",
+            _ => "",
+        };
+        say(format_args!("this {kind} failed on {node} (rank {}): {}{next}", rank.rank, rank.end));
     }
 }
 
@@ -135,7 +147,7 @@ mod tests {
     use pmmpi::bounds::MaxDrift;
     use pmmpi::fabric::{Fabric, Solo, Threads};
     use pmmpi::record::{Job, Mode, RunHeader, Series};
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     struct Folder(PathBuf);
 
