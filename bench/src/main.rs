@@ -1,0 +1,84 @@
+//! What pmmpi costs, each figure side by side with what it is compared to, in one run.
+//!
+//! Prints Markdown: `make bench` keeps it in bench/RESULTS.md. The ways are interleaved, in an order
+//! that rotates, so that a machine that grows slower does so for all of them.
+
+mod bounds;
+mod host;
+mod jobs;
+mod paired;
+mod trivial;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(bounds::CHILD) {
+        println!("{}", bounds::measure());
+        return ExitCode::SUCCESS;
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("pmmpi-bench: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let folder = Folder::new()?;
+    println!("{}", host::describe());
+    println!("{}", trivial::report(&folder)?);
+    println!("{}", jobs::oversubscribed(&folder)?);
+    println!("{}", jobs::hpcc(&folder)?);
+    println!("{}", bounds::report()?);
+    Ok(())
+}
+
+/// A temporary folder, removed in the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("pmmpi-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Compiles a program of bench/programs.
+    fn compile(&self, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
+        let program = self.0.join(name);
+        let status = Command::new(compiler).arg("-O2").arg("-o").arg(&program).arg(&source).status();
+        match status {
+            Ok(status) if status.success() => Ok(program),
+            Ok(status) => Err(format!("{compiler} {}: {status}", source.display()).into()),
+            Err(e) => Err(format!("{compiler}: {e}").into()),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A temporary folder that stays is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The built tool, beside this program.
+fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
+    let own = std::env::current_exe()?;
+    Ok(own.with_file_name("pmmpi"))
+}
+
+/// Runs a command to its end, silently; an error if it fails.
+fn must_succeed(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}").into()),
+        Err(e) => Err(format!("{command:?}: {e}").into()),
+    }
+}
