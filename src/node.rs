@@ -133,7 +133,9 @@ fn hostname() -> String {
 impl NodeFacts {
     /// Reads what the files below `root` (normally "/") say.
     pub fn read(root: &Path) -> Self {
-        let cpuinfo = first_processor(root);
+        // The first page of cpuinfo holds the first processor; the whole asks every core for its rate.
+        let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
+        let meminfo = text(root, "proc/meminfo").unwrap_or_default();
         let field = |names: &[&str]| names.iter().find_map(|name| cpuinfo_field(&cpuinfo, name));
         let number = |name: &str| field(&[name]).and_then(|v| v.parse().ok());
         let flags = field(&["flags"]).unwrap_or_default();
@@ -150,7 +152,7 @@ impl NodeFacts {
             microcode: field(&["microcode"]),
             hypervisor: flag("hypervisor"),
             tsc_invariant: flag("constant_tsc") && flag("nonstop_tsc") || cfg!(target_arch = "aarch64"),
-            memory_bytes: meminfo(root, "MemTotal").and_then(|kib| kib.checked_mul(1024)),
+            memory_bytes: memory_field(&meminfo, "MemTotal").and_then(|kib| kib.checked_mul(1024)),
             kernel: text(root, "proc/sys/kernel/osrelease"),
             clocksource: text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
             governor: cpufreq("scaling_governor"),
@@ -158,7 +160,7 @@ impl NodeFacts {
             smt: text(root, "sys/devices/system/cpu/smt/control"),
             transparent_hugepage: text(root, "sys/kernel/mm/transparent_hugepage/enabled")
                 .and_then(|v| chosen(&v)),
-            hugepages_count: meminfo(root, "HugePages_Total"),
+            hugepages_count: memory_field(&meminfo, "HugePages_Total"),
             online: text(root, "sys/devices/system/cpu/online")
                 .and_then(|v| CpuSet::parse(&v))
                 .unwrap_or_default(),
@@ -212,22 +214,15 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// One trimmed line of a small file.
+/// A small file of /proc or /sys, trimmed; `None` where it is empty. One open and one read: such a
+/// file is made as it is read, so neither its size nor its end is asked for.
 fn text(root: &Path, path: &str) -> Option<String> {
-    let text = std::fs::read_to_string(root.join(path)).ok()?;
+    const LARGEST_BYTES: usize = 4096;
+    let mut bytes = [0u8; LARGEST_BYTES];
+    let read = std::fs::File::open(root.join(path)).and_then(|mut file| file.read(&mut bytes)).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..read]);
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The first processor of /proc/cpuinfo. The file is made as it is read and asks every core for its
-/// frequency, so only the first page of it is.
-fn first_processor(root: &Path) -> String {
-    let mut page = Vec::with_capacity(4096);
-    if let Ok(file) = std::fs::File::open(root.join("proc/cpuinfo")) {
-        // What was read before an error is still good: the fields that are there are looked at one by one.
-        let _ = file.take(4096).read_to_end(&mut page);
-    }
-    String::from_utf8_lossy(&page).into_owned()
 }
 
 fn cpuinfo_field(cpuinfo: &str, name: &str) -> Option<String> {
@@ -237,8 +232,7 @@ fn cpuinfo_field(cpuinfo: &str, name: &str) -> Option<String> {
     })
 }
 
-fn meminfo(root: &Path, name: &str) -> Option<u64> {
-    let meminfo = text(root, "proc/meminfo")?;
+fn memory_field(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -55,7 +55,7 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
 
 /// While MPI starts: the agent waits for this before t0, so nothing is read beside the work.
 fn describe_node(task: &Task, spool: &Spool) {
-    if task.launch.reads_node() && spool.put(Blob::Node, &host::part(None)).is_err() {
+    if task.launch.reads_node() && spool.put(Blob::Node, &host::part()).is_err() {
         spool.cell().note(Fault::NoNodeRecord);
     }
     spool.cell().announce_node();

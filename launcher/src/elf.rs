@@ -36,7 +36,7 @@ pub fn inspect(path: &Path) -> Binary {
     if !object.has_interpreter {
         return Binary::Static(defines_mpi_init(path));
     }
-    let search = Search::new(&object);
+    let mut search = None;
     let mut seen: HashSet<String> = HashSet::new();
     let mut queue = VecDeque::from([(object, None::<String>)]);
     while let Some((object, through)) = queue.pop_front() {
@@ -45,6 +45,7 @@ pub fn inspect(path: &Path) -> Binary {
         }
         for name in &object.needed {
             if !is_systems(file_name(name)) && seen.insert(name.clone()) {
+                let search = search.get_or_insert_with(|| Search::new(&object));
                 queue.extend(search.find(name, &object).map(|found| (found, Some(name.clone()))));
             }
         }
@@ -65,7 +66,7 @@ fn file_name(path: &str) -> &str {
 
 /// What is needed of an ELF file's dynamic section.
 struct ElfFile {
-    folder: PathBuf,
+    path: PathBuf,
     /// Class and machine: a library for another is passed by.
     kind: (u8, u16),
     has_interpreter: bool,
@@ -89,7 +90,7 @@ impl ElfFile {
         let endian = header.endian().ok()?;
         let segments = header.program_headers(endian, data).ok()?;
         let mut file = Self {
-            folder: path.canonicalize().ok()?.parent()?.to_owned(),
+            path: path.to_owned(),
             kind: (header.e_ident().class.into(), header.e_machine(endian).into()),
             has_interpreter: segments.iter().any(|s| s.p_type(endian) == elf::PT_INTERP),
             needed: Vec::new(),
@@ -125,16 +126,17 @@ impl ElfFile {
 
     /// $ORIGIN and the like, replaced.
     fn expand(&self, folder: &str) -> PathBuf {
-        let lib = if self.kind.0 == elf::ELFCLASS64.into() { "lib64" } else { "lib" };
-        let mut folder = folder.to_owned();
-        for (token, value) in [
-            ("ORIGIN", self.folder.to_string_lossy().as_ref()),
-            ("LIB", lib),
-            ("PLATFORM", std::env::consts::ARCH),
-        ] {
-            folder = folder.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value);
+        if !folder.contains('$') {
+            return PathBuf::from(folder);
         }
-        PathBuf::from(folder)
+        let own = self.path.canonicalize().ok();
+        let origin = own.as_deref().and_then(Path::parent).map(Path::to_string_lossy).unwrap_or_default();
+        let lib = if self.kind.0 == elf::ELFCLASS64.into() { "lib64" } else { "lib" };
+        let tokens = [("ORIGIN", origin.as_ref()), ("LIB", lib), ("PLATFORM", std::env::consts::ARCH)];
+        let replace = |text: String, (token, value): (&str, &str)| {
+            text.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value)
+        };
+        PathBuf::from(tokens.into_iter().fold(folder.to_owned(), replace))
     }
 }
 

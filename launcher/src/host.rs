@@ -8,17 +8,25 @@ use pmmpi_rounds::console::warn;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A [`HostPart`] in wire form. With a `folder`, the topology is read once a boot and remembered there.
-pub fn part(folder: Option<&Path>) -> Vec<u8> {
+/// A [`HostPart`] in wire form, of a node that other ranks are waiting to measure anyway.
+pub fn part() -> Vec<u8> {
+    encoded(NodeFacts::read(Path::new("/")), read_topology())
+}
+
+/// The same for a program alone, which waits for nobody: the topology is read once a boot and
+/// remembered in `folder`.
+pub fn remembered_part(folder: &Path) -> Vec<u8> {
     let facts = NodeFacts::read(Path::new("/"));
-    let memory = folder.map(|folder| Memory::new(folder, &facts.online));
-    let topology = memory.as_ref().and_then(Memory::recall).or_else(|| {
-        let topology = read_topology()?;
-        if let Some(memory) = &memory {
-            memory.keep(&topology);
-        }
-        Some(topology)
+    let memory = Memory::new(folder, &facts.online);
+    let topology = memory.recall().or_else(|| {
+        let topology = read_topology();
+        topology.iter().for_each(|topology| memory.keep(topology));
+        topology
     });
+    encoded(facts, topology)
+}
+
+fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
     // An encoder for a memory buffer fails only above its limit; an empty part is a node without facts.
     wire::encode(&HostPart { facts, topology }).unwrap_or_default()
 }

@@ -63,7 +63,8 @@ impl Task<'_> {
                  add --mpi=pmix or --mpi=pmi2"
             ));
         }
-        let host = host::part(self.settings.out.as_deref());
+        // A run that is not kept needs no description of its node.
+        let host = self.settings.out.as_deref().map(host::remembered_part).unwrap_or_default();
         process::forward_signals();
         process::ignore_broken_pipes();
         let place = Place { mpi_library: None, host, began_ns: self.began_ns };

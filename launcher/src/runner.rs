@@ -22,7 +22,7 @@ fn fill(task: &Task) -> std::io::Result<Spool> {
     let spool = Spool::create()?;
     spool.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
     if task.launch.reads_node() {
-        spool.put(Blob::Node, &host::part(None))?;
+        spool.put(Blob::Node, &host::part())?;
     }
     spool.keep_across_exec()?;
     Ok(spool)
