@@ -24,7 +24,7 @@
 //!
 //! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n, P_m + Q_n - L0)),
 //! and nothing tighter exists: eliminating the offsets leaves a constraint graph whose shortest paths
-//! have at most two hops. One node alone (m = n) gives W = c - b exactly. `tests/properties.rs` holds
+//! have at most two hops. One node alone (m = n) gives W = c - b exactly. `tests/bounds.rs` holds
 //! this against a linear program and against simulated clusters.
 //!
 //! # Clock rates

@@ -67,10 +67,10 @@ impl Drop for Folder {
     }
 }
 
-/// The built tool, beside this program.
+/// The tool that is measured: this program's argument.
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
-    let own = std::env::current_exe()?;
-    Ok(own.with_file_name("pmmpi"))
+    let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi")?;
+    Ok(PathBuf::from(path))
 }
 
 /// Runs a command to its end, silently; an error if it fails.

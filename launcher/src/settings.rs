@@ -39,7 +39,7 @@ impl Settings {
     pub fn validate(typed: Measurement) -> Result<Self, Failure> {
         let max_drift = MaxDrift::from_ppm(typed.max_drift_ppm).ok_or_else(|| {
             let ppm = typed.max_drift_ppm;
-            Failure::own(format_args!("--max-drift-ppm {ppm}: a rate error is from 0 to below 1000000 ppm"))
+            Failure::own(format_args!("--max-drift-ppm {ppm}: a rate error is from 0 to 100000 ppm"))
         })?;
         if typed.runs == 0 {
             return Err(Failure::own("--runs 0: at least one run must be measured"));

@@ -1,0 +1,175 @@
+//! The bounds against simulated clusters, whose truth is known, and against a linear program.
+
+use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift};
+use pmmpi::stamps::Stamps;
+use proptest::prelude::*;
+use rig::lp::{Solution, maximise};
+
+/// A job as nobody can see it: true instants (ns) of each rank, and each node's clock.
+#[derive(Clone, Debug)]
+struct Truth {
+    /// t0..t3 of each rank, with its node.
+    ranks: Vec<(usize, [i64; 4])>,
+    /// A node's clock reads `offset + rate * true time`.
+    clocks: Vec<(i64, f64)>,
+}
+
+impl Truth {
+    fn elapsed_ns(&self) -> i64 {
+        let last = self.ranks.iter().map(|(_, t)| t[2]).max().unwrap();
+        last - self.ranks.iter().map(|(_, t)| t[1]).min().unwrap()
+    }
+
+    /// What the ranks' clocks say: whole nanoseconds, as clock_gettime gives them.
+    fn stamps(&self) -> Vec<(u32, [i64; 4])> {
+        let read = |(node, t): &(usize, [i64; 4])| {
+            let (offset, rate) = self.clocks[*node];
+            (*node as u32, t.map(|t| offset + (t as f64 * rate).floor() as i64))
+        };
+        self.ranks.iter().map(read).collect()
+    }
+}
+
+fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
+    let mut job = JobStamps::new();
+    for (node, t_ns) in stamps {
+        job.add(*node, Stamps::try_from(*t_ns).expect("within range"));
+    }
+    job.elapsed(drift).expect("there are ranks")
+}
+
+fn perfect() -> MaxDrift {
+    MaxDrift::from_ppm(0.0).unwrap()
+}
+
+/// 1 to 8 nodes of 1 to 6 ranks. Every entry to a barrier precedes every exit; else nothing is given.
+fn truth(max_rate_error: f64) -> impl Strategy<Value = Truth> {
+    let node = (1usize..=6, -(1i64 << 60)..(1i64 << 60), -max_rate_error..=max_rate_error);
+    let cluster = proptest::collection::vec(node, 1..=8);
+    (cluster, 1i64..5_000_000, 0i64..3_000_000_000)
+        .prop_flat_map(|(nodes, spread, work)| {
+            let count: usize = nodes.iter().map(|(ranks, ..)| ranks).sum();
+            let jitter = proptest::collection::vec(proptest::array::uniform4(0..spread), count);
+            (Just(nodes), jitter, Just((spread, work)))
+        })
+        .prop_map(|(nodes, jitter, (spread, work))| {
+            let owners = nodes.iter().enumerate().flat_map(|(node, (ranks, ..))| vec![node; *ranks]);
+            // Releases, and from them entries before and exits after.
+            let (first, second) = (spread, 3 * spread + work);
+            let instants = |j: [i64; 4]| [first - j[0], first + j[1], second - j[2], second + j[3]];
+            Truth {
+                ranks: owners.zip(jitter).map(|(node, j)| (node, instants(j))).collect(),
+                clocks: nodes.iter().map(|(_, offset, error)| (*offset, 1.0 + error)).collect(),
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_truth_is_inside_whatever_the_offsets(truth in truth(0.0)) {
+        let found = bounds(&truth.stamps(), perfect());
+        prop_assert!(found.consistent && found.suspects.is_empty());
+        prop_assert!(found.lower_ns <= truth.elapsed_ns() && truth.elapsed_ns() <= found.upper_ns,
+            "{} not in {found:?}", truth.elapsed_ns());
+        prop_assert!(found.lower_ns >= found.rank_lower_ns && found.upper_ns <= found.rank_upper_ns.max(found.lower_ns));
+    }
+
+    #[test]
+    fn offsets_change_nothing(truth in truth(0.0), shifts in proptest::collection::vec(-(1i64 << 60)..(1 << 60), 8)) {
+        let mut shifted = truth.clone();
+        for (clock, shift) in shifted.clocks.iter_mut().zip(&shifts) {
+            clock.0 = clock.0 / 2 + shift / 2;
+        }
+        prop_assert_eq!(bounds(&truth.stamps(), MaxDrift::DEFAULT), bounds(&shifted.stamps(), MaxDrift::DEFAULT));
+    }
+
+    /// Reading a clock rounds down: each difference is off by less than 1 ns, each term of the bounds
+    /// is a sum of at most three, so 3 ns are allowed for.
+    #[test]
+    fn the_truth_is_inside_for_any_rates_within_the_limit(truth in truth(1000e-6)) {
+        let found = bounds(&truth.stamps(), MaxDrift::from_ppm(1000.0).unwrap());
+        prop_assert!(found.consistent);
+        prop_assert!(found.lower_ns - 3 <= truth.elapsed_ns() && truth.elapsed_ns() <= found.upper_ns + 3,
+            "{} not in {found:?}", truth.elapsed_ns());
+    }
+
+    /// A clock that is stepped between the barriers by more than the barriers' width is found, if at
+    /// least two others agree.
+    #[test]
+    fn a_stepped_clock_is_the_suspect(truth in truth(0.0), step in 20_000_000i64..1_000_000_000) {
+        prop_assume!(truth.clocks.len() >= 3);
+        let mut stamps = truth.stamps();
+        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == 0) {
+            t[2] += step;
+            t[3] += step;
+        }
+        let found = bounds(&stamps, perfect());
+        prop_assert!(!found.consistent);
+        prop_assert_eq!(found.suspects, vec![0]);
+        prop_assert!(found.rho_min_ppm > 0.0);
+    }
+}
+
+/// A node's joined stamps: a = max t0, b = min t1, c = max t2, d = min t3.
+type Node = [i64; 4];
+
+/// Longest and shortest W over all offsets that the stamps allow; `None` where there are none.
+///
+/// Unknown: y_n = -theta_n for each node and the releases x1, x2. Nothing changes if all are shifted
+/// together, so all may be taken as >= 0, and two more stand for the first t1 and the last t2.
+fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
+    let count = nodes.len();
+    let [x1, x2, first, last] = [count, count + 1, count + 2, count + 3];
+    let row = |plus: usize, minus: usize, limit: i64| {
+        let mut row = vec![0.0; count + 4];
+        (row[plus], row[minus]) = (1.0, -1.0);
+        (row, limit as f64)
+    };
+    let barriers =
+        |(n, [a, b, c, d]): (usize, &Node)| [row(n, x1, -a), row(x1, n, *b), row(n, x2, -c), row(x2, n, *d)];
+    let rows: Vec<_> = nodes.iter().enumerate().flat_map(barriers).collect();
+    let optimum = |plus: usize, minus: usize, rows: &[(Vec<f64>, f64)]| {
+        let (objective, _) = row(plus, minus, 0);
+        match maximise(&objective, rows) {
+            Solution::Optimum(value) => Some(value.round() as i64),
+            Solution::Infeasible => None,
+            Solution::Unbounded => panic!("barriers bound everything: {nodes:?}"),
+        }
+    };
+    let mut longest = i64::MIN;
+    for (m, [_, _, c, _]) in nodes.iter().enumerate() {
+        for (n, [_, b, _, _]) in nodes.iter().enumerate() {
+            let between = if m == n { optimum(x1, x1, &rows).map(|_| 0)? } else { optimum(m, n, &rows)? };
+            longest = longest.max(c - b + between);
+        }
+    }
+    // W = last - first, with last >= c_n + y_n and first <= b_n + y_n: the least of it.
+    let ends = |(n, [_, b, c, _]): (usize, &Node)| [row(n, last, -c), row(first, n, *b)];
+    let with_ends: Vec<_> = rows.iter().cloned().chain(nodes.iter().enumerate().flat_map(ends)).collect();
+    Some((-optimum(first, last, &with_ends)?, longest))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any stamps, many of them of no possible job: the linear program and the bounds agree on which.
+    #[test]
+    fn a_linear_program_finds_the_same(nodes in proptest::collection::vec(
+        (0i64..60, -2i64..40, 100i64..130, -2i64..60, -1000i64..1000), 1..=6))
+    {
+        let nodes: Vec<Node> = nodes.iter()
+            .map(|(a, b, c, d, offset)| [a + offset, a + b + offset, c + offset, c + d + offset])
+            .collect();
+        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();
+        let found = bounds(&stamps, perfect());
+        match by_linear_program(&nodes) {
+            None => prop_assert!(!found.consistent, "{nodes:?} {found:?}"),
+            Some((lower, upper)) => {
+                prop_assert!(found.consistent, "{nodes:?} {found:?}");
+                prop_assert_eq!((found.lower_ns, found.upper_ns), (lower, upper), "{:?}", nodes);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `pmmpi-rig-host NAME OFFSET_NS -- COMMAND...` runs COMMAND on a host of its own: with that host
+//! name, and with clocks since boot that are off by OFFSET_NS. CLOCK_REALTIME stays the machine's.
+//!
+//! `pmmpi-rig-host --rsh TABLE [ssh's options] NAME COMMAND...` does so as a remote shell would; TABLE
+//! is a file of lines `NAME OFFSET_NS`.
+
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.first().map(String::as_str) {
+        Some("--rsh") => remote_shell(&args[1..]),
+        _ => on_host(&args),
+    };
+    eprintln!("pmmpi-rig-host: {}", result.err().unwrap_or_default());
+    ExitCode::FAILURE
+}
+
+fn on_host(args: &[String]) -> Result<(), String> {
+    match args {
+        [name, offset, separator, command @ ..] if separator == "--" && !command.is_empty() => {
+            let offset_ns = offset.parse().map_err(|e| format!("{offset}: {e}"))?;
+            enter(name, offset_ns).map_err(|e| format!("{name}: {e}"))?;
+            Err(format!("{}: {}", command[0], Command::new(&command[0]).args(&command[1..]).exec()))
+        }
+        _ => Err("usage: pmmpi-rig-host NAME OFFSET_NS -- COMMAND...".into()),
+    }
+}
+
+fn remote_shell(args: &[String]) -> Result<(), String> {
+    let (table, rest) = args.split_first().ok_or("--rsh needs a table of hosts")?;
+    let is_option = |word: &&String| word.starts_with('-');
+    let options = rest.iter().take_while(is_option).count();
+    let [name, command @ ..] = &rest[options..] else { return Err("--rsh: no host".into()) };
+    let hosts = fs::read_to_string(table).map_err(|e| format!("{table}: {e}"))?;
+    let offset = hosts.lines().find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
+    let offset = offset.ok_or_else(|| format!("{name} is not in {table}"))?;
+    let script = command.join(" ");
+    on_host(&[name, offset, "--", "sh", "-c", &script].map(str::to_owned))
+}
+
+const CLONE_NEWTIME: libc::c_int = 0x80;
+
+fn enter(name: &str, offset_ns: i64) -> io::Result<()> {
+    // SAFETY: geteuid has no preconditions.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let spaces = libc::CLONE_NEWUTS | CLONE_NEWTIME | if user == 0 { 0 } else { libc::CLONE_NEWUSER };
+    // SAFETY: unshare changes this process only, which has one thread.
+    check(unsafe { libc::unshare(spaces) })?;
+    if user != 0 {
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
+    }
+    let (seconds, nanos) = (offset_ns.div_euclid(1_000_000_000), offset_ns.rem_euclid(1_000_000_000));
+    fs::write(
+        "/proc/self/timens_offsets",
+        format!("monotonic {seconds} {nanos}\nboottime {seconds} {nanos}\n"),
+    )?;
+    // SAFETY: the name is valid for its length; the descriptor is open while setns uses it.
+    unsafe {
+        check(libc::sethostname(name.as_ptr().cast(), name.len()))?;
+        let path = CString::new("/proc/self/ns/time_for_children")?;
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        check(fd)?;
+        check(libc::setns(fd, CLONE_NEWTIME))?;
+    }
+    // What a login on that host would say.
+    // SAFETY: this process has one thread.
+    unsafe { std::env::set_var("HOSTNAME", OsString::from(name)) };
+    Ok(())
+}
+
+fn check(code: libc::c_int) -> io::Result<()> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,30 @@
+//! The test rig: hosts with names and clocks of their own on one machine, MPI jobs on them, small
+//! programs to measure, and an independent solver for what the bounds should be.
+
+pub mod cluster;
+pub mod lp;
+pub mod programs;
+pub mod tool;
+
+/// Environment variables that let root run MPI jobs and several ranks share a core.
+pub const FOR_ROOT: [(&str, &str); 2] =
+    [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+
+/// The MPIs that the tool is tested with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpi {
+    OpenMpi,
+    Mpich,
+}
+
+impl Mpi {
+    pub const ALL: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
+
+    /// As Debian names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mpi::OpenMpi => "openmpi",
+            Mpi::Mpich => "mpich",
+        }
+    }
+}
