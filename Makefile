@@ -33,12 +33,12 @@ stage:
 		CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_STRIP=true \
 		$(CARGO) build --release --locked -p pmmpi-launcher --target $(HOST) --target-dir $(CARGO_TARGET_DIR)/static \
 		&& install $(CARGO_TARGET_DIR)/static/$(HOST)/release/pmmpi $(STAGE)/bin \
-		|| install $(RELEASE)/pmmpi $(STAGE)/bin
-	@install $(RELEASE)/pmmpi-report $(STAGE)/bin
-	@install $(RELEASE)/pmmpi-topology $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
+		|| install --strip $(RELEASE)/pmmpi $(STAGE)/bin
+	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
+	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
 	for mpi in $(MPIS); do \
 		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --target-dir $(CARGO_TARGET_DIR)/$$mpi \
-		&& install $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \
+		&& install --strip $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \
 	done
 
 test: deps ## every test

@@ -1,1 +1,19 @@
+//! From run files to answers: the bounds of each run, the median run and the slowdown of each node,
+//! and what stands against believing them.
+//!
+//! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
+//! [`nodes`] and [`median`] are the statistics, [`report`] is the answer as a value, and [`text`] and
+//! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
 
+#![warn(missing_docs)]
+
+pub mod class;
+pub mod input;
+pub mod median;
+pub mod nodes;
+pub mod output;
+pub mod report;
+pub mod run_table;
+pub mod stamps_csv;
+pub mod text;
+pub mod warning;

@@ -1,0 +1,106 @@
+//! Run files, found and read. One that cannot be used is a warning and never stops the others.
+
+use crate::warning::Warning;
+use pmmpi::record::Run;
+use pmmpi::runfile::{self, EXTENSION, RunFileError};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a list of paths held.
+#[derive(Debug, Default)]
+pub struct Input {
+    /// Each run once, by run id.
+    pub runs: Vec<Run>,
+    /// Files that were looked at.
+    pub files: usize,
+    /// Files or folders that gave nothing.
+    pub unusable: usize,
+    /// Why.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads the files among `paths` and the run files in the folders among them (not in theirs).
+/// `progress` is told how many of how many files are read.
+pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input {
+    let mut input = Input::default();
+    let mut files = Vec::new();
+    for path in paths {
+        match list(path) {
+            Ok(found) if found.is_empty() => input.reject(
+                "no-run-files",
+                format!("{}: there is no run file in this folder", path.display()),
+                "measure something with `pmmpi PROGRAM`, or name the folder that --out named",
+            ),
+            Ok(found) => files.extend(found),
+            Err(e) => input.reject(
+                "unreadable-file",
+                format!("{}: {}", path.display(), RunFileError::Unreadable(e)),
+                "check the path and its permissions",
+            ),
+        }
+    }
+    files.sort();
+    files.dedup();
+    input.files = files.len();
+    let mut known: HashMap<String, (PathBuf, usize)> = HashMap::new();
+    for (number, file) in files.iter().enumerate() {
+        progress(number, files.len());
+        match runfile::read(file) {
+            Ok(run) => input.keep(file, run, &mut known),
+            Err(e) => {
+                let (code, advice) = explain(&e);
+                input.reject(code, format!("{}: {e}", file.display()), advice);
+            }
+        }
+    }
+    input.runs.sort_by(|a, b| a.header.run_id.cmp(&b.header.run_id));
+    input
+}
+
+impl Input {
+    fn reject(&mut self, code: &'static str, message: String, advice: &str) {
+        self.unusable += 1;
+        self.warnings.push(Warning::new(code, message, advice));
+    }
+
+    /// A run that was given twice counts once.
+    fn keep(&mut self, file: &Path, run: Run, known: &mut HashMap<String, (PathBuf, usize)>) {
+        let Some((first, at)) = known.get(&run.header.run_id) else {
+            known.insert(run.header.run_id.clone(), (file.to_owned(), self.runs.len()));
+            self.runs.push(run);
+            return;
+        };
+        if self.runs[*at] != run {
+            let (file, first) = (file.display(), first.display());
+            self.reject(
+                "conflicting-run",
+                format!("{file}: has the run id of {first} and another content"),
+                "one of them was altered: the first by name is reported",
+            );
+        }
+    }
+}
+
+fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !std::fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let paths = std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    Ok(paths)
+}
+
+fn explain(error: &RunFileError) -> (&'static str, &'static str) {
+    match error {
+        RunFileError::Unreadable(_) => ("unreadable-file", "check the path and its permissions"),
+        RunFileError::Empty => ("empty-file", "the disk may have been full: measure again"),
+        RunFileError::Foreign => ("foreign-file", "give run files (*.pmr) or folders of them"),
+        RunFileError::Newer { .. } => {
+            ("newer-file", "report it with the pmmpi that wrote it, or a later one")
+        }
+        RunFileError::Truncated { .. } => ("truncated-file", "copy it again from where it was measured"),
+        RunFileError::Damaged(_) => ("damaged-file", "copy it again from where it was measured"),
+    }
+}

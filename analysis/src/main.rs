@@ -1,0 +1,109 @@
+//! `pmmpi-report`: what `pmmpi report` and `pmmpi bounds` become.
+
+mod options;
+
+use clap::Parser;
+use options::{Bounds, Command, Format, Options, Report};
+use pmmpi::bounds::MaxDrift;
+use pmmpi_analysis::{input, output, report, stamps_csv, text};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Some of the input could not be used, or the result could not be written.
+const PARTIAL: u8 = 1;
+/// The command line makes no sense, or nothing of the input could be used.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let done = match Options::parse().command {
+        Command::Report(options) => report(&options),
+        Command::Bounds(options) => bounds(&options),
+    };
+    ExitCode::from(done.unwrap_or_else(|failure| {
+        // Nothing is left to do about a closed stderr.
+        let _ = writeln!(io::stderr(), "pmmpi: {}", failure.message);
+        failure.code
+    }))
+}
+
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn usage(message: impl ToString) -> Self {
+        Self { code: USAGE, message: message.to_string() }
+    }
+}
+
+fn report(options: &Report) -> Result<u8, Failure> {
+    let input = input::read(&options.paths, progress());
+    if input.runs.is_empty() {
+        let why: Vec<_> =
+            input.warnings.iter().map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
+        return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
+    }
+    let report = report::Report::new(&input).map_err(Failure::usage)?;
+    let rendered = match options.format {
+        Format::Text => text::report(&report, input.files, options.top),
+        Format::Json => json(&report)?,
+    };
+    write(&rendered, options.output.as_deref())?;
+    Ok(if input.unusable > 0 { PARTIAL } else { 0 })
+}
+
+fn bounds(options: &Bounds) -> Result<u8, Failure> {
+    let name = options.stamps.display().to_string();
+    let drift = MaxDrift::from_ppm(options.max_drift_ppm)
+        .ok_or_else(|| Failure::usage("--max-drift-ppm: a rate error is from 0 to 100000 ppm"))?;
+    let source: Box<dyn io::Read> = if name == "-" {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(&options.stamps).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+        Box::new(BufReader::new(file))
+    };
+    let stamped = stamps_csv::read(source, drift).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+    let rendered = match options.format {
+        Format::Text => text::bounds(&stamped, &name),
+        Format::Json if stamped.several => json(&stamped.bounds)?,
+        Format::Json => json(&stamped.bounds[0])?,
+    };
+    write(&rendered, options.output.as_deref())?;
+    for row in stamped.rejected.iter().filter(|_| options.format == Format::Json) {
+        // As in `main`.
+        let _ = writeln!(io::stderr(), "pmmpi: {name}: line {}: {}: left out", row.line, row.reason);
+    }
+    Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    let failed = |e: serde_json::Error| Failure { code: PARTIAL, message: format!("JSON: {e}") };
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(failed)
+}
+
+fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    output::write(text, file).map_err(|e| {
+        let place = file.map_or_else(|| "stdout".to_owned(), |file| file.display().to_string());
+        Failure { code: PARTIAL, message: format!("{place}: the result could not be written: {e}") }
+    })
+}
+
+/// A counter on stderr where that is a terminal and reading takes its time.
+fn progress() -> impl FnMut(usize, usize) {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let (began, mut last) = (Instant::now(), Instant::now());
+    let terminal = io::stderr().is_terminal();
+    move |number, all| {
+        if terminal && began.elapsed() > PATIENCE && (last.elapsed() > PATIENCE / 10 || number + 1 == all) {
+            last = Instant::now();
+            let end = if number + 1 == all { "\r\x1b[K" } else { "" };
+            // As in `main`.
+            let _ = write!(io::stderr(), "\rreading {number} of {all} files{end}");
+        }
+    }
+}

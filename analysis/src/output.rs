@@ -1,0 +1,38 @@
+//! Where a result goes: stdout, or a file that is there whole or not at all.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes `text` to the file, or to stdout where there is none. A reader that has gone away (`| head`)
+/// is no error.
+pub fn write(text: &str, file: Option<&Path>) -> io::Result<()> {
+    match file {
+        Some(file) => replace(file, text.as_bytes()),
+        None => match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        },
+    }
+}
+
+/// A device or a pipe is written to; a file is written beside itself and renamed.
+fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options().write(true).open(file)?.write_all(bytes);
+    }
+    let temporary = temporary(file);
+    let written = File::create(&temporary)
+        .and_then(|mut new| new.write_all(bytes).and_then(|()| new.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, file));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn temporary(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    file.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}

@@ -1,0 +1,280 @@
+//! The answer as a value. Its keys are a contract (docs/schema/report.schema.json): they are only ever
+//! added to.
+
+use crate::input::Input;
+use crate::nodes;
+use crate::run_table::RunTable;
+use crate::warning::Warning;
+use pmmpi::record::Run;
+use pmmpi::summary::{count, seconds_between};
+use polars::prelude::PolarsResult;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// All that `pmmpi report` says.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Of the JSON form.
+    pub schema_version: u32,
+    /// By start.
+    pub runs: Vec<RunReport>,
+    /// Slowest first within what can be compared.
+    pub nodes: Vec<NodeReport>,
+    /// Not judged by this version: empty.
+    pub slow_runs: Vec<SlowRun>,
+    /// Not judged by this version: empty.
+    pub drift: Vec<Drift>,
+    /// About the input and the whole.
+    pub warnings: Vec<Warning>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    /// Its name.
+    pub run_id: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Shared by runs that were started together.
+    pub series: Option<String>,
+    /// The user's.
+    pub labels: BTreeMap<String, String>,
+    /// The batch system's.
+    pub job_id: Option<String>,
+    /// When it began, ns since 1970.
+    pub started_unix_ns: i64,
+    /// How many took part.
+    pub ranks: usize,
+    /// Host names, each counted once.
+    pub nodes: usize,
+    /// finalized, exited N, signal N, ...
+    pub end: Option<String>,
+    /// How long it took.
+    pub elapsed: Option<Elapsed>,
+    /// Ranks without a record.
+    pub missing_ranks: Vec<u32>,
+    /// What the tool itself took between MPI_Init and MPI_Finalize.
+    pub overhead_ns: Option<i64>,
+    /// About this run.
+    pub warnings: Vec<Warning>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// The bounds of a run; suspects by host name.
+#[derive(Debug, Serialize)]
+pub struct Elapsed {
+    /// See [`pmmpi::bounds::ElapsedBounds`], also for the others.
+    pub lower_ns: i64,
+    /// ns
+    pub upper_ns: i64,
+    /// ns
+    pub rank_lower_ns: i64,
+    /// ns
+    pub rank_upper_ns: i64,
+    /// False: the two bounds prove nothing.
+    pub consistent: bool,
+    /// Parts per million.
+    pub rho_min_ppm: f64,
+    /// Host names.
+    pub suspects: Vec<String>,
+}
+
+/// One node, in one class.
+#[derive(Debug, Serialize)]
+pub struct NodeReport {
+    /// Host name.
+    pub node: String,
+    /// What it ought to be equal to.
+    pub class: String,
+    /// How many runs count.
+    pub runs: usize,
+    /// An actual run.
+    pub median_run_id: String,
+    /// Its time on this node (s).
+    pub median_s: f64,
+    /// Interval for the median (s).
+    pub ci_s: Option<[f64; 2]>,
+    /// Probability that it holds the median.
+    pub ci_coverage: Option<f64>,
+    /// Fraction of the class median.
+    pub slowdown: Option<f64>,
+    /// Not judged by this version.
+    pub score: Option<f64>,
+    /// Not judged by this version.
+    pub p_value: Option<f64>,
+    /// Not judged by this version.
+    pub verdict: Option<String>,
+    /// Not judged by this version.
+    pub cause: Option<String>,
+    /// Not judged by this version.
+    pub terms: BTreeMap<String, f64>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// A run that was slow on one node.
+#[derive(Debug, Serialize)]
+pub struct SlowRun {}
+
+/// A node that became slower.
+#[derive(Debug, Serialize)]
+pub struct Drift {}
+
+/// Shares of the elapsed time above which something is worth a warning.
+const WORTH_A_WARNING: f64 = 0.01;
+
+impl Report {
+    /// From run files.
+    pub fn new(input: &Input) -> PolarsResult<Self> {
+        let nodes = nodes::summarise(&input.runs, &RunTable::new(&input.runs)?.node_times()?);
+        let mut warnings = input.warnings.clone();
+        warnings.extend(about_the_whole(&nodes));
+        warnings.sort();
+        Ok(Self {
+            schema_version: 1,
+            runs: input.runs.iter().map(RunReport::new).collect(),
+            nodes,
+            slow_runs: Vec::new(),
+            drift: Vec::new(),
+            warnings,
+        })
+    }
+}
+
+fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let few: Vec<&NodeReport> = nodes.iter().filter(|node| node.ci_s.is_none()).collect();
+    if let Some(fewest) = few.iter().map(|node| node.runs).min() {
+        warnings.push(Warning::new(
+            "few-runs",
+            format!("{} with fewer than 5 runs (the least: {fewest})", count(few.len(), "node")),
+            "differences may be noise: measure 7 times with --runs 7 or `pmmpi repeat --runs 7`",
+        ));
+    }
+    warnings
+}
+
+impl RunReport {
+    fn new(run: &Run) -> Self {
+        let header = &run.header;
+        let elapsed = run.elapsed();
+        let mut null_reasons = BTreeMap::new();
+        let mut explain = |key, is_null, reason: &str| {
+            if is_null {
+                null_reasons.insert(key, reason.to_owned());
+            }
+        };
+        explain("series", header.series.is_none(), "a run on its own");
+        explain("job_id", header.job.job_id.is_none(), "no batch system started it");
+        explain("elapsed", elapsed.is_none(), "no rank was measured");
+        explain("overhead_ns", run.overhead_ns().is_none(), "no rank was measured");
+        explain("end", run.end().is_none(), "no rank was measured");
+        let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
+        let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
+        let missing = (0..run.size).filter(|rank| present.next_if_eq(rank).is_none());
+        Self {
+            run_id: header.run_id.clone(),
+            command: header.command.clone(),
+            series: header.series.as_ref().map(|series| series.id.clone()),
+            labels: header.labels.iter().cloned().collect(),
+            job_id: header.job.job_id.clone(),
+            started_unix_ns: header.started_unix_ns,
+            ranks: run.ranks.len(),
+            nodes: run.host_count(),
+            end: run.end().map(|end| end.to_string()),
+            elapsed: elapsed.map(|e| Elapsed {
+                lower_ns: e.lower_ns,
+                upper_ns: e.upper_ns,
+                rank_lower_ns: e.rank_lower_ns,
+                rank_upper_ns: e.rank_upper_ns,
+                consistent: e.consistent,
+                rho_min_ppm: e.rho_min_ppm,
+                suspects: e.suspects.iter().filter_map(host).collect(),
+            }),
+            missing_ranks: missing.collect(),
+            overhead_ns: run.overhead_ns(),
+            warnings: about(run),
+            null_reasons,
+        }
+    }
+}
+
+fn about(run: &Run) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
+    if let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) {
+        let node = &run.nodes[rank.node as usize].key.hostname;
+        warn(
+            "failed-run",
+            format!("rank {} on {node}: {}", rank.rank, rank.end),
+            "its time counts for no node; see the program's own messages",
+        );
+    }
+    if let Some(launched) = run.header.job.launched_ranks.filter(|launched| *launched > run.size) {
+        warn(
+            "separate-jobs",
+            format!("{launched} ranks were started, and this job has {}", run.size),
+            "the program was built for another MPI than the launcher's: under srun try --mpi=pmix (Open MPI) or \
+             --mpi=pmi2 (MPICH)",
+        );
+    }
+    if run.nodes.iter().any(|node| node.facts.is_none()) {
+        let unknown: Vec<_> =
+            run.nodes.iter().filter(|n| n.facts.is_none()).map(|n| n.key.hostname.as_str()).collect();
+        warn(
+            "node-unknown",
+            format!("nothing is recorded of the hardware of {}", unknown.join(", ")),
+            "it is compared with no other node; start each rank with pmmpi",
+        );
+    }
+    if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
+        warn("no-stamps", format!("rank {} took no stamps", rank.rank), "report this with the run file");
+    }
+    if let Some(elapsed) = run.elapsed() {
+        about_elapsed(run, &elapsed, &mut warn);
+    }
+    warnings
+}
+
+fn about_elapsed(
+    run: &Run,
+    elapsed: &pmmpi::bounds::ElapsedBounds,
+    warn: &mut impl FnMut(&'static str, String, &str),
+) {
+    if !elapsed.consistent {
+        let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.as_str());
+        let suspects: Vec<_> = elapsed.suspects.iter().filter_map(host).collect();
+        return warn(
+            "inconsistent-clocks",
+            format!(
+                "no clocks within {} ppm give these stamps (least: {:.1} ppm); suspects: {}",
+                run.header.max_drift.ppm(),
+                elapsed.rho_min_ppm,
+                if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
+            ),
+            "a clock was stepped during the run, or a barrier let a rank through: look at those nodes' time service",
+        );
+    }
+    let width = (elapsed.upper_ns - elapsed.lower_ns) as f64;
+    if width > WORTH_A_WARNING * elapsed.upper_ns as f64 {
+        let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
+        warn(
+            "wide-bounds",
+            format!(
+                "the bounds {lower} and {upper} s are {:.0} % apart",
+                100.0 * width / elapsed.upper_ns as f64
+            ),
+            "measure a longer run: what is unknown is the time of the barriers, whatever the work",
+        );
+    }
+    if let Some(overhead) =
+        run.overhead_ns().filter(|o| *o as f64 > WORTH_A_WARNING * elapsed.upper_ns as f64)
+    {
+        warn(
+            "overhead",
+            format!("pmmpi itself took {:.3} s beside the work", overhead as f64 / 1e9),
+            "the bounds do not contain it; measure a longer run if the job's whole time matters",
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! Results for people: what fits on a screen first, warnings last.
+
+use crate::report::{NodeReport, Report, RunReport};
+use crate::stamps_csv::{Bounds, Stamped};
+use crate::warning::Warning;
+use pmmpi::summary::{count, seconds_between};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+
+/// A report, with at most `top` rows a table (0: all).
+pub fn report(report: &Report, files: usize, top: usize) -> String {
+    let mut text = String::new();
+    let hosts: HashSet<&str> = report.nodes.iter().map(|node| node.node.as_str()).collect();
+    line(
+        &mut text,
+        &[&count(report.runs.len(), "run"), &count(hosts.len(), "node"), &count(files, "file")]
+            .map(String::as_str)
+            .join(", "),
+    );
+    runs(&mut text, &report.runs, top);
+    nodes(&mut text, &report.nodes, top);
+    let of_runs = grouped(&report.runs);
+    warnings(&mut text, report.warnings.iter().cloned().chain(of_runs));
+    text
+}
+
+fn line(text: &mut String, content: &str) {
+    text.push_str(content.trim_end());
+    text.push('\n');
+}
+
+/// Rows that are shown of `all`, and how many are not.
+fn shown(all: usize, top: usize) -> (usize, usize) {
+    let shown = if top == 0 { all } else { all.min(top) };
+    (shown, all - shown)
+}
+
+fn and_more(text: &mut String, hidden: usize, what: &str) {
+    if hidden > 0 {
+        line(text, &format!("... and {hidden} {what} (--top 0 shows all)"));
+    }
+}
+
+/// The latest runs.
+fn runs(text: &mut String, runs: &[RunReport], top: usize) {
+    if runs.is_empty() {
+        return;
+    }
+    line(text, "");
+    line(text, &format!("{:<42}  {:>6} {:>5}  ELAPSED BETWEEN, s", "RUN", "RANKS", "NODES"));
+    let (shown, hidden) = shown(runs.len(), top);
+    for run in runs.iter().skip(runs.len() - shown) {
+        let elapsed = match &run.elapsed {
+            Some(e) if e.consistent => {
+                let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
+                format!("{lower} and {upper}")
+            }
+            Some(_) => "unknown: see the warnings".to_owned(),
+            None => "not measured".to_owned(),
+        };
+        line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
+    }
+    and_more(text, hidden, "before these");
+}
+
+/// The slowest nodes.
+fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
+    if nodes.is_empty() {
+        return;
+    }
+    let mut letters: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes {
+        let next = letters.len();
+        letters.entry(&node.class).or_insert(next);
+    }
+    line(text, "");
+    line(
+        text,
+        &format!(
+            "{:<20} {:>5} {:>5} {:>12}  {:<25} {:>8}",
+            "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER"
+        ),
+    );
+    let (shown, hidden) = shown(nodes.len(), top);
+    for node in &nodes[..shown] {
+        let interval = node.ci_s.map_or("-".to_owned(), |[low, high]| format!("{low:.6} .. {high:.6}"));
+        let slower = node.slowdown.map_or("-".to_owned(), |s| format!("{:+.2} %", s * 100.0));
+        line(
+            text,
+            &format!(
+                "{:<20} {:>5} {:>5} {:>12.6}  {interval:<25} {slower:>8}",
+                node.node,
+                letters[node.class.as_str()] + 1,
+                node.runs,
+                node.median_s
+            ),
+        );
+    }
+    and_more(text, hidden, "more nodes");
+    line(text, "");
+    let mut classes: Vec<_> = letters.into_iter().collect();
+    classes.sort_by_key(|(_, number)| *number);
+    let (shown, hidden) = self::shown(classes.len(), top);
+    for (class, number) in &classes[..shown] {
+        line(text, &format!("class {}: {class}", number + 1));
+    }
+    and_more(text, hidden, "more classes");
+}
+
+/// The same warning of many runs is said once, with the first of them.
+fn grouped(runs: &[RunReport]) -> Vec<Warning> {
+    let mut known: BTreeMap<&str, (usize, &RunReport, &Warning)> = BTreeMap::new();
+    for run in runs {
+        for warning in &run.warnings {
+            known.entry(warning.code).and_modify(|(count, ..)| *count += 1).or_insert((1, run, warning));
+        }
+    }
+    let say = |(number, run, warning): &(usize, &RunReport, &Warning)| {
+        let more = if *number > 1 { format!(" (and {} more like it)", number - 1) } else { String::new() };
+        Warning { message: format!("{}: {}{more}", run.run_id, warning.message), ..(*warning).clone() }
+    };
+    known.values().map(say).collect()
+}
+
+fn warnings(text: &mut String, warnings: impl Iterator<Item = Warning>) {
+    for (number, warning) in warnings.enumerate() {
+        if number == 0 {
+            line(text, "");
+        }
+        line(text, &format!("warning: {} [{}]", warning.message, warning.code));
+        line(text, &format!("         {}", warning.advice));
+    }
+}
+
+/// Bounds of stamps.
+pub fn bounds(stamped: &Stamped, name: &str) -> String {
+    let mut text = String::new();
+    for job in &stamped.bounds {
+        let title = [("run", &job.run), ("region", &job.region)];
+        let title: Vec<_> =
+            title.iter().filter_map(|(key, v)| v.as_ref().map(|v| format!("{key} {v}"))).collect();
+        if !title.is_empty() {
+            line(&mut text, &format!("{}:", title.join(", ")));
+        }
+        job_bounds(&mut text, job);
+    }
+    if stamped.rejected_rows > 0 {
+        line(&mut text, "");
+        line(
+            &mut text,
+            &format!(
+                "warning: {} of {name} left out [rejected-rows]",
+                count(stamped.rejected_rows as usize, "row")
+            ),
+        );
+        for row in &stamped.rejected {
+            line(&mut text, &format!("         line {}: {}", row.line, row.reason));
+        }
+        let more = stamped.rejected_rows as usize - stamped.rejected.len();
+        if more > 0 {
+            line(&mut text, &format!("         ... and {more} more"));
+        }
+    }
+    text
+}
+
+fn job_bounds(text: &mut String, job: &Bounds) {
+    let elapsed = &job.elapsed;
+    let places = format!("{} on {}", count(job.ranks as usize, "rank"), count(job.nodes, "node"));
+    if elapsed.consistent {
+        let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
+        line(text, &format!("elapsed between {lower} and {upper} s, {places}"));
+    } else {
+        line(text, &format!("elapsed unknown: the stamps contradict one another, {places}"));
+    }
+    let (longest, outer) =
+        seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns.max(elapsed.rank_lower_ns));
+    // String's Write never fails.
+    let _ = writeln!(text, "  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s");
+    if elapsed.consistent {
+        let _ = writeln!(
+            text,
+            "  consistent: clock rates within {:.3} ppm explain the stamps",
+            elapsed.rho_min_ppm
+        );
+    } else {
+        let suspects =
+            if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
+        let _ = writeln!(
+            text,
+            "  clock rates would have to be off by {:.3} ppm; suspects: {suspects}",
+            elapsed.rho_min_ppm
+        );
+        let _ = writeln!(
+            text,
+            "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service"
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! What stands against believing a result: values, rendered elsewhere.
+
+use serde::Serialize;
+
+/// Something that the reader of a result must know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Warning {
+    /// For scripts: stable, lower case, with hyphens.
+    pub code: &'static str,
+    /// What is the case, and where.
+    pub message: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl Warning {
+    /// All three in one line of code.
+    pub fn new(code: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { code, message: message.into(), advice: advice.into() }
+    }
+}

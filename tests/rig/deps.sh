@@ -1,0 +1,27 @@
+#!/bin/sh
+# Installs the Debian packages that building, testing and the demo need, if any is missing.
+set -eu
+
+packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev
+    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc strace file"
+
+if ! command -v cargo > /dev/null; then
+    echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2
+    exit 1
+fi
+if ! command -v dpkg-query > /dev/null; then
+    echo "not a Debian system: install the counterparts of" $packages >&2
+    exit 0
+fi
+
+missing=""
+for package in $packages; do
+    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+
+echo "installing:$missing"
+as_root=""
+[ "$(id -u)" -eq 0 ] || as_root=sudo
+$as_root apt-get update -q
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -q --no-install-recommends $missing
