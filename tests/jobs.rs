@@ -1,1 +1,186 @@
+//! MPI jobs on hosts whose clocks are hours apart: each run file is complete, and the truth, which the
+//! hosts' common CLOCK_REALTIME tells, is inside the bounds.
 
+use pmmpi::record::{End, Mode, Run};
+use rig::cluster::{Cluster, Job};
+use rig::tool::{Folder, pmmpi, run};
+use rig::{Mpi, programs};
+use std::path::Path;
+use std::process::Command;
+
+/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME).
+fn truth_ns(folder: &Path, ranks: usize) -> i64 {
+    let read = |rank: usize| {
+        let text = std::fs::read_to_string(folder.join(format!("truth.{rank}"))).unwrap();
+        let times: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        (times[0], times[1])
+    };
+    let times: Vec<_> = (0..ranks).map(read).collect();
+    times.iter().map(|t| t.1).max().unwrap() - times.iter().map(|t| t.0).min().unwrap()
+}
+
+/// All that a complete run says, whatever the program.
+fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
+    assert_eq!((run.ranks.len(), run.size as usize, run.nodes.len()), (ranks, ranks, hosts));
+    let header = &run.header;
+    assert_eq!((header.mode, run.end()), (Mode::Mpi, Some(End::Finalized)));
+    assert!(header.mpi_library.as_ref().is_some_and(|library| library.contains("MPI")));
+    assert_eq!(header.job.launched_ranks, Some(ranks as u32));
+    assert!(header.job.launcher.is_some() && !header.command.is_empty());
+    for node in &run.nodes {
+        let facts = node.facts.as_ref().expect("each node has its facts");
+        assert!(facts.cpu_model_name.is_some() && facts.memory_bytes.is_some() && facts.kernel.is_some());
+        let topology = &run.topologies[node.topology.expect("each node has its topology") as usize];
+        let online: usize = facts.online.0.iter().map(|(first, last)| (last - first + 1) as usize).sum();
+        assert_eq!(topology.threads.len(), online);
+        assert!(node.key.time_namespace != 0 && !node.key.boot_id.is_empty());
+    }
+    for rank in &run.ranks {
+        assert!(rank.stamps.in_order() && !rank.allowed.0.is_empty());
+        assert!(rank.setup_ns >= 0 && rank.real_ns[0] < rank.real_ns[1]);
+        assert_eq!(rank.tsc.is_some(), pmmpi::clock::tsc().is_some());
+    }
+    let bounds = run.elapsed().expect("bounds");
+    assert!(bounds.consistent && bounds.lower_ns <= bounds.upper_ns, "{bounds:?}");
+    assert!(run.overhead_ns().unwrap() >= 0);
+}
+
+/// `truth` on `ranks` ranks of `hosts` hosts.
+fn measure_truth(mpi: Mpi, ranks: usize, hosts: usize) {
+    let folder = Folder::new("truth");
+    let cluster = Cluster::hours_apart(hosts);
+    let job = cluster.mpirun(mpi, ranks).arg(pmmpi()).arg("--out").arg(folder.path().join("runs"));
+    let job = job.arg(programs::mpi(mpi, "truth")).arg(folder.path()).args(["30", "20"]);
+    let output = job.run().success();
+    assert_eq!(output.out(), "");
+    let summaries: Vec<_> =
+        output.err().lines().filter(|l| l.starts_with("pmmpi:")).map(str::to_owned).collect();
+    let places = format!("{ranks} rank{} on {hosts} node{}", plural(ranks), plural(hosts));
+    assert!(summaries.len() == 1 && summaries[0].contains(&places), "{}", output.err());
+    let runs = rig::tool::runs_in(&folder.path().join("runs"));
+    assert_eq!(runs.len(), 1);
+    assert_complete(&runs[0], ranks, hosts);
+    let hostnames: Vec<_> = runs[0].nodes.iter().map(|node| node.key.hostname.as_str()).collect();
+    assert!(hostnames.iter().all(|name| name.starts_with("node")), "{hostnames:?}");
+    let (truth, bounds) = (truth_ns(folder.path(), ranks), runs[0].elapsed().unwrap());
+    // The program's own clock reads lie inside t1..t2 by what MPI_Init's return and two calls take.
+    assert!(truth <= bounds.upper_ns, "{truth} > {bounds:?}");
+    assert!(bounds.lower_ns - truth < 50_000_000, "{truth} is far below {bounds:?}");
+    let ours = |which: usize| runs[0].ranks.iter().map(move |rank| rank.real_ns[which]);
+    let real = ours(1).max().unwrap() - ours(0).min().unwrap();
+    assert!(truth <= real && real <= bounds.upper_ns, "{truth} <= {real} <= {bounds:?}");
+}
+
+fn plural(number: usize) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
+#[test]
+fn open_mpi_jobs_are_bounded() {
+    for (ranks, hosts) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3), (6, 2), (6, 3)] {
+        measure_truth(Mpi::OpenMpi, ranks, hosts);
+    }
+}
+
+#[test]
+fn mpich_jobs_are_bounded() {
+    for (ranks, hosts) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 3), (6, 2), (6, 3)] {
+        measure_truth(Mpi::Mpich, ranks, hosts);
+    }
+}
+
+/// Ranks that share memory and not a clock: each rank is wrapped in a host of its own, behind the
+/// launcher's back.
+#[test]
+fn ranks_share_a_clock_only_where_they_do() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("wrapped");
+        let host = rig::tool::target().join("release/pmmpi-rig-host");
+        let script = "n=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; h=$1; shift; exec $h same$((n / 2)) $((n * 7200000000000)) -- \"$@\"";
+        let job = Job::local(mpi, 3).args(["sh", "-c", script, "sh"]).arg(host).arg(pmmpi());
+        let job = job.arg("--out").arg(folder.path()).arg(programs::mpi(mpi, "truth")).arg(folder.path());
+        job.args(["10", "10"]).run().success();
+        let runs = folder.runs();
+        // same0 with two clocks, same1 with one.
+        assert_eq!((runs[0].nodes.len(), runs[0].host_count()), (3, 2), "{mpi:?}");
+        let bounds = runs[0].elapsed().unwrap();
+        assert!(bounds.consistent && truth_ns(folder.path(), 3) <= bounds.upper_ns);
+    }
+}
+
+#[test]
+fn threads_are_initialised_as_asked() {
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "init_thread");
+        for level in ["0", "1", "2", "3"] {
+            let folder = Folder::new("threads");
+            let bare = Job::local(mpi, 2).arg(&program).arg(level).run().success();
+            let job =
+                Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path()).arg(&program).arg(level);
+            let measured = job.run().success();
+            assert_eq!(bare.out(), measured.out(), "{mpi:?}");
+            assert_eq!(folder.runs()[0].ranks.len(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_program_alone_is_a_job_of_one() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("alone");
+        let _alone = rig::cluster::machine();
+        let mut command = Command::new(pmmpi());
+        command.arg("--out").arg(folder.path()).arg(programs::mpi(mpi, "truth")).arg(folder.path());
+        run(command.args(["10", "0"]).envs(rig::FOR_ROOT)).success();
+        assert_eq!(folder.runs()[0].ranks.len(), 1);
+        assert_eq!(folder.runs()[0].header.job.launcher, None);
+    }
+}
+
+/// MPI needed by a library of the program's, by a script's interpreter, or through a wrapper.
+#[test]
+fn mpi_is_found_wherever_it_is() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("found");
+        let program = programs::through_library(mpi);
+        let measure = |args: &[&str]| {
+            let job = Job::local(mpi, 2).arg(pmmpi()).args(["-v", "--out"]).arg(folder.path());
+            job.args(args).run().success()
+        };
+        let program = program.to_str().unwrap();
+        assert!(measure(&[program]).err().contains("through"), "{mpi:?}");
+        let script = folder.path().join("script");
+        std::fs::write(&script, format!("#!/bin/sh\nexec env A=b {program}\n")).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let output = measure(&[script.to_str().unwrap()]);
+        assert!(output.err().contains("may start one"), "{}", output.err());
+        assert!(output.out().lines().all(|line| line == "size 2"));
+        assert_eq!(folder.runs().iter().filter(|run| run.ranks.len() == 2).count(), 2);
+    }
+}
+
+/// Debian's HPC Challenge, with HPL in it: Fortran-free C under Open MPI.
+#[test]
+fn hpl_is_measured() {
+    let example = std::fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt").unwrap();
+    for (ranks, hosts) in [(1, 1), (2, 2), (3, 3), (6, 3)] {
+        let folder = Folder::new("hpcc");
+        let line = |(number, line): (usize, &str)| match number {
+            5 => "100 Ns".to_owned(),
+            10 => "1 Ps".to_owned(),
+            11 => format!("{ranks} Qs"),
+            _ => line.to_owned(),
+        };
+        let input: Vec<String> = example.lines().enumerate().map(line).collect();
+        std::fs::write(folder.path().join("hpccinf.txt"), input.join("\n") + "\n").unwrap();
+        let cluster = Cluster::hours_apart(hosts);
+        let job = cluster.mpirun(Mpi::OpenMpi, ranks).current_dir(folder.path());
+        job.arg(pmmpi()).args(["--out", "runs", "--label", "n=100", "hpcc"]).run().success();
+        let runs = rig::tool::runs_in(&folder.path().join("runs"));
+        assert_complete(&runs[0], ranks, hosts);
+        assert_eq!(runs[0].header.labels, [("n".to_owned(), "100".to_owned())]);
+        let result = std::fs::read_to_string(folder.path().join("hpccoutf.txt")).unwrap();
+        assert!(result.contains("Success=1"), "{result}");
+    }
+}

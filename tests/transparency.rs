@@ -1,1 +1,235 @@
+//! The workload neither sees nor feels the tool: the same output, the same end, the same signals, and
+//! nothing between the snapshots.
 
+use rig::cluster::{Job, machine};
+use rig::tool::{Folder, Output, Started, pmmpi, run, start};
+use rig::{Mpi, programs};
+use std::path::Path;
+use std::process::Command;
+
+fn bare(program: &Path) -> Command {
+    Command::new(program)
+}
+
+fn measured(program: &Path, out: &Folder) -> Command {
+    let mut command = Command::new(pmmpi());
+    command.args(["--quiet", "--out"]).arg(out.path()).arg("--").arg(program);
+    command
+}
+
+/// Byte for byte; what differs is shown without the 4096 bytes that nobody can read.
+fn assert_same(bare: &Output, measured: &Output) {
+    let readable = |bytes: &[u8]| String::from_utf8_lossy(&bytes[4096..]).into_owned();
+    assert_eq!(readable(&bare.stdout), readable(&measured.stdout));
+    assert_eq!(readable(&bare.stderr), readable(&measured.stderr));
+    assert!(bare.stdout == measured.stdout && bare.stderr == measured.stderr);
+}
+
+#[test]
+fn every_exit_code_passes_through() {
+    let (program, out) = (programs::plain("noisy"), Folder::new("codes"));
+    for code in 0..=255 {
+        let code = code.to_string();
+        let (bare, measured) = (run(bare(&program).arg(&code)), run(measured(&program, &out).arg(&code)));
+        assert_eq!(bare.status, measured.status);
+        assert_same(&bare, &measured);
+    }
+    assert_eq!(out.runs().len(), 256);
+}
+
+#[test]
+fn every_deadly_signal_passes_through() {
+    let (program, out) = (programs::plain("noisy"), Folder::new("signals"));
+    let deadly = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 31, 34];
+    for signal in deadly {
+        let end = format!("-{signal}");
+        let (bare, measured) = (run(bare(&program).arg(&end)), run(measured(&program, &out).arg(&end)));
+        assert_eq!(bare.code(), measured.code(), "signal {signal}");
+        assert_eq!(bare.code(), 128 + signal);
+        assert_same(&bare, &measured);
+    }
+    assert_eq!(out.runs().len(), deadly.len());
+}
+
+/// What a launch hands down to its ranks and what MPI adds to them: the same with the tool, in an MPI
+/// program. Ranks write to pipes of one mpirun, so each is looked at alone.
+#[test]
+fn an_mpi_program_says_the_same() {
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "noisy");
+        for end in ["0", "1", "7", "77", "126", "255"] {
+            let out = Folder::new("noisy");
+            let bare = Job::local(mpi, 1).arg(&program).arg(end).run();
+            let job = Job::local(mpi, 1).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
+            let measured = job.arg(&program).arg(end).run();
+            assert_eq!(bare.code(), measured.code(), "{mpi:?} {end}");
+            assert!(bare.stdout[..4096] == measured.stdout[..4096]);
+            assert_eq!(
+                without_pids(&bare.stdout[4096..]),
+                without_pids(&measured.stdout[4096..]),
+                "{mpi:?} {end}"
+            );
+            assert!(bare.stderr[..4096] == measured.stderr[..4096]);
+            assert_eq!(out.runs().len(), 1, "the run was complete before the program failed");
+        }
+    }
+}
+
+/// mpirun's own banner about a failed rank names its process.
+fn without_pids(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    text.lines().filter(|line| !line.contains("PID")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_signal_ends_an_mpi_job_as_it_would_alone() {
+    for mpi in Mpi::ALL {
+        let (program, out) = (programs::mpi(mpi, "noisy"), Folder::new("killed"));
+        for end in ["-11", "-9", "-15"] {
+            let bare = Job::local(mpi, 2).arg(&program).arg(end).run();
+            let job = Job::local(mpi, 2).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
+            assert_eq!(job.arg(&program).arg(end).run().code(), bare.code(), "{mpi:?} {end}");
+        }
+    }
+}
+
+/// One SIGUSR1 and one SIGTERM, sent to the process that the user knows.
+fn count_signals(started: Started, ranks: usize) -> Output {
+    started.wait_for("ready", ranks);
+    started.signal(libc::SIGUSR1);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    started.signal(libc::SIGTERM);
+    started.finish()
+}
+
+#[test]
+fn a_signal_reaches_a_program_alone_once() {
+    let out = Folder::new("usr1");
+    let output = count_signals(start(&mut measured(&programs::plain("signals"), &out)), 1).success();
+    assert_eq!(output.out(), "ready\nuser 1 term 1\n");
+}
+
+/// From the terminal everybody in the group gets it: the tool must not pass on a second one.
+#[test]
+fn a_signal_to_the_group_reaches_a_program_once() {
+    let out = Folder::new("group");
+    let mut measured = measured(&programs::plain("signals"), &out);
+    // From a process that is nobody's parent here, as kill(1) is; a terminal's come from the kernel.
+    let started = start(&mut measured);
+    started.wait_for("ready", 1);
+    started.signal_group(libc::SIGTERM);
+    let output = started.finish().success();
+    assert!(output.out().starts_with("ready\nuser 0 term "), "{}", output.out());
+}
+
+#[test]
+fn a_signal_to_mpirun_reaches_each_rank_once() {
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "signals");
+        let _alone = machine();
+        let out = Folder::new("mpirun");
+        let bare = count_signals(Job::local(mpi, 2).arg(&program).start(), 2);
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
+        let measured = count_signals(job.arg(&program).start(), 2);
+        let counts = |output: &Output| {
+            let text = output.out();
+            let mut lines: Vec<_> = text.lines().filter(|l| l.contains("user")).map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(counts(&bare), counts(&measured), "{mpi:?}\n{}", measured.err());
+    }
+}
+
+/// System calls and threads between two marks in an MPI program, which run after t1 and before t2.
+#[test]
+fn nothing_happens_between_the_snapshots() {
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "quiet");
+        let folder = Folder::new("trace");
+        let trace = folder.path().join("trace");
+        let strace = |trace: &Path| {
+            let flags = ["-f", "-qq", "-e", "signal=none", "-o"].map(str::to_owned);
+            flags.into_iter().chain([trace.display().to_string()]).collect::<Vec<_>>()
+        };
+        let _alone = machine();
+        let mut command = Command::new("strace");
+        command.args(strace(&trace)).arg(pmmpi()).args(["--quiet", "--out"]).arg(folder.path()).arg(&program);
+        run(command.envs(rig::FOR_ROOT)).success();
+        let text = std::fs::read_to_string(&trace).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let mark = |mark: &str| lines.iter().position(|line| line.contains(mark)).expect("a mark");
+        let (begin, end) = (mark("\"BEGIN\""), mark("\"END\""));
+        let process = lines[begin].split(' ').next().unwrap();
+        let between: Vec<_> = lines[begin + 1..end].iter().filter(|line| line.starts_with(process)).collect();
+        assert!(between.is_empty(), "{mpi:?}: {between:#?}");
+        assert_eq!(folder.runs().len(), 1);
+        // The launcher sleeps in wait4 all the while: no call of its own either.
+        let launcher = lines[0].split(' ').next().unwrap();
+        assert!(!lines[begin..end].iter().any(|line| line.starts_with(&format!("{launcher} "))));
+    }
+}
+
+#[test]
+fn an_mpi_program_has_the_threads_that_it_would_have() {
+    for mpi in Mpi::ALL {
+        let (program, out) = (programs::mpi(mpi, "threads"), Folder::new("count"));
+        let bare = Job::local(mpi, 1).arg(&program).run().success();
+        let job = Job::local(mpi, 1).arg(pmmpi()).arg("--out").arg(out.path()).arg(&program);
+        assert_eq!(bare.out(), job.run().success().out(), "{mpi:?}");
+    }
+}
+
+#[test]
+fn nothing_is_said_when_told_so_and_one_line_else() {
+    let (program, out) = (programs::mpi(Mpi::Mpich, "quiet"), Folder::new("quiet"));
+    let job = || Job::local(Mpi::Mpich, 2).arg(pmmpi()).arg("--out").arg(out.path());
+    assert_eq!(job().arg("-q").arg(&program).run().success().err(), "");
+    let said = job().arg(&program).run().success().err();
+    assert!(said.starts_with("pmmpi: elapsed between ") && said.lines().count() == 1, "{said}");
+    assert!(said.contains(" s, 2 ranks on 1 node, ") && said.trim_end().ends_with(".pmr"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_before_the_workload_starts() {
+    let folder = Folder::new("refused");
+    let mark = folder.path().join("mark");
+    let try_with = |out: &str| run(Command::new(pmmpi()).args(["--out", out, "touch"]).arg(&mark));
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for out in ["/proc/nothing", file.to_str().unwrap(), "/dev/null/x"] {
+        let output = try_with(out);
+        assert_eq!((output.code(), output.out()), (125, String::new()));
+        assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
+        assert!(!mark.exists());
+    }
+    let codes = |args: &[&str]| run(Command::new(pmmpi()).arg("--out").arg(folder.path()).args(args)).code();
+    assert_eq!(codes(&["--runs", "2", "/nonexistent"]), 127);
+    assert_eq!(codes(&["/etc/passwd"]), 126);
+    assert_eq!(codes(&["--runs", "0", "true"]), 125);
+    assert_eq!(codes(&["--label", "x", "true"]), 125);
+    assert_eq!(codes(&["--max-drift-ppm", "-1", "true"]), 125);
+    assert_eq!(codes(&["--nonsense"]), 125);
+    assert_eq!(codes(&[]), 125);
+    let mpi = programs::mpi(Mpi::Mpich, "quiet");
+    let several = run(Command::new(pmmpi()).args(["--runs", "2"]).arg(mpi));
+    assert!(several.code() == 125 && several.err().contains("pmmpi repeat"), "{}", several.err());
+}
+
+/// A full disk costs the run file, not the program's result.
+#[test]
+fn a_full_disk_is_said_and_nothing_is_half_written() {
+    let folder = Folder::new("full");
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=16k,nr_inodes=10 none {0} && {1} --out {0} sh -c 'head -c 16k /dev/zero > {0}/full; exit 0'; \
+         echo code $?; ls -A {0}",
+        disk.display(),
+        pmmpi().display()
+    );
+    // In a mount namespace of its own: nothing stays mounted.
+    let output = run(Command::new("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]));
+    assert!(output.err().contains("could not be saved"), "{}", output.err());
+    assert!(output.out().contains("code 125") && !output.out().contains(".pmr"), "{}", output.out());
+}

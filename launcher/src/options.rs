@@ -91,13 +91,7 @@ pub struct Measurement {
     #[arg(long, hide = true, requires = "series")]
     pub round: Option<u32>,
     /// What to measure, with its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        hide = true
-    )]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
 }
 
@@ -117,13 +111,7 @@ pub struct Repetition {
     #[arg(short, long)]
     pub quiet: bool,
     /// The launch, `pmmpi` in it
-    #[arg(
-        value_name = "LAUNCHER",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        hide = true
-    )]
+    #[arg(value_name = "LAUNCHER", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
 }
 

@@ -1,6 +1,6 @@
 //! Hosts with their own names and clocks, and MPI jobs on them.
 
-use crate::tool::{self, Folder, Output};
+use crate::tool::{self, Folder, Output, Started};
 use crate::{FOR_ROOT, Mpi};
 use std::ffi::OsStr;
 use std::fs;
@@ -121,5 +121,10 @@ impl Job {
     pub fn run(mut self) -> Output {
         let _alone = machine();
         tool::run(&mut self.command)
+    }
+
+    /// Started; the caller holds the [`machine`].
+    pub fn start(mut self) -> Started {
+        tool::start(&mut self.command)
     }
 }

@@ -5,7 +5,7 @@ use pmmpi::runfile;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ impl Folder {
     pub fn new(name: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("pmmpi-{name}-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("rig-{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).expect("a temporary folder");
         Self(path)
     }
@@ -99,35 +99,78 @@ impl Output {
     }
 }
 
-/// Runs a command in a process group of its own; a command that hangs is killed and fails the test.
-pub fn run(command: &mut Command) -> Output {
-    let folder = Folder::new("output");
-    let create = |name: &str| File::create(folder.path().join(name)).expect("a temporary file");
+/// A command that runs, in a process group of its own.
+pub struct Started {
+    child: Child,
+    command: String,
+    output: Folder,
+}
+
+/// Starts a command; its output goes to files, so that it never waits for a reader.
+pub fn start(command: &mut Command) -> Started {
+    let output = Folder::new("output");
+    let create = |name: &str| File::create(output.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(create("out")).stderr(create("err")).process_group(0);
-    let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let deadline = Instant::now() + TIMEOUT;
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            break Some(status);
-        }
-        if Instant::now() > deadline {
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    if status.is_none() {
-        // SAFETY: the group is the child's own.
-        unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-        child.wait().expect("a killed child can be waited for");
+    let child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    Started { child, command: format!("{command:?}"), output }
+}
+
+/// Runs a command to its end; one that hangs is killed and fails the test.
+pub fn run(command: &mut Command) -> Output {
+    start(command).finish()
+}
+
+impl Started {
+    /// Until stdout holds `text` so many times.
+    pub fn wait_for(&self, text: &str, times: usize) {
+        self.wait(|| {
+            String::from_utf8_lossy(&self.read("out")).matches(text).count() >= times || self.has_ended()
+        });
     }
-    let read = |name: &str| fs::read(folder.path().join(name)).expect("its output");
-    let (stdout, stderr) = (read("out"), read("err"));
-    match status {
-        Some(status) => Output { status, stdout, stderr },
-        None => panic!(
-            "{command:?} took longer than {TIMEOUT:?}\nstdout:\n{}\nstderr:\n{}",
-            String::from_utf8_lossy(&stdout),
-            String::from_utf8_lossy(&stderr)
-        ),
+
+    /// Sends a signal to the process itself, not to its group.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the child has not been waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Sends a signal to the whole group, as a terminal does.
+    pub fn signal_group(&self, signal: i32) {
+        // SAFETY: as above; the group was made for the child.
+        assert_eq!(unsafe { libc::kill(-(self.child.id() as i32), signal) }, 0);
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Output {
+        self.wait(|| self.has_ended());
+        let status = self.child.wait().expect("a child can be waited for");
+        Output { status, stdout: self.read("out"), stderr: self.read("err") }
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.output.path().join(name)).expect("its output")
+    }
+
+    /// Without reaping it.
+    fn has_ended(&self) -> bool {
+        // SAFETY: an all-zero siginfo is valid, and waitid fills it in.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            let code = libc::waitid(libc::P_PID, self.child.id(), &mut info, options);
+            code == 0 && info.si_pid() != 0
+        }
+    }
+
+    fn wait(&self, is_over: impl Fn() -> bool) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !is_over() {
+            if Instant::now() > deadline {
+                self.signal_group(libc::SIGKILL);
+                let text = |name| String::from_utf8_lossy(&self.read(name)).into_owned();
+                panic!("{} took longer than {TIMEOUT:?}\n{}\n{}", self.command, text("out"), text("err"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 }

@@ -266,17 +266,41 @@ impl Attributes {
                 return Err(io::Error::from_raw_os_error(code));
             }
             libc::posix_spawnattr_setsigmask(&mut attributes, &signals.before);
-            let mut defaults: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut defaults);
-            if BROKEN_PIPES_WERE_DEADLY.load(Ordering::Acquire) {
-                libc::sigaddset(&mut defaults, libc::SIGPIPE);
-            }
-            libc::posix_spawnattr_setsigdefault(&mut attributes, &defaults);
+            libc::posix_spawnattr_setsigdefault(&mut attributes, &defaults());
             let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF;
             libc::posix_spawnattr_setflags(&mut attributes, flags as libc::c_short);
             Ok(Self(attributes))
         }
     }
+}
+
+/// Signals that must have their default action in the child, beyond those that exec resets.
+fn defaults() -> libc::sigset_t {
+    // SAFETY: an all-zero set is the empty one on Linux, and sigaddset takes a live set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    if BROKEN_PIPES_WERE_DEADLY.load(Ordering::Acquire) {
+        // SAFETY: as above.
+        unsafe { libc::sigaddset(&mut set, libc::SIGPIPE) };
+    }
+    // glibc's posix_spawn leaves the two signals that its threads use (32 and 33) ignored, unless they
+    // are in this set; its sigaddset refuses to put them there. The set is one bit a signal from 1 on.
+    for signal in [32, 33].into_iter().filter(|signal| has_default_action(*signal)) {
+        // SAFETY: the first word of a sigset_t is valid memory of its own.
+        unsafe { *(&raw mut set).cast::<u64>() |= 1 << (signal - 1) };
+    }
+    set
+}
+
+/// Asks the kernel: the C library answers nothing about its own signals.
+fn has_default_action(signal: libc::c_int) -> bool {
+    // struct kernel_sigaction: handler, flags, restorer, mask; the handler is its first word.
+    let mut action = [u64::MAX; 4];
+    let mask_bytes = 8;
+    // SAFETY: the buffer is as long as the kernel's structure, of which the mask has 8 bytes.
+    let code = unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<u64>(), action.as_mut_ptr(), mask_bytes)
+    };
+    code == 0 && action[0] == libc::SIG_DFL as u64
 }
 
 impl Drop for Attributes {
