@@ -1,1 +1,137 @@
+//! The rules of the house that a compiler does not check: who depends on whom, what is linked, and what
+//! may be used of others' work.
 
+use rig::tool::{run, target, tool};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn metadata(arguments: &[&str]) -> Value {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path"])
+        .arg(manifest);
+    let output = run(command.args(arguments)).success();
+    serde_json::from_slice(&output.stdout).expect("JSON of cargo metadata")
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let metadata = metadata(&["--no-deps"]);
+    let ours: BTreeSet<&str> =
+        list(&metadata, "packages").iter().map(|package| text(package, "name")).collect();
+    let uses = |package: &Value| -> BTreeSet<String> {
+        let all = list(package, "dependencies").iter().map(|dependency| text(dependency, "name"));
+        all.filter(|name| ours.contains(name)).map(str::to_owned).collect()
+    };
+    let found: BTreeMap<&str, BTreeSet<String>> =
+        list(&metadata, "packages").iter().map(|package| (text(package, "name"), uses(package))).collect();
+    let core = ["pmmpi"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
+    let rounds = ["pmmpi", "pmmpi-rounds"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
+    let expected: BTreeMap<&str, BTreeSet<String>> = [
+        ("pmmpi", BTreeSet::new()),
+        ("pmmpi-rounds", core.clone()),
+        ("pmmpi-launcher", rounds.clone()),
+        ("pmmpi-runner", rounds),
+        ("pmmpi-agent", core.clone()),
+        ("pmmpi-topology", core.clone()),
+        ("pmmpi-analysis", core.clone()),
+        ("pmmpi-tests", core.clone()),
+        ("pmmpi-bench", core),
+    ]
+    .into_iter()
+    .collect();
+    assert_eq!(found, expected);
+}
+
+/// Libraries that a file asks the loader for; empty for a static program.
+fn needed(file: &Path) -> Vec<String> {
+    let output = run(Command::new("readelf").arg("-d").arg(file)).success().out();
+    let name = |line: &str| Some(line.split_once("Shared library: [")?.1.trim_end_matches(']').to_owned());
+    output.lines().filter(|line| line.contains("NEEDED")).filter_map(name).collect()
+}
+
+fn all_needed(file: &Path) -> String {
+    let output = run(Command::new("ldd").arg(file));
+    output.out() + &output.err()
+}
+
+#[test]
+fn only_the_runners_link_mpi() {
+    let library = |name: &str| target().join("pmmpi/lib/pmmpi").join(name);
+    let without: [PathBuf; 4] =
+        [tool("pmmpi"), tool("pmmpi-report"), library("libpmmpi_agent.so"), library("pmmpi-topology")];
+    for file in without {
+        assert!(
+            !all_needed(&file).contains("mpi.so") && !all_needed(&file).contains("mpich"),
+            "{}",
+            file.display()
+        );
+    }
+    for (mpi, name) in [("openmpi", "libmpi.so"), ("mpich", "libmpich.so")] {
+        assert!(all_needed(&library(&format!("pmmpi-runner-{mpi}"))).contains(name));
+    }
+}
+
+/// Whatever else a preloaded library needs would be loaded into every workload.
+#[test]
+fn the_agent_needs_the_c_library_and_nothing_else() {
+    let needed = needed(&target().join("pmmpi/lib/pmmpi/libpmmpi_agent.so"));
+    assert!(needed.contains(&"libc.so.6".to_owned()), "{needed:?}");
+    let allowed = ["libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
+    assert!(needed.iter().all(|library| allowed.contains(&library.as_str())), "{needed:?}");
+}
+
+/// What the agent exports is what it interposes, and nothing that could meet a workload's own names.
+#[test]
+fn the_agent_exports_mpi_names_only() {
+    let agent = target().join("pmmpi/lib/pmmpi/libpmmpi_agent.so");
+    let output = run(Command::new("nm").args(["-D", "--defined-only"]).arg(agent)).success().out();
+    let names: Vec<&str> = output.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    let unknown = |name: &&&str| !name.trim_start_matches('P').starts_with("MPI_");
+    assert_eq!(names.iter().filter(unknown).collect::<Vec<_>>(), Vec::<&&str>::new());
+    assert_eq!(names.len(), 6);
+}
+
+/// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and
+/// the one bincode that is what its name says.
+#[test]
+fn dependencies_may_be_used() {
+    const LICENCES: [&str; 13] = [
+        "MIT",
+        "Apache-2.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "ISC",
+        "MIT-0",
+        "Unicode-3.0",
+        "Unlicense",
+        "Zlib",
+        "0BSD",
+    ];
+    let metadata = metadata(&[]);
+    for package in list(&metadata, "packages") {
+        let name = text(package, "name");
+        let source = text(package, "source");
+        assert!(source.is_empty() || source.starts_with("registry+"), "{name} comes from {source}");
+        // "A OR B" leaves the choice, "A AND B" does not; "/" is the old way to write OR.
+        let licence = text(package, "license").replace('/', " OR ").replace(['(', ')'], "");
+        let may = |one: &str| LICENCES.contains(&one.trim());
+        let each = |alternative: &str| alternative.split(" AND ").all(may);
+        assert!(licence.split(" OR ").any(each), "{name}: licence `{licence}`");
+        assert!(name != "bincode" || text(package, "version") == "2.0.1", "bincode must stay at 2.0.1");
+    }
+}

@@ -1,1 +1,162 @@
+//! Plain programs, in rounds: alone, under each MPI's launcher, and whole launches repeated.
 
+use pmmpi::record::{End, Mode, Run};
+use rig::cluster::{Cluster, Job, machine};
+use rig::tool::{Folder, Output, pmmpi, run, start};
+use rig::{FOR_ROOT, Mpi, programs};
+use std::path::Path;
+use std::process::Command;
+
+fn alone(out: &Folder, args: &[&str]) -> Output {
+    run(Command::new(pmmpi()).arg("--out").arg(out.path()).args(args))
+}
+
+fn numbers(runs: &[Run]) -> Vec<u32> {
+    runs.iter().map(|run| run.header.series.as_ref().expect("a series").round).collect()
+}
+
+fn assert_one_series(runs: &[Run]) {
+    let id = |run: &Run| run.header.series.as_ref().map(|series| series.id.clone());
+    assert!(runs.iter().all(|run| id(run) == id(&runs[0])));
+}
+
+#[test]
+fn several_runs_alone_share_a_series() {
+    let out = Folder::new("series");
+    let output =
+        alone(&out, &["--runs", "3", "--warmup", "2", "--label", "a=b", "sh", "-c", "echo run"]).success();
+    assert_eq!(output.out().lines().count(), 5);
+    let runs = out.runs();
+    assert_eq!(numbers(&runs), [0, 1, 2]);
+    assert_one_series(&runs);
+    assert!(output.err().contains("[1/3] elapsed between") && output.err().contains("[3/3]"));
+    for run in &runs {
+        assert_eq!((run.header.mode, run.end(), run.ranks.len()), (Mode::Plain, Some(End::Exited(0)), 1));
+        assert!(run.nodes[0].facts.is_some() && run.nodes[0].topology.is_some());
+        assert!(run.ranks[0].cpu_user_ns + run.ranks[0].cpu_system_ns > 0);
+    }
+}
+
+#[test]
+fn a_failure_stops_the_rounds_or_not_as_told() {
+    let out = Folder::new("failure");
+    let output = alone(&out, &["--runs", "3", "sh", "-c", "exit 4"]);
+    assert_eq!((output.code(), out.runs().len()), (4, 1));
+    assert!(output.err().contains("exited 4") && output.err().contains("--on-failure"), "{}", output.err());
+    let output = alone(&out, &["--runs", "3", "--on-failure", "continue", "sh", "-c", "exit 4"]);
+    assert_eq!((output.code(), out.runs().len()), (4, 4));
+}
+
+#[test]
+fn rounds_that_are_interrupted_keep_what_they_have() {
+    let out = Folder::new("interrupted");
+    let mut command = Command::new(pmmpi());
+    command.args(["--runs", "1000", "--out"]).arg(out.path()).args(["sh", "-c", "echo ready; sleep 0.05"]);
+    let started = start(&mut command);
+    started.wait_for("ready", 3);
+    started.signal_group(libc::SIGINT);
+    let output = started.finish();
+    assert_eq!(output.code(), 128 + libc::SIGINT);
+    let kept = out.runs().len();
+    assert!((2..20).contains(&kept), "{kept} runs");
+}
+
+/// What a plain child of a rank sees: no trace of the job, and none of the tool's or MPI's descriptors.
+#[test]
+fn a_plain_program_under_mpi_does_not_know_it() {
+    let script = "env | grep -E '^(PMI|PMIX_|OMPI_COMM|OMPI_MCA_(ess|pmix|orte)|HYD|PMMPI|LD_PRELOAD|MPI_LOCAL)' | sort; \
+                  for f in /proc/self/fd/*; do readlink $f; done | grep -cE 'memfd|socket|eventfd|eventpoll'; true";
+    for mpi in Mpi::ALL {
+        let out = Folder::new("scrubbed");
+        let bare = Job::local(mpi, 1).args(["sh", "-c", script]).run().success().out();
+        let job = Job::local(mpi, 1).arg(pmmpi()).args(["--mode", "plain", "--out"]).arg(out.path());
+        let output = job.args(["sh", "-c", script]).run().success();
+        let descriptors = |text: &str| text.lines().last().unwrap().parse::<u32>().unwrap();
+        assert_eq!(output.out().lines().count(), 1, "{mpi:?} {}", output.out());
+        assert!(descriptors(&output.out()) <= descriptors(&bare), "{mpi:?}\n{bare}\n{}", output.out());
+    }
+}
+
+#[test]
+fn rounds_under_mpi_are_bracketed_by_barriers() {
+    for mpi in Mpi::ALL {
+        for (ranks, hosts) in [(1, 1), (2, 2), (3, 3), (6, 3)] {
+            let out = Folder::new("bracketed");
+            let script = "echo .; sleep 0.06";
+            let cluster = Cluster::hours_apart(hosts);
+            let job = cluster.mpirun(mpi, ranks).arg(pmmpi());
+            let job = job.args(["--runs", "3", "--warmup", "1", "--out"]).arg(out.path());
+            let output = job.args(["--", "sh", "-c", script]).run().success();
+            assert_eq!(output.out().lines().count(), 4 * ranks, "{mpi:?}");
+            let runs = out.runs();
+            assert_eq!(numbers(&runs), [0, 1, 2]);
+            assert_one_series(&runs);
+            for run in &runs {
+                assert_eq!(
+                    (run.ranks.len(), run.nodes.len(), run.end()),
+                    (ranks, hosts, Some(End::Exited(0)))
+                );
+                let bounds = run.elapsed().unwrap();
+                assert!(bounds.consistent && bounds.lower_ns >= 59_000_000, "{mpi:?} {bounds:?}");
+                assert!(run.nodes.iter().all(|node| node.facts.is_some()));
+                assert!(run.header.mpi_library.is_some());
+                let real = |which: usize| run.ranks.iter().map(move |rank| rank.real_ns[which]);
+                assert!(real(1).max().unwrap() - real(0).min().unwrap() <= bounds.upper_ns);
+            }
+            // Rounds follow one another: no rank begins one before every rank has ended the last.
+            for pair in runs.windows(2) {
+                let end = pair[0].ranks.iter().map(|rank| rank.real_ns[1]).max().unwrap();
+                assert!(pair[1].ranks.iter().all(|rank| rank.real_ns[0] >= end));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_fails_is_recorded_and_ends_the_job_as_it_would() {
+    for mpi in Mpi::ALL {
+        let out = Folder::new("failed");
+        let script = "case $(uname -n) in node1) exit 5;; esac";
+        let cluster = Cluster::hours_apart(2);
+        let bare = cluster.mpirun(mpi, 2).args(["sh", "-c", script]).run();
+        let job = cluster.mpirun(mpi, 2).arg(pmmpi()).args(["--mode", "plain", "--runs", "3", "--out"]);
+        let output = job.arg(out.path()).args(["sh", "-c", script]).run();
+        assert_eq!(output.code(), bare.code(), "{mpi:?}");
+        let runs = out.runs();
+        assert_eq!(runs.len(), 1);
+        let ends: Vec<End> = runs[0].ranks.iter().map(|rank| rank.end).collect();
+        assert_eq!(ends, [End::Exited(0), End::Exited(5)]);
+        assert!(output.err().contains("failed on node1 (rank 1): exited 5"), "{}", output.err());
+    }
+}
+
+#[test]
+fn a_whole_launch_is_repeated() {
+    for mpi in Mpi::ALL {
+        let (out, program) = (Folder::new("repeat"), programs::mpi(mpi, "truth"));
+        let _alone = machine();
+        let repeat = |args: &[&str], program: &Path| {
+            let mut command = Command::new(pmmpi());
+            command.arg("repeat").args(args).arg("--").arg(format!("mpirun.{}", mpi.name()));
+            command.args(["-n", "2"]).arg(pmmpi()).arg("--out").arg(out.path()).arg(program);
+            command.arg(out.path()).args(["5", "1"]).envs(FOR_ROOT);
+            if mpi == Mpi::OpenMpi {
+                command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+            }
+            run(&mut command)
+        };
+        let output = repeat(&["--runs", "3", "--warmup", "1"], &program).success();
+        let runs = out.runs();
+        assert_eq!(numbers(&runs), [0, 1, 2], "{mpi:?} {}", output.err());
+        assert_one_series(&runs);
+        assert!(runs.iter().all(|run| run.header.mode == Mode::Mpi && run.ranks.len() == 2));
+        assert!(output.err().contains("launch 3 of 3") && output.err().contains("3 of 3 launches succeeded"));
+        let output = repeat(&["--runs", "3"], Path::new("/nonexistent"));
+        assert!(!output.status.success() && output.err().contains("0 of 3 launches succeeded"));
+        assert_eq!(output.err().matches("/nonexistent: not found").count(), 2, "{}", output.err());
+        let output = repeat(&["--runs", "2", "--on-failure", "continue"], Path::new("/nonexistent"));
+        assert!(output.err().contains("launch 2 of 2"));
+    }
+    let output = run(Command::new(pmmpi()).args(["repeat", "--runs", "2", "--", "mpirun", "./hpl"]));
+    assert!(output.code() == 125 && output.err().contains("nothing would be measured"));
+}

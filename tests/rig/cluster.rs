@@ -4,6 +4,7 @@ use crate::tool::{self, Folder, Output, Started};
 use crate::{FOR_ROOT, Mpi};
 use std::ffi::OsStr;
 use std::fs;
+use std::marker::PhantomData;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -47,7 +48,7 @@ impl Cluster {
     }
 
     /// A job of `ranks`, the same number on each host as far as it goes.
-    pub fn mpirun(&self, mpi: Mpi, ranks: usize) -> Job {
+    pub fn mpirun(&self, mpi: Mpi, ranks: usize) -> Job<'_> {
         let each = ranks.div_ceil(self.hosts.len());
         let mut job = Job::new(mpi, ranks);
         match mpi {
@@ -72,12 +73,13 @@ impl Cluster {
     }
 }
 
-/// An `mpirun` command line that grows.
-pub struct Job {
+/// An `mpirun` command line that grows; its cluster outlives it.
+pub struct Job<'a> {
     command: Command,
+    cluster: PhantomData<&'a Cluster>,
 }
 
-impl Job {
+impl Job<'_> {
     fn new(mpi: Mpi, ranks: usize) -> Self {
         let mut command = Command::new(format!("mpirun.{}", mpi.name()));
         command.envs(FOR_ROOT);
@@ -85,7 +87,7 @@ impl Job {
             command.args(["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
         }
         command.args(["-n", &ranks.to_string()]);
-        Self { command }
+        Self { command, cluster: PhantomData }
     }
 
     /// On this machine as it is, without a host of the rig's.
