@@ -1,6 +1,6 @@
 //! `pmmpi`: starts a program, supervises it, and keeps what was measured. Links no MPI library.
 
-#![no_main]
+#![cfg_attr(not(test), no_main)]
 
 mod agent;
 mod elf;
@@ -26,7 +26,7 @@ use std::ffi::{c_char, c_int};
 
 /// C's main, not Rust's: the workload is to inherit the descriptors and the signal dispositions that
 /// this process was started with, and Rust's start-up changes both.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     match run() {
         Ok(end) => process::end_as(end),

@@ -24,11 +24,14 @@ fn find_in(name: &OsStr, path: &OsStr) -> Result<PathBuf, Failure> {
         };
     }
     let mut errno = libc::ENOENT;
+    if name.is_empty() {
+        return Err(failure(name, errno));
+    }
     for folder in std::env::split_paths(path) {
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         let candidate = folder.join(name);
         match check(&candidate) {
-            Ok(()) if !name.is_empty() => return Ok(candidate),
+            Ok(()) => return Ok(candidate),
             Err(libc::EACCES) => errno = libc::EACCES, // one further on may be executable
             _ => {}
         }

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn scripts_are_followed_to_their_interpreter() {
         let path = std::env::temp_dir().join(format!("pmmpi-script-{}", std::process::id()));
-        let mut of = |text: &str| {
+        let of = |text: &str| {
             std::fs::write(&path, text).unwrap();
             interpreter(&path)
         };

@@ -61,10 +61,10 @@ impl Tableau {
             return false;
         }
         // Still basic, at zero: any nonbasic variable may take its place.
-        if let Some(row) = self.basic.iter().position(|v| *v == self.auxiliary) {
-            if let Some(column) = (0..self.nonbasic.len()).find(|c| self.rows[row][*c].abs() > TINY) {
-                self.pivot(row, column);
-            }
+        let row = self.basic.iter().position(|v| *v == self.auxiliary);
+        let other = |row: usize| (0..self.nonbasic.len()).find(|c| self.rows[row][*c].abs() > TINY);
+        if let Some((row, column)) = row.and_then(|row| Some((row, other(row)?))) {
+            self.pivot(row, column);
         }
         true
     }

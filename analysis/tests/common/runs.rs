@@ -1,0 +1,76 @@
+//! Runs made by hand.
+
+use super::common::Folder;
+use pmmpi::bounds::MaxDrift;
+use pmmpi::node::{CpuSet, NodeFacts, NodeKey};
+use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
+use pmmpi::runfile;
+use pmmpi::stamps::Stamps;
+use std::path::PathBuf;
+
+impl Folder {
+    pub fn write(&self, run: &Run) -> PathBuf {
+        runfile::write(&self.0, run).unwrap()
+    }
+}
+
+/// A node that is like all others.
+pub fn node(hostname: &str) -> NodeRecord {
+    let facts = NodeFacts {
+        cpu_model_name: Some("Test CPU".into()),
+        cpu_family: Some(6),
+        cpu_model: Some(85),
+        cpu_stepping: Some(4),
+        memory_bytes: Some(192 << 30),
+        kernel: Some("6.1.0".into()),
+        ..NodeFacts::default()
+    };
+    let key = NodeKey { hostname: hostname.into(), boot_id: hostname.into(), time_namespace: 1 };
+    NodeRecord { key, facts: Some(facts), topology: None }
+}
+
+/// A run with one rank a row: its node's name and its stamps.
+pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
+    let mut nodes: Vec<NodeRecord> = Vec::new();
+    let mut records = Vec::new();
+    for (rank, (hostname, t_ns)) in ranks.iter().enumerate() {
+        let known = nodes.iter().position(|n| n.key.hostname == *hostname);
+        let at = known.unwrap_or_else(|| {
+            nodes.push(node(hostname));
+            nodes.len() - 1
+        });
+        records.push(RankRecord {
+            rank: rank as u32,
+            node: at as u32,
+            stamps: Stamps::try_from(*t_ns).unwrap(),
+            real_ns: [0, 1],
+            tsc: None,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            allowed: CpuSet::default(),
+            ran_on: [0, 0],
+            end: End::Finalized,
+            setup_ns: 7,
+        });
+    }
+    Run {
+        header: RunHeader {
+            run_id: run_id.into(),
+            pmmpi_version: "0.1.0".into(),
+            command: vec!["./hpl".into(), "-n".into()],
+            mode: Mode::Mpi,
+            series: None,
+            labels: vec![("build".into(), "O3".into())],
+            job: Job::default(),
+            mpi_library: Some("MPICH Version: 4.0.2".into()),
+            environment: vec![],
+            started_unix_ns: 1_700_000_000_000_000_000,
+            max_drift: MaxDrift::from_ppm(0.0).unwrap(),
+        },
+        size: records.len() as u32,
+        nodes,
+        topologies: vec![],
+        ranks: records,
+        gather_ns: 3,
+    }
+}

@@ -1,0 +1,358 @@
+//! `pmmpi report`: a small case worked by hand, every file that is no run, and what scripts rely on.
+
+mod common;
+#[path = "common/runs.rs"]
+mod runs;
+
+use common::*;
+use pmmpi::record::{End, Run};
+use pmmpi::runfile;
+use proptest::prelude::*;
+use runs::run;
+use serde_json::json;
+
+const HOUR: i64 = 3_600_000_000_000;
+
+/// Two nodes, clocks an hour apart. By hand, in s: node a: a = 1, b = 2, c = 12, d = 14;
+/// b: a = 0.5, b = 2.5, c = 12.5, d = 13.5.
+/// L0 = max(10, 10) = 10, U0 = min(13, 13) = 13, P = (11, 12), Q = (12, 11);
+/// UB = min(13, P_m, Q_n, P_m + Q_n - 10) over m != n: (a, b): min(11, 11, 12) = 11, (b, a): min(12, 12, 14) = 12.
+fn by_hand() -> Run {
+    let s = 1_000_000_000;
+    let b = |t: i64| t + HOUR;
+    run(
+        "20260101T000000.000000000Z-1",
+        &[
+            ("a", [0, 2 * s, 11 * s, 14 * s]),
+            ("a", [s, 3 * s, 12 * s, 15 * s]),
+            ("b", [b(s / 2), b(5 * s / 2), b(25 * s / 2), b(27 * s / 2)]),
+        ],
+    )
+}
+
+#[test]
+fn a_small_case_is_as_worked_by_hand() {
+    let folder = Folder::new();
+    let path = folder.write(&by_hand());
+    let output = report(&["report", path.to_str().unwrap(), "--format", "json"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let report = json(&output);
+    assert_valid("report", &report);
+    let run = &report["runs"][0];
+    assert_eq!(
+        run["elapsed"],
+        json!({
+            "lower_ns": 10_000_000_000i64, "upper_ns": 12_000_000_000i64,
+            "rank_lower_ns": 10_000_000_000i64, "rank_upper_ns": 13_000_000_000i64,
+            "consistent": true, "rho_min_ppm": 0.0, "suspects": []
+        })
+    );
+    assert_eq!((&run["ranks"], &run["nodes"], &run["end"]), (&json!(3), &json!(2), &json!("finalized")));
+    assert_eq!(run["labels"], json!({"build": "O3"}));
+    assert_eq!(run["null_reasons"]["series"], "a run on its own");
+    // Set-up 7, the least start barrier 2 s, the least end barrier 1 s, gather 3.
+    assert_eq!(run["overhead_ns"], json!(3_000_000_010i64));
+    let codes: Vec<_> =
+        run["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["wide-bounds", "overhead"]);
+    // a: 12 - 2 = 10 s with two of three ranks, b: 10 s with one: other classes, nothing to compare.
+    let nodes = report["nodes"].as_array().unwrap();
+    let times: Vec<_> =
+        nodes.iter().map(|n| (n["node"].as_str().unwrap(), n["median_s"].as_f64().unwrap())).collect();
+    assert_eq!(times, [("a", 10.0), ("b", 10.0)]);
+    assert!(
+        nodes.iter().all(|node| node["slowdown"].is_null() && node["null_reasons"]["slowdown"].is_string())
+    );
+    assert!(
+        nodes.iter().all(|node| node["verdict"].is_null() && node["null_reasons"]["verdict"].is_string())
+    );
+}
+
+#[test]
+fn keys_come_in_the_order_of_the_contract() {
+    let folder = Folder::new();
+    folder.write(&by_hand());
+    let text = out(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let mut last = 0;
+    let keys = [
+        "schema_version",
+        "runs",
+        "run_id",
+        "command",
+        "series",
+        "labels",
+        "job_id",
+        "started_unix_ns",
+        "ranks",
+        "nodes",
+        "end",
+        "elapsed",
+        "lower_ns",
+        "upper_ns",
+        "rank_lower_ns",
+        "rank_upper_ns",
+        "consistent",
+        "rho_min_ppm",
+        "suspects",
+        "missing_ranks",
+        "overhead_ns",
+        "warnings",
+        "node",
+        "class",
+        "median_run_id",
+        "median_s",
+        "ci_s",
+        "slowdown",
+        "score",
+        "p_value",
+        "verdict",
+        "cause",
+        "terms",
+        "slow_runs",
+        "drift",
+    ];
+    for key in keys {
+        let at = text[last..]
+            .find(&format!("\"{key}\":"))
+            .unwrap_or_else(|| panic!("{key} is missing or too early"));
+        last += at;
+    }
+}
+
+#[test]
+fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
+    let folder = Folder::new();
+    let good = folder.write(&by_hand());
+    let bytes = std::fs::read(&good).unwrap();
+    let changed = |at: usize, to: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = to;
+        bytes
+    };
+    folder.put("empty.pmr", "");
+    folder.put("foreign.pmr", "rank,node\n");
+    folder.put("newer.pmr", changed(8, 2));
+    folder.put("truncated.pmr", &bytes[..bytes.len() - 1]);
+    folder.put("head.pmr", &bytes[..10]);
+    folder.put("damaged.pmr", changed(bytes.len() - 5, 0xff));
+    folder.put("longer.pmr", [&bytes[..], b"x"].concat());
+    folder.put("huge-claim.pmr", changed(23, 0x7f));
+    std::fs::create_dir(folder.0.join("folder.pmr")).unwrap();
+    let output = report(&["report", folder.0.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = json(&output);
+    assert_eq!(report["runs"].as_array().unwrap().len(), 1);
+    let warnings = report["warnings"].as_array().unwrap();
+    let found = |file: &str, code: &str| {
+        warnings
+            .iter()
+            .any(|warning| warning["code"] == code && warning["message"].as_str().unwrap().contains(file))
+    };
+    for (file, code) in [
+        ("empty.pmr", "empty-file"),
+        ("foreign.pmr", "foreign-file"),
+        ("newer.pmr", "newer-file"),
+        ("truncated.pmr", "truncated-file"),
+        ("head.pmr", "truncated-file"),
+        ("damaged.pmr", "damaged-file"),
+        ("longer.pmr", "damaged-file"),
+        ("huge-claim.pmr", "truncated-file"),
+        ("folder.pmr", "unreadable-file"),
+    ] {
+        assert!(found(file, code), "{file}: {warnings:#?}");
+    }
+    assert_valid("report", &report);
+}
+
+#[test]
+fn nothing_to_report_is_wrong_usage() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    for args in [
+        vec!["report", "/nonexistent"],
+        vec!["report", folder.0.to_str().unwrap()],
+        vec!["report", "--what"],
+        vec!["bounds"],
+        vec!["bounds", "/nonexistent"],
+        vec!["nonsense"],
+        vec![],
+    ] {
+        let output = report(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(!output.stderr.is_empty());
+    }
+    let run = folder.write(&by_hand());
+    let both = report(&["report", run.to_str().unwrap(), &path("absent")]);
+    assert_eq!(both.status.code(), Some(1));
+}
+
+#[test]
+fn a_run_given_twice_counts_once() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let path = folder.write(&by_hand());
+    std::fs::copy(&path, other.0.join("copy.pmr")).unwrap();
+    let folders = [folder.0.to_str().unwrap(), other.0.to_str().unwrap(), path.to_str().unwrap()];
+    let twice = report(&["report", "--format", "json", folders[0], folders[1], folders[2]]);
+    assert_eq!(twice.status.code(), Some(0), "{}", err(&twice));
+    assert_eq!(json(&twice)["runs"].as_array().unwrap().len(), 1);
+    let mut altered = by_hand();
+    altered.gather_ns += 1;
+    other.put(
+        "altered.pmr",
+        std::fs::read(runfile::write(&Folder::new().0.join(".."), &altered).unwrap()).unwrap(),
+    );
+    let conflict = report(&["report", "--format", "json", folders[0], folders[1]]);
+    assert_eq!(conflict.status.code(), Some(1));
+    assert!(json(&conflict)["warnings"].to_string().contains("conflicting-run"));
+}
+
+#[test]
+fn the_order_of_the_files_changes_nothing() {
+    let folder = Folder::new();
+    let paths: Vec<String> = (0..5)
+        .map(|i| {
+            let t = [0, 10, 1_000_000 + i, 1_000_020 + i];
+            folder.write(&run(&format!("run-{i}"), &[("a", t), ("b", t)])).to_str().unwrap().to_owned()
+        })
+        .collect();
+    let forth: Vec<&str> =
+        ["report", "--format", "json"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+    let back: Vec<&str> =
+        ["report", "--format", "json"].into_iter().chain(paths.iter().rev().map(String::as_str)).collect();
+    assert_eq!(out(&report(&forth)), out(&report(&back)));
+}
+
+#[test]
+fn failed_and_inconsistent_runs_count_for_no_node() {
+    let folder = Folder::new();
+    let t = [0, 10, 1_000_000, 1_000_020];
+    folder.write(&run("good", &[("a", t), ("b", t)]));
+    let mut failed = run("failed", &[("a", [0, 10, 9_000_000, 9_000_020]), ("b", t)]);
+    failed.ranks[1].end = End::Signaled(9);
+    folder.write(&failed);
+    // c's clock was stepped by a second at the end.
+    let stepped = [0, 10, 1_001_000_000, 1_001_000_020];
+    folder.write(&run("stepped", &[("a", t), ("b", t), ("c", stepped)]));
+    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &report);
+    let names: Vec<_> =
+        report["nodes"].as_array().unwrap().iter().map(|n| n["node"].as_str().unwrap()).collect();
+    assert!(!names.contains(&"c"), "{names:?}");
+    let run = |id: &str| report["runs"].as_array().unwrap().iter().find(|run| run["run_id"] == id).unwrap();
+    assert_eq!(run("stepped")["elapsed"]["suspects"], json!(["c"]));
+    assert_eq!(run("stepped")["warnings"][0]["code"], "inconsistent-clocks");
+    assert_eq!(run("failed")["end"], "signal 9");
+    assert_eq!(run("failed")["warnings"][0]["code"], "failed-run");
+    let a = report["nodes"].as_array().unwrap().iter().filter(|node| node["node"] == "a");
+    assert!(a.clone().all(|node| node["runs"] == 1) && a.count() == 2);
+}
+
+#[test]
+fn a_slow_node_is_on_top() {
+    let folder = Folder::new();
+    for i in 0..7i64 {
+        let fast = [0, 0, 1_000_000_000 + i, 1_200_000_000];
+        let slow = [0, 0, 1_100_000_000 + i, 1_200_000_000];
+        folder.write(&run(&format!("run-{i}"), &[("n0", fast), ("n1", fast), ("n2", slow), ("n3", fast)]));
+    }
+    let args = ["report", folder.0.to_str().unwrap()];
+    let report_json = json(&report(&[args[0], args[1], "--format", "json"]));
+    let top = &report_json["nodes"][0];
+    assert_eq!((top["node"].as_str(), top["runs"].as_u64()), (Some("n2"), Some(7)));
+    assert_eq!(top["median_run_id"], "run-3");
+    assert!((top["slowdown"].as_f64().unwrap() - 0.1).abs() < 1e-6);
+    assert_eq!(top["ci_s"], json!([1.1, 1.100000006]));
+    let text = out(&report(&args));
+    assert!(text.lines().any(|line| line.starts_with("n2") && line.contains("+10.00 %")), "{text}");
+    assert!(!text.contains('\u{1b}'), "no colours where nobody asked for them");
+}
+
+#[test]
+fn the_first_screen_answers() {
+    let folder = Folder::new();
+    for i in 0..30 {
+        let t = [0, 10, 1_000_000_000 + i, 1_000_000_020 + i];
+        let hosts: Vec<String> = (0..40).map(|host| format!("node{host:03}")).collect();
+        let ranks: Vec<(&str, [i64; 4])> = hosts.iter().map(|host| (host.as_str(), t)).collect();
+        folder.write(&run(&format!("20260101T000000.0000000{i:02}Z-0123456789abcdef"), &ranks));
+    }
+    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    assert!(text.starts_with("30 runs, 40 nodes, 30 files\n"), "{text}");
+    assert!(text.lines().take(28).any(|line| line.starts_with("node")), "{text}");
+    assert!(
+        text.contains("... and 20 before these (--top 0 shows all)")
+            && text.contains("... and 30 more nodes")
+    );
+    let all = out(&report(&["report", "--top", "0", folder.0.to_str().unwrap()]));
+    assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);
+}
+
+#[test]
+fn results_arrive_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let run = folder.write(&by_hand());
+    let run = run.to_str().unwrap();
+    let file = folder.0.join("report.json");
+    assert!(report(&["report", run, "--format", "json", "-o", file.to_str().unwrap()]).status.success());
+    let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_valid("report", &written);
+    let nowhere = report(&["report", run, "-o", "/nonexistent/report"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(err(&nowhere).contains("could not be written"));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = command(&["report", run]).stdout(full).output().unwrap();
+    assert_eq!(status.status.code(), Some(1));
+    assert!(err(&status).contains("stdout: the result could not be written"));
+    // A reader that has gone away.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = command(&["report", run]).stdout(writer).output().unwrap();
+    assert_eq!((status.status.code(), err(&status)), (Some(0), String::new()));
+}
+
+#[test]
+fn help_fits_a_screen() {
+    for args in [&["report", "--help"][..], &["bounds", "--help"], &["--help"]] {
+        let text = out(&command(args).env("COLUMNS", "100").output().unwrap());
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(!text.contains("pmmpi-report"), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Against sorting by hand: the median run, its interval and the slowdown.
+    #[test]
+    fn nodes_are_what_sorting_says(times in proptest::collection::vec(
+        proptest::collection::vec(1_000_000i64..2_000_000, 3), 1..12))
+    {
+        let hosts = ["n0", "n1", "n2"];
+        let runs: Vec<_> = times.iter().enumerate().map(|(i, row)| {
+            let ranks: Vec<_> = hosts.iter().zip(row).map(|(host, work)| (*host, [0, 0, *work, 3_000_000])).collect();
+            run(&format!("run-{i:02}"), &ranks)
+        }).collect();
+        let table = pmmpi_analysis::run_table::RunTable::new(&runs).unwrap();
+        let nodes = pmmpi_analysis::nodes::summarise(&runs, &table.node_times().unwrap());
+        let mut medians: Vec<f64> = Vec::new();
+        for (host, name) in hosts.iter().enumerate() {
+            let mut column: Vec<(i64, String)> =
+                times.iter().enumerate().map(|(i, row)| (row[host], format!("run-{i:02}"))).collect();
+            column.sort();
+            let (work, run_id) = &column[(column.len() - 1) / 2];
+            let found = nodes.iter().find(|node| node.node == *name).unwrap();
+            prop_assert_eq!(found.median_s, *work as f64 / 1e9);
+            prop_assert_eq!(&found.median_run_id, run_id);
+            prop_assert_eq!(found.runs, times.len());
+            prop_assert_eq!(found.ci_s.is_some(), times.len() >= 5);
+            if let Some([low, high]) = found.ci_s {
+                prop_assert!(low <= found.median_s && found.median_s <= high);
+            }
+            medians.push(*work as f64);
+        }
+        medians.sort_by(f64::total_cmp);
+        for node in &nodes {
+            prop_assert!((node.slowdown.unwrap() - (node.median_s * 1e9 / medians[1] - 1.0)).abs() < 1e-9);
+        }
+    }
+}
