@@ -80,11 +80,14 @@ impl RunTable {
         let run = times.column("run")?.u32()?;
         let clock = times.column("clock")?.u32()?;
         let work = times.column("work_ns")?.i64()?;
-        let rows = node.iter().zip(run.iter()).zip(clock.iter()).zip(work.iter());
-        let row =
-            |(((node, run), clock), work): (((Option<&str>, Option<u32>), Option<u32>), Option<i64>)| {
-                Some(NodeTime { node: node?.to_owned(), run: run? as usize, clock: clock?, work_ns: work? })
-            };
-        Ok(rows.filter_map(row).collect())
+        let row = |at: usize| {
+            Some(NodeTime {
+                node: node.get(at)?.to_owned(),
+                run: run.get(at)? as usize,
+                clock: clock.get(at)?,
+                work_ns: work.get(at)?,
+            })
+        };
+        Ok((0..times.height()).filter_map(row).collect())
     }
 }

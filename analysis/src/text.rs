@@ -77,7 +77,7 @@ fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
     line(
         text,
         &format!(
-            "{:<20} {:>5} {:>5} {:>12}  {:<25} {:>8}",
+            "{:<18} {:>5} {:>5} {:>12}  {:<25} {:>8}",
             "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER"
         ),
     );
@@ -88,7 +88,7 @@ fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
         line(
             text,
             &format!(
-                "{:<20} {:>5} {:>5} {:>12.6}  {interval:<25} {slower:>8}",
+                "{:<18} {:>5} {:>5} {:>12.6}  {interval:<25} {slower:>8}",
                 node.node,
                 letters[node.class.as_str()] + 1,
                 node.runs,

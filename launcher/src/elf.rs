@@ -91,7 +91,7 @@ impl ElfFile {
         let segments = header.program_headers(endian, data).ok()?;
         let mut file = Self {
             path: path.to_owned(),
-            kind: (header.e_ident().class.into(), header.e_machine(endian).into()),
+            kind: (header.e_ident().class, header.e_machine(endian)),
             has_interpreter: segments.iter().any(|s| s.p_type(endian) == elf::PT_INTERP),
             needed: Vec::new(),
             rpath: Vec::new(),
@@ -131,7 +131,7 @@ impl ElfFile {
         }
         let own = self.path.canonicalize().ok();
         let origin = own.as_deref().and_then(Path::parent).map(Path::to_string_lossy).unwrap_or_default();
-        let lib = if self.kind.0 == elf::ELFCLASS64.into() { "lib64" } else { "lib" };
+        let lib = if self.kind.0 == elf::ELFCLASS64 { "lib64" } else { "lib" };
         let tokens = [("ORIGIN", origin.as_ref()), ("LIB", lib), ("PLATFORM", std::env::consts::ARCH)];
         let replace = |text: String, (token, value): (&str, &str)| {
             text.replace(&format!("${{{token}}}"), value).replace(&format!("${token}"), value)
@@ -217,9 +217,10 @@ fn glob_one_level(pattern: &Path) -> Vec<PathBuf> {
 fn defines_mpi_init(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
-    let Ok(object) = object::File::parse(&cache) else { return false };
-    let has = object.symbols().any(|symbol| matches!(symbol.name(), Ok("MPI_Init" | "PMPI_Init")));
-    has
+    let parsed = object::File::parse(&cache);
+    parsed.is_ok_and(|object| {
+        object.symbols().any(|symbol| matches!(symbol.name(), Ok("MPI_Init" | "PMPI_Init")))
+    })
 }
 
 #[cfg(test)]

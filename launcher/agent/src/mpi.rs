@@ -18,39 +18,41 @@ type Status = [u64; 16];
 /// MPICH allows the longest version string, 8192 bytes.
 const VERSION_BYTES: usize = 8192;
 
+type GetLibraryVersion = unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int;
+type CommDup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
+type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
+type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
+type Gather =
+    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle) -> c_int;
+type Gatherv = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    Handle,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    Handle,
+    c_int,
+    Handle,
+) -> c_int;
+
 /// An MPI library in this process: its functions and the handles of its family.
 pub struct Library {
     /// First line of what MPI_Get_library_version says.
     pub version: String,
     handles: Handles,
-    comm_dup: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
-    comm_free: unsafe extern "C" fn(*mut Handle) -> c_int,
-    comm_set_errhandler: unsafe extern "C" fn(Handle, Handle) -> c_int,
-    comm_rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    comm_size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    ibarrier: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
-    test: unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int,
-    gather: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        Handle,
-        *mut c_void,
-        c_int,
-        Handle,
-        c_int,
-        Handle,
-    ) -> c_int,
-    gatherv: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        Handle,
-        *mut c_void,
-        *const c_int,
-        *const c_int,
-        Handle,
-        c_int,
-        Handle,
-    ) -> c_int,
+    comm_dup: CommDup,
+    comm_free: CommFree,
+    comm_set_errhandler: CommSetErrhandler,
+    comm_rank: CommInt,
+    comm_size: CommInt,
+    ibarrier: Ibarrier,
+    test: Test,
+    gather: Gather,
+    gatherv: Gatherv,
 }
 
 struct Handles {
@@ -81,13 +83,13 @@ impl Handles {
     }
 }
 
-/// The PMPI_ function `$name`, as the type that the context wants. Another tool's MPI_ functions are
+/// The PMPI_ function `$name`. Another tool's MPI_ functions are
 /// passed by: the tool's own traffic is not the program's.
 macro_rules! pmpi {
-    ($name:literal) => {{
+    ($name:literal as $type:ty) => {{
         let function = resolve::next($name)?;
         // SAFETY: a function of this name has this type in every MPI library.
-        unsafe { transmute::<*mut c_void, _>(function) }
+        unsafe { transmute::<*mut c_void, $type>(function) }
     }};
 }
 
@@ -98,21 +100,21 @@ impl Library {
         Some(Self {
             handles: Handles::of(&version)?,
             version: version.lines().next().unwrap_or_default().trim().to_owned(),
-            comm_dup: pmpi!(c"PMPI_Comm_dup"),
-            comm_free: pmpi!(c"PMPI_Comm_free"),
-            comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler"),
-            comm_rank: pmpi!(c"PMPI_Comm_rank"),
-            comm_size: pmpi!(c"PMPI_Comm_size"),
-            ibarrier: pmpi!(c"PMPI_Ibarrier"),
-            test: pmpi!(c"PMPI_Test"),
-            gather: pmpi!(c"PMPI_Gather"),
-            gatherv: pmpi!(c"PMPI_Gatherv"),
+            comm_dup: pmpi!(c"PMPI_Comm_dup" as CommDup),
+            comm_free: pmpi!(c"PMPI_Comm_free" as CommFree),
+            comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
+            comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
+            comm_size: pmpi!(c"PMPI_Comm_size" as CommInt),
+            ibarrier: pmpi!(c"PMPI_Ibarrier" as Ibarrier),
+            test: pmpi!(c"PMPI_Test" as Test),
+            gather: pmpi!(c"PMPI_Gather" as Gather),
+            gatherv: pmpi!(c"PMPI_Gatherv" as Gatherv),
         })
     }
 }
 
 fn version() -> Option<String> {
-    let get: unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int = pmpi!(c"PMPI_Get_library_version");
+    let get = pmpi!(c"PMPI_Get_library_version" as GetLibraryVersion);
     let mut text = vec![0u8; VERSION_BYTES + 1];
     let mut length: c_int = 0;
     // SAFETY: the buffer is as long as any MPI's MPI_MAX_LIBRARY_VERSION_STRING.

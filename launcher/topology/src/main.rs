@@ -73,11 +73,11 @@ fn place(thread: &TopologyObject) -> Option<HwThread> {
 fn caches(machine: &Machine) -> Vec<CacheLevel> {
     let mut counts: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for object in machine.objects() {
-        if let Some(ObjectAttributes::Cache(cache)) = object.attributes() {
-            if cache.cache_type() != CacheType::Instruction {
-                let size_bytes = cache.size().map_or(0, |bytes| bytes.get());
-                *counts.entry((number(cache.depth()), size_bytes)).or_default() += 1;
-            }
+        if let Some(ObjectAttributes::Cache(cache)) = object.attributes()
+            && cache.cache_type() != CacheType::Instruction
+        {
+            let size_bytes = cache.size().map_or(0, |bytes| bytes.get());
+            *counts.entry((number(cache.depth()), size_bytes)).or_default() += 1;
         }
     }
     let row = |((level, size_bytes), count)| CacheLevel { level, size_bytes, count };

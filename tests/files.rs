@@ -1,0 +1,48 @@
+//! Run files of every schema version are read as when they were new.
+//!
+//! tests/runs/vN holds files that a pmmpi of schema N wrote of real jobs, and what `pmmpi report` says of
+//! them. With BLESS=1 in the environment what it says now becomes what it should say.
+
+use pmmpi::runfile::VERSION;
+use rig::tool::{run, runs_in, tool};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn stored(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("runs/v{version}"))
+}
+
+#[test]
+fn every_schema_version_is_stored_and_read() {
+    for version in 1..=VERSION {
+        let folder = stored(version);
+        let runs = runs_in(&folder);
+        assert!(!runs.is_empty(), "store some runs of version {version}");
+        assert!(runs.iter().all(|run| run.elapsed().is_some()));
+        for (format, name) in [("json", "report.json"), ("text", "report.txt")] {
+            let output =
+                run(Command::new(tool("pmmpi")).args(["report", "--format", format]).arg(&folder)).success();
+            let golden = folder.join(name);
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(&golden, output.out()).unwrap();
+            }
+            let expected = std::fs::read_to_string(&golden).unwrap();
+            assert_eq!(output.out(), expected, "{}", golden.display());
+        }
+    }
+}
+
+/// Any one byte changed, or any end cut off, is found out; whatever it is, nothing panics.
+#[test]
+fn no_damage_goes_unnoticed() {
+    let first = std::fs::read_dir(stored(VERSION)).unwrap().map(|e| e.unwrap().path());
+    let path = first.filter(|path| path.extension().is_some_and(|e| e == "pmr")).min().unwrap();
+    let whole = std::fs::read(path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x55;
+        assert!(pmmpi::runfile::from_bytes(&damaged).is_err(), "byte {at}");
+        assert!(pmmpi::runfile::from_bytes(&whole[..at]).is_err(), "cut at {at}");
+    }
+    assert!(pmmpi::runfile::from_bytes(&whole).is_ok());
+}
