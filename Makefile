@@ -22,7 +22,7 @@ deps: ## install the Debian packages that build, tests and demo need
 	@tests/rig/deps.sh
 
 build: deps ## the tool, and a runner for each MPI found
-	$(CARGO) build $(ALL)
+	$(CARGO) build $(ALL) --all-targets
 	@$(MAKE) --no-print-directory stage
 
 # The launcher is started on every rank: static, it loads no library and starts 0.3 ms sooner. Where
@@ -35,15 +35,15 @@ stage:
 		&& install $(CARGO_TARGET_DIR)/static/$(HOST)/release/pmmpi $(STAGE)/bin \
 		|| install --strip $(RELEASE)/pmmpi $(STAGE)/bin
 	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
+	@$(RELEASE)/examples/manual $(STAGE)/share
+	@$(RELEASE)/examples/report-manual $(STAGE)/share
 	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
 	for mpi in $(MPIS); do \
 		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --target-dir $(CARGO_TARGET_DIR)/$$mpi \
 		&& install --strip $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \
 	done
 
-test: deps ## every test
-	$(CARGO) build $(ALL) --all-targets
-	@$(MAKE) --no-print-directory stage
+test: build ## every test
 	$(CARGO) test $(ALL)
 
 lint: deps ## formatting, clippy, dependency policy: no warning is let through
@@ -66,3 +66,11 @@ install: build ## into PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pmmpi
 	install -m 755 $(STAGE)/bin/* $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(STAGE)/lib/pmmpi/* $(DESTDIR)$(PREFIX)/lib/pmmpi
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions \
+		fish/vendor_completions.d doc/pmmpi)
+	install -m 644 $(STAGE)/share/man/man1/* $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(STAGE)/share/completions/pmmpi.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pmmpi
+	install -m 644 $(STAGE)/share/completions/_pmmpi $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	install -m 644 $(STAGE)/share/completions/pmmpi.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md docs/schema/*.json \
+		$(DESTDIR)$(PREFIX)/share/doc/pmmpi
