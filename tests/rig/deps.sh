@@ -3,7 +3,8 @@
 set -eu
 
 packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev
-    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc strace file"
+    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc strace
+    slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 
 if ! command -v cargo > /dev/null; then
     echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2

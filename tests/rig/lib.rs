@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod lp;
 pub mod programs;
+pub mod slurm;
 pub mod tool;
 
 /// Environment variables that let root run MPI jobs and several ranks share a core.

@@ -1,0 +1,77 @@
+//! Under a real Slurm: `srun pmmpi ./prog`, and the batch script in slurm/.
+
+use pmmpi::record::{End, Mode};
+use rig::slurm::{NODES, Slurm};
+use rig::tool::{Folder, pmmpi, runs_in};
+use rig::{Mpi, programs};
+use std::path::Path;
+
+fn srun_mpi(mpi: Mpi) -> &'static str {
+    match mpi {
+        Mpi::OpenMpi => "--mpi=pmix",
+        Mpi::Mpich => "--mpi=pmi2",
+    }
+}
+
+#[test]
+fn jobs_of_slurm_are_measured() {
+    let slurm = Slurm::start();
+    let tool = pmmpi().display().to_string();
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("srun");
+        let program = programs::mpi(mpi, "truth").display().to_string();
+        let here = folder.path().display().to_string();
+        let layout = ["-N4", "--ntasks-per-node=2", srun_mpi(mpi)];
+        let srun = |args: &[&str]| slurm.run(folder.path(), "srun", &[&layout, args].concat());
+
+        // An MPI program, with the agent in it.
+        srun(&[&tool, "--out", "mpi", &program, &here, "20", "5"]).success();
+        let run = &runs_in(&folder.path().join("mpi"))[0];
+        assert_eq!((run.ranks.len(), run.nodes.len(), run.end()), (2 * NODES, NODES, Some(End::Finalized)));
+        let job = &run.header.job;
+        assert_eq!((job.launcher.as_deref(), job.launched_ranks), (Some("srun"), Some(2 * NODES as u32)));
+        assert!(job.job_id.is_some() && job.step_id.is_some());
+        assert!(run.header.environment.iter().any(|(name, _)| name == "SLURM_STEP_NUM_TASKS"));
+        let bounds = run.elapsed().unwrap();
+        assert!(bounds.consistent && bounds.lower_ns >= 50_000_000, "{bounds:?}");
+
+        // A plain program, through the runner.
+        let plain = ["--out", "plain", "--runs", "2", "--", "sleep", "0.02"];
+        srun(&[&[tool.as_str()], &plain[..]].concat()).success();
+        let runs = runs_in(&folder.path().join("plain"));
+        assert_eq!(runs.len(), 2, "{mpi:?}");
+        for run in &runs {
+            assert_eq!((run.ranks.len(), run.nodes.len(), run.header.mode), (2 * NODES, NODES, Mode::Plain));
+            assert!(run.elapsed().unwrap().consistent);
+        }
+
+        // The workload's failure is the step's.
+        let output = srun(&[&tool, "--out", "failed", "--mode", "plain", "sh", "-c", "exit 9"]);
+        assert_eq!(output.code(), 9, "{}", output.err());
+    }
+
+    // Without a process manager each task is alone, and is told so.
+    let folder = Folder::new("alone");
+    let alone = ["-N2", "--ntasks-per-node=1", "--mpi=none", &tool, "--out", "alone", "sleep", "0.01"];
+    let output = slurm.run(folder.path(), "srun", &alone).success();
+    assert!(output.err().contains("add --mpi=pmix or --mpi=pmi2"), "{}", output.err());
+    assert_eq!(runs_in(&folder.path().join("alone")).len(), 2);
+
+    batch_script_measures(&slurm);
+}
+
+fn batch_script_measures(slurm: &Slurm) {
+    let folder = Folder::new("batch");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm/hpl.sbatch").display().to_string();
+    let program = programs::mpi(Mpi::OpenMpi, "truth").display().to_string();
+    let here = folder.path().display().to_string();
+    let args =
+        ["--wait", "--output=log", "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs", &script];
+    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&program, &here, "10", "5"]].concat());
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+    assert!(output.status.success(), "{}\n{log}", output.err());
+    let runs = runs_in(&folder.path().join("runs"));
+    assert_eq!(runs.len(), 3, "{log}");
+    assert!(runs.iter().all(|run| run.ranks.len() == 4 && run.header.labels.len() == 1));
+    assert!(log.contains("3 runs, 2 nodes, 3 files"), "{log}");
+}
