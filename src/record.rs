@@ -218,7 +218,7 @@ impl Run {
         let setup = self.ranks.iter().map(|r| r.setup_ns).max()?;
         let start = self.ranks.iter().map(|r| r.stamps.start_barrier_ns()).min()?;
         let end = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
-        Some(setup + start + end + self.gather_ns)
+        Some(setup.saturating_add(start).saturating_add(end).saturating_add(self.gather_ns))
     }
 
     /// The first end that was not a success, or the end that all ranks share.
@@ -239,7 +239,10 @@ impl Run {
         let nodes = self.nodes.len();
         let topology_exists =
             |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
-        self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
+        // More ranks than any machine has: a list of those that are missing must fit into memory.
+        const MOST_RANKS: u32 = 1 << 24;
+        self.size <= MOST_RANKS
+            && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
     }

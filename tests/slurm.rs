@@ -65,8 +65,7 @@ fn batch_script_measures(slurm: &Slurm) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm/hpl.sbatch").display().to_string();
     let program = programs::mpi(Mpi::OpenMpi, "truth").display().to_string();
     let here = folder.path().display().to_string();
-    let args =
-        ["--wait", "--output=log", "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs", &script];
+    let args = ["--wait", "--output=log", "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs", &script];
     let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&program, &here, "10", "5"]].concat());
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
     assert!(output.status.success(), "{}\n{log}", output.err());

@@ -256,7 +256,7 @@ fn about_elapsed(
             "a clock was stepped during the run, or a barrier let a rank through: look at those nodes' time service",
         );
     }
-    let width = (elapsed.upper_ns - elapsed.lower_ns) as f64;
+    let width = elapsed.upper_ns.saturating_sub(elapsed.lower_ns) as f64;
     if width > WORTH_A_WARNING * elapsed.upper_ns as f64 {
         let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
         warn(

@@ -5,7 +5,6 @@ use crate::stamps_csv::{Bounds, Stamped};
 use crate::warning::Warning;
 use pmmpi::summary::{count, seconds_between};
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
 
 /// A report, with at most `top` rows a table (0: all).
 pub fn report(report: &Report, files: usize, top: usize) -> String {
@@ -24,8 +23,9 @@ pub fn report(report: &Report, files: usize, top: usize) -> String {
     text
 }
 
+/// A line. Names come from files that anybody may have made: what would steer a terminal is shown as `?`.
 fn line(text: &mut String, content: &str) {
-    text.push_str(content.trim_end());
+    text.extend(content.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }));
     text.push('\n');
 }
 
@@ -175,25 +175,14 @@ fn job_bounds(text: &mut String, job: &Bounds) {
     }
     let (longest, outer) =
         seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns.max(elapsed.rank_lower_ns));
-    // String's Write never fails.
-    let _ = writeln!(text, "  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s");
+    line(text, &format!("  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s"));
+    let rate = elapsed.rho_min_ppm;
     if elapsed.consistent {
-        let _ = writeln!(
-            text,
-            "  consistent: clock rates within {:.3} ppm explain the stamps",
-            elapsed.rho_min_ppm
-        );
-    } else {
-        let suspects =
-            if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
-        let _ = writeln!(
-            text,
-            "  clock rates would have to be off by {:.3} ppm; suspects: {suspects}",
-            elapsed.rho_min_ppm
-        );
-        let _ = writeln!(
-            text,
-            "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service"
-        );
+        line(text, &format!("  consistent: clock rates within {rate:.3} ppm explain the stamps"));
+        return;
     }
+    let suspects =
+        if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
+    line(text, &format!("  clock rates would have to be off by {rate:.3} ppm; suspects: {suspects}"));
+    line(text, "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service");
 }

@@ -287,6 +287,26 @@ fn the_first_screen_answers() {
     assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);
 }
 
+/// A run file may come from anybody.
+#[test]
+fn hostile_names_and_numbers_do_no_harm() {
+    let folder = Folder::new();
+    let t = [0, 10, 1_000_000, 1_000_020];
+    let mut hostile = run("hostile\x1b[2J", &[("a\x1b]0;b\x07\n", t)]);
+    hostile.header.command = vec!["\r\x1b[31m".into()];
+    (hostile.gather_ns, hostile.ranks[0].setup_ns) = (i64::MAX, i64::MAX);
+    let bytes = std::fs::read(folder.write(&hostile)).unwrap();
+    folder.put("hostile.pmr", bytes);
+    let output = report(&["report", folder.0.join("hostile.pmr").to_str().unwrap()]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(!out(&output).chars().any(|c| c.is_control() && c != '\n'), "{:?}", out(&output));
+    let mut endless = run("endless", &[("a", t)]);
+    endless.size = u32::MAX;
+    let endless = report(&["report", folder.write(&endless).to_str().unwrap()]);
+    assert_eq!(endless.status.code(), Some(2));
+    assert!(err(&endless).contains("contradict one another"), "{}", err(&endless));
+}
+
 #[test]
 fn results_arrive_whole_or_not_at_all() {
     let folder = Folder::new();

@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     FILE *status = fopen("/proc/self/status", "r");
     char line[256];
     while (status && fgets(line, sizeof line, status))
-        if (!strncmp(line, "Sig", 3) || !strncmp(line, "Threads", 7)) fputs(line, stdout);
+        if (strncmp(line, "SigQ", 4) && (!strncmp(line, "Sig", 3) || !strncmp(line, "Threads", 7))) fputs(line, stdout);
     if (status) fclose(status);
     fflush(stdout);
 #ifdef WITH_MPI
