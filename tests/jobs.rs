@@ -181,6 +181,8 @@ fn hpl_is_measured() {
         assert_complete(&runs[0], ranks, hosts);
         assert_eq!(runs[0].header.labels, [("n".to_owned(), "100".to_owned())]);
         let result = std::fs::read_to_string(folder.path().join("hpccoutf.txt")).unwrap();
-        assert!(result.contains("Success=1"), "{result}");
+        // Not hpcc's own Success: its RandomAccess may lose updates to races, and says so.
+        let hpl = result.lines().find(|line| line.starts_with("||Ax-b||_oo")).expect("HPL's residual");
+        assert!(hpl.ends_with("PASSED") && result.contains("End of HPC Challenge tests."), "{hpl}");
     }
 }
