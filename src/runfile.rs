@@ -10,9 +10,13 @@
 
 use crate::record::Run;
 use crate::wire;
+use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"PMMPIRUN";
@@ -66,19 +70,71 @@ impl fmt::Display for RunFileError {
 
 impl std::error::Error for RunFileError {}
 
-/// Writes `<directory>/<run_id>.pmr`: under a temporary name, synced, renamed. Either the whole file
-/// is there in the end or none.
-pub fn write(directory: &Path, run: &Run) -> io::Result<PathBuf> {
-    let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-    let target = directory.join(format!("{}.{EXTENSION}", run.header.run_id));
-    let temporary = directory.join(format!(".{}.tmp", run.header.run_id));
-    let written = write_synced(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, &target));
-    if let Err(e) = written {
-        // The first error is the one to report; a temporary file that cannot be removed hurts nobody.
-        let _ = std::fs::remove_file(&temporary);
-        return Err(e);
+/// A place for one run file, taken before there is a run: that it can be written is known early.
+pub struct Slot {
+    directory: PathBuf,
+    /// A file without a name, where the file system knows such files (open(2), O_TMPFILE).
+    unnamed: Option<File>,
+}
+
+impl Slot {
+    /// In an existing directory. Creates a file, because asking for permission (access(2)) would be
+    /// wrong for root, for read-only mounts and for network file systems.
+    pub fn take(directory: &Path) -> io::Result<Self> {
+        let unnamed = File::options().write(true).custom_flags(libc::O_TMPFILE).open(directory);
+        let unnamed = match unnamed.map_err(|e| e.raw_os_error()) {
+            Ok(file) => Some(file),
+            // NFS, Lustre: each file has a name.
+            Err(Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) => None,
+            Err(errno) => return Err(io::Error::from_raw_os_error(errno.unwrap_or(libc::EIO))),
+        };
+        if unnamed.is_none() {
+            let probe = directory.join(format!(".probe-{}", std::process::id()));
+            let _ = std::fs::remove_file(&probe); // of a process that had this number and was killed
+            File::options().write(true).create_new(true).open(&probe)?;
+            std::fs::remove_file(&probe)?;
+        }
+        Ok(Self { directory: directory.to_owned(), unnamed })
     }
-    Ok(target)
+
+    /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
+    /// Either the whole file is there in the end or none.
+    pub fn store(self, run: &Run) -> io::Result<PathBuf> {
+        let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
+        if let Some(mut file) = self.unnamed {
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+            if link(Path::new(&own), &target).is_ok() {
+                return Ok(target);
+            }
+        }
+        let temporary = self.directory.join(format!(".{}.tmp", run.header.run_id));
+        let written = write_synced(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, &target));
+        if let Err(e) = written {
+            // The first error is the one to report; a temporary file that stays hurts nobody.
+            let _ = std::fs::remove_file(&temporary);
+            return Err(e);
+        }
+        Ok(target)
+    }
+}
+
+/// Writes `<directory>/<run_id>.pmr` as [`Slot::store`] does.
+pub fn write(directory: &Path, run: &Run) -> io::Result<PathBuf> {
+    Slot::take(directory)?.store(run)
+}
+
+/// A name for an open file: linkat(2) through its entry in /proc.
+fn link(open_file: &Path, target: &Path) -> io::Result<()> {
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (from, to) = (text(open_file)?, text(target)?);
+    // SAFETY: both paths are C strings.
+    let failed = unsafe {
+        libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
+    } != 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -3,9 +3,10 @@
 use crate::measure::Task;
 use crate::{host, install, out, program};
 use pmmpi::record::{End, Mode, Run, RunHeader};
+use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, Fault, Phase, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
-use pmmpi::{runfile, wire};
+use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::{self, Prepared};
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Starts the program with the agent in it, and saves what the agent gathered.
-pub fn measure(task: &Task) -> Result<End, Failure> {
+pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let agent = install::agent()?;
     let spool =
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
@@ -28,7 +29,7 @@ pub fn measure(task: &Task) -> Result<End, Failure> {
     })?;
     describe_node(task, &spool);
     let ended = running.wait().map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let kept = keep(task, header, &spool);
+    let kept = keep(task, header, &spool, slot);
     match kept {
         // A workload that failed has the last word.
         Err(failure) if !ended.end.is_success() => {
@@ -61,7 +62,7 @@ fn describe_node(task: &Task, spool: &Spool) {
     spool.cell().announce_node();
 }
 
-fn keep(task: &Task, header: RunHeader, spool: &Spool) -> Result<(), Failure> {
+fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
     if gathered.is_empty() {
         explain(task, spool);
@@ -70,7 +71,7 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool) -> Result<(), Failure> {
     let parts = wire::split(&gathered).map_err(not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
     let run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
-    let saved = task.settings.out.as_deref().map(|folder| save(folder, &run)).transpose();
+    let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
@@ -79,10 +80,10 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool) -> Result<(), Failure> {
     saved.map(drop)
 }
 
-fn save(folder: &Path, run: &Run) -> Result<std::path::PathBuf, Failure> {
+fn save(folder: &Path, slot: Option<Slot>, run: &Run) -> Result<std::path::PathBuf, Failure> {
     // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
-    out::prepare(folder)?;
-    runfile::write(folder, run).map_err(not_kept)
+    let slot = slot.map_or_else(|| out::prepare(folder), Ok)?;
+    slot.store(run).map_err(not_kept)
 }
 
 fn not_kept(error: impl std::fmt::Display) -> Failure {

@@ -7,6 +7,7 @@ use crate::{agent, environment, host, out, program, runner};
 use pmmpi::clock;
 use pmmpi::fabric::Solo;
 use pmmpi::record::{End, Mode, RunHeader, Series};
+use pmmpi::runfile::Slot;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
@@ -32,29 +33,30 @@ pub fn run(settings: &Settings) -> Result<End, Failure> {
     let program = program::find(&settings.argv[0])?;
     let choice = work::choose(&program, settings, &launch)?;
     let task = Task { settings, launch, program, began_ns };
-    task.prepare(&choice)?;
+    let slot = task.prepare(&choice)?;
     match (choice.mode, task.launch.family) {
-        (Mode::Mpi, _) => agent::measure(&task),
+        (Mode::Mpi, _) => agent::measure(&task, slot),
         (Mode::Plain, Some(family)) => runner::exec(&task, family),
-        (Mode::Plain, None) => task.measure_alone(),
+        (Mode::Plain, None) => task.measure_alone(slot),
     }
 }
 
 impl Task<'_> {
-    fn prepare(&self, choice: &Choice) -> Result<(), Failure> {
+    /// Only the rank that speaks takes a place for the run: it is likely to be the one that saves it.
+    fn prepare(&self, choice: &Choice) -> Result<Option<Slot>, Failure> {
         if self.launch.launcher.is_some() {
             process::started_by_launcher();
         }
         if !self.launch.speaks() {
-            return Ok(());
+            return Ok(None);
         }
         if self.settings.verbose {
             say(format_args!("{}: {choice}", self.program.display()));
         }
-        self.settings.out.as_deref().map_or(Ok(()), out::prepare)
+        self.settings.out.as_deref().map(out::prepare).transpose()
     }
 
-    fn measure_alone(&self) -> Result<End, Failure> {
+    fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {
         if let (true, Some(launcher), Some(size @ 2..)) =
             (self.launch.speaks() && !self.settings.quiet, self.launch.launcher, self.launch.size)
         {
@@ -67,8 +69,8 @@ impl Task<'_> {
         let host = self.settings.out.as_deref().map(host::remembered_part).unwrap_or_default();
         process::forward_signals();
         process::ignore_broken_pipes();
-        let place = Place { mpi_library: None, host, began_ns: self.began_ns };
-        rounds::run(Solo, &self.plan(std::env::vars_os().collect()), &place)
+        let place = Place { mpi_library: None, host, began_ns: self.began_ns, slot };
+        rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
     }
 
     /// Rounds of a plain program with this environment.

@@ -7,7 +7,7 @@ use crate::process::{self, Ended, Prepared};
 use pmmpi::clock;
 use pmmpi::fabric::{Broadcast, FabricError};
 use pmmpi::record::{End, Run};
-use pmmpi::runfile;
+use pmmpi::runfile::Slot;
 use pmmpi::session::{Session, Work};
 use pmmpi::spool::RankCell;
 use std::path::PathBuf;
@@ -21,6 +21,8 @@ pub struct Place {
     pub host: Vec<u8>,
     /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
+    /// Where the first kept round goes, if that was taken care of before.
+    pub slot: Option<Slot>,
 }
 
 /// What rank 0 tells all ranks after a round, as the byte that travels.
@@ -29,7 +31,7 @@ const STOP: u8 = 1;
 
 /// Does what `plan` says, together with the other ranks. Gives the end of this rank's first round
 /// that failed, or of its last.
-pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, place: &Place) -> Result<End, Failure> {
+pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<End, Failure> {
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
@@ -39,13 +41,14 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, place: &Place) -> Result<En
     let mut began_ns = place.began_ns;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let round = measure(&mut fabric, &program, place, began_ns).map_err(in_round)?;
+        let round = measure(&mut fabric, &program, &place, began_ns).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
-            verdict = settle(plan, number, &round, parts, &console).unwrap_or_else(|failure| {
-                lost = Some(failure);
-                STOP
-            });
+            verdict =
+                settle(plan, number, &round, parts, &mut place.slot, &console).unwrap_or_else(|failure| {
+                    lost = Some(failure);
+                    STOP
+                });
         }
         let verdict = fabric.broadcast(verdict).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
@@ -98,6 +101,7 @@ fn settle(
     number: u32,
     round: &Round,
     parts: &[Vec<u8>],
+    slot: &mut Option<Slot>,
     console: &Console,
 ) -> Result<u8, Failure> {
     let kept = number.checked_sub(plan.warmup);
@@ -106,7 +110,8 @@ fn settle(
         .map_err(|e| Failure::own(format_args!("a rank's record cannot be understood: {e}")))?;
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
-            runfile::write(folder, &run).map_err(|e| {
+            let slot = slot.take().map_or_else(|| Slot::take(folder), Ok);
+            slot.and_then(|slot| slot.store(&run)).map_err(|e| {
                 Failure::own(format_args!("the run could not be saved in {}: {e}", folder.display()))
             })
         };
@@ -147,6 +152,7 @@ mod tests {
     use pmmpi::bounds::MaxDrift;
     use pmmpi::fabric::{Fabric, Solo, Threads};
     use pmmpi::record::{Job, Mode, RunHeader, Series};
+    use pmmpi::runfile;
     use std::path::Path;
 
     struct Folder(PathBuf);
@@ -200,14 +206,14 @@ mod tests {
     }
 
     fn place() -> Place {
-        Place { mpi_library: None, host: vec![], began_ns: clock::monotonic_ns() }
+        Place { mpi_library: None, host: vec![], began_ns: clock::monotonic_ns(), slot: None }
     }
 
     #[test]
     fn warm_ups_run_and_are_not_kept() {
         let folder = Folder::new("warmup");
         let plan = plan("echo . >> $OUT/count", &folder.0);
-        assert_eq!(run(Solo, &plan, &place()).unwrap(), End::Exited(0));
+        assert_eq!(run(Solo, &plan, place()).unwrap(), End::Exited(0));
         let count = std::fs::read_to_string(folder.0.join("count")).unwrap();
         assert_eq!(count.lines().count(), 4);
         let rounds: Vec<_> = folder.runs().into_iter().map(|r| r.header.series.unwrap().round).collect();
@@ -225,7 +231,7 @@ mod tests {
                 if fabric.rank() == 2 {
                     plan.argv[2] = "exit 7".into();
                 }
-                std::thread::spawn(move || run(fabric, &plan, &place()).unwrap())
+                std::thread::spawn(move || run(fabric, &plan, place()).unwrap())
             });
             let ranks: Vec<_> = ranks.collect();
             let ends: Vec<_> = ranks.into_iter().map(|rank| rank.join().unwrap()).collect();
@@ -240,7 +246,7 @@ mod tests {
     fn a_program_that_is_not_there_is_a_record_too() {
         let folder = Folder::new("absent");
         let plan = Plan { program: "/nonexistent".into(), ..plan("", &folder.0) };
-        assert_eq!(run(Solo, &plan, &place()).unwrap(), End::NotStarted(libc::ENOENT));
+        assert_eq!(run(Solo, &plan, place()).unwrap(), End::NotStarted(libc::ENOENT));
         assert_eq!(folder.runs().len(), 0, "the warm-up failed: nothing follows");
     }
 
@@ -248,7 +254,7 @@ mod tests {
     fn a_run_that_cannot_be_saved_ends_the_rounds() {
         let folder = Folder::new("unsaved");
         let plan = Plan { out: Some(folder.0.join("absent")), warmup: 0, ..plan("exit 0", &folder.0) };
-        let failure = run(Solo, &plan, &place()).unwrap_err();
+        let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
         assert!(failure.message.contains("could not be saved"), "{failure}");
     }

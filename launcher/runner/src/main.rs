@@ -43,8 +43,8 @@ fn run() -> Result<End, Failure> {
     let mpi_library = mpi::environment::library_version().ok();
     let mpi_library = mpi_library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.
-    let place = Place { mpi_library, host, began_ns: clock::monotonic_ns() };
-    let result = rounds::run(World::duplicate(&universe), &plan, &place);
+    let place = Place { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
+    let result = rounds::run(World::duplicate(&universe), &plan, place);
     drop(universe); // MPI_Finalize
     result
 }
