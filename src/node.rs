@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Which clock a rank reads. Ranks share one only if all three agree: the boot (a clock starts with
 /// it), the time namespace (its offset, time_namespaces(7)), and the host name (machines restored
@@ -28,6 +29,15 @@ pub struct CpuSet(pub Vec<(u32, u32)>);
 /// What a node's processor and kernel say of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeFacts {
+    /// What it is.
+    pub hardware: Hardware,
+    /// How it is set up.
+    pub settings: Settings,
+}
+
+/// What a node is: constant from one boot to the next, but for microcode that is loaded late.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hardware {
     /// vendor_id, "GenuineIntel" or "AuthenticAMD".
     pub cpu_vendor: Option<String>,
     /// The marketing name.
@@ -48,6 +58,11 @@ pub struct NodeFacts {
     pub memory_bytes: Option<u64>,
     /// uname -r.
     pub kernel: Option<String>,
+}
+
+/// How a node is set up: anybody with the right to may change it between two runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
     /// Where the kernel takes its time from: tsc, hpet, kvm-clock, ...
     pub clocksource: Option<String>,
     /// Frequency governor of the first hardware thread.
@@ -113,8 +128,13 @@ pub struct CacheLevel {
 }
 
 impl NodeKey {
-    /// The clock of the calling process.
-    pub fn read() -> Self {
+    /// The clock of the calling process, read once: neither a boot nor a process's time namespace changes.
+    pub fn own() -> &'static Self {
+        static OWN: OnceLock<NodeKey> = OnceLock::new();
+        OWN.get_or_init(Self::read)
+    }
+
+    fn read() -> Self {
         let boot_id = text(Path::new("/"), "proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = std::fs::metadata("/proc/self/ns/time");
         let time_namespace = namespace.map(|m| std::os::unix::fs::MetadataExt::ino(&m)).unwrap_or(0);
@@ -133,16 +153,19 @@ fn hostname() -> String {
 impl NodeFacts {
     /// Reads what the files below `root` (normally "/") say.
     pub fn read(root: &Path) -> Self {
+        Self { hardware: Hardware::read(root), settings: Settings::read(root) }
+    }
+}
+
+impl Hardware {
+    /// See [`NodeFacts::read`].
+    pub fn read(root: &Path) -> Self {
         // The first page of cpuinfo holds the first processor; the whole asks every core for its rate.
         let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
-        let meminfo = text(root, "proc/meminfo").unwrap_or_default();
         let field = |names: &[&str]| names.iter().find_map(|name| cpuinfo_field(&cpuinfo, name));
         let number = |name: &str| field(&[name]).and_then(|v| v.parse().ok());
         let flags = field(&["flags"]).unwrap_or_default();
         let flag = |name: &str| flags.split_ascii_whitespace().any(|f| f == name);
-        let cpufreq = |name: &str| text(root, &format!("sys/devices/system/cpu/cpu0/cpufreq/{name}"));
-        let khz = |name: &str| cpufreq(name)?.parse::<u64>().ok()?.checked_mul(1000);
-        let limits = || Some([khz("scaling_min_freq")?, khz("scaling_max_freq")?]);
         Self {
             cpu_vendor: field(&["vendor_id", "CPU implementer"]),
             cpu_model_name: field(&["model name"]),
@@ -152,20 +175,40 @@ impl NodeFacts {
             microcode: field(&["microcode"]),
             hypervisor: flag("hypervisor"),
             tsc_invariant: flag("constant_tsc") && flag("nonstop_tsc") || cfg!(target_arch = "aarch64"),
-            memory_bytes: memory_field(&meminfo, "MemTotal").and_then(|kib| kib.checked_mul(1024)),
+            memory_bytes: memory_total(&text(root, "proc/meminfo").unwrap_or_default()),
             kernel: text(root, "proc/sys/kernel/osrelease"),
+        }
+    }
+}
+
+impl Settings {
+    /// See [`NodeFacts::read`].
+    pub fn read(root: &Path) -> Self {
+        let cpufreq = |name: &str| text(root, &format!("sys/devices/system/cpu/cpu0/cpufreq/{name}"));
+        let khz = |name: &str| cpufreq(name)?.parse::<u64>().ok()?.checked_mul(1000);
+        let governor = cpufreq("scaling_governor");
+        // Without a governor there are no limits to look for.
+        let limits = || Some([khz("scaling_min_freq")?, khz("scaling_max_freq")?]);
+        let frequency_limits_hz = governor.as_ref().and_then(|_| limits());
+        Self {
             clocksource: text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            governor: cpufreq("scaling_governor"),
-            frequency_limits_hz: limits(),
+            governor,
+            frequency_limits_hz,
             smt: text(root, "sys/devices/system/cpu/smt/control"),
             transparent_hugepage: text(root, "sys/kernel/mm/transparent_hugepage/enabled")
                 .and_then(|v| chosen(&v)),
-            hugepages_count: memory_field(&meminfo, "HugePages_Total"),
+            hugepages_count: text(root, "proc/sys/vm/nr_hugepages").and_then(|v| v.parse().ok()),
             online: text(root, "sys/devices/system/cpu/online")
                 .and_then(|v| CpuSet::parse(&v))
                 .unwrap_or_default(),
         }
     }
+}
+
+/// The revision of the microcode that runs now, where the kernel shows it: what may change a
+/// [`Hardware`] within a boot.
+pub fn microcode_now(root: &Path) -> Option<String> {
+    text(root, "sys/devices/system/cpu/cpu0/microcode/version")
 }
 
 impl CpuSet {
@@ -232,9 +275,10 @@ fn cpuinfo_field(cpuinfo: &str, name: &str) -> Option<String> {
     })
 }
 
-fn memory_field(meminfo: &str, name: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
+/// MemTotal of /proc/meminfo (bytes).
+fn memory_total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// "always [madvise] never" -> "madvise".
@@ -258,7 +302,8 @@ mod tests {
             "proc/cpuinfo",
             "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\nstepping\t: 4\nmicrocode\t: 0x200005e\nflags\t\t: tsc constant_tsc nonstop_tsc\n\nprocessor\t: 1\n",
         );
-        put("proc/meminfo", "MemTotal:       196608 kB\nHugePages_Total:      12\n");
+        put("proc/meminfo", "MemTotal:       196608 kB\nMemFree: 1 kB\n");
+        put("proc/sys/vm/nr_hugepages", "12\n");
         put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
         put("sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq", "1000000\n");
         put("sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "3700000\n");
@@ -266,23 +311,26 @@ mod tests {
         put("sys/devices/system/cpu/online", "0-3,8\n");
         let facts = NodeFacts::read(&root);
         std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(facts.cpu_family, Some(6));
-        assert_eq!(facts.cpu_model, Some(85));
-        assert_eq!(facts.microcode.as_deref(), Some("0x200005e"));
-        assert!(facts.tsc_invariant && !facts.hypervisor);
-        assert_eq!(facts.memory_bytes, Some(196_608 * 1024));
-        assert_eq!(facts.governor.as_deref(), Some("performance"));
-        assert_eq!(facts.frequency_limits_hz, Some([1_000_000_000, 3_700_000_000]));
-        assert_eq!(facts.transparent_hugepage.as_deref(), Some("madvise"));
-        assert_eq!(facts.hugepages_count, Some(12));
-        assert_eq!(facts.online.to_string(), "0-3,8");
-        assert_eq!(facts.smt, None);
+        assert_eq!(facts.hardware.cpu_family, Some(6));
+        assert_eq!(facts.hardware.cpu_model, Some(85));
+        assert_eq!(facts.hardware.microcode.as_deref(), Some("0x200005e"));
+        assert!(facts.hardware.tsc_invariant && !facts.hardware.hypervisor);
+        assert_eq!(facts.hardware.memory_bytes, Some(196_608 * 1024));
+        assert_eq!(facts.settings.governor.as_deref(), Some("performance"));
+        assert_eq!(facts.settings.frequency_limits_hz, Some([1_000_000_000, 3_700_000_000]));
+        assert_eq!(facts.settings.transparent_hugepage.as_deref(), Some("madvise"));
+        assert_eq!(facts.settings.hugepages_count, Some(12));
+        assert_eq!(facts.settings.online.to_string(), "0-3,8");
+        assert_eq!(facts.settings.smt, None);
     }
 
     #[test]
     fn an_empty_machine_says_nothing() {
         let facts = NodeFacts::read(Path::new("/nonexistent"));
-        assert_eq!((facts.cpu_model_name, facts.memory_bytes, facts.kernel), (None, None, None));
+        assert_eq!(
+            (facts.hardware.cpu_model_name, facts.hardware.memory_bytes, facts.hardware.kernel),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Session<'a, F> {
     cell: &'a RankCell,
     fabric: F,
-    key: NodeKey,
     allowed: CpuSet,
 }
 
@@ -40,7 +39,8 @@ impl<'a, F: Fabric> Session<'a, F> {
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
-        let session = Self { cell, fabric, key: NodeKey::read(), allowed: CpuSet::allowed() };
+        NodeKey::own(); // reads files
+        let session = Self { cell, fabric, allowed: CpuSet::allowed() };
         cell.setup_ns.store(clock::monotonic_ns() - began_ns, Relaxed);
         session
     }
@@ -88,7 +88,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
         let record = self.record(work);
         let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
-        let part = RankPart { key: self.key.clone(), record, mpi_library, host };
+        let part = RankPart { key: NodeKey::own().clone(), record, mpi_library, host };
         // An encoder for a memory buffer fails only above the limit; the empty part then says so.
         let bytes = wire::encode(&part).unwrap_or_default();
         let parts = self.fabric.gather(&bytes);

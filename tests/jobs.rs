@@ -29,9 +29,10 @@ fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
     assert!(header.job.launcher.is_some() && !header.command.is_empty());
     for node in &run.nodes {
         let facts = node.facts.as_ref().expect("each node has its facts");
-        assert!(facts.cpu_model_name.is_some() && facts.memory_bytes.is_some() && facts.kernel.is_some());
+        assert!(facts.hardware.cpu_model_name.is_some() && facts.hardware.memory_bytes.is_some());
         let topology = &run.topologies[node.topology.expect("each node has its topology") as usize];
-        let online: usize = facts.online.0.iter().map(|(first, last)| (last - first + 1) as usize).sum();
+        let online: usize =
+            facts.settings.online.0.iter().map(|(first, last)| (last - first + 1) as usize).sum();
         assert_eq!(topology.threads.len(), online);
         assert!(node.key.time_namespace != 0 && !node.key.boot_id.is_empty());
     }

@@ -216,6 +216,16 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert!(several.code() == 125 && several.err().contains("pmmpi repeat"), "{}", several.err());
 }
 
+#[test]
+fn help_fits_a_screen() {
+    for args in [&["--help"][..], &["-h"], &["repeat", "--help"], &["-q", "--help"]] {
+        let output = run(Command::new(pmmpi()).args(args).env("COLUMNS", "80")).success();
+        let lines: Vec<String> = output.out().lines().map(str::to_owned).collect();
+        assert!(lines.len() <= 24 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("Example")), "{lines:#?}");
+    }
+}
+
 /// A full disk costs the run file, not the program's result.
 #[test]
 fn a_full_disk_is_said_and_nothing_is_half_written() {

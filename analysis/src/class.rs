@@ -1,7 +1,7 @@
 //! Which nodes ought to be equal. A class is read from the records, never inferred from timing: a
 //! faulty fast node looks like a healthy slow one.
 
-use pmmpi::node::NodeFacts;
+use pmmpi::node::Hardware;
 use pmmpi::record::Run;
 
 /// The class of the node number `node` in `run`: processor, microcode, memory, kernel, and what was run
@@ -9,11 +9,11 @@ use pmmpi::record::Run;
 pub fn of(run: &Run, node: u32) -> String {
     let facts = run.nodes.get(node as usize).and_then(|n| n.facts.as_ref());
     let here = run.ranks.iter().filter(|rank| rank.node == node).count();
-    let hardware = facts.map_or_else(|| "unknown node".to_owned(), hardware);
+    let hardware = facts.map_or_else(|| "unknown node".to_owned(), |facts| hardware(&facts.hardware));
     format!("{hardware}; {} ({here} of {} ranks)", command(run), run.size)
 }
 
-fn hardware(facts: &NodeFacts) -> String {
+fn hardware(facts: &Hardware) -> String {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     let number = |value: Option<u32>| value.map_or_else(|| "?".into(), |v| v.to_string());
     let memory = facts.memory_bytes.map_or_else(|| "unknown memory".into(), gibibytes);

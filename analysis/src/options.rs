@@ -3,8 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-const EXIT_STATUS: &str =
-    "Exit status: 0, 1 if some input could not be used, 2 if none could or for wrong usage.";
+const EXIT_STATUS: &str = "Exit status: 0; 1: some input could not be used; 2: none could, or wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -26,8 +25,9 @@ pub enum Command {
 
 fn report_help() -> String {
     format!(
-        "A run that is given twice counts once. SLOWER is against the median of the node's class: the
-nodes of the same processor, microcode, memory and kernel that ran the same.
+        "A run that is given twice counts once. SLOWER is against the median of the
+node's class: the nodes of the same processor, microcode, memory and kernel that
+ran the same.
 {EXIT_STATUS}
 
 Examples:
@@ -38,9 +38,10 @@ Examples:
 
 fn bounds_help() -> String {
     format!(
-        "STAMPS.csv has a header and the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns: integers of that
-node's own clock around `t0; barrier; t1; work; t2; barrier; t3`. Columns run and region
-separate jobs. `-` reads stdin. A row that makes no sense is named and left out.
+        "STAMPS.csv has a header and the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns:
+integers of that node's own clock around `t0; barrier; t1; work; t2; barrier;
+t3`. Columns run and region separate jobs. `-` reads stdin. A row that makes no
+sense is named and left out.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"

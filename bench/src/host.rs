@@ -12,17 +12,17 @@ pub fn describe() -> String {
         let output = Command::new(program).args(args).output().ok()?;
         String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
     };
-    let virtual_machine = if facts.hypervisor { ", a virtual machine" } else { "" };
+    let virtual_machine = if facts.hardware.hypervisor { ", a virtual machine" } else { "" };
     format!(
         "# What pmmpi costs\n\n\
          Measured by `make bench` with pmmpi {}. Medians, with quartiles in brackets; the ways in a table \
          were run in turns.\n\n\
          - {}, {} hardware threads{virtual_machine}, {} GiB, Linux {}\n- {}\n- {}\n- {}\n",
         env!("CARGO_PKG_VERSION"),
-        or_unknown(facts.cpu_model_name),
-        facts.online.0.iter().map(|(first, last)| last - first + 1).sum::<u32>(),
-        facts.memory_bytes.unwrap_or(0) >> 30,
-        or_unknown(facts.kernel),
+        or_unknown(facts.hardware.cpu_model_name),
+        facts.settings.online.0.iter().map(|(first, last)| last - first + 1).sum::<u32>(),
+        facts.hardware.memory_bytes.unwrap_or(0) >> 30,
+        or_unknown(facts.hardware.kernel),
         or_unknown(first_line("mpirun.openmpi", &["--version"])),
         or_unknown(first_line("mpichversion", &[])),
         or_unknown(first_line("rustc", &["--version"])),

@@ -1,7 +1,7 @@
 //! What is recorded of a node, read once by one rank of it.
 
 use crate::install;
-use pmmpi::node::{CpuSet, NodeFacts, NodeKey, Topology};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
 use pmmpi::record::HostPart;
 use pmmpi::wire;
 use pmmpi_rounds::console::warn;
@@ -13,17 +13,18 @@ pub fn part() -> Vec<u8> {
     encoded(NodeFacts::read(Path::new("/")), read_topology())
 }
 
-/// The same for a program alone, which waits for nobody: the topology is read once a boot and
-/// remembered in `folder`.
+/// The same for a program alone, which waits for nobody: what only a boot changes is read once a boot
+/// and remembered in `folder`.
 pub fn remembered_part(folder: &Path) -> Vec<u8> {
-    let facts = NodeFacts::read(Path::new("/"));
-    let memory = Memory::new(folder, &facts.online);
-    let topology = memory.recall().or_else(|| {
-        let topology = read_topology();
-        topology.iter().for_each(|topology| memory.keep(topology));
-        topology
+    let root = Path::new("/");
+    let settings = Settings::read(root);
+    let memory = Memory::new(folder, &settings.online, microcode_now(root));
+    let (hardware, topology) = memory.recall().unwrap_or_else(|| {
+        let read = (Hardware::read(root), read_topology());
+        memory.keep(&read);
+        read
     });
-    encoded(facts, topology)
+    encoded(NodeFacts { hardware, settings }, topology)
 }
 
 fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
@@ -48,27 +49,32 @@ fn read_topology() -> Option<Topology> {
     result.map_err(|e| warn(format_args!("this node's topology is not recorded: {e}"))).ok()
 }
 
-/// A node's topology on disk. What cannot be kept or recalled is read again.
+/// What is remembered of a node.
+type Constant = (Hardware, Option<Topology>);
+
+/// A node's constants on disk. What cannot be kept or recalled is read again.
 struct Memory {
     file: PathBuf,
-    online: CpuSet,
+    /// Whatever changes with these is no longer true.
+    valid_for: (CpuSet, Option<String>),
 }
 
 impl Memory {
-    fn new(folder: &Path, online: &CpuSet) -> Self {
-        let NodeKey { hostname, boot_id, .. } = NodeKey::read();
-        // A later version may store a topology differently.
+    fn new(folder: &Path, online: &CpuSet, microcode: Option<String>) -> Self {
+        let NodeKey { hostname, boot_id, .. } = NodeKey::own();
+        // A later version may store this differently.
         let name = format!("{hostname}-{boot_id}-{}", env!("CARGO_PKG_VERSION")).replace('/', "_");
-        Self { file: folder.join(".nodes").join(name), online: online.clone() }
+        Self { file: folder.join(".nodes").join(name), valid_for: (online.clone(), microcode) }
     }
 
-    fn recall(&self) -> Option<Topology> {
-        let (online, topology): (CpuSet, Topology) = wire::decode(&std::fs::read(&self.file).ok()?).ok()?;
-        (online == self.online).then_some(topology)
+    fn recall(&self) -> Option<Constant> {
+        let (valid_for, constant): ((CpuSet, Option<String>), Constant) =
+            wire::decode(&std::fs::read(&self.file).ok()?).ok()?;
+        (valid_for == self.valid_for && constant.1.is_some()).then_some(constant)
     }
 
-    fn keep(&self, topology: &Topology) {
-        let Ok(bytes) = wire::encode(&(&self.online, topology)) else { return };
+    fn keep(&self, constant: &Constant) {
+        let Ok(bytes) = wire::encode(&(&self.valid_for, constant)) else { return };
         let temporary = self.file.with_extension(format!("tmp-{}", std::process::id()));
         let write = || {
             std::fs::create_dir_all(self.file.parent().unwrap_or(Path::new(".")))?;

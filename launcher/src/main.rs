@@ -17,8 +17,7 @@ mod runner;
 mod settings;
 mod work;
 
-use clap::Parser;
-use options::{Command, Options};
+use options::Command;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process};
 use settings::Settings;
@@ -38,12 +37,10 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 }
 
 fn run() -> Result<pmmpi::record::End, Failure> {
-    let options = Options::try_parse().unwrap_or_else(|e| options::end_with(&e));
-    match options.command {
-        Some(Command::Report { args }) => install::exec_report("report", &args),
-        Some(Command::Bounds { args }) => install::exec_report("bounds", &args),
-        Some(Command::Repeat(typed)) => repeat::run(&typed.validate()?),
-        Some(Command::Run(typed)) => measure::run(&Settings::validate(typed)?),
-        None => measure::run(&Settings::validate(options.measurement)?),
+    match options::parse() {
+        Command::Run(typed) => measure::run(&Settings::validate(typed)?),
+        Command::Repeat(typed) => repeat::run(&typed.validate()?),
+        Command::Report { args } => install::exec_report("report", &args),
+        Command::Bounds { args } => install::exec_report("bounds", &args),
     }
 }

@@ -11,10 +11,9 @@ use std::path::PathBuf;
     version,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
-    override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...\n       pmmpi repeat|report|bounds ...",
-    after_help = "Examples:
-  mpirun -n 4 pmmpi ./hpl                      srun pmmpi --label build=O3 ./hpl
-  mpirun -n 4 pmmpi --runs 7 -- ./plain        pmmpi report"
+    override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
+    help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}",
+    after_help = "Example: mpirun -n 4 pmmpi ./hpl   and then: pmmpi report"
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -28,11 +27,11 @@ pub enum Command {
     /// Measure PROGRAM (the default; for programs named like a command)
     #[command(override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
     Run(Measurement),
-    /// Repeat a whole MPI launch: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl
+    /// Repeat a whole MPI launch, as one series of runs
     #[command(
         override_usage = "pmmpi repeat --runs K [OPTIONS] -- LAUNCHER ARGS... pmmpi PROGRAM",
-        after_help = "An MPI program starts once in a launch. `repeat` launches it again and again; the runs share a
-series id, which `pmmpi report` knows them by.
+        after_help = "An MPI program starts once in a launch. `repeat` launches it again and again;
+the runs share a series id.
 
 Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     )]
@@ -49,6 +48,27 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+}
+
+/// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
+#[derive(Parser)]
+#[command(name = "pmmpi")]
+struct Direct {
+    #[command(flatten)]
+    measurement: Measurement,
+}
+
+const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
+
+/// This process's command line. A command is the first word; a program of the same name follows `run`.
+pub fn parse() -> Command {
+    let is_command = std::env::args_os().nth(1).is_some_and(|word| COMMANDS.iter().any(|name| word == *name));
+    if !is_command && let Ok(direct) = Direct::try_parse() {
+        return Command::Run(direct.measurement);
+    }
+    // Help, and errors that know of all there is.
+    let options = Options::try_parse().unwrap_or_else(|e| end_with(&e));
+    options.command.unwrap_or(Command::Run(options.measurement))
 }
 
 /// How a program is measured.
@@ -142,9 +162,23 @@ impl From<OnFailure> for pmmpi_rounds::plan::OnFailure {
 
 /// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
 /// which no workload's usage error (often 2) is taken for.
-pub fn end_with(error: &clap::Error) -> ! {
+fn end_with(error: &clap::Error) -> ! {
     let code = if error.use_stderr() { 125 } else { 0 };
     // A closed stdout or stderr leaves nobody to tell.
     let _ = error.print();
     std::process::exit(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_those_that_help_lists() {
+        let command = Options::command();
+        assert_eq!(command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>(), COMMANDS);
+        command.debug_assert();
+        Direct::command().debug_assert();
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::common::Folder;
 use pmmpi::bounds::MaxDrift;
-use pmmpi::node::{CpuSet, NodeFacts, NodeKey};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::stamps::Stamps;
@@ -16,17 +16,17 @@ impl Folder {
 
 /// A node that is like all others.
 pub fn node(hostname: &str) -> NodeRecord {
-    let facts = NodeFacts {
+    let hardware = Hardware {
         cpu_model_name: Some("Test CPU".into()),
         cpu_family: Some(6),
         cpu_model: Some(85),
         cpu_stepping: Some(4),
         memory_bytes: Some(192 << 30),
         kernel: Some("6.1.0".into()),
-        ..NodeFacts::default()
+        ..Hardware::default()
     };
     let key = NodeKey { hostname: hostname.into(), boot_id: hostname.into(), time_namespace: 1 };
-    NodeRecord { key, facts: Some(facts), topology: None }
+    NodeRecord { key, facts: Some(NodeFacts { hardware, settings: Settings::default() }), topology: None }
 }
 
 /// A run with one rank a row: its node's name and its stamps.
