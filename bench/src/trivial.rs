@@ -12,10 +12,17 @@ const PROGRAM: &str = "/bin/true";
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let bare = folder.compile("cc", "bare")?;
     let (pmmpi, out) = (pmmpi()?, folder.0.join("runs"));
+    let mut folders = 0;
     let mut ways = vec![
         Way::new("alone", || must_succeed(&mut Command::new(PROGRAM))),
         Way::new("bare fork + exec + wait", || must_succeed(Command::new(&bare).arg(PROGRAM))),
         Way::new("pmmpi", || must_succeed(Command::new(&pmmpi).arg("--out").arg(&out).arg(PROGRAM))),
+        // What a boot fixes is read again where no earlier run remembered it.
+        Way::new("pmmpi, first run in a folder", || {
+            folders += 1;
+            let new = out.join(folders.to_string());
+            must_succeed(Command::new(&pmmpi).arg("--out").arg(new).arg(PROGRAM))
+        }),
         Way::new("pmmpi --no-save", || must_succeed(Command::new(&pmmpi).args(["--no-save", PROGRAM]))),
     ];
     let perf_works = must_succeed(Command::new("perf").args(["stat", PROGRAM])).is_ok();
