@@ -44,6 +44,7 @@ stage:
 	done
 
 test: build ## every test
+	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
 	$(CARGO) test $(ALL)
 
 lint: deps ## formatting, clippy, dependency policy: no warning is let through

@@ -3,7 +3,7 @@
 set -eu
 
 packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev
-    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc strace
+    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace
     slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 
 if ! command -v cargo > /dev/null; then

@@ -29,6 +29,28 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
     program
 }
 
+/// HPC Challenge, HPL in it: Debian's own for Open MPI, the same built by tests/rig/hpcc-mpich.sh for MPICH.
+pub fn hpcc(mpi: Mpi) -> PathBuf {
+    let program = match mpi {
+        Mpi::OpenMpi => PathBuf::from("/usr/bin/hpcc"),
+        Mpi::Mpich => tool::target().join("programs/hpcc-mpich"),
+    };
+    assert!(program.exists(), "{} is missing: `make test` provides it", program.display());
+    program
+}
+
+/// Its input for a problem of order `order` on a grid of 1 x `ranks`.
+pub fn hpcc_input(order: usize, ranks: usize) -> String {
+    let example = fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt").expect("Debian's example");
+    let line = |(number, line): (usize, &str)| match number {
+        5 => format!("{order} Ns\n"),
+        10 => "1 Ps\n".to_owned(),
+        11 => format!("{ranks} Qs\n"),
+        _ => format!("{line}\n"),
+    };
+    example.lines().enumerate().map(line).collect()
+}
+
 fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.c"));
