@@ -1,31 +1,195 @@
 //! The rig itself: hosts that differ as they should, and are one machine where they should be.
 
-use rig::Mpi;
-use rig::cluster::Cluster;
-use std::collections::BTreeSet;
+use rig::cluster::{Cluster, machine};
+use rig::tool::{Folder, Output, run, target};
+use rig::{Mpi, programs};
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What the program `clocks` says of a host.
+struct Clocks {
+    /// CLOCK_MONOTONIC and CLOCK_BOOTTIME against CLOCK_REALTIME (ns).
+    ahead_ns: [i64; 2],
+    real_ns: i64,
+}
+
+/// By host name.
+fn clocks(output: Output) -> BTreeMap<String, Clocks> {
+    let text = output.success().out();
+    let host = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse().unwrap_or_else(|e| panic!("{line}: {e}"));
+        (words[0].to_owned(), Clocks { ahead_ns: [number(1), number(2)], real_ns: number(3) })
+    };
+    text.lines().map(host).collect()
+}
+
+fn real_ns() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as i64
+}
+
+/// A host that is ahead, one that is behind, and one that is neither.
+const HOSTS: [(&str, i64); 3] = [("ahead", 7_200_000_000_001), ("behind", -1_500_000_001), ("neither", 0)];
 
 #[test]
 fn hosts_have_names_and_clocks_of_their_own() {
-    let script = "echo $(uname -n) $(cut -d' ' -f1 /proc/uptime) $(date +%s)";
-    for mpi in Mpi::ALL {
-        let cluster = Cluster::hours_apart(3);
-        let output = cluster.mpirun(mpi, 3).args(["sh", "-c", script]).run().success().out();
-        let rows: Vec<Vec<&str>> = output.lines().map(|line| line.split(' ').collect()).collect();
-        let names: BTreeSet<&str> = rows.iter().map(|row| row[0]).collect();
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["node0", "node1", "node2"], "{mpi:?}");
-        let number = |row: &[&str], at: usize| row[at].parse::<f64>().unwrap();
-        let up = |name: &str| number(rows.iter().find(|row| row[0] == name).unwrap(), 1);
-        assert!(((up("node0") - up("node1")) / 3600.0 - 3.0).abs() < 0.01, "{output}");
-        assert!(((up("node2") - up("node1")) / 3600.0 - 75.0).abs() < 0.01, "{output}");
-        let dates = rows.iter().map(|row| number(row, 2));
-        assert!(dates.clone().fold(f64::MIN, f64::max) - dates.fold(f64::MAX, f64::min) < 10.0);
+    let program = programs::plain("clocks");
+    let (_, own) = clocks(run(&mut Command::new(&program))).pop_first().expect("this machine");
+    for (mpi, count) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, 1), (mpi, 2), (mpi, 3)]) {
+        let before = real_ns();
+        let found = clocks(Cluster::new(&HOSTS[..count]).mpirun(mpi, count).arg(&program).run());
+        let after = real_ns();
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, HOSTS[..count].iter().map(|(name, _)| *name).collect::<Vec<_>>(), "{mpi:?}");
+        for (name, offset_ns) in &HOSTS[..count] {
+            let host = &found[*name];
+            for (ahead, own) in host.ahead_ns.iter().zip(own.ahead_ns) {
+                let error = ahead - own - offset_ns;
+                // Of two readings, and of what a time server changes meanwhile.
+                assert!(error.abs() < 1_000_000, "{mpi:?} {name}: off by {error} ns");
+            }
+            assert!(before < host.real_ns && host.real_ns < after, "{mpi:?} {name}: CLOCK_REALTIME differs");
+        }
     }
+}
+
+#[test]
+fn ranks_on_different_hosts_are_one_job() {
+    for (mpi, ranks, hosts) in
+        [(Mpi::OpenMpi, 2, 2), (Mpi::OpenMpi, 6, 3), (Mpi::Mpich, 2, 2), (Mpi::Mpich, 3, 3)]
+    {
+        let folder = Folder::new("together");
+        let before = real_ns();
+        let cluster = Cluster::hours_apart(hosts);
+        let job = cluster.mpirun(mpi, ranks).arg(programs::mpi(mpi, "truth"));
+        job.arg(folder.path()).args(["20", "10", "barrier"]).run().success();
+        let after = real_ns();
+        let times: Vec<Vec<i64>> = (0..ranks).map(|rank| truth(folder.path(), rank)).collect();
+        let slowest_ns = (20 + 10 * (ranks as i64 - 1)) * 1_000_000;
+        for time in &times {
+            // Ranks that are alone would not wait for the last one.
+            let last_begin = times.iter().map(|time| time[0]).max().unwrap();
+            assert!(time[1] >= last_begin, "{mpi:?} {times:?}");
+            assert!(before < time[0] && time[1] < after, "{mpi:?} {times:?}");
+        }
+        let span = times.iter().map(|t| t[1]).min().unwrap() - times.iter().map(|t| t[0]).min().unwrap();
+        assert!(span >= slowest_ns, "{mpi:?} {span} {times:?}");
+    }
+}
+
+fn truth(folder: &Path, rank: usize) -> Vec<i64> {
+    let text = fs::read_to_string(folder.join(format!("truth.{rank}"))).expect("each rank writes its truth");
+    text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
 }
 
 #[test]
 fn a_job_that_fails_says_so() {
     for mpi in Mpi::ALL {
-        let output = Cluster::hours_apart(2).mpirun(mpi, 2).args(["sh", "-c", "exit 7"]).run();
-        assert_eq!(output.code(), 7, "{mpi:?}");
+        for code in [1, 7, 255] {
+            let script = format!("exit {code}");
+            let output = Cluster::hours_apart(2).mpirun(mpi, 2).args(["sh", "-c", &script]).run();
+            assert_eq!(output.code(), code, "{mpi:?}");
+        }
     }
+}
+
+/// A job that hangs fails its test with its command's name, and none of its ranks is left.
+#[test]
+fn a_job_that_hangs_is_ended() {
+    for mpi in Mpi::ALL {
+        let (folder, cluster) = (Folder::new("hang"), Cluster::hours_apart(2));
+        let script = "echo $$ > $0/$(uname -n); echo ready; exec sleep 1000";
+        let _alone = machine();
+        let started = cluster.mpirun(mpi, 2).args(["sh", "-c", script]).arg(folder.path()).start();
+        started.wait_for("ready", 2);
+        let ranks = ["node0", "node1"].map(|host| fs::read_to_string(folder.path().join(host)).unwrap());
+        assert!(ranks.iter().all(|rank| is_asleep(rank)));
+        let limit = Duration::from_millis(100);
+        let panic = catch_unwind(AssertUnwindSafe(|| started.within(limit).finish())).unwrap_err();
+        let message = panic.downcast_ref::<String>().expect("a message");
+        assert!(message.contains("mpirun") && message.contains("sleep 1000"), "{message}");
+        // The launcher is gone; what served its other hosts follows.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while ranks.iter().any(|rank| is_asleep(rank)) {
+            assert!(Instant::now() < deadline, "{mpi:?}: a rank is left");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A process that has ended, reaped or not, has no command line.
+fn is_asleep(process: &str) -> bool {
+    let command = fs::read(format!("/proc/{}/cmdline", process.trim())).unwrap_or_default();
+    command.starts_with(b"sleep\x001000")
+}
+
+fn host(args: &[&str]) -> Output {
+    run(Command::new(target().join("release/pmmpi-rig-host")).args(args))
+}
+
+#[test]
+fn the_remote_shell_knows_the_options_of_ssh() {
+    let folder = Folder::new("rsh");
+    let path = folder.path().join("table");
+    fs::write(&path, "near 0\nnearer 5\n").unwrap();
+    let table = path.to_str().unwrap();
+    let shell = |args: &[&str]| host(&[&["--rsh", table], args].concat());
+    for options in [&[][..], &["-x"], &["-q", "-o", "BatchMode=yes"], &["-oBatchMode=yes"], &["-xp", "22"]] {
+        let output = shell(&[options, &["nearer", "uname", "-n;", "exit 9"]].concat());
+        assert_eq!((output.code(), output.out().as_str()), (9, "nearer\n"), "{options:?} {}", output.err());
+    }
+    let says = |args: &[&str], what: &str| {
+        let output = shell(args);
+        assert!(output.code() == 1 && output.err().contains(what), "{args:?} {}", output.err());
+    };
+    says(&["far", "true"], "far is not in");
+    says(&["-x", "-o"], "no host");
+}
+
+#[test]
+fn a_host_that_cannot_be_says_why() {
+    for (args, why) in [
+        (&["name"][..], "usage"),
+        (&["name", "soon", "--", "true"], "soon: invalid digit"),
+        (&["name", "0", "--", "/nonexistent"], "/nonexistent: No such file"),
+        // Before the machine was started.
+        (&["name", "-1000000000000000000", "--", "true"], "host name, /proc/self/timens_offsets: "),
+        (&[&"long".repeat(17), "0", "--", "true"], "sethostname: "),
+    ] {
+        let output = host(args);
+        assert!(output.code() == 1 && output.err().contains(why), "{args:?} {}", output.err());
+    }
+}
+
+/// As a user who is nobody on this machine, where that is allowed to make namespaces.
+#[test]
+fn a_user_may_have_hosts_too() {
+    let folder = Folder::new("user");
+    let copy = folder.path().join("host");
+    fs::copy(target().join("release/pmmpi-rig-host"), &copy).unwrap();
+    let as_user = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        run(command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).args(args))
+    };
+    if as_user(&["unshare", "--user", "--uts", "true"]).code() != 0 {
+        eprintln!("skipped: users make no namespaces here");
+        return;
+    }
+    let copy = copy.to_str().unwrap();
+    let output = as_user(&[
+        copy,
+        "theirs",
+        "3600000000000",
+        "--",
+        "sh",
+        "-c",
+        "uname -n; cat /proc/self/timens_offsets",
+    ]);
+    let output = output.success();
+    let words: Vec<String> = output.out().split_whitespace().map(str::to_owned).collect();
+    assert_eq!(words, ["theirs", "monotonic", "3600", "0", "boottime", "3600", "0"]);
 }

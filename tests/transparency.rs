@@ -216,6 +216,25 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert!(several.code() == 125 && several.err().contains("pmmpi repeat"), "{}", several.err());
 }
 
+/// Started with stdin, stdout or stderr closed: the program finds them closed, and no message of the
+/// tool's lands in a file that took their place.
+#[test]
+fn closed_descriptors_stay_closed() {
+    let folder = Folder::new("closed");
+    let list = |name: &str| folder.path().join(name).display().to_string();
+    let script = |name: &str| format!("ls /proc/self/fd > {}; exit 3", list(name));
+    for closed in ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"] {
+        let tool =
+            format!("{} --out {} sh -c '{}' {closed}", pmmpi().display(), list("runs"), script("measured"));
+        assert_eq!(run(Command::new("sh").args(["-c", &tool])).code(), 3);
+        let bare = format!("sh -c '{}' {closed}", script("bare"));
+        assert_eq!(run(Command::new("sh").args(["-c", &bare])).code(), 3);
+        let read = |name: &str| std::fs::read_to_string(list(name)).unwrap();
+        assert_eq!(read("bare"), read("measured"), "{closed}");
+    }
+    assert_eq!(rig::tool::runs_in(&folder.path().join("runs")).len(), 4);
+}
+
 #[test]
 fn help_fits_a_screen() {
     for args in [&["--help"][..], &["-h"], &["repeat", "--help"], &["-q", "--help"]] {

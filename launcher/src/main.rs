@@ -27,6 +27,7 @@ use std::ffi::{c_char, c_int};
 /// this process was started with, and Rust's start-up changes both.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
+    process::occupy_standard_descriptors();
     match run() {
         Ok(end) => process::end_as(end),
         Err(failure) => {

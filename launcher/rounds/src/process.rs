@@ -169,6 +169,19 @@ pub fn forward_signals() {
     }
 }
 
+/// Where this process was started with stdin, stdout or stderr closed, nothing that it opens may take
+/// their place: a message would go into a run file. The child finds them closed as they were.
+pub fn occupy_standard_descriptors() {
+    for fd in 0..=2 {
+        // SAFETY: asks for flags, and opens a file that the lowest free descriptor, this one, is for.
+        unsafe {
+            if libc::fcntl(fd, libc::F_GETFD) < 0 {
+                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            }
+        }
+    }
+}
+
 /// A reader of stderr that has gone away must not end this process: its child's end is still to be
 /// reported. The child itself gets SIGPIPE as this process was started with it.
 pub fn ignore_broken_pipes() {

@@ -23,6 +23,7 @@ use world::World;
 /// C's main, for the launcher's reason: the child inherits what this process was started with.
 #[unsafe(no_mangle)]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
+    process::occupy_standard_descriptors();
     match run() {
         Ok(end) => process::end_as(end),
         Err(failure) => {

@@ -4,7 +4,7 @@
 //! `pmmpi-rig-host --rsh TABLE [ssh's options] NAME COMMAND...` does so as a remote shell would; TABLE
 //! is a file of lines `NAME OFFSET_NS`.
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -24,7 +24,7 @@ fn on_host(args: &[String]) -> Result<(), String> {
     match args {
         [name, offset, separator, command @ ..] if separator == "--" && !command.is_empty() => {
             let offset_ns = offset.parse().map_err(|e| format!("{offset}: {e}"))?;
-            enter(name, offset_ns).map_err(|e| format!("{name}: {e}"))?;
+            enter(name, offset_ns).map_err(|(step, e)| format!("host {name}, {step}: {e}"))?;
             Err(format!("{}: {}", command[0], Command::new(&command[0]).args(&command[1..]).exec()))
         }
         _ => Err("usage: pmmpi-rig-host NAME OFFSET_NS -- COMMAND...".into()),
@@ -33,9 +33,7 @@ fn on_host(args: &[String]) -> Result<(), String> {
 
 fn remote_shell(args: &[String]) -> Result<(), String> {
     let (table, rest) = args.split_first().ok_or("--rsh needs a table of hosts")?;
-    let is_option = |word: &&String| word.starts_with('-');
-    let options = rest.iter().take_while(is_option).count();
-    let [name, command @ ..] = &rest[options..] else { return Err("--rsh: no host".into()) };
+    let [name, command @ ..] = after_options(rest) else { return Err("--rsh: no host".into()) };
     let hosts = fs::read_to_string(table).map_err(|e| format!("{table}: {e}"))?;
     let offset = hosts.lines().find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' '));
     let offset = offset.ok_or_else(|| format!("{name} is not in {table}"))?;
@@ -43,31 +41,48 @@ fn remote_shell(args: &[String]) -> Result<(), String> {
     on_host(&[name, offset, "--", "sh", "-c", &script].map(str::to_owned))
 }
 
+/// From the first word that is no option of ssh(1)'s and no option's value: `-x -o K=V HOST ...`.
+fn after_options(mut words: &[String]) -> &[String] {
+    const TAKE_A_VALUE: &str = "BbcDEeFIiJLlmOopQRSWw";
+    while let [option, rest @ ..] = words
+        && option.starts_with('-')
+    {
+        // In `-xoK=V` the value is in the same word, in `-xo K=V` it is the next one.
+        let value_is_next = option.find(|c| TAKE_A_VALUE.contains(c)) == Some(option.len() - 1);
+        words = &rest[usize::from(value_is_next).min(rest.len())..];
+    }
+    words
+}
+
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-fn enter(name: &str, offset_ns: i64) -> io::Result<()> {
+/// Which step of becoming another host failed, and why.
+type Failure = (&'static str, io::Error);
+
+fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
     // SAFETY: geteuid has no preconditions.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let spaces = libc::CLONE_NEWUTS | CLONE_NEWTIME | if user == 0 { 0 } else { libc::CLONE_NEWUSER };
     // SAFETY: unshare changes this process only, which has one thread.
-    check(unsafe { libc::unshare(spaces) })?;
+    check("unshare", unsafe { libc::unshare(spaces) })?;
     if user != 0 {
-        fs::write("/proc/self/setgroups", "deny")?;
-        fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
-        fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
+        write("/proc/self/setgroups", "deny")?;
+        write("/proc/self/uid_map", &format!("0 {user} 1"))?;
+        write("/proc/self/gid_map", &format!("0 {group} 1"))?;
     }
     let (seconds, nanos) = (offset_ns.div_euclid(1_000_000_000), offset_ns.rem_euclid(1_000_000_000));
-    fs::write(
+    // ERANGE: the clock would show a time before it was zero.
+    write(
         "/proc/self/timens_offsets",
-        format!("monotonic {seconds} {nanos}\nboottime {seconds} {nanos}\n"),
+        &format!("monotonic {seconds} {nanos}\nboottime {seconds} {nanos}\n"),
     )?;
     // SAFETY: the name is valid for its length; the descriptor is open while setns uses it.
     unsafe {
-        check(libc::sethostname(name.as_ptr().cast(), name.len()))?;
-        let path = CString::new("/proc/self/ns/time_for_children")?;
+        check("sethostname", libc::sethostname(name.as_ptr().cast(), name.len()))?;
+        let path = c"/proc/self/ns/time_for_children";
         let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        check(fd)?;
-        check(libc::setns(fd, CLONE_NEWTIME))?;
+        check("open time_for_children", fd)?;
+        check("setns", libc::setns(fd, CLONE_NEWTIME))?;
     }
     // What a login on that host would say.
     // SAFETY: this process has one thread.
@@ -75,6 +90,10 @@ fn enter(name: &str, offset_ns: i64) -> io::Result<()> {
     Ok(())
 }
 
-fn check(code: libc::c_int) -> io::Result<()> {
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn check(step: &'static str, code: libc::c_int) -> Result<(), Failure> {
+    if code < 0 { Err((step, io::Error::last_os_error())) } else { Ok(()) }
+}
+
+fn write(path: &'static str, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|e| (path, e))
 }
