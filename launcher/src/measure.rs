@@ -42,18 +42,17 @@ pub fn run(settings: &Settings) -> Result<End, Failure> {
 }
 
 impl Task<'_> {
-    /// Only the rank that speaks takes a place for the run: it is likely to be the one that saves it.
+    /// In a job, only the rank that speaks takes a place for the run: it is likely to be the one that
+    /// saves it.
     fn prepare(&self, choice: &Choice) -> Result<Option<Slot>, Failure> {
         if self.launch.launcher.is_some() {
             process::started_by_launcher();
         }
-        if !self.launch.speaks() {
-            return Ok(None);
-        }
-        if self.settings.verbose {
+        if self.settings.verbose && self.launch.speaks() {
             say(format_args!("{}: {choice}", self.program.display()));
         }
-        self.settings.out.as_deref().map(out::prepare).transpose()
+        let saves = self.launch.speaks() || self.launch.family.is_none();
+        self.settings.out.as_deref().filter(|_| saves).map(out::prepare).transpose()
     }
 
     fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {
