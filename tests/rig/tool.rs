@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Nothing in a test takes longer unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// A launcher that is told to end has ended its ranks by then.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The folder that cargo builds into, from where this test's own program lies.
 pub fn target() -> PathBuf {
@@ -99,11 +101,13 @@ impl Output {
     }
 }
 
-/// A command that runs, in a process group of its own.
+/// A command that runs, in a process group of its own; dropped before its end, the group is killed.
 pub struct Started {
     child: Child,
     command: String,
     output: Folder,
+    limit: Duration,
+    reaped: bool,
 }
 
 /// Starts a command; its output goes to files, so that it never waits for a reader.
@@ -112,7 +116,7 @@ pub fn start(command: &mut Command) -> Started {
     let create = |name: &str| File::create(output.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(create("out")).stderr(create("err")).process_group(0);
     let child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    Started { child, command: format!("{command:?}"), output }
+    Started { child, command: format!("{command:?}"), output, limit: TIMEOUT, reaped: false }
 }
 
 /// Runs a command to its end; one that hangs is killed and fails the test.
@@ -121,6 +125,12 @@ pub fn run(command: &mut Command) -> Output {
 }
 
 impl Started {
+    /// With another time limit for each wait.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
     /// Until stdout holds `text` so many times.
     pub fn wait_for(&self, text: &str, times: usize) {
         self.wait(|| {
@@ -144,6 +154,7 @@ impl Started {
     pub fn finish(mut self) -> Output {
         self.wait(|| self.has_ended());
         let status = self.child.wait().expect("a child can be waited for");
+        self.reaped = true;
         Output { status, stdout: self.read("out"), stderr: self.read("err") }
     }
 
@@ -163,14 +174,35 @@ impl Started {
     }
 
     fn wait(&self, is_over: impl Fn() -> bool) {
-        let deadline = Instant::now() + TIMEOUT;
-        while !is_over() {
-            if Instant::now() > deadline {
-                self.signal_group(libc::SIGKILL);
-                let text = |name| String::from_utf8_lossy(&self.read(name)).into_owned();
-                panic!("{} took longer than {TIMEOUT:?}\n{}\n{}", self.command, text("out"), text("err"));
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let text = |name| String::from_utf8_lossy(&self.read(name)).into_owned();
+        let over = is_over_within(self.limit, is_over);
+        let (command, limit) = (&self.command, self.limit);
+        assert!(over, "{command} took longer than {limit:?}\n{}\n{}", text("out"), text("err"));
     }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.reaped {
+            return;
+        }
+        // The launcher first: ranks are in groups, and some in sessions, of their own.
+        self.signal_group(libc::SIGTERM);
+        is_over_within(GRACE, || self.has_ended());
+        self.signal_group(libc::SIGKILL);
+        // Nothing more can be done about a process that survives this.
+        let _ = self.child.wait();
+    }
+}
+
+/// False where it took longer than the limit.
+fn is_over_within(limit: Duration, is_over: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while !is_over() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
 }
