@@ -194,6 +194,7 @@ impl Spool {
         }
         // SAFETY: a new descriptor that nothing else owns.
         let file = unsafe { File::from_raw_fd(fd) };
+        within_file_limit(CELL_BYTES as u64)?;
         file.set_len(CELL_BYTES as u64)?;
         let spool = Self { cell: map(&file)?, file };
         spool.cell().layout.store(LAYOUT, Ordering::Release);
@@ -237,6 +238,7 @@ impl Spool {
                 "more than its place in the spool holds",
             ));
         }
+        within_file_limit(blob.place() + bytes.len() as u64)?;
         self.file.write_all_at(bytes, blob.place())?;
         self.cell().blob_bytes[blob as usize].store(bytes.len() as u64, Ordering::Release);
         Ok(())
@@ -252,6 +254,15 @@ impl Spool {
         self.file.read_exact_at(&mut content, blob.place())?;
         Ok(content)
     }
+}
+
+/// An error where the limit on file sizes (ulimit -f, setrlimit(2)) is below `bytes`: a write beyond it
+/// would send SIGXFSZ, in the agent to the workload.
+fn within_file_limit(bytes: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is a live local.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if asked && limit.rlim_cur < bytes { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
 fn map(file: &File) -> io::Result<Mapping> {

@@ -135,12 +135,12 @@ fn host(args: &[&str]) -> Output {
 fn the_remote_shell_knows_the_options_of_ssh() {
     let folder = Folder::new("rsh");
     let path = folder.path().join("table");
-    fs::write(&path, "near 0\nnearer 5\n").unwrap();
+    fs::write(&path, "nearer 0\nnear 0\n").unwrap();
     let table = path.to_str().unwrap();
     let shell = |args: &[&str]| host(&[&["--rsh", table], args].concat());
     for options in [&[][..], &["-x"], &["-q", "-o", "BatchMode=yes"], &["-oBatchMode=yes"], &["-xp", "22"]] {
-        let output = shell(&[options, &["nearer", "uname", "-n;", "exit 9"]].concat());
-        assert_eq!((output.code(), output.out().as_str()), (9, "nearer\n"), "{options:?} {}", output.err());
+        let output = shell(&[options, &["near", "uname", "-n;", "exit 9"]].concat());
+        assert_eq!((output.code(), output.out().as_str()), (9, "near\n"), "{options:?} {}", output.err());
     }
     let says = |args: &[&str], what: &str| {
         let output = shell(args);

@@ -216,6 +216,30 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert!(several.code() == 125 && several.err().contains("pmmpi repeat"), "{}", several.err());
 }
 
+/// A limit on file sizes costs the run file, never the workload.
+#[test]
+fn a_limit_on_file_sizes_does_no_harm() {
+    let out = Folder::new("limit");
+    // Output goes through a pipe: the limit holds for files.
+    let limited = |blocks: u32, args: &str| {
+        let command = format!("exec {} --out {} {args}", pmmpi().display(), out.path().display());
+        let script = format!("(ulimit -f {blocks}; {command}) 2>&1 | cat; exit ${{PIPESTATUS[0]}}");
+        run(Command::new("bash").args(["-c", &script]).envs(rig::FOR_ROOT))
+    };
+    let none = limited(0, "sh -c 'exit 0'");
+    assert!(none.code() == 125 && none.out().contains("could not be saved"), "{}", none.out());
+    let failed = limited(0, "sh -c 'exit 5'");
+    assert!(failed.code() == 5 && failed.out().contains("could not be saved"), "{}", failed.out());
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "threads").display().to_string();
+        // Open MPI itself writes a file of some MB.
+        let some = limited(30_000, &program);
+        assert_eq!(some.code(), 0, "{mpi:?} {}", some.out());
+        assert!(some.out().contains("threads") && some.out().contains("ulimit -f"), "{mpi:?} {}", some.out());
+    }
+    assert!(out.runs().is_empty());
+}
+
 /// Started with stdin, stdout or stderr closed: the program finds them closed, and no message of the
 /// tool's lands in a file that took their place.
 #[test]

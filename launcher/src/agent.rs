@@ -22,7 +22,7 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let header = task.header(Mode::Mpi);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     process::forward_signals();
-    process::ignore_broken_pipes();
+    process::ignore_write_signals();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
@@ -109,7 +109,7 @@ fn explain(task: &Task, spool: &Spool) {
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
         (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
-        (Fault::Handover, "the ranks' records could not be handed over"),
+        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 64 MB?)"),
         (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
     ];
     let program = task.program.display();

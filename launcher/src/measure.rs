@@ -64,10 +64,10 @@ impl Task<'_> {
                  add --mpi=pmix or --mpi=pmi2"
             ));
         }
+        process::forward_signals();
+        process::ignore_write_signals();
         // A run that is not kept needs no description of its node.
         let host = self.settings.out.as_deref().map(host::remembered_part).unwrap_or_default();
-        process::forward_signals();
-        process::ignore_broken_pipes();
         let place = Place { mpi_library: None, host, began_ns: self.began_ns, slot };
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
     }

@@ -15,7 +15,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     let program = program::find(&launches.before[0])?;
     let series = pmmpi::new_run_id(clock::realtime_ns());
     process::forward_signals();
-    process::ignore_broken_pipes();
+    process::ignore_write_signals();
     let mut result = End::Exited(0);
     let mut kept = 0;
     for number in 0..launches.warmup.saturating_add(launches.runs) {

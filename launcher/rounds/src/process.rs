@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::failure::Failure;
 use pmmpi::record::End;
@@ -182,12 +182,17 @@ pub fn occupy_standard_descriptors() {
     }
 }
 
-/// A reader of stderr that has gone away must not end this process: its child's end is still to be
-/// reported. The child itself gets SIGPIPE as this process was started with it.
-pub fn ignore_broken_pipes() {
-    // SAFETY: sets a disposition; no handler is involved.
-    let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-    BROKEN_PIPES_WERE_DEADLY.store(before == libc::SIG_DFL, Ordering::Release);
+/// A reader of stderr that has gone away, or a limit on file sizes, must not end this process: its
+/// child's end is still to be reported. The child itself gets these signals as this process was started
+/// with them.
+pub fn ignore_write_signals() {
+    for signal in WRITE_SIGNALS {
+        // SAFETY: sets a disposition; no handler is involved.
+        let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
+        if before == libc::SIG_DFL {
+            WERE_DEADLY.fetch_or(1 << signal, Ordering::AcqRel);
+        }
+    }
 }
 
 /// The last signal that asked this process to end, if one did.
@@ -209,7 +214,9 @@ const FORWARDED: [libc::c_int; 8] = [
 
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static ASKED_TO_END: AtomicI32 = AtomicI32::new(0);
-static BROKEN_PIPES_WERE_DEADLY: AtomicBool = AtomicBool::new(false);
+/// Those of [`WRITE_SIGNALS`] that had their default action, a bit each.
+static WERE_DEADLY: AtomicU32 = AtomicU32::new(0);
+const WRITE_SIGNALS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 static UNDER_A_LAUNCHER: AtomicBool = AtomicBool::new(false);
 
 /// Tells [`forward_signals`] that an MPI or batch launcher started this process.
@@ -265,8 +272,8 @@ impl Drop for Signals {
     }
 }
 
-/// What posix_spawn is to do with signals: the mask from before [`Signals::hold`], SIGPIPE from before
-/// [`ignore_broken_pipes`].
+/// What posix_spawn is to do with signals: the mask from before [`Signals::hold`], dispositions from before
+/// [`ignore_write_signals`].
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
@@ -291,9 +298,10 @@ impl Attributes {
 fn defaults() -> libc::sigset_t {
     // SAFETY: an all-zero set is the empty one on Linux, and sigaddset takes a live set.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    if BROKEN_PIPES_WERE_DEADLY.load(Ordering::Acquire) {
+    let deadly = WERE_DEADLY.load(Ordering::Acquire);
+    for signal in WRITE_SIGNALS.into_iter().filter(|signal| deadly >> signal & 1 == 1) {
         // SAFETY: as above.
-        unsafe { libc::sigaddset(&mut set, libc::SIGPIPE) };
+        unsafe { libc::sigaddset(&mut set, signal) };
     }
     // glibc's posix_spawn leaves the two signals that its threads use (32 and 33) ignored, unless they
     // are in this set; its sigaddset refuses to put them there. The set is one bit a signal from 1 on.

@@ -60,9 +60,14 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
         began_ns = clock::monotonic_ns();
     }
     console.end();
-    match lost {
-        Some(failure) => Err(failure),
-        None => result.ok_or_else(|| Failure::own("no round was asked for")),
+    match (lost, result) {
+        // A workload that failed has the last word.
+        (Some(failure), Some(end)) if !end.is_success() => {
+            say(failure);
+            Ok(end)
+        }
+        (Some(failure), _) => Err(failure),
+        (None, result) => result.ok_or_else(|| Failure::own("no round was asked for")),
     }
 }
 

@@ -37,7 +37,7 @@ fn run() -> Result<End, Failure> {
     let (plan, host) = orders()?;
     process::started_by_launcher();
     process::forward_signals();
-    process::ignore_broken_pipes();
+    process::ignore_write_signals();
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();

@@ -79,6 +79,7 @@ fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
     // SAFETY: the name is valid for its length; the descriptor is open while setns uses it.
     unsafe {
         check("sethostname", libc::sethostname(name.as_ptr().cast(), name.len()))?;
+        // Newer kernels enter it at exec, older ones at fork only.
         let path = c"/proc/self/ns/time_for_children";
         let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         check("open time_for_children", fd)?;
