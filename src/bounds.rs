@@ -19,18 +19,19 @@
 //! `c_k - b_k` for every k, and at most each of
 //! - `X2 - X1 <= U0'`,
 //! - `P_m' = (c_m - a_m)'`, since the first t1 is not before X1 and X1 is not before a_m,
-//! - `Q_n' = (d_n - b_n)'`, likewise at the end,
-//! - `P_m' + Q_n' - (X2 - X1)`, which is W stretched by both and counted once too often.
+//! - `Q_n' = (d_n - b_n)'`, likewise at the end.
 //!
-//! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n, P_m + Q_n - L0)),
-//! and nothing tighter exists: eliminating the offsets leaves a constraint graph whose shortest paths
-//! have at most two hops. One node alone (m = n) gives W = c - b exactly. `tests/bounds.rs` holds
-//! this against a linear program and against simulated clusters.
+//! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n)), and nothing
+//! tighter exists: eliminating the offsets leaves a constraint graph whose shortest paths have at most
+//! two hops. (One more path gives `W <= P_m + Q_n - L0`. It never matters: where Q_n >= L0 it is not
+//! below P_m, and where Q_n < L0 the pair cannot raise the maximum above L0.) One node alone (m = n)
+//! gives W = c - b exactly. `tests/bounds.rs` holds this against a linear program and against
+//! simulated clusters.
 //!
 //! # Clock rates
 //! No clock's rate is exact. With a hard limit rho on any clock's rate error a measured difference D
-//! means a true one in [D / (1 + rho), D / (1 - rho)]; each term above takes its own worst case, so
-//! the last one becomes `(P_m + Q_n) / (1 - rho) - L0 / (1 + rho)`. Results are rounded outward.
+//! means a true one in [D / (1 + rho), D / (1 - rho)]; each term above takes its own worst case.
+//! Results are rounded outward.
 //!
 //! # When the stamps cannot be true
 //! rho_min = max(0, (L0 - U0) / (L0 + U0)) is the least rate error that explains them. Above rho, or
@@ -54,6 +55,11 @@ impl MaxDrift {
     /// From parts per million, 0 to 100,000 (10 %); `None` outside, or where it is not a number.
     pub fn from_ppm(ppm: f64) -> Option<Self> {
         (0.0..=100_000.0).contains(&ppm).then(|| Self { ppb: (ppm * 1000.0).ceil() as u32 })
+    }
+
+    /// With `ppm` more, up to the 10 % that a limit may be.
+    pub fn plus(self, ppm: f64) -> Self {
+        Self::from_ppm(self.ppm() + ppm).unwrap_or(Self { ppb: 100_000_000 })
     }
 
     /// In parts per million.
@@ -226,18 +232,15 @@ impl Largest {
 }
 
 fn upper_bound(l0: i64, u0: i64, p: &Largest, q: &Largest, drift: MaxDrift) -> i128 {
-    let shortest_between = drift.shortest(l0.into());
-    let longest_between = drift.longest(u0.into());
-    // m = n: the first t1 and the last t2 are on one clock.
-    let mut upper = drift.longest(l0.into()).min(longest_between);
+    // l0: the first t1 and the last t2 may be on one clock (m = n).
+    let mut upper = l0;
     for &(m, p_m) in p.0.iter().flatten() {
         for &(_, q_n) in q.0.iter().flatten().filter(|(n, _)| *n != m) {
-            let (p_m, q_n) = (drift.longest(p_m.into()), drift.longest(q_n.into()));
-            let pair = longest_between.min(p_m).min(q_n).min(p_m + q_n - shortest_between);
-            upper = upper.max(pair);
+            upper = upper.max(p_m.min(q_n));
         }
     }
-    upper.max(shortest_between)
+    let longest_between = drift.longest(u0.into());
+    drift.longest(upper.into()).min(longest_between).max(drift.shortest(l0.into()))
 }
 
 fn rho_min(l0: i64, u0: i64) -> f64 {
@@ -284,8 +287,8 @@ mod tests {
         let there = job(&[(0, [0, 10, 100, 120]), (1, [hours + 3, hours + 12, hours + 105, hours + 121])]);
         assert_eq!(here.elapsed(EXACT), there.elapsed(EXACT));
         let bounds = here.elapsed(EXACT).unwrap();
-        // L0 = max(90, 93), U0 = min(120, 118); P = 100, 102; Q = 110, 109; P + Q - L0 is largest
-        // (119) for the pair (node 1, node 0), and min(118, 102, 110, 119) = 102.
+        // L0 = max(90, 93), U0 = min(120, 118); P = 100, 102; Q = 110, 109; the pair (node 1, node 0)
+        // gives the most: min(118, 102, 110) = 102.
         assert_eq!((bounds.lower_ns, bounds.upper_ns), (93, 102));
     }
 

@@ -2,6 +2,8 @@
 //!
 //! - [`monotonic_ns`]: `CLOCK_MONOTONIC`, nanoseconds since an instant fixed for one boot of one time
 //!   namespace (clock_gettime(2), time_namespaces(7)). Read through the vDSO: no system call.
+//! - [`raw_ns`]: `CLOCK_MONOTONIC_RAW`, the same without a time service's slew. A system call before
+//!   Linux 5.3, so never read between t1 and t2.
 //! - [`realtime_ns`]: `CLOCK_REALTIME`, nanoseconds since 1970. Steps and skews; says *when*, never *how long*.
 //! - [`tsc`]: the time stamp counter in its own ticks, where it is invariant (constant rate in every
 //!   P-, C- and T-state: CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3 "Invariant TSC").
@@ -13,6 +15,11 @@ pub fn monotonic_ns() -> i64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
+pub fn raw_ns() -> i64 {
+    read_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
 /// `CLOCK_REALTIME` in nanoseconds since 1970-01-01 UTC.
 pub fn realtime_ns() -> i64 {
     read_ns(libc::CLOCK_REALTIME)
@@ -20,7 +27,7 @@ pub fn realtime_ns() -> i64 {
 
 fn read_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid timespec; both clocks exist on every Linux, so the call cannot fail.
+    // SAFETY: `now` is a valid timespec; these clocks exist on every Linux, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }

@@ -23,6 +23,7 @@ pub mod record;
 mod run_id;
 pub mod runfile;
 pub mod session;
+pub mod slew;
 pub mod spool;
 pub mod stamps;
 pub mod summary;

@@ -2,6 +2,7 @@
 
 use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
+use crate::slew::RawClock;
 use crate::stamps::Stamps;
 use crate::wire::{self, WireError};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,8 @@ pub struct RankRecord {
     pub node: u32,
     /// CLOCK_MONOTONIC at t0..t3.
     pub stamps: Stamps,
+    /// CLOCK_MONOTONIC_RAW around them.
+    pub raw: RawClock,
     /// CLOCK_REALTIME right after t1 and right before t2, ns since 1970: when, never how long.
     pub real_ns: [i64; 2],
     /// Time stamp counter there, in ticks; `None` where it is not invariant.
@@ -64,6 +67,13 @@ pub struct RankRecord {
     pub end: End,
     /// Time the tool took before t0, waiting for other ranks not included (ns).
     pub setup_ns: i64,
+}
+
+impl RankRecord {
+    /// What its clock's rate differed by from the oscillator's, at least (ppm).
+    pub fn slew_ppm(&self) -> f64 {
+        self.raw.slew_ppm(self.stamps)
+    }
 }
 
 /// One node of one run, or more exactly one clock.
@@ -209,7 +219,15 @@ impl Run {
 
     /// How long it took; `None` without a rank.
     pub fn elapsed(&self) -> Option<ElapsedBounds> {
-        self.job_stamps().elapsed(self.header.max_drift)
+        self.job_stamps().elapsed(self.max_drift())
+    }
+
+    /// The rate error that each clock is allowed: the user's limit, and above it what a time service
+    /// was seen to slew a clock by, beyond the oscillator's own error.
+    pub fn max_drift(&self) -> MaxDrift {
+        let allowed = self.header.max_drift;
+        let slew = self.ranks.iter().map(|rank| rank.slew_ppm().abs()).fold(0.0, f64::max);
+        if slew <= allowed.ppm() { allowed } else { allowed.plus(slew) }
     }
 
     /// Time the tool added on the way from MPI_Init to MPI_Finalize (ns): the longest set-up, both

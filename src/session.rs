@@ -7,6 +7,7 @@ use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, RankPart, RankRecord};
+use crate::slew::RawClock;
 use crate::spool::{Phase, RankCell};
 use crate::stamps::Stamps;
 use crate::wire;
@@ -53,7 +54,10 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
     /// the stamps are taken all the same: the others must not wait for this rank later on.
     pub fn start(&mut self) -> Result<(), FabricError> {
-        self.stamp(0);
+        let before_ns = clock::monotonic_ns();
+        self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
+        let t0_ns = self.stamp(0);
+        self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
         let passed = self.fabric.barrier(Wait::Eager);
         self.stamp(1);
         self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
@@ -73,7 +77,9 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.stamp(2);
         self.cell.set_phase(Phase::Stopped);
         let passed = self.fabric.barrier(Wait::Patient);
-        self.stamp(3);
+        let t3_ns = self.stamp(3);
+        self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
+        self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
         self.cell.set_phase(Phase::Released);
         passed
     }
@@ -97,8 +103,10 @@ impl<'a, F: Fabric> Session<'a, F> {
         parts
     }
 
-    fn stamp(&self, which: usize) {
-        self.cell.t_ns[which].store(clock::monotonic_ns(), Relaxed);
+    fn stamp(&self, which: usize) -> i64 {
+        let now_ns = clock::monotonic_ns();
+        self.cell.t_ns[which].store(now_ns, Relaxed);
+        now_ns
     }
 
     fn store_cpu_time(&self, at: usize) {
@@ -121,6 +129,7 @@ impl<'a, F: Fabric> Session<'a, F> {
             // CLOCK_MONOTONIC begins near 0 at boot or at a namespace's offset, so it is always in range;
             // zeros would show as a rank whose clock stood still.
             stamps: Stamps::try_from(t_ns).unwrap_or_default(),
+            raw: RawClock { elapsed_ns: between(&cell.raw_ns), slack_ns: cell.raw_slack_ns.load(Relaxed) },
             real_ns: std::array::from_fn(|i| cell.real_ns[i].load(Relaxed)),
             tsc: (tsc[0] != 0 && tsc[1] != 0).then_some(tsc),
             cpu_user_ns,

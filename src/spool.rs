@@ -48,6 +48,10 @@ pub struct RankCell {
     pub size: AtomicU32,
     /// t0..t3, ns of CLOCK_MONOTONIC.
     pub t_ns: [AtomicI64; 4],
+    /// CLOCK_MONOTONIC_RAW right before t0 and right after t3, ns.
+    pub raw_ns: [AtomicI64; 2],
+    /// How long those two readings took (CLOCK_MONOTONIC, ns).
+    pub raw_slack_ns: AtomicI64,
     /// CLOCK_REALTIME at t1 and t2, ns.
     pub real_ns: [AtomicI64; 2],
     /// Time stamp counter at t1 and t2; 0 where it is not invariant.

@@ -39,6 +39,11 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// `text` for a terminal: names of programs, files and hosts may hold what would command it.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
 /// Two bounds in seconds, rounded outward, with the digits that tell them apart and three at least.
 pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
     let width = upper_ns.saturating_sub(lower_ns).max(1);
@@ -74,6 +79,11 @@ mod tests {
         assert_eq!(text(123_456_789, 123_456_789), ("0.123456789".into(), "0.123456789".into()));
         assert_eq!(text(-1_500_000_000, 0), ("-1.50".into(), "0.00".into()));
         assert_eq!(text(86_400_000_000_000, 86_408_640_000_000), ("86400.0".into(), "86408.7".into()));
+    }
+
+    #[test]
+    fn a_terminal_is_not_commanded() {
+        assert_eq!(printable("a\x1b[2J\u{9b}b\r\nc"), "a?[2J?b?\nc");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod options;
 use clap::Parser;
 use options::{Bounds, Command, Format, Options, Report};
 use pmmpi::bounds::MaxDrift;
+use pmmpi::summary::printable;
 use pmmpi_analysis::{input, output, report, stamps_csv, text};
 use serde::Serialize;
 use std::fs::File;
@@ -24,10 +25,14 @@ fn main() -> ExitCode {
         Command::Bounds(options) => bounds(&options),
     };
     ExitCode::from(done.unwrap_or_else(|failure| {
-        // Nothing is left to do about a closed stderr.
-        let _ = writeln!(io::stderr(), "pmmpi: {}", failure.message);
+        say(&failure.message);
         failure.code
     }))
+}
+
+fn say(message: &str) {
+    // Nothing is left to do about a closed stderr.
+    let _ = writeln!(io::stderr(), "pmmpi: {}", printable(message));
 }
 
 struct Failure {
@@ -75,8 +80,7 @@ fn bounds(options: &Bounds) -> Result<u8, Failure> {
     };
     write(&rendered, options.output.as_deref())?;
     for row in stamped.rejected.iter().filter(|_| options.format == Format::Json) {
-        // As in `main`.
-        let _ = writeln!(io::stderr(), "pmmpi: {name}: line {}: {}: left out", row.line, row.reason);
+        say(&format!("{name}: line {}: {}: left out", row.line, row.reason));
     }
     Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })
 }
@@ -102,7 +106,7 @@ fn progress() -> impl FnMut(usize, usize) {
         if terminal && began.elapsed() > PATIENCE && (last.elapsed() > PATIENCE / 10 || number + 1 == all) {
             last = Instant::now();
             let end = if number + 1 == all { "\r\x1b[K" } else { "" };
-            // As in `main`.
+            // As in `say`.
             let _ = write!(io::stderr(), "\rreading {number} of {all} files{end}");
         }
     }

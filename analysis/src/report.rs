@@ -234,7 +234,27 @@ fn about(run: &Run) -> Vec<Warning> {
     if let Some(elapsed) = run.elapsed() {
         about_elapsed(run, &elapsed, &mut warn);
     }
+    warnings.extend(about_slew(run));
     warnings
+}
+
+/// The bounds hold nevertheless: [`Run::max_drift`] takes the slew into account.
+fn about_slew(run: &Run) -> Option<Warning> {
+    let most = run.ranks.iter().max_by(|a, b| a.slew_ppm().abs().total_cmp(&b.slew_ppm().abs()))?;
+    let slew = most.slew_ppm();
+    (slew.abs() > run.header.max_drift.ppm()).then(|| {
+        Warning::new(
+            "slewed-clock",
+            format!(
+                "the clock of {} ran {:.0} ppm {} during the run: its bounds allow {:.0} ppm",
+                run.nodes[most.node as usize].key.hostname,
+                slew.abs(),
+                if slew > 0.0 { "fast" } else { "slow" },
+                run.max_drift().ppm()
+            ),
+            "its time service is correcting a large error: look at `chronyc tracking` or `ntpq -p`",
+        )
+    })
 }
 
 fn about_elapsed(
@@ -249,7 +269,7 @@ fn about_elapsed(
             "inconsistent-clocks",
             format!(
                 "no clocks within {} ppm give these stamps (least: {:.1} ppm); suspects: {}",
-                run.header.max_drift.ppm(),
+                run.max_drift().ppm(),
                 elapsed.rho_min_ppm,
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),

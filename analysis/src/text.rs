@@ -3,7 +3,7 @@
 use crate::report::{NodeReport, Report, RunReport};
 use crate::stamps_csv::{Bounds, Stamped};
 use crate::warning::Warning;
-use pmmpi::summary::{count, seconds_between};
+use pmmpi::summary::{count, printable, seconds_between};
 use std::collections::{BTreeMap, HashSet};
 
 /// A report, with at most `top` rows a table (0: all).
@@ -25,7 +25,7 @@ pub fn report(report: &Report, files: usize, top: usize) -> String {
 
 /// A line. Names come from files that anybody may have made: what would steer a terminal is shown as `?`.
 fn line(text: &mut String, content: &str) {
-    text.extend(content.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }));
+    text.push_str(&printable(content.trim_end()).replace('\n', "?"));
     text.push('\n');
 }
 

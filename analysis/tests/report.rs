@@ -5,8 +5,10 @@ mod common;
 mod runs;
 
 use common::*;
+use pmmpi::bounds::MaxDrift;
 use pmmpi::record::{End, Run};
 use pmmpi::runfile;
+use pmmpi::slew::RawClock;
 use proptest::prelude::*;
 use runs::run;
 use serde_json::json;
@@ -16,7 +18,7 @@ const HOUR: i64 = 3_600_000_000_000;
 /// Two nodes, clocks an hour apart. By hand, in s: node a: a = 1, b = 2, c = 12, d = 14;
 /// b: a = 0.5, b = 2.5, c = 12.5, d = 13.5.
 /// L0 = max(10, 10) = 10, U0 = min(13, 13) = 13, P = (11, 12), Q = (12, 11);
-/// UB = min(13, P_m, Q_n, P_m + Q_n - 10) over m != n: (a, b): min(11, 11, 12) = 11, (b, a): min(12, 12, 14) = 12.
+/// UB = the largest min(13, P_m, Q_n) over m != n: (a, b): min(11, 11) = 11, (b, a): min(12, 12) = 12.
 fn by_hand() -> Run {
     let s = 1_000_000_000;
     let b = |t: i64| t + HOUR;
@@ -245,6 +247,41 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     assert_eq!(run("failed")["warnings"][0]["code"], "failed-run");
     let a = report["nodes"].as_array().unwrap().iter().filter(|node| node["node"] == "a");
     assert!(a.clone().all(|node| node["runs"] == 1) && a.count() == 2);
+}
+
+/// 10.02 s of work on a clock that its time service makes 2000 ppm fast: 10 s by the oscillator, which
+/// itself may be off by the user's limit, 100 ppm.
+#[test]
+fn a_slewed_clock_is_named_and_widens_the_bounds() {
+    let ms = 1_000_000;
+    let mut slewed = run("slewed", &[("a", [0, 0, 10_020 * ms, 10_020 * ms])]);
+    slewed.header.max_drift = MaxDrift::DEFAULT;
+    slewed.ranks[0].raw = RawClock { elapsed_ns: 10_000 * ms, slack_ns: ms };
+    let mut steady = slewed.clone();
+    steady.header.run_id = "steady".into();
+    steady.ranks[0].raw = RawClock { elapsed_ns: 10_020 * ms, slack_ns: 900 * ms };
+    let folder = Folder::new();
+    folder.write(&slewed);
+    folder.write(&steady);
+    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &report);
+    let runs = report["runs"].as_array().unwrap();
+    let run = |id: &str| runs.iter().find(|run| run["run_id"] == id).unwrap();
+    // 10.02 / 1.0021 and 10.02 / 0.9979
+    let elapsed = &run("slewed")["elapsed"];
+    assert_eq!(
+        (&elapsed["lower_ns"], &elapsed["upper_ns"]),
+        (&json!(9_999_002_095i64), &json!(10_041_086_282i64))
+    );
+    let warning = &run("slewed")["warnings"][0];
+    assert_eq!(warning["code"], "slewed-clock");
+    assert_eq!(
+        warning["message"],
+        "the clock of a ran 2000 ppm fast during the run: its bounds allow 2100 ppm"
+    );
+    // 10.02 / 1.0001
+    assert_eq!(run("steady")["elapsed"]["lower_ns"], json!(10_018_998_100i64));
+    assert_eq!(run("steady")["warnings"], json!([]));
 }
 
 #[test]

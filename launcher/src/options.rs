@@ -71,6 +71,12 @@ pub fn parse() -> Command {
     options.command.unwrap_or(Command::Run(options.measurement))
 }
 
+/// What `arguments` of pmmpi would measure.
+pub fn measurement(arguments: &[OsString]) -> Result<Measurement, clap::Error> {
+    let name = OsString::from("pmmpi");
+    Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)
+}
+
 /// How a program is measured.
 #[derive(Args)]
 pub struct Measurement {

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 
 /// Launches all rounds; gives the end of the first that failed, or of the last.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
-    let program = program::find(&launches.before[0])?;
+    let program = program::find(launches.launcher())?;
     let series = pmmpi::new_run_id(clock::realtime_ns());
     process::forward_signals();
     process::ignore_write_signals();
@@ -23,7 +23,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         if !launches.quiet {
             announce(launches, number);
         }
-        let argv = launches.argv(&series, (!warmup).then(|| number - launches.warmup));
+        let argv = launches.with(&marks(&series, (!warmup).then(|| number - launches.warmup)));
         let ended = Prepared::new(&program, &argv, std::env::vars_os())
             .and_then(|prepared| prepared.start())
             .and_then(Running::wait)
@@ -58,14 +58,11 @@ fn announce(launches: &Launches, number: u32) {
     }
 }
 
-impl Launches {
-    /// The launch of one round: options behind `pmmpi` say which, because not every launcher hands the
-    /// environment on to other nodes. A warm-up keeps nothing.
-    fn argv(&self, series: &str, round: Option<u32>) -> Vec<OsString> {
-        let marks = match round {
-            Some(round) => vec!["--series".into(), series.into(), "--round".into(), round.to_string().into()],
-            None => vec!["--no-save".into()],
-        };
-        self.before.iter().cloned().chain(marks).chain(self.after.iter().cloned()).collect()
+/// What makes a launch one of a series: options, because not every launcher hands the environment on to
+/// other nodes. A warm-up keeps nothing.
+fn marks(series: &str, round: Option<u32>) -> Vec<OsString> {
+    match round {
+        Some(round) => vec!["--series".into(), series.into(), "--round".into(), round.to_string().into()],
+        None => vec!["--no-save".into()],
     }
 }

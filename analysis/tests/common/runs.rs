@@ -5,6 +5,7 @@ use pmmpi::bounds::MaxDrift;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
+use pmmpi::slew::RawClock;
 use pmmpi::stamps::Stamps;
 use std::path::PathBuf;
 
@@ -43,6 +44,7 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
             rank: rank as u32,
             node: at as u32,
             stamps: Stamps::try_from(*t_ns).unwrap(),
+            raw: RawClock::default(),
             real_ns: [0, 1],
             tsc: None,
             cpu_user_ns: 0,

@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
-use pmmpi::summary::Summary;
+use pmmpi::summary::{Summary, printable};
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -11,7 +11,11 @@ use std::path::Path;
 /// One line, in one write, so that lines of several ranks do not mix. Nothing is left to do about a
 /// stderr that cannot be written.
 pub fn say(message: impl Display) {
-    let _ = std::io::stderr().write_all(format!("pmmpi: {message}\n").as_bytes());
+    let _ = std::io::stderr().write_all(line(message).as_bytes());
+}
+
+fn line(message: impl Display) -> String {
+    format!("pmmpi: {}\n", printable(&message.to_string()))
 }
 
 /// Something that the user should know and that does not stop the tool.
@@ -67,7 +71,7 @@ impl Console {
         }
         let summary = Summary { run, file };
         if self.runs > 1 {
-            self.line(format!("pmmpi: [{}/{}] {summary}", number + 1, self.runs));
+            self.say(format_args!("[{}/{}] {summary}", number + 1, self.runs));
         } else {
             say(summary);
         }
@@ -80,11 +84,11 @@ impl Console {
         }
     }
 
-    fn line(&self, line: String) {
+    /// Above the bar, if there is one.
+    fn say(&self, message: impl Display) {
         match &self.bar {
-            Some(bar) => bar.println(line),
-            // As in `say`.
-            None => drop(std::io::stderr().write_all(format!("{line}\n").as_bytes())),
+            Some(bar) => bar.println(line(message).trim_end()),
+            None => say(message),
         }
     }
 }
