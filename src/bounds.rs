@@ -44,13 +44,30 @@ use serde::{Deserialize, Serialize};
 
 /// The hard limit on any clock's rate error, in parts per billion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
 pub struct MaxDrift {
     ppb: u32,
+}
+
+impl TryFrom<u32> for MaxDrift {
+    type Error = &'static str;
+
+    fn try_from(ppb: u32) -> Result<Self, Self::Error> {
+        if ppb <= Self::LARGEST.ppb { Ok(Self { ppb }) } else { Err("a rate error above 10 %") }
+    }
+}
+
+impl From<MaxDrift> for u32 {
+    fn from(drift: MaxDrift) -> Self {
+        drift.ppb
+    }
 }
 
 impl MaxDrift {
     /// 100 ppm: twice what a quartz oscillator without any discipline is sold with.
     pub const DEFAULT: Self = Self { ppb: 100_000 };
+
+    const LARGEST: Self = Self { ppb: 100_000_000 };
 
     /// From parts per million, 0 to 100,000 (10 %); `None` outside, or where it is not a number.
     pub fn from_ppm(ppm: f64) -> Option<Self> {
@@ -59,7 +76,7 @@ impl MaxDrift {
 
     /// With `ppm` more, up to the 10 % that a limit may be.
     pub fn plus(self, ppm: f64) -> Self {
-        Self::from_ppm(self.ppm() + ppm).unwrap_or(Self { ppb: 100_000_000 })
+        Self::from_ppm(self.ppm() + ppm).unwrap_or(Self::LARGEST)
     }
 
     /// In parts per million.
@@ -85,6 +102,9 @@ impl MaxDrift {
     }
 }
 
+/// [`ElapsedBounds::rho_min_ppm`] of stamps that no clock rates explain.
+pub const NO_RATE_PPM: f64 = 1e6;
+
 /// Between which two durations a job's elapsed time must lie.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ElapsedBounds {
@@ -99,7 +119,7 @@ pub struct ElapsedBounds {
     /// False: no clocks within the allowed rate error give these stamps. `lower_ns` and `upper_ns`
     /// then only span what the nodes say and prove nothing.
     pub consistent: bool,
-    /// The least rate error that explains the stamps (parts per million).
+    /// The least rate error that explains the stamps (parts per million); [`NO_RATE_PPM`] where none does.
     pub rho_min_ppm: f64,
     /// Nodes (by number) that disagree with the others; empty where `consistent`.
     #[serde(skip)]
@@ -160,8 +180,8 @@ impl JobStamps {
         let nodes = || self.nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.as_ref()?)));
         let l0 = nodes().map(|(_, n)| n.c_ns - n.b_ns).max()?;
         let u0 = nodes().map(|(_, n)| n.d_ns - n.a_ns).min()?;
-        let rho_min = rho_min(l0, u0);
         let impossible = nodes().any(|(_, n)| n.impossible());
+        let rho_min = if impossible { 1.0 } else { rho_min(l0, u0) };
         let feasible = drift.shortest(l0.into()) <= drift.longest(u0.into());
         let consistent = feasible && !impossible;
         let (lower, upper) = if consistent {

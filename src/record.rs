@@ -13,9 +13,9 @@ use std::collections::HashMap;
 pub enum End {
     /// An MPI program that reached MPI_Finalize.
     Finalized,
-    /// A plain program that returned this exit code.
+    /// A program that returned this exit code; an MPI program after MPI_Finalize.
     Exited(i32),
-    /// A plain program that this signal ended.
+    /// A program that this signal ended; an MPI program after MPI_Finalize.
     Signaled(i32),
     /// A plain program that could not be started: the errno of the exec.
     NotStarted(i32),
@@ -257,9 +257,9 @@ impl Run {
         let nodes = self.nodes.len();
         let topology_exists =
             |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
-        // More ranks than any machine has: a list of those that are missing must fit into memory.
-        const MOST_RANKS: u32 = 1 << 24;
-        self.size <= MOST_RANKS
+        // A file of some bytes must not stand for a list of a million missing ranks.
+        const MOST_MISSING: usize = 4096;
+        self.size as usize <= MOST_MISSING * (1 + self.ranks.len())
             && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)

@@ -157,10 +157,19 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
 
 /// The run in the file at `path`.
 pub fn read(path: &Path) -> Result<Run, RunFileError> {
-    let file = File::open(path).map_err(RunFileError::Unreadable)?;
+    // O_NONBLOCK: opening a pipe that has no writer must not wait for one.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(RunFileError::Unreadable)?;
+    if !file.metadata().map_err(RunFileError::Unreadable)?.is_file() {
+        return Err(RunFileError::Foreign);
+    }
     let limit = (wire::LIMIT_BYTES + HEADER_BYTES) as u64;
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
+    // A large file of another kind is known by its first bytes.
+    (&file).take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
+    if bytes.starts_with(MAGIC) {
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
+    }
     if bytes.len() as u64 > limit {
         return Err(RunFileError::Damaged(format!("more than the limit of {limit} bytes")));
     }

@@ -85,6 +85,8 @@ pub enum Fault {
     Handover = 8,
     /// The tool's own code panicked; the workload went on.
     Panic = 16,
+    /// Another MPI program of the same launch had been measured before, or was being.
+    SecondProgram = 32,
 }
 
 /// A byte string with a fixed place in the spool.

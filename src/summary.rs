@@ -44,9 +44,10 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
 
-/// Two bounds in seconds, rounded outward, with the digits that tell them apart and three at least.
+/// Two bounds in seconds, the first rounded down and the second up, with the digits that tell them apart
+/// and three at least.
 pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
-    let width = upper_ns.saturating_sub(lower_ns).max(1);
+    let width = upper_ns.saturating_sub(lower_ns).saturating_abs().max(1);
     // One decimal more than the first in which the width shows, and three significant ones of the value.
     let place = |ns: i64| ns.max(1).ilog10() as i32;
     let decimals =

@@ -2,15 +2,29 @@
 //! faulty fast node looks like a healthy slow one.
 
 use pmmpi::node::Hardware;
-use pmmpi::record::Run;
+use pmmpi::record::{NodeRecord, Run};
+use std::collections::HashSet;
+use std::rc::Rc;
 
-/// The class of the node number `node` in `run`: processor, microcode, memory, kernel, and what was run
-/// how. What a record does not say is "unknown".
-pub fn of(run: &Run, node: u32) -> String {
-    let facts = run.nodes.get(node as usize).and_then(|n| n.facts.as_ref());
-    let here = run.ranks.iter().filter(|rank| rank.node == node).count();
-    let hardware = facts.map_or_else(|| "unknown node".to_owned(), |facts| hardware(&facts.hardware));
-    format!("{hardware}; {} ({here} of {} ranks)", command(run), run.size)
+/// The class of each node record in `run`: processor, microcode, memory, kernel, and what was run how.
+/// What a record does not say is "unknown". Nodes of one class share one string.
+pub fn of_nodes(run: &Run) -> Vec<Rc<str>> {
+    let mut ranks = vec![0; run.nodes.len()];
+    for rank in &run.ranks {
+        ranks[rank.node as usize] += 1;
+    }
+    let (command, size) = (command(run), run.size);
+    let mut known: HashSet<Rc<str>> = HashSet::new();
+    let class = |(node, here): (&NodeRecord, usize)| {
+        let facts = node.facts.as_ref();
+        let hardware = facts.map_or_else(|| "unknown node".to_owned(), |facts| hardware(&facts.hardware));
+        let class: Rc<str> = format!("{hardware}; {command} ({here} of {size} ranks)").into();
+        known.get(&class).cloned().unwrap_or_else(|| {
+            known.insert(class.clone());
+            class
+        })
+    };
+    run.nodes.iter().zip(ranks).map(class).collect()
 }
 
 fn hardware(facts: &Hardware) -> String {

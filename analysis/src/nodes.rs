@@ -5,19 +5,21 @@ use crate::run_table::NodeTime;
 use crate::{class, report::NodeReport};
 use pmmpi::record::Run;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Why a value is null.
 pub const NOT_YET: &str = "this version computes no verdict";
 
 /// One row a (node, class), slowest first, from times ascending within each node.
 pub fn summarise(runs: &[Run], times: &[NodeTime]) -> Vec<NodeReport> {
-    let mut groups: BTreeMap<(String, String), Vec<&NodeTime>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Rc<str>, String), Vec<&NodeTime>> = BTreeMap::new();
+    let classes: Vec<Vec<Rc<str>>> = runs.iter().map(class::of_nodes).collect();
     for time in times {
-        let class = class::of(&runs[time.run], time.clock);
+        let class = classes[time.run][time.clock as usize].clone();
         groups.entry((class, time.node.clone())).or_default().push(time);
     }
     let mut nodes: Vec<NodeReport> =
-        groups.into_iter().filter_map(|((class, node), times)| summary(runs, class, node, &times)).collect();
+        groups.into_iter().filter_map(|((class, node), times)| summary(runs, class.to_string(), node, &times)).collect();
     compare_within_classes(&mut nodes);
     let slowdown = |node: &NodeReport| node.slowdown.unwrap_or(f64::NEG_INFINITY);
     nodes.sort_by(|a, b| {

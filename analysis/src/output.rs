@@ -16,10 +16,11 @@ pub fn write(text: &str, file: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// A device or a pipe is written to; a file is written beside itself and renamed.
+/// A file is written beside itself and renamed. A link is followed (it may be /dev/stdout), and what it
+/// leads to is written to as it is, like a device or a pipe.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
-        return File::options().write(true).open(file)?.write_all(bytes);
+    if std::fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options().write(true).create(true).truncate(true).open(file)?.write_all(bytes);
     }
     let temporary = temporary(file);
     let written = File::create(&temporary)

@@ -5,11 +5,12 @@ use crate::input::Input;
 use crate::nodes;
 use crate::run_table::RunTable;
 use crate::warning::Warning;
+use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::Run;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// All that `pmmpi report` says.
 #[derive(Debug, Serialize)]
@@ -144,11 +145,12 @@ impl Report {
 
 fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let few: Vec<&NodeReport> = nodes.iter().filter(|node| node.ci_s.is_none()).collect();
-    if let Some(fewest) = few.iter().map(|node| node.runs).min() {
+    let few = || nodes.iter().filter(|node| node.ci_s.is_none());
+    if let Some(fewest) = few().map(|node| node.runs).min() {
+        let hosts: HashSet<&str> = few().map(|node| node.node.as_str()).collect();
         warnings.push(Warning::new(
             "few-runs",
-            format!("{} with fewer than 5 runs (the least: {fewest})", count(few.len(), "node")),
+            format!("{} with fewer than 5 runs of a class (the least: {fewest})", count(hosts.len(), "node")),
             "differences may be noise: measure 7 times with --runs 7 or `pmmpi repeat --runs 7`",
         ));
     }
@@ -268,9 +270,12 @@ fn about_elapsed(
         return warn(
             "inconsistent-clocks",
             format!(
-                "no clocks within {} ppm give these stamps (least: {:.1} ppm); suspects: {}",
+                "no clocks within {} ppm give these stamps ({}); suspects: {}",
                 run.max_drift().ppm(),
-                elapsed.rho_min_ppm,
+                match elapsed.rho_min_ppm {
+                    least if least < NO_RATE_PPM => format!("least: {least:.1} ppm"),
+                    _ => "nor any others".to_owned(),
+                },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
             "a clock was stepped during the run, or a barrier let a rank through: look at those nodes' time service",
@@ -293,7 +298,7 @@ fn about_elapsed(
     {
         warn(
             "overhead",
-            format!("pmmpi itself took {:.3} s beside the work", overhead as f64 / 1e9),
+            format!("pmmpi itself took {:.6} s beside the work", overhead as f64 / 1e9),
             "the bounds do not contain it; measure a longer run if the job's whole time matters",
         );
     }

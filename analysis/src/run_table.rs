@@ -28,6 +28,15 @@ pub struct NodeTime {
     pub work_ns: i64,
 }
 
+/// For each clock of a run: may its times be compared with others?
+fn usable_clocks(run: &Run) -> Vec<bool> {
+    let mut usable = vec![run.end().is_some_and(End::is_success); run.nodes.len()];
+    for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
+        usable[suspect as usize] = false;
+    }
+    usable
+}
+
 impl RunTable {
     /// From runs in any order.
     pub fn new(runs: &[Run]) -> PolarsResult<Self> {
@@ -36,11 +45,8 @@ impl RunTable {
         let stamp = |which: usize| {
             rows().map(|(_, _, rank)| <[i64; 4]>::from(rank.stamps)[which]).collect::<Vec<i64>>()
         };
-        let suspects: Vec<Vec<u32>> =
-            runs.iter().map(|run| run.elapsed().map(|e| e.suspects).unwrap_or_default()).collect();
-        let usable = rows().map(|(i, run, rank)| {
-            run.end().is_some_and(End::is_success) && !suspects[i].contains(&rank.node)
-        });
+        let usable: Vec<Vec<bool>> = runs.iter().map(usable_clocks).collect();
+        let usable = rows().map(|(i, _, rank)| usable[i][rank.node as usize]);
         let host = |run: &Run, node: u32| run.nodes[node as usize].key.hostname.clone();
         let frame = df!(
             "run" => rows().map(|(i, ..)| i as u32).collect::<Vec<_>>(),

@@ -3,6 +3,7 @@
 use crate::report::{NodeReport, Report, RunReport};
 use crate::stamps_csv::{Bounds, Stamped};
 use crate::warning::Warning;
+use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::summary::{count, printable, seconds_between};
 use std::collections::{BTreeMap, HashSet};
 
@@ -173,8 +174,7 @@ fn job_bounds(text: &mut String, job: &Bounds) {
     } else {
         line(text, &format!("elapsed unknown: the stamps contradict one another, {places}"));
     }
-    let (longest, outer) =
-        seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns.max(elapsed.rank_lower_ns));
+    let (longest, outer) = seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns);
     line(text, &format!("  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s"));
     let rate = elapsed.rho_min_ppm;
     if elapsed.consistent {
@@ -183,6 +183,10 @@ fn job_bounds(text: &mut String, job: &Bounds) {
     }
     let suspects =
         if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
-    line(text, &format!("  clock rates would have to be off by {rate:.3} ppm; suspects: {suspects}"));
+    let why = match rate < NO_RATE_PPM {
+        true => format!("clock rates would have to be off by {rate:.3} ppm"),
+        false => "no clock rates explain the stamps".to_owned(),
+    };
+    line(text, &format!("  {why}; suspects: {suspects}"));
     line(text, "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service");
 }

@@ -9,7 +9,8 @@ use pmmpi::summary::Summary;
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::{self, Prepared};
+use pmmpi_rounds::process::Prepared;
+use pmmpi_rounds::signals;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -21,15 +22,15 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
     let header = task.header(Mode::Mpi);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
-    process::forward_signals();
-    process::ignore_write_signals();
+    signals::forward();
+    signals::survive_write_errors();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
     describe_node(task, &spool);
     let ended = running.wait().map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let kept = keep(task, header, &spool, slot);
+    let kept = keep(task, header, &spool, slot, ended.end);
     match kept {
         // A workload that failed has the last word.
         Err(failure) if !ended.end.is_success() => {
@@ -62,7 +63,13 @@ fn describe_node(task: &Task, spool: &Spool) {
     spool.cell().announce_node();
 }
 
-fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>) -> Result<(), Failure> {
+fn keep(
+    task: &Task,
+    header: RunHeader,
+    spool: &Spool,
+    slot: Option<Slot>,
+    end: End,
+) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
     if gathered.is_empty() {
         explain(task, spool);
@@ -70,12 +77,21 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>) -> Re
     }
     let parts = wire::split(&gathered).map_err(not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
-    let run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
+    let mut run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
+    if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
+        own.end = end; // it failed after MPI_Finalize
+    }
     let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
         warn_of_singletons(task, &run);
+    }
+    if spool.cell().has(Fault::SecondProgram) {
+        warn(format_args!(
+            "{} started several MPI programs: only the first is measured",
+            task.program.display()
+        ));
     }
     saved.map(drop)
 }
@@ -117,7 +133,8 @@ fn explain(task: &Task, spool: &Spool) {
         say(format_args!("{program}: not measured: {why}"));
     } else if task.launch.speaks() && cell.phase() == Phase::Fresh {
         say(format_args!(
-            "{program}: not measured: it did not call MPI_Init. If it is no MPI program, add --mode plain"
+            "{program}: not measured: it did not call MPI_Init where pmmpi could see it (not in a container \
+             with a /proc of its own). If it is no MPI program, add --mode plain"
         ));
     } else if task.launch.speaks() && cell.phase() < Phase::Gathered {
         say(format_args!("{program}: not measured: it ended before MPI_Finalize"));

@@ -2,10 +2,12 @@
 //! in `PREFIX/lib/pmmpi`; in a build tree they lie beside it.
 
 use crate::launch::Family;
+use crate::program;
+use pmmpi::spool::SPOOL_VARIABLE;
 use pmmpi_rounds::Failure;
-use std::convert::Infallible;
-use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use pmmpi_rounds::process::Prepared;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Overrides where libraries are looked for.
@@ -43,16 +45,31 @@ pub fn topology() -> Result<PathBuf, Failure> {
 /// Becomes `pmmpi-report COMMAND ARGS...`.
 pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());
-    let report = report.unwrap_or_else(|| PathBuf::from("pmmpi-report"));
-    let error = std::process::Command::new(&report).arg(command).args(args).exec();
-    let code = Failure::not_started(error.raw_os_error().unwrap_or(libc::ENOENT));
-    Err(Failure { code, message: format!("{}: {error}", report.display()) })
+    let report = report.map_or_else(|| program::find(OsStr::new("pmmpi-report")), Ok)?;
+    let own = [report.clone().into_os_string(), command.into()];
+    let argv: Vec<OsString> = own.into_iter().chain(args.iter().cloned()).collect();
+    let error = exec(&report, &argv, std::env::vars_os());
+    Err(program::failure(report.as_os_str(), error.raw_os_error().unwrap_or(libc::EINVAL)))
 }
 
-/// Becomes `program` with this process's environment and `variable` in it.
-pub fn exec(program: &Path, variable: (&str, &str)) -> Result<Infallible, Failure> {
-    let error = std::process::Command::new(program).env(variable.0, variable.1).exec();
-    Err(Failure::own(format_args!("{}: {error}", program.display())))
+/// Becomes the runner, which finds its plan in `spool`.
+pub fn exec_runner<T>(runner: &Path, spool: &str) -> Result<T, Failure> {
+    let others = std::env::vars_os().filter(|(name, _)| name != SPOOL_VARIABLE);
+    let environment = others.chain([(SPOOL_VARIABLE.into(), spool.into())]);
+    let error = exec(runner, &[runner.as_os_str().to_owned()], environment);
+    Err(Failure::own(format_args!("{}: {error}", runner.display())))
+}
+
+/// With the signal mask and dispositions of this process, which std's exec would change.
+fn exec(
+    program: &Path,
+    argv: &[OsString],
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> io::Error {
+    match Prepared::new(program, argv, environment) {
+        Ok(prepared) => prepared.exec(),
+        Err(error) => error,
+    }
 }
 
 fn find(name: &str) -> Result<PathBuf, Failure> {

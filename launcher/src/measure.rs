@@ -11,7 +11,7 @@ use pmmpi::runfile::Slot;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
-use pmmpi_rounds::{Failure, process};
+use pmmpi_rounds::{Failure, signals};
 use std::path::PathBuf;
 
 /// A measurement that is ready to begin.
@@ -46,7 +46,7 @@ impl Task<'_> {
     /// saves it.
     fn prepare(&self, choice: &Choice) -> Result<Option<Slot>, Failure> {
         if self.launch.launcher.is_some() {
-            process::started_by_launcher();
+            signals::started_by_launcher();
         }
         if self.settings.verbose && self.launch.speaks() {
             say(format_args!("{}: {choice}", self.program.display()));
@@ -64,8 +64,8 @@ impl Task<'_> {
                  add --mpi=pmix or --mpi=pmi2"
             ));
         }
-        process::forward_signals();
-        process::ignore_write_signals();
+        signals::forward();
+        signals::survive_write_errors();
         // A run that is not kept needs no description of its node.
         let host = self.settings.out.as_deref().map(host::remembered_part).unwrap_or_default();
         let place = Place { mpi_library: None, host, began_ns: self.began_ns, slot };

@@ -7,15 +7,16 @@ use pmmpi::record::End;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::plan::OnFailure;
-use pmmpi_rounds::process::{self, Prepared, Running};
+use pmmpi_rounds::process::{Prepared, Running};
+use pmmpi_rounds::signals;
 use std::ffi::OsString;
 
 /// Launches all rounds; gives the end of the first that failed, or of the last.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
     let program = program::find(launches.launcher())?;
     let series = pmmpi::new_run_id(clock::realtime_ns());
-    process::forward_signals();
-    process::ignore_write_signals();
+    signals::forward();
+    signals::survive_write_errors();
     let mut result = End::Exited(0);
     let mut kept = 0;
     for number in 0..launches.warmup.saturating_add(launches.runs) {
@@ -32,7 +33,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         if result.is_success() {
             result = ended.end;
         }
-        if let Some(signal) = process::asked_to_end() {
+        if let Some(signal) = signals::asked_to_end() {
             result = if result.is_success() { End::Signaled(signal) } else { result };
             break;
         }

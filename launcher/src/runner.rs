@@ -5,7 +5,7 @@ use crate::launch::Family;
 use crate::measure::Task;
 use crate::{environment, host, install};
 use pmmpi::record::End;
-use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
 
@@ -14,7 +14,7 @@ pub fn exec(task: &Task, family: Family) -> Result<End, Failure> {
     let runner = install::runner(family)?;
     let spool =
         fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")))?;
-    match install::exec(&runner, (SPOOL_VARIABLE, &spool.path()))? {}
+    install::exec_runner(&runner, &spool.path())
 }
 
 fn fill(task: &Task) -> std::io::Result<Spool> {

@@ -7,7 +7,7 @@ use crate::program;
 use crate::settings::Settings;
 use pmmpi::record::Mode;
 use pmmpi_rounds::Failure;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +42,7 @@ enum Nature {
 }
 
 /// Programs whose business is to start or to interpret another.
-const WRAPPERS: [&str; 36] = [
+const WRAPPERS: &[&str] = &[
     "env",
     "nice",
     "nohup",
@@ -55,12 +55,22 @@ const WRAPPERS: [&str; 36] = [
     "taskset",
     "numactl",
     "hwloc-bind",
+    "prlimit",
+    "setsid",
+    "chroot",
+    "unshare",
+    "sudo",
     "likwid-pin",
     "strace",
     "ltrace",
     "perf",
     "gdb",
     "valgrind",
+    "nsys",
+    "ncu",
+    "tau_exec",
+    "ch-run",
+    "podman",
     "apptainer",
     "singularity",
     "sh",
@@ -93,7 +103,13 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         options::Mode::Mpi => return mpi("as --mode says".into()),
         options::Mode::Auto => {}
     }
-    match nature(program) {
+    let nature = match nature(program) {
+        Nature::Plain(reason) if launch.launcher.is_some() && !rounds => {
+            mpi_argument(&settings.argv[1..]).map_or(Nature::Plain(reason), Nature::Wrapper)
+        }
+        nature => nature,
+    };
+    match nature {
         Nature::Mpi(reason) => mpi(reason),
         Nature::Plain(reason) => plain(reason),
         Nature::Wrapper(name) if launch.launcher.is_none() => {
@@ -141,6 +157,16 @@ fn nature(program: &Path) -> Nature {
         Binary::Dynamic => Nature::Plain(format!("{prefix}it needs no MPI library")),
         Binary::Other => Nature::Wrapper(format!("{prefix}{name}, which is no ELF file,")),
     }
+}
+
+/// An MPI program among a program's arguments: whatever that program is, it probably starts it.
+fn mpi_argument(arguments: &[OsString]) -> Option<String> {
+    const LOOKED_AT: usize = 64;
+    arguments.iter().take(LOOKED_AT).find_map(|argument| {
+        let file = program::find(argument).ok()?;
+        let is_mpi = matches!(elf::inspect(&file), Binary::Mpi { .. });
+        is_mpi.then(|| format!("with {}, which is an MPI program, among its arguments it", file.display()))
+    })
 }
 
 fn is_wrapper(name: &str) -> bool {

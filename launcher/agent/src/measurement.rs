@@ -14,6 +14,8 @@ use std::time::Duration;
 struct Measurement {
     session: Session<'static, World>,
     cell: &'static RankCell,
+    /// That the launcher waits for this program's records, not for those of another one.
+    claimed: bool,
     library: String,
     host: Vec<u8>,
 }
@@ -27,13 +29,20 @@ const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
 pub fn begin() {
     let began_ns = clock::monotonic_ns();
     let spool = environment::spool().and_then(|path| Spool::open(path).ok());
-    let spool = spool.filter(|spool| spool.cell().claim());
+    let spool = spool.filter(|spool| {
+        let claimed = spool.cell().claim();
+        if !claimed {
+            spool.cell().note(Fault::SecondProgram);
+        }
+        claimed
+    });
     // A rank without a spool measures for the others' sake: they count on it in every barrier.
     let cell = spool.as_ref().map_or_else(|| &*Box::leak(Box::default()), Spool::cell);
     let Some(library) = Library::find() else {
         cell.note(Fault::UnknownMpi);
         return;
     };
+    let claimed = spool.is_some();
     let host = spool.map(|spool| node_record(&spool)).unwrap_or_default();
     let version = library.version.clone();
     let before_dup_ns = clock::monotonic_ns();
@@ -45,7 +54,7 @@ pub fn begin() {
             if session.start().is_err() {
                 cell.note(Fault::MpiCall);
             }
-            let measurement = Measurement { session, cell, library: version, host };
+            let measurement = Measurement { session, cell, claimed, library: version, host };
             *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
         }
         Err(_) => cell.note(Fault::MpiCall),
@@ -68,12 +77,12 @@ const FINALIZED: Work = Work { end: End::Finalized, child_cpu_ns: None };
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Measurement { mut session, cell, library, host }) = measurement else { return };
+    let Some(Measurement { mut session, cell, claimed, library, host }) = measurement else { return };
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
     match session.gather(FINALIZED, Some(&library), host) {
-        Ok(Some(parts)) => match hand_over(&parts) {
+        Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => cell.set_phase(Phase::Gathered),
             Err(_) => cell.note(Fault::Handover),
         },
@@ -84,10 +93,10 @@ pub fn end() {
 
 /// Rank 0 gives all ranks' parts to its launcher, which writes the run file: no file is written in
 /// the workload's process, under its limits and with its signals.
-fn hand_over(parts: &[Vec<u8>]) -> io::Result<()> {
-    let path = environment::spool().ok_or(io::ErrorKind::NotFound)?;
-    let bytes = wire::join(parts).map_err(io::Error::other)?;
-    Spool::open(path)?.put(Blob::Gathered, &bytes)
+fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
+    // Opened anew: no descriptor of the tool's is open while the work runs.
+    let path = environment::spool().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
+    Spool::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
 }
 
 /// The tool's own code panicked.

@@ -1,8 +1,9 @@
 //! Work that is a child process, round after round: what the launcher does alone on a laptop and what
 //! the runner does on every rank of a job.
 //!
-//! [`process`] starts one program and learns how it ended, [`plan`] is what the launcher asks for,
-//! [`rounds`] does it on any fabric, [`console`] is everything that is said about it on stderr.
+//! [`process`] starts one program and learns how it ended, [`signals`] reach it, [`plan`] is what the
+//! launcher asks for, [`rounds`] does it on any fabric, [`console`] is everything that is said about it
+//! on stderr.
 
 #![warn(missing_docs)]
 
@@ -11,5 +12,6 @@ mod failure;
 pub mod plan;
 pub mod process;
 pub mod rounds;
+pub mod signals;
 
 pub use failure::Failure;

@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::console::{Console, say};
 use crate::plan::{OnFailure, Plan};
 use crate::process::{self, Ended, Prepared};
+use crate::signals;
 use pmmpi::clock;
 use pmmpi::fabric::{Broadcast, FabricError};
 use pmmpi::record::{End, Run};
@@ -125,7 +126,7 @@ fn settle(
     }
     explain(plan, number, &run);
     let failed = !run.end().is_some_and(End::is_success);
-    let stop = failed && plan.on_failure == OnFailure::Stop || process::asked_to_end().is_some();
+    let stop = failed && plan.on_failure == OnFailure::Stop || signals::asked_to_end().is_some();
     Ok(if stop { STOP } else { GO_ON })
 }
 

@@ -33,5 +33,9 @@ fn is_spool(fd: i32) -> bool {
 
 fn list() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let listed: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // One of them was the list's own, closed by now.
+    // SAFETY: asks for flags.
+    let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
+    listed.into_iter().filter(is_open).collect()
 }

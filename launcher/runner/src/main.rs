@@ -15,7 +15,7 @@ use pmmpi::wire;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
-use pmmpi_rounds::{Failure, process};
+use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 use world::World;
@@ -35,9 +35,9 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 
 fn run() -> Result<End, Failure> {
     let (plan, host) = orders()?;
-    process::started_by_launcher();
-    process::forward_signals();
-    process::ignore_write_signals();
+    signals::started_by_launcher();
+    signals::forward();
+    signals::survive_write_errors();
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();
