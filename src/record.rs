@@ -19,9 +19,19 @@ pub enum End {
     Signaled(i32),
     /// A plain program that could not be started: the errno of the exec.
     NotStarted(i32),
+    /// A program that ended well after this signal had asked it to: it may not have done all its work.
+    Interrupted(i32),
 }
 
 impl End {
+    /// What this end is worth where `signal` had asked for it.
+    pub fn asked_for_by(self, signal: Option<i32>) -> Self {
+        match signal {
+            Some(signal) if self.is_success() => End::Interrupted(signal),
+            _ => self,
+        }
+    }
+
     /// True for the ends that a healthy program has.
     pub fn is_success(self) -> bool {
         matches!(self, End::Finalized | End::Exited(0))
@@ -34,6 +44,7 @@ impl std::fmt::Display for End {
             End::Finalized => f.write_str("finalized"),
             End::Exited(code) => write!(f, "exited {code}"),
             End::Signaled(signal) => write!(f, "signal {signal}"),
+            End::Interrupted(signal) => write!(f, "interrupted by signal {signal}"),
             End::NotStarted(errno) => write!(f, "not started, errno {errno}"),
         }
     }

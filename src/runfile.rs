@@ -28,6 +28,13 @@ pub const VERSION: u32 = 1;
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
 
+/// Where run files are written and looked for unless the user says otherwise: PMMPI_OUT, or
+/// `pmmpi-results` here.
+pub fn default_folder() -> PathBuf {
+    let named = std::env::var_os("PMMPI_OUT").filter(|folder| !folder.is_empty());
+    named.map_or_else(|| PathBuf::from("pmmpi-results"), PathBuf::from)
+}
+
 /// Why a file gave no run.
 #[derive(Debug)]
 pub enum RunFileError {

@@ -1,8 +1,8 @@
-//! The workload neither sees nor feels the tool: the same output, the same end, the same signals, and
+//! The workload neither sees nor feels the tool: the same output, the same end, and
 //! nothing between the snapshots.
 
 use rig::cluster::{Job, machine};
-use rig::tool::{Folder, Output, Started, pmmpi, run, start};
+use rig::tool::{Folder, Output, pmmpi, run};
 use rig::{Mpi, programs};
 use std::path::Path;
 use std::process::Command;
@@ -90,54 +90,6 @@ fn a_signal_ends_an_mpi_job_as_it_would_alone() {
             let job = Job::local(mpi, 2).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
             assert_eq!(job.arg(&program).arg(end).run().code(), bare.code(), "{mpi:?} {end}");
         }
-    }
-}
-
-/// One SIGUSR1 and one SIGTERM, sent to the process that the user knows.
-fn count_signals(started: Started, ranks: usize) -> Output {
-    started.wait_for("ready", ranks);
-    started.signal(libc::SIGUSR1);
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    started.signal(libc::SIGTERM);
-    started.finish()
-}
-
-#[test]
-fn a_signal_reaches_a_program_alone_once() {
-    let out = Folder::new("usr1");
-    let output = count_signals(start(&mut measured(&programs::plain("signals"), &out)), 1).success();
-    assert_eq!(output.out(), "ready\nuser 1 term 1\n");
-}
-
-/// From the terminal everybody in the group gets it: the tool must not pass on a second one.
-#[test]
-fn a_signal_to_the_group_reaches_a_program_once() {
-    let out = Folder::new("group");
-    let mut measured = measured(&programs::plain("signals"), &out);
-    // From a process that is nobody's parent here, as kill(1) is; a terminal's come from the kernel.
-    let started = start(&mut measured);
-    started.wait_for("ready", 1);
-    started.signal_group(libc::SIGTERM);
-    let output = started.finish().success();
-    assert!(output.out().starts_with("ready\nuser 0 term "), "{}", output.out());
-}
-
-#[test]
-fn a_signal_to_mpirun_reaches_each_rank_once() {
-    for mpi in Mpi::ALL {
-        let program = programs::mpi(mpi, "signals");
-        let _alone = machine();
-        let out = Folder::new("mpirun");
-        let bare = count_signals(Job::local(mpi, 2).arg(&program).start(), 2);
-        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
-        let measured = count_signals(job.arg(&program).start(), 2);
-        let counts = |output: &Output| {
-            let text = output.out();
-            let mut lines: Vec<_> = text.lines().filter(|l| l.contains("user")).map(str::to_owned).collect();
-            lines.sort();
-            lines
-        };
-        assert_eq!(counts(&bare), counts(&measured), "{mpi:?}\n{}", measured.err());
     }
 }
 

@@ -5,6 +5,7 @@ mod options;
 use clap::Parser;
 use options::{Bounds, Command, Format, Options, Report};
 use pmmpi::bounds::MaxDrift;
+use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
 use pmmpi_analysis::{input, output, report, stamps_csv, text};
 use serde::Serialize;
@@ -47,7 +48,8 @@ impl Failure {
 }
 
 fn report(options: &Report) -> Result<u8, Failure> {
-    let input = input::read(&options.paths, progress());
+    let paths = if options.paths.is_empty() { &vec![default_folder()] } else { &options.paths };
+    let input = input::read(paths, progress());
     if input.runs.is_empty() {
         let why: Vec<_> =
             input.warnings.iter().map(|w| format!("{}\n       {}", w.message, w.advice)).collect();

@@ -18,8 +18,10 @@ pub fn summarise(runs: &[Run], times: &[NodeTime]) -> Vec<NodeReport> {
         let class = classes[time.run][time.clock as usize].clone();
         groups.entry((class, time.node.clone())).or_default().push(time);
     }
-    let mut nodes: Vec<NodeReport> =
-        groups.into_iter().filter_map(|((class, node), times)| summary(runs, class.to_string(), node, &times)).collect();
+    let mut nodes: Vec<NodeReport> = groups
+        .into_iter()
+        .filter_map(|((class, node), times)| summary(runs, class.to_string(), node, &times))
+        .collect();
     compare_within_classes(&mut nodes);
     let slowdown = |node: &NodeReport| node.slowdown.unwrap_or(f64::NEG_INFINITY);
     nodes.sort_by(|a, b| {

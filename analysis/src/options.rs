@@ -50,8 +50,7 @@ Example: pmmpi bounds stamps.csv --format json"
 
 #[derive(Args)]
 pub struct Report {
-    /// Run files, or folders of them
-    #[arg(value_name = "PATH", env = "PMMPI_OUT", default_value = "pmmpi-results", hide_env = true)]
+    #[arg(value_name = "PATH", help = "Run files or folders of them [default: $PMMPI_OUT or pmmpi-results]")]
     pub paths: Vec<PathBuf>,
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]

@@ -103,9 +103,21 @@ fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
     classes.sort_by_key(|(_, number)| *number);
     let (shown, hidden) = self::shown(classes.len(), top);
     for (class, number) in &classes[..shown] {
-        line(text, &format!("class {}: {class}", number + 1));
+        line(text, &format!("class {}: {}", number + 1, shortened(class)));
     }
     and_more(text, hidden, "more classes");
+}
+
+/// A command line may be of any length; its end says how many ranks there were.
+fn shortened(class: &str) -> String {
+    const MOST: usize = 240;
+    let length = class.chars().count();
+    if length <= MOST {
+        return class.to_owned();
+    }
+    let head: String = class.chars().take(MOST * 3 / 4).collect();
+    let tail: String = class.chars().skip(length - MOST / 4).collect();
+    format!("{head} ... {tail}")
 }
 
 /// The same warning of many runs is said once, with the first of them.

@@ -30,7 +30,7 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     })?;
     describe_node(task, &spool);
     let ended = running.wait().map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let kept = keep(task, header, &spool, slot, ended.end);
+    let kept = keep(task, header, &spool, slot, ended.end.asked_for_by(signals::asked_to_end()));
     match kept {
         // A workload that failed has the last word.
         Err(failure) if !ended.end.is_success() => {
@@ -57,19 +57,13 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
 
 /// While MPI starts: the agent waits for this before t0, so nothing is read beside the work.
 fn describe_node(task: &Task, spool: &Spool) {
-    if task.launch.reads_node() && spool.put(Blob::Node, &host::part()).is_err() {
+    if task.launch.reads_node() && spool.put(Blob::Node, &host::part(task.settings.quiet)).is_err() {
         spool.cell().note(Fault::NoNodeRecord);
     }
     spool.cell().announce_node();
 }
 
-fn keep(
-    task: &Task,
-    header: RunHeader,
-    spool: &Spool,
-    slot: Option<Slot>,
-    end: End,
-) -> Result<(), Failure> {
+fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
     if gathered.is_empty() {
         explain(task, spool);
@@ -78,8 +72,9 @@ fn keep(
     let parts = wire::split(&gathered).map_err(not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
     let mut run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
+    // Only what happened after MPI_Finalize is news.
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
-        own.end = end; // it failed after MPI_Finalize
+        own.end = end;
     }
     let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
     if !task.settings.quiet {

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A [`HostPart`] in wire form, of a node that other ranks are waiting to measure anyway.
-pub fn part() -> Vec<u8> {
-    encoded(NodeFacts::read(Path::new("/")), read_topology())
+pub fn part(quiet: bool) -> Vec<u8> {
+    encoded(NodeFacts::read(Path::new("/")), read_topology(quiet))
 }
 
 /// The same for a program alone, which waits for nobody: what only a boot changes is read once a boot
 /// and remembered in `folder`.
-pub fn remembered_part(folder: &Path) -> Vec<u8> {
+pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     let root = Path::new("/");
     let settings = Settings::read(root);
     let memory = Memory::new(folder, &settings.online, microcode_now(root));
     let (hardware, topology) = memory.recall().unwrap_or_else(|| {
-        let read = (Hardware::read(root), read_topology());
+        let read = (Hardware::read(root), read_topology(quiet));
         memory.keep(&read);
         read
     });
@@ -36,7 +36,7 @@ fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
 /// run stores: it looks for them where there are none.
 const NO_PLUGINS: (&str, &str) = ("HWLOC_PLUGINS_PATH", "/nonexistent");
 
-fn read_topology() -> Option<Topology> {
+fn read_topology(quiet: bool) -> Option<Topology> {
     let result = install::topology().map_err(|e| e.to_string()).and_then(|program| {
         let mut command = Command::new(program);
         command.env(NO_PLUGINS.0, NO_PLUGINS.1).env_remove("LD_PRELOAD");
@@ -46,7 +46,12 @@ fn read_topology() -> Option<Topology> {
         }
         wire::decode(&output.stdout).map_err(|e| e.to_string())
     });
-    result.map_err(|e| warn(format_args!("this node's topology is not recorded: {e}"))).ok()
+    let warning = |e: String| {
+        if !quiet {
+            warn(format_args!("this node's topology is not recorded: {e}"));
+        }
+    };
+    result.map_err(warning).ok()
 }
 
 /// What is remembered of a node.

@@ -67,8 +67,9 @@ impl Task<'_> {
         signals::forward();
         signals::survive_write_errors();
         // A run that is not kept needs no description of its node.
-        let host = self.settings.out.as_deref().map(host::remembered_part).unwrap_or_default();
-        let place = Place { mpi_library: None, host, began_ns: self.began_ns, slot };
+        let host = self.settings.out.as_deref().map(|out| host::remembered_part(out, self.settings.quiet));
+        let place =
+            Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: self.began_ns, slot };
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
     }
 

@@ -80,9 +80,8 @@ pub fn measurement(arguments: &[OsString]) -> Result<Measurement, clap::Error> {
 /// How a program is measured.
 #[derive(Args)]
 pub struct Measurement {
-    /// Folder for run files
-    #[arg(long, value_name = "DIR", env = "PMMPI_OUT", default_value = "pmmpi-results", hide_env = true)]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", help = "Folder for run files [default: $PMMPI_OUT or pmmpi-results]")]
+    pub out: Option<PathBuf>,
     /// Keep no run file
     #[arg(long, overrides_with = "no_save")]
     pub no_save: bool,

@@ -22,7 +22,7 @@ fn fill(task: &Task) -> std::io::Result<Spool> {
     let spool = Spool::create()?;
     spool.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
     if task.launch.reads_node() {
-        spool.put(Blob::Node, &host::part())?;
+        spool.put(Blob::Node, &host::part(task.settings.quiet))?;
     }
     spool.keep_across_exec()?;
     Ok(spool)

@@ -3,6 +3,7 @@
 use crate::options::{self, Measurement, Mode, Repetition};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::Series;
+use pmmpi::runfile;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
@@ -47,7 +48,7 @@ impl Settings {
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
         Ok(Self {
             argv: typed.argv,
-            out: (!typed.no_save).then_some(typed.out),
+            out: (!typed.no_save).then(|| typed.out.unwrap_or_else(runfile::default_folder)),
             labels: typed.labels.iter().map(|text| label(text)).collect::<Result<_, _>>()?,
             runs: typed.runs,
             warmup: typed.warmup,

@@ -84,8 +84,15 @@ impl Console {
         }
     }
 
+    /// The rounds end early; `kept` of those wanted were measured.
+    pub fn stopped(&self, signal: i32, kept: u32) {
+        if !self.quiet {
+            self.say(format_args!("stopped by signal {signal} after {kept} of {} runs", self.runs));
+        }
+    }
+
     /// Above the bar, if there is one.
-    fn say(&self, message: impl Display) {
+    pub fn say(&self, message: impl Display) {
         match &self.bar {
             Some(bar) => bar.println(line(message).trim_end()),
             None => say(message),

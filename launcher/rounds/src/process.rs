@@ -61,6 +61,23 @@ impl Prepared {
 
     /// Starts the program: posix_spawn(3), which reports an exec that fails.
     pub fn start(&self) -> io::Result<Running> {
+        match self.spawn() {
+            Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(),
+            result => result,
+        }
+    }
+
+    /// What the kernel cannot execute is a script of the shell, as execvp(3) has it.
+    fn as_script(&self) -> Self {
+        let shell = [c"sh".to_owned(), self.path.clone()];
+        Self {
+            path: c"/bin/sh".to_owned(),
+            argv: shell.into_iter().chain(self.argv.iter().skip(1).cloned()).collect(),
+            environment: self.environment.clone(),
+        }
+    }
+
+    fn spawn(&self) -> io::Result<Running> {
         let argv = pointers(&self.argv);
         let environment = pointers(&self.environment);
         let signals = Held::back();
@@ -133,7 +150,7 @@ impl Running {
 /// Ends this process as the child ended: with its code, or by its signal.
 pub fn end_as(end: End) -> ! {
     match end {
-        End::Finalized => std::process::exit(0),
+        End::Finalized | End::Interrupted(_) => std::process::exit(0),
         End::Exited(code) => std::process::exit(code),
         End::NotStarted(errno) => std::process::exit(Failure::not_started(errno)),
         End::Signaled(signal) => {

@@ -56,6 +56,10 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
             result = Some(round.own.end);
         }
         if verdict == STOP {
+            if let Some(signal) = signals::asked_to_end().filter(|_| number + 1 < plan.rounds()) {
+                console.stopped(signal, (number + 1).saturating_sub(plan.warmup));
+                result = result.map(|end| if end.is_success() { End::Signaled(signal) } else { end });
+            }
             break;
         }
         began_ns = clock::monotonic_ns();
@@ -95,7 +99,8 @@ fn measure<F: Broadcast>(
         Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
     };
     let left = session.stop();
-    let work = Work { end: own.end, child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
+    let end = own.end.asked_for_by(signals::asked_to_end());
+    let work = Work { end, child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
     entered.and(left)?;
     Ok(Round { own, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
@@ -121,22 +126,26 @@ fn settle(
                 Failure::own(format_args!("the run could not be saved in {}: {e}", folder.display()))
             })
         };
-        let file = plan.out.as_ref().map(save).transpose()?;
-        console.kept(kept, &run, file.as_deref());
+        let started = run.ranks.iter().any(|rank| !matches!(rank.end, End::NotStarted(_)));
+        let saved = plan.out.as_ref().filter(|_| started).map(save).transpose();
+        if started {
+            console.kept(kept, &run, saved.as_ref().ok().and_then(|file| file.as_deref()));
+        }
+        saved?;
     }
-    explain(plan, number, &run);
+    explain(plan, number, &run, console);
     let failed = !run.end().is_some_and(End::is_success);
     let stop = failed && plan.on_failure == OnFailure::Stop || signals::asked_to_end().is_some();
     Ok(if stop { STOP } else { GO_ON })
 }
 
 /// What the program itself could not say: that it was not started, and that its failure ends the rounds.
-fn explain(plan: &Plan, number: u32, run: &Run) {
+fn explain(plan: &Plan, number: u32, run: &Run, console: &Console) {
     let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) else { return };
     let (program, node) = (plan.program.display(), &run.nodes[rank.node as usize].key.hostname);
     if let End::NotStarted(errno) = rank.end {
         let why = std::io::Error::from_raw_os_error(errno);
-        say(format_args!("{program}: not started on {node} (rank {}): {why}", rank.rank));
+        console.say(format_args!("{program}: not started on {node} (rank {}): {why}", rank.rank));
     }
     if plan.rounds() > 1 && !plan.quiet {
         let kind = if number < plan.warmup { "warm-up" } else { "run" };
@@ -144,7 +153,7 @@ fn explain(plan: &Plan, number: u32, run: &Run) {
             OnFailure::Stop if number + 1 < plan.rounds() => ": the rounds stop here (see --on-failure)",
             _ => "",
         };
-        say(format_args!("this {kind} failed on {node} (rank {}): {}{next}", rank.rank, rank.end));
+        console.say(format_args!("this {kind} failed on {node} (rank {}): {}{next}", rank.rank, rank.end));
     }
 }
 
