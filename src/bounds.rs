@@ -345,5 +345,11 @@ mod tests {
         assert_eq!(MaxDrift::DEFAULT.longest(1), 2);
         assert_eq!(MaxDrift::DEFAULT.longest(-10_001), -10_000);
         assert_eq!(EXACT.longest(7), 7);
+        assert_eq!(EXACT.plus(5.5).ppm(), 5.5);
+        assert_eq!(MaxDrift::DEFAULT.plus(1e9), MaxDrift::LARGEST);
+        // From a file that anybody may have made.
+        let stored = |ppb: u32| crate::wire::decode::<MaxDrift>(&crate::wire::encode(&ppb).unwrap());
+        assert_eq!(stored(100_000), Ok(MaxDrift::DEFAULT));
+        assert!(stored(100_000_001).is_err());
     }
 }

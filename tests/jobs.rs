@@ -161,6 +161,52 @@ fn mpi_is_found_wherever_it_is() {
     }
 }
 
+/// A program that pmmpi has never heard of, which starts the MPI program that it is given.
+#[test]
+fn a_wrapper_is_known_by_what_it_is_given() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("given");
+        let job = Job::local(mpi, 2).arg(pmmpi()).args(["-v", "--out"]).arg(folder.path());
+        let output = job.args(["setpriv", "--no-new-privs"]).arg(programs::mpi(mpi, "quiet")).run().success();
+        assert!(output.err().contains("among its arguments it may start one"), "{}", output.err());
+        let runs = folder.runs();
+        assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 2, Mode::Mpi), "{mpi:?}");
+    }
+}
+
+/// Two MPI programs, one after the other and at once, behind one `pmmpi`: the record is the first one's
+/// alone.
+#[test]
+fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
+    let program = programs::mpi(Mpi::Mpich, "truth");
+    for between in ["; ", " & "] {
+        let folder = Folder::new("second");
+        let command = |ms: u32| format!("{} {} {ms} 0", program.display(), folder.path().display());
+        let script = format!("{}{between}sleep 0.05; {}; wait", command(300), command(20));
+        let mut measured = Command::new(pmmpi());
+        measured.args(["--mode", "mpi", "--out"]).arg(folder.path()).args(["sh", "-c", &script]);
+        let output = run(measured.envs(rig::FOR_ROOT)).success();
+        assert!(output.err().contains("several MPI programs: only the first"), "{}", output.err());
+        let runs = folder.runs();
+        assert_eq!(runs.len(), 1);
+        assert!(runs[0].elapsed().unwrap().lower_ns >= 290_000_000, "{between}");
+    }
+}
+
+/// What comes after MPI_Finalize is not measured, but a program that fails there has failed.
+#[test]
+fn a_failure_after_finalize_is_recorded() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("after");
+        for end in ["3", "-11"] {
+            let job = Job::local(mpi, 1).arg(pmmpi()).args(["-q", "--out"]).arg(folder.path());
+            assert_ne!(job.arg(programs::mpi(mpi, "noisy")).arg(end).run().code(), 0);
+        }
+        let ends: Vec<_> = folder.runs().iter().map(|run| run.end()).collect();
+        assert_eq!(ends, [Some(End::Exited(3)), Some(End::Signaled(11))], "{mpi:?}");
+    }
+}
+
 /// HPC Challenge, with HPL in it.
 fn measure_hpcc(mpi: Mpi, ranks: usize, hosts: usize) {
     let folder = Folder::new("hpcc");

@@ -107,7 +107,9 @@ fn a_job_that_hangs_is_ended() {
         let started = cluster.mpirun(mpi, 2).args(["sh", "-c", script]).arg(folder.path()).start();
         started.wait_for("ready", 2);
         let ranks = ["node0", "node1"].map(|host| fs::read_to_string(folder.path().join(host)).unwrap());
-        assert!(ranks.iter().all(|rank| is_asleep(rank)));
+        while !ranks.iter().all(|rank| is_asleep(rank)) {
+            std::thread::sleep(Duration::from_millis(1)); // the shells have not become sleep yet
+        }
         let limit = Duration::from_millis(100);
         let panic = catch_unwind(AssertUnwindSafe(|| started.within(limit).finish())).unwrap_err();
         let message = panic.downcast_ref::<String>().expect("a message");

@@ -47,6 +47,36 @@ fn a_failure_stops_the_rounds_or_not_as_told() {
     assert_eq!((output.code(), out.runs().len()), (4, 4));
 }
 
+/// As a shell and every launcher have it (execvp(3)): what the kernel cannot execute is a shell's script.
+#[test]
+fn a_script_without_a_first_line_runs() {
+    let out = Folder::new("script");
+    let script = out.path().join("script");
+    std::fs::write(&script, "echo run $1\nexit 3\n").unwrap();
+    run(Command::new("chmod").arg("+x").arg(&script)).success();
+    let alone = alone(&out, &[script.to_str().unwrap(), "x"]);
+    assert_eq!((alone.code(), alone.out()), (3, "run x\n".to_owned()));
+    for mpi in Mpi::ALL {
+        let job = Job::local(mpi, 1).arg(pmmpi()).args(["--mode", "plain", "--out"]).arg(out.path());
+        let output = job.arg(&script).arg("x").run();
+        assert_eq!(output.code(), 3);
+        assert!(output.out().starts_with("run x\n"), "{mpi:?} {}", output.out());
+    }
+    assert_eq!(out.runs().len(), 3);
+}
+
+/// Nothing ran, so nothing was measured.
+#[test]
+fn a_program_that_cannot_start_leaves_no_run() {
+    let out = Folder::new("foreign");
+    let program = out.path().join("program");
+    std::fs::write(&program, "#!/nonexistent/shell\n").unwrap();
+    run(Command::new("chmod").arg("+x").arg(&program)).success();
+    let output = alone(&out, &[program.to_str().unwrap()]);
+    assert!(!output.err().contains("elapsed"), "{}", output.err());
+    assert_eq!((output.code(), out.runs().len()), (127, 0));
+}
+
 #[test]
 fn rounds_that_are_interrupted_keep_what_they_have() {
     let out = Folder::new("interrupted");
@@ -157,6 +187,19 @@ fn a_whole_launch_is_repeated() {
         let output = repeat(&["--runs", "2", "--on-failure", "continue"], Path::new("/nonexistent"));
         assert!(output.err().contains("launch 2 of 2"));
     }
+    // Two programs in one job, and a folder that is called as the tool is.
+    let out = Folder::new("mpmd");
+    let place = out.path().join("pmmpi");
+    std::fs::create_dir(&place).unwrap();
+    let mut command = Command::new(pmmpi());
+    command.args(["repeat", "--runs", "2", "--", "mpirun.mpich", "-wdir"]).arg(&place);
+    for (part, ms) in ["10", "20"].into_iter().enumerate() {
+        command.args(&[":"][..part]).args(["-n", "1"]).arg(pmmpi()).arg("--out").arg(out.path());
+        command.arg(programs::mpi(Mpi::Mpich, "truth")).arg(out.path()).args([ms, "0"]);
+    }
+    let output = run(&mut command).success();
+    assert_eq!(numbers(&out.runs()), [0, 1], "{}", output.err());
+    assert!(out.runs().iter().all(|run| run.ranks.len() == 2));
     let output = run(Command::new(pmmpi()).args(["repeat", "--runs", "2", "--", "mpirun", "./hpl"]));
     assert!(output.code() == 125 && output.err().contains("nothing would be measured"));
 }

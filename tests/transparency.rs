@@ -81,13 +81,14 @@ fn without_pids(bytes: &[u8]) -> Vec<String> {
     text.lines().filter(|line| !line.contains("PID")).map(str::to_owned).collect()
 }
 
+/// With one rank: which of two dying ranks MPICH's mpirun reports is chance, and 255 now and then.
 #[test]
 fn a_signal_ends_an_mpi_job_as_it_would_alone() {
     for mpi in Mpi::ALL {
         let (program, out) = (programs::mpi(mpi, "noisy"), Folder::new("killed"));
         for end in ["-11", "-9", "-15"] {
-            let bare = Job::local(mpi, 2).arg(&program).arg(end).run();
-            let job = Job::local(mpi, 2).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
+            let bare = Job::local(mpi, 1).arg(&program).arg(end).run();
+            let job = Job::local(mpi, 1).arg(pmmpi()).arg("--quiet").arg("--out").arg(out.path());
             assert_eq!(job.arg(&program).arg(end).run().code(), bare.code(), "{mpi:?} {end}");
         }
     }
@@ -236,5 +237,6 @@ fn a_full_disk_is_said_and_nothing_is_half_written() {
     // In a mount namespace of its own: nothing stays mounted.
     let output = run(Command::new("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]));
     assert!(output.err().contains("could not be saved"), "{}", output.err());
+    assert!(output.err().contains("elapsed between") && output.err().contains("not saved"));
     assert!(output.out().contains("code 125") && !output.out().contains(".pmr"), "{}", output.out());
 }

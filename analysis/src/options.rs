@@ -50,7 +50,7 @@ Example: pmmpi bounds stamps.csv --format json"
 
 #[derive(Args)]
 pub struct Report {
-    #[arg(value_name = "PATH", help = "Run files or folders of them [default: $PMMPI_OUT or pmmpi-results]")]
+    #[arg(value_name = "PATH", help = "Run files or folders of them (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]

@@ -130,4 +130,14 @@ fn contradictions_name_their_suspect() {
     assert!(found["rho_min_ppm"].as_f64().unwrap() > 0.0);
     let text = out(&bounds(&stepped, &[]));
     assert!(text.contains("elapsed unknown") && text.contains("suspects: c"), "{text}");
+    assert!(text.contains("t2 - t1 of a rank 0.00000490 s, shortest t3 - t0 0.00000110 s"), "{text}");
+}
+
+/// One clock's first exit before its own last entry.
+#[test]
+fn what_no_clock_rates_explain_is_said_so() {
+    let stamps = "rank,node,t0_ns,t1_ns,t2_ns,t3_ns\n0,a,0,10,100,110\n1,a,20,25,90,115\n";
+    assert_eq!(json(&bounds(stamps, &["--format", "json"]))["rho_min_ppm"], json!(1e6));
+    let text = out(&bounds(stamps, &[]));
+    assert!(text.contains("no clock rates explain the stamps; suspects: a"), "{text}");
 }

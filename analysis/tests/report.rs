@@ -140,6 +140,9 @@ fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
     folder.put("longer.pmr", [&bytes[..], b"x"].concat());
     folder.put("huge-claim.pmr", changed(23, 0x7f));
     std::fs::create_dir(folder.0.join("folder.pmr")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.0.join("pipe.pmr")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("/dev/zero", folder.0.join("device.pmr")).unwrap();
     let output = report(&["report", folder.0.to_str().unwrap(), "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let report = json(&output);
@@ -159,7 +162,9 @@ fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
         ("damaged.pmr", "damaged-file"),
         ("longer.pmr", "damaged-file"),
         ("huge-claim.pmr", "truncated-file"),
-        ("folder.pmr", "unreadable-file"),
+        ("folder.pmr", "foreign-file"),
+        ("pipe.pmr", "foreign-file"),
+        ("device.pmr", "foreign-file"),
     ] {
         assert!(found(file, code), "{file}: {warnings:#?}");
     }
@@ -337,6 +342,10 @@ fn hostile_names_and_numbers_do_no_harm() {
     let output = report(&["report", folder.0.join("hostile.pmr").to_str().unwrap()]);
     assert!(output.status.success(), "{}", err(&output));
     assert!(!out(&output).chars().any(|c| c.is_control() && c != '\n'), "{:?}", out(&output));
+    let mut long = run("long", &[("a", t)]);
+    long.header.command = vec!["x".repeat(100_000)];
+    let text = out(&report(&["report", folder.write(&long).to_str().unwrap()]));
+    assert!(text.lines().all(|line| line.len() < 400) && text.contains("(1 of 1 ranks)"), "{text}");
     let mut endless = run("endless", &[("a", t)]);
     endless.size = u32::MAX;
     let endless = report(&["report", folder.write(&endless).to_str().unwrap()]);
@@ -353,6 +362,12 @@ fn results_arrive_whole_or_not_at_all() {
     assert!(report(&["report", run, "--format", "json", "-o", file.to_str().unwrap()]).status.success());
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_valid("report", &written);
+    // A link is followed, not replaced: it may lead to a device.
+    let link = folder.0.join("link.json");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    assert!(report(&["report", run, "-o", link.to_str().unwrap()]).status.success());
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("1 run, "));
     let nowhere = report(&["report", run, "-o", "/nonexistent/report"]);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(err(&nowhere).contains("could not be written"));

@@ -80,7 +80,7 @@ pub fn measurement(arguments: &[OsString]) -> Result<Measurement, clap::Error> {
 /// How a program is measured.
 #[derive(Args)]
 pub struct Measurement {
-    #[arg(long, value_name = "DIR", help = "Folder for run files [default: $PMMPI_OUT or pmmpi-results]")]
+    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
     /// Keep no run file
     #[arg(long, overrides_with = "no_save")]
