@@ -9,8 +9,8 @@ use std::time::Instant;
 /// The argument that makes this program measure memory in a process of its own.
 pub const CHILD: &str = "--bounds-child";
 
-const RANKS: u32 = 1_000_000;
-const NODES: u32 = 20_000;
+pub const RANKS: u32 = 1_000_000;
+pub const NODES: u32 = 20_000;
 
 /// As Markdown, from a process of its own.
 pub fn report() -> Result<String, Box<dyn Error>> {
@@ -42,7 +42,7 @@ pub fn measure() -> String {
 }
 
 /// A rank of a job whose barriers take 1 ms, on a node whose clock is off by its own number of hours.
-fn stamps_of(rank: u32) -> Option<Stamps> {
+pub fn stamps_of(rank: u32) -> Option<Stamps> {
     let node = i64::from(rank % NODES);
     let clock = 10_000_000_000_000 + node * 3_600_000_000_000;
     let jitter = i64::from(rank.wrapping_mul(2_654_435_761) % 1_000_000);

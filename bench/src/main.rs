@@ -7,6 +7,7 @@ mod bounds;
 mod host;
 mod jobs;
 mod paired;
+mod report;
 mod trivial;
 
 use std::error::Error;
@@ -34,6 +35,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{}", jobs::oversubscribed(&folder)?);
     println!("{}", jobs::hpcc(&folder)?);
     println!("{}", bounds::report()?);
+    println!("{}", report::report(&folder)?);
     Ok(())
 }
 
