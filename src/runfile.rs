@@ -111,7 +111,7 @@ impl Slot {
         let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
         if let Some(mut file) = self.unnamed {
             file.write_all(&bytes)?;
-            file.sync_all()?;
+            file.sync_data()?; // its size, too, and not its times: fdatasync(2)
             let own = format!("/proc/self/fd/{}", file.as_raw_fd());
             if link(Path::new(&own), &target).is_ok() {
                 return Ok(target);
@@ -148,7 +148,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // create_new: neither an existing file nor a link that somebody placed there is followed.
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    file.sync_data()
 }
 
 fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {

@@ -9,7 +9,7 @@ use std::process::Command;
 /// 16 ranks on however few cores there are: waiting must not cost those that still work.
 pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const RANKS: &str = "16";
-    const ROUNDS: usize = 15;
+    const ROUNDS: usize = 31;
     let program = folder.compile("mpicc.openmpi", "steps")?;
     let command = |pmmpi: Option<&Path>| {
         let mut command = mpirun(RANKS, pmmpi, &folder.0);
@@ -22,7 +22,7 @@ pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
 
 /// Debian's HPC Challenge, HPL inside, on 2 ranks.
 pub fn hpcc(folder: &Folder) -> Result<String, Box<dyn Error>> {
-    const ROUNDS: usize = 15;
+    const ROUNDS: usize = 31;
     let place = folder.0.join("hpcc");
     std::fs::create_dir_all(&place)?;
     let example = std::fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt")?;

@@ -72,7 +72,7 @@ impl Drop for Folder {
 /// The tool that is measured: this program's argument.
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi")?;
-    Ok(PathBuf::from(path))
+    Ok(std::fs::canonicalize(path)?)
 }
 
 /// Runs a command to its end, silently; an error if it fails.

@@ -1,6 +1,7 @@
 //! Ways of doing the same thing, timed in turns.
 
 use std::error::Error;
+use std::io::IsTerminal;
 use std::time::Instant;
 
 /// One way: its name and what does it once.
@@ -30,9 +31,11 @@ pub fn time(ways: &mut [Way], rounds: usize) -> Result<Vec<Vec<f64>>, Box<dyn Er
             row[which] = start.elapsed().as_secs_f64();
         }
         table.push(row);
-        eprint!("\r{} of {rounds} rounds", round + 1);
+        if std::io::stderr().is_terminal() {
+            let end = if round + 1 == rounds { "\n" } else { "" };
+            eprint!("\r{} of {rounds} rounds{end}", round + 1);
+        }
     }
-    eprintln!();
     Ok(table)
 }
 
