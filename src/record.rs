@@ -72,8 +72,8 @@ pub struct RankRecord {
     pub cpu_system_ns: i64,
     /// Hardware threads that the rank may run on.
     pub allowed: CpuSet,
-    /// Hardware thread that it ran on at t1 and at t2.
-    pub ran_on: [u32; 2],
+    /// Hardware thread that it ran on at t1 and at t2; `None` where the kernel does not say.
+    pub ran_on: [Option<u32>; 2],
     /// How its work ended.
     pub end: End,
     /// Time the tool took before t0, waiting for other ranks not included (ns).

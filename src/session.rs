@@ -29,7 +29,7 @@ pub struct Work {
     pub child_cpu_ns: Option<[i64; 2]>,
 }
 
-/// Whose CPU time a session reads at its snapshots.
+/// Places of the two snapshots in what is kept of both.
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
@@ -135,7 +135,7 @@ impl<'a, F: Fabric> Session<'a, F> {
             cpu_user_ns,
             cpu_system_ns,
             allowed: self.allowed.clone(),
-            ran_on: std::array::from_fn(|i| cell.ran_on[i].load(Relaxed)),
+            ran_on: std::array::from_fn(|i| u32::try_from(cell.ran_on[i].load(Relaxed)).ok()),
             end: work.end,
             setup_ns: cell.setup_ns.load(Relaxed),
         }
@@ -158,10 +158,10 @@ pub fn timeval_ns(time: libc::timeval) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_usec * 1000
 }
 
-fn current_cpu() -> u32 {
+/// Negative where the kernel does not say.
+fn current_cpu() -> i32 {
     // SAFETY: no arguments. Through the vDSO: no system call.
-    let cpu = unsafe { libc::sched_getcpu() };
-    u32::try_from(cpu).unwrap_or(0)
+    unsafe { libc::sched_getcpu() }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The environment variable that tells an agent or a runner where its spool is.
 pub const SPOOL_VARIABLE: &str = "PMMPI_SPOOL";
@@ -60,8 +60,8 @@ pub struct RankCell {
     pub cpu_user_ns: [AtomicI64; 2],
     /// The same in the kernel.
     pub cpu_system_ns: [AtomicI64; 2],
-    /// Hardware thread at t1 and t2.
-    pub ran_on: [AtomicU32; 2],
+    /// Hardware thread at t1 and t2; negative where the kernel does not say.
+    pub ran_on: [AtomicI32; 2],
     /// Tool's time before t0, ns.
     pub setup_ns: AtomicI64,
     /// From t3 until the gather was complete, ns.

@@ -156,11 +156,20 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
         assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
         assert!(!mark.exists());
     }
+    // In a job no rank may wait for the one that gave up.
+    for (mpi, mode) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, "mpi"), (mpi, "plain")]) {
+        let job = Job::local(mpi, 2).arg(pmmpi()).args(["--out", "/proc/nothing", "--mode", mode]);
+        let output = job.arg(programs::mpi(mpi, "quiet")).run();
+        assert_eq!(output.code(), 125, "{mpi:?} {mode} {}", output.err());
+        assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
+    }
     let codes = |args: &[&str]| run(Command::new(pmmpi()).arg("--out").arg(folder.path()).args(args)).code();
     assert_eq!(codes(&["--runs", "2", "/nonexistent"]), 127);
     assert_eq!(codes(&["/etc/passwd"]), 126);
     assert_eq!(codes(&["--runs", "0", "true"]), 125);
     assert_eq!(codes(&["--label", "x", "true"]), 125);
+    assert_eq!(codes(&["--label", "x=1", "--label", "x=2", "true"]), 125);
+    assert_eq!(codes(&["--no-save", "report"]), 127);
     assert_eq!(codes(&["--max-drift-ppm", "-1", "true"]), 125);
     assert_eq!(codes(&["--nonsense"]), 125);
     assert_eq!(codes(&[]), 125);

@@ -4,9 +4,14 @@
 #[path = "../src/options.rs"]
 #[allow(dead_code)]
 mod options;
+#[path = "../../docs/man/page.rs"]
+mod page;
 
 use clap::CommandFactory;
 use std::path::PathBuf;
+
+const ENVIRONMENT: (&str, &str) =
+    ("ENVIRONMENT", "PMMPI_OUT  the folder that `pmmpi report` reads where no PATH is given");
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into())).join("man/man1");
@@ -14,10 +19,7 @@ fn main() -> std::io::Result<()> {
     for command in options::Options::command().get_subcommands() {
         let name = format!("pmmpi-{}", command.get_name());
         let bin = format!("pmmpi {}", command.get_name());
-        let command = command.clone().display_name(name.clone()).bin_name(bin);
-        let mut text = Vec::new();
-        clap_mangen::Man::new(command).render(&mut text)?;
-        std::fs::write(folder.join(format!("{name}.1")), text)?;
+        page::write(&folder, &name, command.clone().bin_name(bin), &[ENVIRONMENT])?;
     }
     Ok(())
 }

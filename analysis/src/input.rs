@@ -3,7 +3,7 @@
 use crate::warning::Warning;
 use pmmpi::record::Run;
 use pmmpi::runfile::{self, EXTENSION, RunFileError};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,12 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
 }
 
 impl Input {
+    /// Host names in all runs, each once.
+    pub fn host_count(&self) -> usize {
+        let nodes = self.runs.iter().flat_map(|run| &run.nodes);
+        nodes.map(|node| node.key.hostname.as_str()).collect::<HashSet<_>>().len()
+    }
+
     fn reject(&mut self, code: &'static str, message: String, advice: &str) {
         self.unusable += 1;
         self.warnings.push(Warning::new(code, message, advice));

@@ -21,7 +21,8 @@ const PARTIAL: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let done = match Options::parse().command {
+    let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
+    let done = match options.command {
         Command::Report(options) => report(&options),
         Command::Bounds(options) => bounds(&options),
     };
@@ -29,6 +30,18 @@ fn main() -> ExitCode {
         say(&failure.message);
         failure.code
     }))
+}
+
+/// Help and version end with 0.
+fn usage(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        std::process::exit(USAGE.into())
+    }
+    // As in `say`.
+    let _ = error.print();
+    std::process::exit(0)
 }
 
 fn say(message: &str) {
@@ -57,7 +70,7 @@ fn report(options: &Report) -> Result<u8, Failure> {
     }
     let report = report::Report::new(&input).map_err(Failure::usage)?;
     let rendered = match options.format {
-        Format::Text => text::report(&report, input.files, options.top),
+        Format::Text => text::report(&report, input.host_count(), input.files, options.top),
         Format::Json => json(&report)?,
     };
     write(&rendered, options.output.as_deref())?;
@@ -83,6 +96,10 @@ fn bounds(options: &Bounds) -> Result<u8, Failure> {
     write(&rendered, options.output.as_deref())?;
     for row in stamped.rejected.iter().filter(|_| options.format == Format::Json) {
         say(&format!("{name}: line {}: {}: left out", row.line, row.reason));
+    }
+    let more = stamped.rejected_rows - stamped.rejected.len() as u64;
+    if more > 0 && options.format == Format::Json {
+        say(&format!("{name}: {more} more rows left out"));
     }
     Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })
 }

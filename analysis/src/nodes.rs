@@ -71,7 +71,11 @@ fn compare_within_classes(nodes: &mut [NodeReport]) {
     for node in nodes {
         let class = logarithms.get(&node.class).map_or(&[][..], Vec::as_slice);
         if class.len() < 2 || node.median_s <= 0.0 {
-            node.null_reasons.insert("slowdown", "no other node of its class was measured".to_owned());
+            let reason = match node.median_s > 0.0 {
+                true => "no other node of its class was measured",
+                false => "its median time is not above zero",
+            };
+            node.null_reasons.insert("slowdown", reason.to_owned());
             continue;
         }
         let middle = (class[(class.len() - 1) / 2] + class[class.len() / 2]) / 2.0;

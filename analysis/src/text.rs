@@ -5,15 +5,14 @@ use crate::stamps_csv::{Bounds, Stamped};
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::summary::{count, printable, seconds_between};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-/// A report, with at most `top` rows a table (0: all).
-pub fn report(report: &Report, files: usize, top: usize) -> String {
+/// A report of runs on `hosts` hosts, with at most `top` rows a table (0: all).
+pub fn report(report: &Report, hosts: usize, files: usize, top: usize) -> String {
     let mut text = String::new();
-    let hosts: HashSet<&str> = report.nodes.iter().map(|node| node.node.as_str()).collect();
     line(
         &mut text,
-        &[&count(report.runs.len(), "run"), &count(hosts.len(), "node"), &count(files, "file")]
+        &[&count(report.runs.len(), "run"), &count(hosts, "node"), &count(files, "file")]
             .map(String::as_str)
             .join(", "),
     );
@@ -97,7 +96,7 @@ fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
             ),
         );
     }
-    and_more(text, hidden, "more nodes");
+    and_more(text, hidden, "more rows of nodes");
     line(text, "");
     let mut classes: Vec<_> = letters.into_iter().collect();
     classes.sort_by_key(|(_, number)| *number);

@@ -323,7 +323,7 @@ fn the_first_screen_answers() {
     assert!(text.lines().take(28).any(|line| line.starts_with("node")), "{text}");
     assert!(
         text.contains("... and 20 before these (--top 0 shows all)")
-            && text.contains("... and 30 more nodes")
+            && text.contains("... and 30 more rows of nodes")
     );
     let all = out(&report(&["report", "--top", "0", folder.0.to_str().unwrap()]));
     assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);

@@ -50,7 +50,7 @@ fn run() -> Run {
             cpu_user_ns: 1,
             cpu_system_ns: 1,
             allowed: CpuSet::default(),
-            ran_on: [0, 0],
+            ran_on: [None, None],
             end: End::Finalized,
             setup_ns: 0,
         })

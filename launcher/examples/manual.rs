@@ -4,10 +4,31 @@
 #[path = "../src/options.rs"]
 #[allow(dead_code)]
 mod options;
+#[path = "../../docs/man/page.rs"]
+mod page;
 
 use clap::CommandFactory;
 use clap_complete::{Shell, generate_to};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+const EXIT_STATUS: (&str, &str) = (
+    "EXIT STATUS",
+    "The program's own: its code, or its signal.
+125  pmmpi itself failed, before the program started wherever that is possible
+126  the program cannot be executed
+127  the program was not found",
+);
+const ENVIRONMENT: (&str, &str) = (
+    "ENVIRONMENT",
+    "PMMPI_OUT     the folder for run files where --out names none
+PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology and the runners are,
+              if not in ../lib/pmmpi as seen from pmmpi's own folder",
+);
+const FILES: (&str, &str) = (
+    "FILES",
+    "pmmpi-results/RUN_ID.pmr  one run each, written whole or not at all
+pmmpi-results/.nodes/     what changes only when a node boots; may be removed",
+);
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
@@ -16,27 +37,14 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(&completions)?;
     let command = options::Options::command();
     // `report` and `bounds` are described by the program that they become.
-    let repeat = command.find_subcommand("repeat").cloned().unwrap_or_default().display_name("pmmpi-repeat");
-    page(&man, command, "pmmpi.1", ENVIRONMENT)?;
-    page(&man, repeat.bin_name("pmmpi repeat"), "pmmpi-repeat.1", "")?;
+    for name in ["run", "repeat"] {
+        let sub = command.find_subcommand(name).cloned().unwrap_or_default();
+        let sub = sub.bin_name(format!("pmmpi {name}"));
+        page::write(&man, &format!("pmmpi-{name}"), sub, &[EXIT_STATUS, ENVIRONMENT, FILES])?;
+    }
+    page::write(&man, "pmmpi", command, &[EXIT_STATUS, ENVIRONMENT, FILES])?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;
     }
     Ok(())
-}
-
-const ENVIRONMENT: &str = ".SH ENVIRONMENT
-.TP
-PMMPI_OUT
-The folder for run files where \\-\\-out names none.
-.TP
-PMMPI_LIBDIR
-Where libpmmpi_agent.so, pmmpi\\-topology and the runners are, if not in ../lib/pmmpi beside pmmpi's own folder.
-";
-
-fn page(folder: &Path, command: clap::Command, name: &str, more: &str) -> std::io::Result<()> {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text)?;
-    text.extend_from_slice(more.as_bytes());
-    std::fs::write(folder.join(name), text)
 }

@@ -22,8 +22,8 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
     let header = task.header(Mode::Mpi);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
+    signals::prepare();
     signals::forward();
-    signals::survive_write_errors();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),

@@ -5,6 +5,8 @@ use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, micr
 use pmmpi::record::HostPart;
 use pmmpi::wire;
 use pmmpi_rounds::console::warn;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,6 +56,19 @@ fn read_topology(quiet: bool) -> Option<Topology> {
     result.map_err(warning).ok()
 }
 
+/// The bytes of a file that this user wrote, in a folder where anybody may write.
+fn own_file(path: &Path) -> Option<Vec<u8>> {
+    const MOST_BYTES: u64 = 16 << 20;
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    // SAFETY: no arguments.
+    let own = metadata.uid() == unsafe { libc::geteuid() };
+    let mut bytes = Vec::new();
+    (own && metadata.is_file()).then(|| file.take(MOST_BYTES).read_to_end(&mut bytes).ok())??;
+    Some(bytes)
+}
+
 /// What is remembered of a node.
 type Constant = (Hardware, Option<Topology>);
 
@@ -67,14 +82,16 @@ struct Memory {
 impl Memory {
     fn new(folder: &Path, online: &CpuSet, microcode: Option<String>) -> Self {
         let NodeKey { hostname, boot_id, .. } = NodeKey::own();
-        // A later version may store this differently.
-        let name = format!("{hostname}-{boot_id}-{}", env!("CARGO_PKG_VERSION")).replace('/', "_");
+        // A later version may store this differently, and another user's file is not believed.
+        // SAFETY: no arguments.
+        let user = unsafe { libc::geteuid() };
+        let name = format!("{hostname}-{boot_id}-{user}-{}", env!("CARGO_PKG_VERSION")).replace('/', "_");
         Self { file: folder.join(".nodes").join(name), valid_for: (online.clone(), microcode) }
     }
 
     fn recall(&self) -> Option<Constant> {
         let (valid_for, constant): ((CpuSet, Option<String>), Constant) =
-            wire::decode(&std::fs::read(&self.file).ok()?).ok()?;
+            wire::decode(&own_file(&self.file)?).ok()?;
         (valid_for == self.valid_for && constant.1.is_some()).then_some(constant)
     }
 
@@ -83,7 +100,7 @@ impl Memory {
         let temporary = self.file.with_extension(format!("tmp-{}", std::process::id()));
         let write = || {
             std::fs::create_dir_all(self.file.parent().unwrap_or(Path::new(".")))?;
-            std::fs::write(&temporary, &bytes)?;
+            std::fs::File::create_new(&temporary)?.write_all(&bytes)?;
             std::fs::rename(&temporary, &self.file)
         };
         // Not being remembered costs a later run two milliseconds.

@@ -77,10 +77,11 @@ fn find(name: &str) -> Result<PathBuf, Failure> {
     let path = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
     path.ok_or_else(|| {
         let looked: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        Failure::own(format_args!(
-            "{name} was not found in {} (set {LIBDIR_VARIABLE} to its folder)",
-            looked.join(" or ")
-        ))
+        let place = match looked.is_empty() {
+            true => "because /proc is not mounted".to_owned(),
+            false => format!("in {}", looked.join(" or ")),
+        };
+        Failure::own(format_args!("{name} was not found {place} (set {LIBDIR_VARIABLE} to its folder)"))
     })
 }
 

@@ -39,6 +39,8 @@ pub struct Launch {
     step_id: Option<String>,
 }
 
+const HYDRA: &str = "mpiexec (Hydra)";
+
 /// Which variables a launcher is known by: rank, size and local rank, all three.
 struct Signature {
     launcher: &'static str,
@@ -52,7 +54,7 @@ const SIGNATURES: [Signature; 3] = [
         launcher: "mpirun (Open MPI)",
         variables: ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
     },
-    Signature { launcher: "mpiexec (Hydra)", variables: ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"] },
+    Signature { launcher: HYDRA, variables: ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"] },
     // SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: the latter is set in a batch script too.
     Signature { launcher: "srun", variables: ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"] },
 ];
@@ -78,7 +80,7 @@ impl Launch {
         let Some((launcher, rank, size, local_rank)) = known else { return ids };
         let family = match launcher {
             "mpirun (Open MPI)" => Some(Family::OpenMpi),
-            "mpiexec (Hydra)" => Some(Family::Mpich),
+            HYDRA => Some(Family::Mpich),
             _ if variable("PMIX_RANK").is_some() => Some(Family::OpenMpi),
             _ if variable("PMI_FD").is_some() || variable("PMI_RANK").is_some() => Some(Family::Mpich),
             _ => None,
@@ -95,6 +97,18 @@ impl Launch {
     /// True for the one rank of a node that reads the node's record.
     pub fn reads_node(&self) -> bool {
         self.local_rank.unwrap_or(0) == 0
+    }
+
+    /// This rank gives up before it has a program. MPICH's process manager would let the others wait for
+    /// it in MPI_Init for ever; every other one sees the exit status.
+    pub fn end_job(&self, code: i32) {
+        let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
+        let Some(connection) = connection.filter(|_| self.launcher == Some(HYDRA)) else { return };
+        // What was said on stderr is still on its way, and mpiexec does not wait for it.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let message = format!("cmd=abort exitcode={code}\n"); // PMI-1
+        // SAFETY: the bytes live through the call. Nothing can be done about a manager that is gone.
+        unsafe { libc::write(connection, message.as_ptr().cast(), message.len()) };
     }
 
     /// As it is stored.

@@ -3,7 +3,7 @@
 use crate::launch::Launch;
 use crate::settings::Settings;
 use crate::work::{self, Choice};
-use crate::{agent, environment, host, out, program, runner};
+use crate::{agent, environment, host, options, out, program, runner};
 use pmmpi::clock;
 use pmmpi::fabric::Solo;
 use pmmpi::record::{End, Mode, RunHeader, Series};
@@ -12,6 +12,7 @@ use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
 use pmmpi_rounds::{Failure, signals};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// A measurement that is ready to begin.
@@ -30,15 +31,43 @@ pub struct Task<'a> {
 pub fn run(settings: &Settings) -> Result<End, Failure> {
     let began_ns = clock::monotonic_ns();
     let launch = Launch::read();
-    let program = program::find(&settings.argv[0])?;
-    let choice = work::choose(&program, settings, &launch)?;
-    let task = Task { settings, launch, program, began_ns };
-    let slot = task.prepare(&choice)?;
+    let (task, choice, slot) = match get_ready(settings, launch.clone(), began_ns) {
+        Ok(ready) => ready,
+        Err(failure) => {
+            say(&failure);
+            launch.end_job(failure.code);
+            return Ok(End::Exited(failure.code));
+        }
+    };
     match (choice.mode, task.launch.family) {
         (Mode::Mpi, _) => agent::measure(&task, slot),
         (Mode::Plain, Some(family)) => runner::exec(&task, family),
         (Mode::Plain, None) => task.measure_alone(slot),
     }
+}
+
+/// Whatever can fail before the program starts.
+fn get_ready(
+    settings: &Settings,
+    launch: Launch,
+    began_ns: i64,
+) -> Result<(Task<'_>, Choice, Option<Slot>), Failure> {
+    let name = &settings.argv[0];
+    let program = program::find(name).map_err(|failure| hinted(failure, name))?;
+    let choice = work::choose(&program, settings, &launch)?;
+    let task = Task { settings, launch, program, began_ns };
+    let slot = task.prepare(&choice)?;
+    Ok((task, choice, slot))
+}
+
+/// Of a program that is not there and was not meant to be one.
+fn hinted(mut failure: Failure, name: &OsStr) -> Failure {
+    if options::COMMANDS.iter().any(|command| name == *command) {
+        failure.message += "\n       A command is the first word: pmmpi COMMAND OPTIONS...";
+    } else if name == "help" {
+        failure.message += "\n       Help is pmmpi --help";
+    }
+    failure
 }
 
 impl Task<'_> {
@@ -64,12 +93,12 @@ impl Task<'_> {
                  add --mpi=pmix or --mpi=pmi2"
             ));
         }
-        signals::forward();
-        signals::survive_write_errors();
+        signals::prepare();
         // A run that is not kept needs no description of its node.
         let host = self.settings.out.as_deref().map(|out| host::remembered_part(out, self.settings.quiet));
         let place =
             Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: self.began_ns, slot };
+        signals::forward();
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
     }
 

@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pmmpi_rounds::console::say;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -58,7 +59,8 @@ struct Direct {
     measurement: Measurement,
 }
 
-const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
+/// The first words that are no programs.
+pub const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -168,10 +170,14 @@ impl From<OnFailure> for pmmpi_rounds::plan::OnFailure {
 /// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
 /// which no workload's usage error (often 2) is taken for.
 fn end_with(error: &clap::Error) -> ! {
-    let code = if error.use_stderr() { 125 } else { 0 };
-    // A closed stdout or stderr leaves nobody to tell.
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        std::process::exit(125)
+    }
+    // A closed stdout leaves nobody to tell.
     let _ = error.print();
-    std::process::exit(code)
+    std::process::exit(0)
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use std::ffi::OsString;
 pub fn run(launches: &Launches) -> Result<End, Failure> {
     let program = program::find(launches.launcher())?;
     let series = pmmpi::new_run_id(clock::realtime_ns());
+    signals::prepare();
     signals::forward();
-    signals::survive_write_errors();
     let mut result = End::Exited(0);
     let mut kept = 0;
     for number in 0..launches.warmup.saturating_add(launches.runs) {

@@ -6,6 +6,7 @@ use pmmpi::record::Series;
 use pmmpi::runfile;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::plan::OnFailure;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ impl Settings {
         Ok(Self {
             argv: typed.argv,
             out: (!typed.no_save).then(|| typed.out.unwrap_or_else(runfile::default_folder)),
-            labels: typed.labels.iter().map(|text| label(text)).collect::<Result<_, _>>()?,
+            labels: labels(&typed.labels)?,
             runs: typed.runs,
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
@@ -59,6 +60,15 @@ impl Settings {
             verbose: typed.verbose,
             series,
         })
+    }
+}
+
+fn labels(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let labels = typed.iter().map(|text| label(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut keys = HashSet::new();
+    match labels.iter().find(|(key, _)| !keys.insert(key)) {
+        Some((key, _)) => Err(Failure::own(format_args!("--label {key}=...: given twice"))),
+        None => Ok(labels),
     }
 }
 

@@ -50,7 +50,7 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
             cpu_user_ns: 0,
             cpu_system_ns: 0,
             allowed: CpuSet::default(),
-            ran_on: [0, 0],
+            ran_on: [None, None],
             end: End::Finalized,
             setup_ns: 7,
         });

@@ -3,8 +3,7 @@ use std::fmt;
 /// Why pmmpi itself, not the workload, ends with an error.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit status: 125, 126 or 127 as env(1) has them, 2 for a command line that makes no sense
-    /// to a report.
+    /// The exit status: 125, 126 or 127 as env(1) has them.
     pub code: i32,
     /// What, where, and what to do about it.
     pub message: String,

@@ -158,6 +158,8 @@ pub fn end_as(end: End) -> ! {
             unsafe {
                 let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
                 libc::setrlimit(libc::RLIMIT_CORE, &none);
+                // That limit does not hold for core files that go to a program (core(5)).
+                libc::prctl(libc::PR_SET_DUMPABLE, 0);
                 libc::signal(signal, libc::SIG_DFL);
                 let mut set: libc::sigset_t = std::mem::zeroed();
                 libc::sigemptyset(&mut set);
@@ -185,7 +187,7 @@ pub fn occupy_standard_descriptors() {
 }
 
 /// What posix_spawn is to do with signals: the mask from before [`Held::back`], dispositions from before
-/// [`signals::survive_write_errors`].
+/// [`signals::prepare`].
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// Not passed on: KILL and STOP cannot be; TSTP, TTIN and TTOU must stop this process for the shell; CHLD
-/// is about the child; PIPE and XFSZ are ignored ([`survive_write_errors`]).
+/// is about the child; PIPE and XFSZ are ignored ([`prepare`]).
 const KEPT: [libc::c_int; 8] = [
     libc::SIGKILL,
     libc::SIGSTOP,
@@ -52,9 +52,6 @@ pub fn forward() {
     // the default action, as under timeout(1).
     // SAFETY: sets a disposition; no handler is involved.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    for signal in OF_THREADS.into_iter().filter(|signal| is_ignored(*signal)) {
-        WERE_IGNORED.fetch_or(bit(signal), Ordering::AcqRel);
-    }
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal)) {
         // SAFETY: installs a handler that calls async-signal-safe functions only. The C library refuses
         // the signals that are its own.
@@ -83,10 +80,13 @@ pub fn asked_to_end() -> Option<i32> {
     (signal != 0).then_some(signal)
 }
 
-/// A reader of stderr that has gone away, or a limit on file sizes, must not end this process: its
-/// child's end is still to be reported. The child itself gets these signals as this process was started
-/// with them.
-pub fn survive_write_errors() {
+/// To be called before there is a second thread: notes the dispositions that the child is to inherit and
+/// that change here. A reader of stderr that has gone away, or a limit on file sizes, must not end this
+/// process: its child's end is still to be reported.
+pub fn prepare() {
+    for signal in OF_THREADS.into_iter().filter(|signal| is_ignored(*signal)) {
+        WERE_IGNORED.fetch_or(bit(signal), Ordering::AcqRel);
+    }
     for signal in WRITE_SIGNALS {
         // SAFETY: sets a disposition; no handler is involved.
         let before = unsafe { libc::signal(signal, libc::SIG_IGN) };

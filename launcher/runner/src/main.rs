@@ -36,11 +36,12 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 fn run() -> Result<End, Failure> {
     let (plan, host) = orders()?;
     signals::started_by_launcher();
-    signals::forward();
-    signals::survive_write_errors();
+    signals::prepare();
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();
+    // Until here a signal ends this process: other ranks may never come to MPI_Init.
+    signals::forward();
     let mpi_library = mpi::environment::library_version().ok();
     let mpi_library = mpi_library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.

@@ -1,0 +1,49 @@
+// One man page from a clap command; included by the programs that write the pages.
+
+use clap_mangen::Man;
+use std::io::Write;
+use std::path::Path;
+
+/// Sections that the command line does not know, by heading.
+pub type Sections<'a> = &'a [(&'a str, &'a str)];
+
+/// Writes `FOLDER/NAME.1`. The command's usage is the synopsis, its last words are the examples.
+pub fn write(
+    folder: &Path,
+    name: &str,
+    mut command: clap::Command,
+    sections: Sections,
+) -> std::io::Result<()> {
+    let usage = command.render_usage().to_string();
+    let last_words = command.get_after_help().map(ToString::to_string);
+    let man = Man::new(command.clone().display_name(name.to_owned()));
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    section(&mut text, "SYNOPSIS", usage.trim_start_matches("Usage: "))?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
+    if let Some(words) = last_words {
+        section(&mut text, "NOTES", &words)?;
+    }
+    for (heading, body) in sections {
+        section(&mut text, heading, body)?;
+    }
+    section(&mut text, "VERSION", env!("CARGO_PKG_VERSION"))?;
+    std::fs::write(folder.join(format!("{name}.1")), text)
+}
+
+/// Lines as they are.
+fn section(text: &mut Vec<u8>, heading: &str, body: &str) -> std::io::Result<()> {
+    let body = body.replace('\\', "\\e").replace('-', "\\-");
+    writeln!(text, ".SH {heading}\n.nf")?;
+    for line in body.lines() {
+        // A line that begins with a dot or a quote would be a request.
+        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        writeln!(text, "{guard}{line}")?;
+    }
+    writeln!(text, ".fi")
+}

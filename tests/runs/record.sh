@@ -1,0 +1,24 @@
+#!/bin/sh
+# Records the run files that tests/runs/vN holds, of real jobs: two hosts with clocks of their own, a plain program
+# under an MPI launcher, a program that a signal killed, and one that was told to end. For a new schema version.
+#
+# usage: record.sh BIN RIG_HOST FOLDER     the folder of pmmpi, the rig's program that makes hosts, tests/runs/vN
+set -eu
+bin=$1
+rig_host=$2
+mkdir -p "$3"
+folder=$(cd "$3" && pwd)
+PATH=$bin:$PATH
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/pmmpi-record.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+TMPDIR=$work RUNS=3 "$(dirname "$0")/../rig/demo.sh" "$bin" "$rig_host"
+cp "$work"/*/pmmpi-results/*.pmr "$folder"
+
+export PMMPI_OUT="$folder"
+for launch in 1 2; do
+    mpirun.mpich -n 3 pmmpi --mode plain --label kind=plain sleep 0.05
+done
+pmmpi sh -c 'kill -9 $$' || true
+timeout 0.45 pmmpi --runs 3 sh -c 'trap "exit 0" TERM; sleep 0.3 & wait' || true
+rm -r "$folder/.nodes"
