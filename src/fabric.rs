@@ -26,10 +26,20 @@ pub trait Fabric {
     fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError>;
 }
 
-/// A fabric on which rank 0 can also tell the others something: what rounds of work need.
+/// A fabric on which rank 0 can also tell the others something.
 pub trait Broadcast: Fabric {
-    /// Rank 0's `byte`, on every rank.
-    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError>;
+    /// Rank 0's `bytes`, on every rank; as many everywhere.
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError>;
+
+    /// Rank 0's `bytes`, of whatever length, on every rank.
+    fn tell(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
+        let mut length = (bytes.len() as u64).to_le_bytes();
+        self.broadcast(&mut length)?;
+        let mut told = bytes;
+        told.resize(u64::from_le_bytes(length) as usize, 0);
+        self.broadcast(&mut told)?;
+        Ok(told)
+    }
 }
 
 impl<F: Fabric> Fabric for &mut F {
@@ -126,8 +136,8 @@ impl Fabric for Solo {
 }
 
 impl Broadcast for Solo {
-    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError> {
-        Ok(byte)
+    fn broadcast(&mut self, _: &mut [u8]) -> Result<(), FabricError> {
+        Ok(())
     }
 }
 
@@ -193,14 +203,13 @@ impl Fabric for Threads {
 }
 
 impl Broadcast for Threads {
-    fn broadcast(&mut self, byte: u8) -> Result<u8, FabricError> {
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
         let rank = self.rank;
         if rank == 0 {
-            self.meeting().parts[0] = vec![byte];
+            self.meeting().parts[0] = bytes.to_vec();
         }
         self.barrier(Wait::Eager)?;
-        let told = self.meeting().parts[0].first().copied().unwrap_or(byte);
-        self.barrier(Wait::Eager)?;
-        Ok(told)
+        bytes.copy_from_slice(&self.meeting().parts[0]);
+        self.barrier(Wait::Eager)
     }
 }

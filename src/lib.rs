@@ -1,7 +1,7 @@
 //! What a measurement is. This crate knows no MPI library and no data frames.
 //!
 //! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`stamps::Stamps`]
-//! around the work and records them in its [`spool::RankCell`]; the ranks' parts are gathered into a
+//! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
 //! [`record::Run`], which [`runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!
@@ -15,10 +15,12 @@
 #![warn(missing_docs)]
 
 pub mod bounds;
+pub mod cell;
 pub mod clock;
 pub mod fabric;
 pub mod mpi_library;
 pub mod node;
+pub mod partial;
 pub mod record;
 mod run_id;
 pub mod runfile;

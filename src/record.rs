@@ -21,6 +21,12 @@ pub enum End {
     NotStarted(i32),
     /// A program that ended well after this signal had asked it to: it may not have done all its work.
     Interrupted(i32),
+    /// An MPI program that called MPI_Abort with this code.
+    Aborted(i32),
+    /// A program that the tool ended after the time that the user gave it.
+    TimedOut,
+    /// A rank whose launcher was killed, or still runs: nobody saw its end.
+    Lost,
 }
 
 impl End {
@@ -29,6 +35,22 @@ impl End {
         match signal {
             Some(signal) if self.is_success() => End::Interrupted(signal),
             _ => self,
+        }
+    }
+
+    /// How likely it is that something else brought this end about: a launcher ends all ranks of a job in
+    /// which one failed, by SIGTERM and SIGKILL.
+    fn follows(self) -> u32 {
+        match self {
+            End::Aborted(_) | End::NotStarted(_) => 0,
+            End::Exited(code) if code != 0 => 1,
+            End::Signaled(libc::SIGTERM) => 4,
+            End::Signaled(libc::SIGKILL) => 3,
+            End::Signaled(_) => 1,
+            End::TimedOut => 2,
+            End::Interrupted(_) => 5,
+            End::Lost => 6,
+            End::Finalized | End::Exited(_) => 7,
         }
     }
 
@@ -45,6 +67,9 @@ impl std::fmt::Display for End {
             End::Exited(code) => write!(f, "exited {code}"),
             End::Signaled(signal) => write!(f, "signal {signal}"),
             End::Interrupted(signal) => write!(f, "interrupted by signal {signal}"),
+            End::Aborted(code) => write!(f, "aborted with {code}"),
+            End::TimedOut => f.write_str("timed out"),
+            End::Lost => f.write_str("lost"),
             End::NotStarted(errno) => write!(f, "not started, errno {errno}"),
         }
     }
@@ -81,10 +106,43 @@ pub struct RankRecord {
 }
 
 impl RankRecord {
+    /// A rank of which nothing is known but its end.
+    pub fn unmeasured(end: End) -> Self {
+        Self {
+            rank: 0,
+            node: 0,
+            stamps: Stamps::default(),
+            raw: RawClock::default(),
+            real_ns: [0; 2],
+            tsc: None,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            allowed: CpuSet::default(),
+            ran_on: [None; 2],
+            end,
+            setup_ns: 0,
+        }
+    }
+
     /// What its clock's rate differed by from the oscillator's, at least (ppm).
     pub fn slew_ppm(&self) -> f64 {
         self.raw.slew_ppm(self.stamps)
     }
+}
+
+/// A rank that came to t1 and not to t3.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostRank {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Index into [`Run::nodes`].
+    pub node: u32,
+    /// t0, t1 and, where it came so far, t2 (CLOCK_MONOTONIC, ns).
+    pub t_ns: Vec<i64>,
+    /// How it ended.
+    pub end: End,
+    /// When its launcher saw that (CLOCK_MONOTONIC, ns); `None` where the launcher did not.
+    pub ended_ns: Option<i64>,
 }
 
 /// One node of one run, or more exactly one clock.
@@ -167,14 +225,17 @@ pub struct Run {
     pub nodes: Vec<NodeRecord>,
     /// The distinct topologies of the nodes.
     pub topologies: Vec<Topology>,
-    /// In rank order.
+    /// Those that came to t3, in rank order.
     pub ranks: Vec<RankRecord>,
+    /// Those that did not, in rank order. A run file holds none: see [`crate::partial`].
+    #[serde(skip)]
+    pub lost: Vec<LostRank>,
     /// Time from t3 until the gather was complete, on rank 0 (ns).
     pub gather_ns: i64,
 }
 
 /// What one rank sends to rank 0.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RankPart {
     /// Its node.
     pub key: NodeKey,
@@ -197,26 +258,42 @@ pub struct HostPart {
 
 impl Run {
     /// A run from the parts that its ranks sent, in rank order.
-    pub fn assemble(mut header: RunHeader, parts: &[Vec<u8>], gather_ns: i64) -> Result<Self, WireError> {
+    pub fn assemble(header: RunHeader, parts: &[Vec<u8>], gather_ns: i64) -> Result<Self, WireError> {
+        let mut run = Self { gather_ns, ..Self::empty(header, parts.len() as u32) };
         let mut known: HashMap<NodeKey, u32> = HashMap::new();
-        let (mut nodes, mut topologies) = (Vec::<NodeRecord>::new(), Vec::<Topology>::new());
-        let mut ranks = Vec::with_capacity(parts.len());
         for bytes in parts {
             let part: RankPart = wire::decode(bytes)?;
-            let node = *known.entry(part.key.clone()).or_insert_with(|| {
-                nodes.push(NodeRecord { key: part.key, facts: None, topology: None });
-                nodes.len() as u32 - 1
-            });
-            if !part.host.is_empty() {
-                let host: HostPart = wire::decode(&part.host)?;
-                nodes[node as usize].facts = Some(host.facts);
-                nodes[node as usize].topology = host.topology.map(|t| index_of(&mut topologies, t));
-            }
-            ranks.push(RankRecord { node, ..part.record });
-            header.mpi_library = header.mpi_library.or(part.mpi_library);
+            let node = *known.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
+            run.describe(node, &part.host)?;
+            run.ranks.push(RankRecord { node, ..part.record });
+            run.header.mpi_library = run.header.mpi_library.or(part.mpi_library);
         }
-        ranks.sort_by_key(|r| r.rank);
-        Ok(Self { header, size: parts.len() as u32, nodes, topologies, ranks, gather_ns })
+        run.ranks.sort_by_key(|r| r.rank);
+        Ok(run)
+    }
+
+    /// A run of `size` ranks of which nothing is known.
+    pub(crate) fn empty(header: RunHeader, size: u32) -> Self {
+        let (nodes, topologies, ranks, lost) = (vec![], vec![], vec![], vec![]);
+        Self { header, size, nodes, topologies, ranks, lost, gather_ns: 0 }
+    }
+
+    /// Another clock; gives its index.
+    pub(crate) fn add_node(&mut self, key: NodeKey) -> u32 {
+        self.nodes.push(NodeRecord { key, facts: None, topology: None });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// `host` is a [`HostPart`] in wire form, or empty.
+    pub(crate) fn describe(&mut self, node: u32, host: &[u8]) -> Result<(), WireError> {
+        if host.is_empty() {
+            return Ok(());
+        }
+        let host: HostPart = wire::decode(host)?;
+        let topology = host.topology.map(|topology| index_of(&mut self.topologies, topology));
+        let record = &mut self.nodes[node as usize];
+        (record.facts, record.topology) = (Some(host.facts), topology);
+        Ok(())
     }
 
     /// The ranks' stamps, joined per clock.
@@ -228,8 +305,11 @@ impl Run {
         job
     }
 
-    /// How long it took; `None` without a rank.
+    /// How long it took; `None` where not every rank came to its end.
     pub fn elapsed(&self) -> Option<ElapsedBounds> {
+        if !self.is_complete() {
+            return None;
+        }
         self.job_stamps().elapsed(self.max_drift())
     }
 
@@ -250,10 +330,22 @@ impl Run {
         Some(setup.saturating_add(start).saturating_add(end).saturating_add(self.gather_ns))
     }
 
-    /// The first end that was not a success, or the end that all ranks share.
+    /// True where every rank came to t3.
+    pub fn is_complete(&self) -> bool {
+        self.ranks.len() == self.size as usize
+    }
+
+    /// The end that tells most of why it ended so: the first one that was not a success, of those that no
+    /// launcher brought about if there is one. `None` where no rank is known.
     pub fn end(&self) -> Option<End> {
-        let failed = self.ranks.iter().find(|r| !r.end.is_success());
-        failed.or(self.ranks.first()).map(|r| r.end)
+        self.telling_rank().map(|(_, _, end)| end)
+    }
+
+    /// The rank, its node and its end that [`Run::end`] is.
+    pub fn telling_rank(&self) -> Option<(u32, u32, End)> {
+        let complete = self.ranks.iter().map(|r| (r.rank, r.node, r.end));
+        let lost = self.lost.iter().map(|r| (r.rank, r.node, r.end));
+        complete.chain(lost).min_by_key(|(rank, _, end)| (end.follows(), *rank))
     }
 
     /// Host names, each once: two clocks may belong to one.
@@ -270,8 +362,9 @@ impl Run {
             |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
         // A file of some bytes must not stand for a list of a million missing ranks.
         const MOST_MISSING: usize = 4096;
-        self.size as usize <= MOST_MISSING * (1 + self.ranks.len())
+        self.size as usize <= MOST_MISSING * (1 + self.ranks.len() + self.lost.len())
             && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
+            && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
     }

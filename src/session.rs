@@ -3,19 +3,19 @@
 //! The order is the method: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between
 //! the two snapshots a session does nothing: no system call, no thread, no memory of its own.
 
+use crate::cell::{Phase, RankCell};
 use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, RankPart, RankRecord};
-use crate::slew::RawClock;
-use crate::spool::{Phase, RankCell};
-use crate::stamps::Stamps;
+
 use crate::wire;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A measurement of this rank, recorded in `cell` as it happens.
 pub struct Session<'a, F> {
     cell: &'a RankCell,
+    copy: Option<&'static RankCell>,
     fabric: F,
     allowed: CpuSet,
 }
@@ -41,9 +41,28 @@ impl<'a, F: Fabric> Session<'a, F> {
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
         NodeKey::own(); // reads files
-        let session = Self { cell, fabric, allowed: CpuSet::allowed() };
+        let session = Self { cell, copy: None, fabric, allowed: CpuSet::allowed() };
         cell.setup_ns.store(clock::monotonic_ns() - began_ns, Relaxed);
         session
+    }
+
+    /// `copy` is to be what the cell is, after t1, t2 and t3: memory that outlives more than the cell does.
+    pub fn copy_to(&mut self, copy: &'static RankCell) {
+        self.copy = Some(copy);
+        self.copy();
+    }
+
+    /// The program called MPI_Abort with this code.
+    pub fn note_abort(&self, code: i32) {
+        self.cell.note_abort(code);
+        self.copy();
+    }
+
+    /// By plain stores.
+    fn copy(&self) {
+        if let Some(copy) = self.copy {
+            self.cell.copy_to(copy);
+        }
     }
 
     /// The interconnect.
@@ -65,6 +84,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
         self.store_cpu_time(AT_START);
+        self.copy();
         passed
     }
 
@@ -76,11 +96,13 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
         self.stamp(2);
         self.cell.set_phase(Phase::Stopped);
+        self.copy();
         let passed = self.fabric.barrier(Wait::Patient);
         let t3_ns = self.stamp(3);
         self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
         self.cell.set_phase(Phase::Released);
+        self.copy();
         passed
     }
 
@@ -92,9 +114,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         mpi_library: Option<&str>,
         host: Vec<u8>,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        let record = self.record(work);
-        let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
-        let part = RankPart { key: NodeKey::own().clone(), record, mpi_library, host };
+        let part = self.part(self.record(work), mpi_library, host);
         // An encoder for a memory buffer fails only above the limit; the empty part then says so.
         let bytes = wire::encode(&part).unwrap_or_default();
         let parts = self.fabric.gather(&bytes);
@@ -116,29 +136,27 @@ impl<'a, F: Fabric> Session<'a, F> {
     }
 
     fn record(&self, work: Work) -> RankRecord {
-        let cell = self.cell;
-        let between =
-            |pair: &[std::sync::atomic::AtomicI64; 2]| pair[1].load(Relaxed) - pair[0].load(Relaxed);
-        let tsc = [cell.tsc[0].load(Relaxed), cell.tsc[1].load(Relaxed)];
-        let t_ns = std::array::from_fn(|i| cell.t_ns[i].load(Relaxed));
-        let [cpu_user_ns, cpu_system_ns] =
-            work.child_cpu_ns.unwrap_or_else(|| [between(&cell.cpu_user_ns), between(&cell.cpu_system_ns)]);
-        RankRecord {
-            rank: cell.rank.load(Relaxed),
-            node: 0,
-            // CLOCK_MONOTONIC begins near 0 at boot or at a namespace's offset, so it is always in range;
-            // zeros would show as a rank whose clock stood still.
-            stamps: Stamps::try_from(t_ns).unwrap_or_default(),
-            raw: RawClock { elapsed_ns: between(&cell.raw_ns), slack_ns: cell.raw_slack_ns.load(Relaxed) },
-            real_ns: std::array::from_fn(|i| cell.real_ns[i].load(Relaxed)),
-            tsc: (tsc[0] != 0 && tsc[1] != 0).then_some(tsc),
-            cpu_user_ns,
-            cpu_system_ns,
-            allowed: self.allowed.clone(),
-            ran_on: std::array::from_fn(|i| u32::try_from(cell.ran_on[i].load(Relaxed)).ok()),
-            end: work.end,
-            setup_ns: cell.setup_ns.load(Relaxed),
+        let record = self.cell.record(&self.template(work.end));
+        match work.child_cpu_ns {
+            Some([cpu_user_ns, cpu_system_ns]) => RankRecord { cpu_user_ns, cpu_system_ns, ..record },
+            None => record,
         }
+    }
+
+    /// What this rank will send, as far as that is known before it begins.
+    pub fn part_before(&self, mpi_library: Option<&str>, host: Vec<u8>) -> RankPart {
+        let rank = self.fabric.rank();
+        self.part(RankRecord { rank, ..self.template(End::Lost) }, mpi_library, host)
+    }
+
+    fn part(&self, record: RankRecord, mpi_library: Option<&str>, host: Vec<u8>) -> RankPart {
+        let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
+        RankPart { key: NodeKey::own().clone(), record, mpi_library, host }
+    }
+
+    /// A record with nothing measured.
+    fn template(&self, end: End) -> RankRecord {
+        RankRecord { allowed: self.allowed.clone(), ..RankRecord::unmeasured(end) }
     }
 }
 

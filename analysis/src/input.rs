@@ -1,6 +1,7 @@
 //! Run files, found and read. One that cannot be used is a warning and never stops the others.
 
 use crate::warning::Warning;
+use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::runfile::{self, EXTENSION, RunFileError};
 use std::collections::{HashMap, HashSet};
@@ -20,7 +21,8 @@ pub struct Input {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads the files among `paths` and the run files in the folders among them (not in theirs).
+/// Reads the files among `paths` and the run files in the folders among them (not in theirs), with what is
+/// left of runs that did not end well.
 /// `progress` is told how many of how many files are read.
 pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input {
     let mut input = Input::default();
@@ -40,13 +42,14 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
             ),
         }
     }
-    files.sort();
+    // Whole runs first: what is left of one that was saved after all is not looked at.
+    files.sort_by(|a, b| (is_partial(a), a).cmp(&(is_partial(b), b)));
     files.dedup();
     input.files = files.len();
     let mut known: HashMap<String, (PathBuf, usize)> = HashMap::new();
     for (number, file) in files.iter().enumerate() {
         progress(number, files.len());
-        match runfile::read(file) {
+        match if is_partial(file) { partial::read(file) } else { runfile::read(file) } {
             Ok(run) => input.keep(file, run, &mut known),
             Err(e) => {
                 let (code, advice) = explain(&e);
@@ -77,7 +80,7 @@ impl Input {
             self.runs.push(run);
             return;
         };
-        if self.runs[*at] != run {
+        if self.runs[*at] != run && !is_partial(file) {
             let (file, first) = (file.display(), first.display());
             self.reject(
                 "conflicting-run",
@@ -88,13 +91,18 @@ impl Input {
     }
 }
 
+/// True for the folder that holds what is left of one run.
+fn is_partial(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes())
+}
+
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
-    if !std::fs::metadata(path)?.is_dir() {
+    if !std::fs::metadata(path)?.is_dir() || is_partial(path) {
         return Ok(vec![path.to_owned()]);
     }
     let paths = std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = paths.collect::<io::Result<Vec<_>>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    paths.retain(|path| is_partial(path) || path.extension().is_some_and(|e| e == EXTENSION));
     Ok(paths)
 }
 

@@ -52,12 +52,31 @@ pub struct RunReport {
     pub end: Option<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
-    /// Ranks without a record.
+    /// Ranks that did not come to the end of the measurement, or of which nothing is known.
     pub missing_ranks: Vec<u32>,
+    /// What is known of those among them that began.
+    pub lost_ranks: Vec<LostRank>,
     /// What the tool itself took between MPI_Init and MPI_Finalize.
     pub overhead_ns: Option<i64>,
     /// About this run.
     pub warnings: Vec<Warning>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// A rank that began and did not come to the end.
+#[derive(Debug, Serialize)]
+pub struct LostRank {
+    /// Its number.
+    pub rank: u32,
+    /// Host name.
+    pub node: String,
+    /// finalized, exited N, signal N, ...
+    pub end: String,
+    /// From t1 to t2, where its work was over; else to its end, where a launcher saw that (s).
+    pub worked_s: Option<f64>,
+    /// True where its work was over and it waited for other ranks.
+    pub finished: bool,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
@@ -169,8 +188,9 @@ impl RunReport {
         };
         explain("series", header.series.is_none(), "a run on its own");
         explain("job_id", header.job.job_id.is_none(), "no batch system started it");
-        explain("elapsed", elapsed.is_none(), "no rank was measured");
-        explain("overhead_ns", run.overhead_ns().is_none(), "no rank was measured");
+        let incomplete = "not every rank came to the end of the measurement";
+        explain("elapsed", elapsed.is_none(), incomplete);
+        explain("overhead_ns", run.overhead_ns().is_none(), "no rank came to the end of the measurement");
         explain("end", run.end().is_none(), "no rank was measured");
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
@@ -182,7 +202,7 @@ impl RunReport {
             labels: header.labels.iter().cloned().collect(),
             job_id: header.job.job_id.clone(),
             started_unix_ns: header.started_unix_ns,
-            ranks: run.ranks.len(),
+            ranks: run.ranks.len() + run.lost.len(),
             nodes: run.host_count(),
             end: run.end().map(|end| end.to_string()),
             elapsed: elapsed.map(|e| Elapsed {
@@ -195,6 +215,7 @@ impl RunReport {
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
             missing_ranks: missing.collect(),
+            lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
             warnings: about(run),
             null_reasons,
@@ -202,15 +223,44 @@ impl RunReport {
     }
 }
 
+fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
+    let until = lost.t_ns.get(2).copied().or(lost.ended_ns);
+    let worked_ns = until.zip(lost.t_ns.get(1)).and_then(|(until, t1)| until.checked_sub(*t1));
+    LostRank {
+        rank: lost.rank,
+        node: run.nodes[lost.node as usize].key.hostname.clone(),
+        end: lost.end.to_string(),
+        worked_s: worked_ns.map(|ns| ns as f64 / 1e9),
+        finished: lost.t_ns.len() > 2,
+        null_reasons: match worked_ns {
+            Some(_) => BTreeMap::new(),
+            None => BTreeMap::from([("worked_s", "nobody saw its end".to_owned())]),
+        },
+    }
+}
+
 fn about(run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
-    if let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) {
-        let node = &run.nodes[rank.node as usize].key.hostname;
+    if let Some((rank, node, end)) = run.telling_rank().filter(|(_, _, end)| !end.is_success()) {
+        let node = &run.nodes[node as usize].key.hostname;
         warn(
             "failed-run",
-            format!("rank {} on {node}: {}", rank.rank, rank.end),
+            format!("rank {rank} on {node}: {end}"),
             "its time counts for no node; see the program's own messages",
+        );
+    }
+    if !run.is_complete() {
+        let unknown = (run.size as usize).saturating_sub(run.ranks.len() + run.lost.len());
+        warn(
+            "incomplete-run",
+            format!(
+                "{} of {} ranks came to the end, {} began, nothing is known of {unknown}",
+                run.ranks.len(),
+                run.size,
+                run.ranks.len() + run.lost.len()
+            ),
+            "elapsed cannot be bounded; if the job still runs, report again after its end",
         );
     }
     if let Some(launched) = run.header.job.launched_ranks.filter(|launched| *launched > run.size) {

@@ -30,7 +30,8 @@ pub struct NodeTime {
 
 /// For each clock of a run: may its times be compared with others?
 fn usable_clocks(run: &Run) -> Vec<bool> {
-    let mut usable = vec![run.end().is_some_and(End::is_success); run.nodes.len()];
+    let good = run.is_complete() && run.end().is_some_and(End::is_success);
+    let mut usable = vec![good; run.nodes.len()];
     for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
         usable[suspect as usize] = false;
     }

@@ -56,7 +56,7 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
                 format!("{lower} and {upper}")
             }
             Some(_) => "unknown: see the warnings".to_owned(),
-            None => "not measured".to_owned(),
+            None => format!("not complete: {}", run.end.as_deref().unwrap_or("no rank began")),
         };
         line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
     }

@@ -73,6 +73,7 @@ fn run() -> Run {
         nodes: (0..bounds::NODES).map(node).collect(),
         topologies: vec![],
         ranks: (0..bounds::RANKS).filter_map(rank).collect(),
+        lost: vec![],
         gather_ns: 0,
     }
 }

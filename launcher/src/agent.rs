@@ -2,9 +2,12 @@
 
 use crate::measure::Task;
 use crate::{host, install, out, program};
+use pmmpi::cell::{Fault, Phase};
+use pmmpi::clock;
+use pmmpi::partial::{self, Place};
 use pmmpi::record::{End, Mode, Run, RunHeader};
 use pmmpi::runfile::Slot;
-use pmmpi::spool::{Blob, Fault, Phase, SPOOL_VARIABLE, Spool};
+use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
@@ -12,7 +15,8 @@ use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Prepared;
 use pmmpi_rounds::signals;
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Starts the program with the agent in it, and saves what the agent gathered.
@@ -21,6 +25,11 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let spool =
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
     let header = task.header(Mode::Mpi);
+    if let Some(place) = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok())
+        && let Ok(place) = wire::encode(&place)
+    {
+        spool.put(Blob::Place, &place).map_err(not_kept)?;
+    }
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::forward();
@@ -29,8 +38,16 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         None => Failure::own(e),
     })?;
     describe_node(task, &spool);
-    let ended = running.wait().map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let kept = keep(task, header, &spool, slot, ended.end.asked_for_by(signals::asked_to_end()));
+    let ended = running
+        .wait(task.settings.timeout)
+        .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
+    let ended_ns = clock::monotonic_ns();
+    let end = ended.for_the_record();
+    spool.cell().set_end(end, ended_ns);
+    let kept = keep(task, header, &spool, slot, end);
+    if let (End::Exited(code @ 1..), true) = (ended.end, is_abandoned(spool.cell().phase())) {
+        task.launch.end_job(code);
+    }
     match kept {
         // A workload that failed has the last word.
         Err(failure) if !ended.end.is_success() => {
@@ -66,7 +83,8 @@ fn describe_node(task: &Task, spool: &Spool) {
 fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
     if gathered.is_empty() {
-        explain(task, spool);
+        let partial = keep_partial(spool);
+        explain(task, spool, partial.as_deref());
         return Ok(());
     }
     let parts = wire::split(&gathered).map_err(not_kept)?;
@@ -91,10 +109,30 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     saved.map(drop)
 }
 
-fn save(folder: &Path, slot: Option<Slot>, run: &Run) -> Result<std::path::PathBuf, Failure> {
+/// The program began and its records never came together.
+fn is_abandoned(phase: Phase) -> bool {
+    (Phase::Started..Phase::Gathered).contains(&phase)
+}
+
+/// Adds how the rank ended to what is left of the run; gives the folder.
+fn keep_partial(spool: &Spool) -> Option<PathBuf> {
+    let cell = spool.cell();
+    if !is_abandoned(cell.phase()) {
+        return None;
+    }
+    let file = PathBuf::from(OsString::from_vec(spool.take(Blob::Kept).ok()?));
+    partial::keep(&file, cell).ok()?;
+    file.parent().map(Path::to_owned)
+}
+
+fn save(folder: &Path, slot: Option<Slot>, run: &Run) -> Result<PathBuf, Failure> {
     // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
     let slot = slot.map_or_else(|| out::prepare(folder), Ok)?;
-    slot.store(run).map_err(not_kept)
+    let file = slot.store(run).map_err(not_kept)?;
+    if let Ok(place) = Place::new(folder, &run.header) {
+        partial::remove(&place.folder);
+    }
+    Ok(file)
 }
 
 fn not_kept(error: impl std::fmt::Display) -> Failure {
@@ -115,7 +153,7 @@ fn warn_of_singletons(task: &Task, run: &Run) {
 }
 
 /// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.
-fn explain(task: &Task, spool: &Spool) {
+fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
     let cell = spool.cell();
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
@@ -131,7 +169,8 @@ fn explain(task: &Task, spool: &Spool) {
             "{program}: not measured: it did not call MPI_Init where pmmpi could see it (not in a container \
              with a /proc of its own). If it is no MPI program, add --mode plain"
         ));
-    } else if task.launch.speaks() && cell.phase() < Phase::Gathered {
-        say(format_args!("{program}: not measured: it ended before MPI_Finalize"));
+    } else if task.launch.speaks() && is_abandoned(cell.phase()) && !task.settings.quiet {
+        let kept = partial.map(|folder| format!("; what is known of the run is in {}", folder.display()));
+        say(format_args!("{program}: it ended before MPI_Finalize{}", kept.unwrap_or_default()));
     }
 }

@@ -99,8 +99,10 @@ impl Launch {
         self.local_rank.unwrap_or(0) == 0
     }
 
-    /// This rank gives up before it has a program. MPICH's process manager would let the others wait for
-    /// it in MPI_Init for ever; every other one sees the exit status.
+    /// Tells MPICH's process manager to end the job with this status; every other one goes by the exit
+    /// statuses of the ranks. Hydra lets the others wait for ever for a rank that never came to MPI_Init.
+    /// For one that left without MPI_Finalize it kills them, and a launcher among the killed makes the
+    /// status a matter of chance.
     pub fn end_job(&self, code: i32) {
         let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
         let Some(connection) = connection.filter(|_| self.launcher == Some(HYDRA)) else { return };

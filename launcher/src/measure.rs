@@ -112,6 +112,7 @@ impl Task<'_> {
             runs: settings.runs,
             warmup: settings.warmup,
             on_failure: settings.on_failure,
+            timeout: settings.timeout,
             out: settings.out.clone(),
             quiet: settings.quiet,
             header: self.header(Mode::Plain),

@@ -5,6 +5,12 @@ use pmmpi_rounds::console::say;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+macro_rules! example {
+    () => {
+        "Example: mpirun -n 4 pmmpi ./hpl   and then: pmmpi report"
+    };
+}
+
 /// Measures how long a program really took, on every rank of its job.
 #[derive(Parser)]
 #[command(
@@ -13,8 +19,8 @@ use std::path::PathBuf;
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
-    help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}",
-    after_help = "Example: mpirun -n 4 pmmpi ./hpl   and then: pmmpi report"
+    help_template = concat!("{about}\n{usage-heading} {usage}\n\n{all-args}\n", example!()),
+    after_help = example!() // for the manual; in help it stands without the line above it
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -99,6 +105,9 @@ pub struct Measurement {
     /// After a failed run: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailure,
+    /// End a run that takes longer: 90, 1.5m, 2h
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
     /// What PROGRAM is: auto, mpi or plain
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: Mode,

@@ -7,7 +7,7 @@ use pmmpi::record::End;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::plan::OnFailure;
-use pmmpi_rounds::process::{Prepared, Running};
+use pmmpi_rounds::process::Prepared;
 use pmmpi_rounds::signals;
 use std::ffi::OsString;
 
@@ -27,7 +27,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         let argv = launches.with(&marks(&series, (!warmup).then(|| number - launches.warmup)));
         let ended = Prepared::new(&program, &argv, std::env::vars_os())
             .and_then(|prepared| prepared.start())
-            .and_then(Running::wait)
+            .and_then(|running| running.wait(None))
             .map_err(|e| program::failure(program.as_os_str(), e.raw_os_error().unwrap_or(libc::EINVAL)))?;
         kept += u32::from(!warmup && ended.end.is_success());
         if result.is_success() {

@@ -9,6 +9,7 @@ use pmmpi_rounds::plan::OnFailure;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How to measure what.
 pub struct Settings {
@@ -24,6 +25,8 @@ pub struct Settings {
     pub warmup: u32,
     /// What follows a failed round.
     pub on_failure: OnFailure,
+    /// What a run may take, if there is a limit.
+    pub timeout: Option<Duration>,
     /// What the user says the program is.
     pub mode: Mode,
     /// The rate error that any clock may have.
@@ -54,6 +57,7 @@ impl Settings {
             runs: typed.runs,
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
+            timeout: typed.timeout.as_deref().map(duration).transpose()?,
             mode: typed.mode,
             max_drift,
             quiet: typed.quiet,
@@ -61,6 +65,21 @@ impl Settings {
             series,
         })
     }
+}
+
+/// As timeout(1) has it: a number, and s, m, h or d.
+fn duration(text: &str) -> Result<Duration, Failure> {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        Some((at, 'd')) => (&text[..at], 86_400.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds > 0.0).map(|seconds| seconds * unit);
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
+        Failure::own(format_args!("--timeout {text}: expected a time above zero, such as 90, 1.5m or 2h"))
+    })
 }
 
 fn labels(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
@@ -171,6 +190,15 @@ fn measured_from(launch: &[OsString]) -> Result<Option<usize>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_as_timeout_has_them() {
+        let seconds = |text: &str| duration(text).map(|time| time.as_secs_f64()).ok();
+        assert_eq!([seconds("90"), seconds("1.5m"), seconds("2h")], [Some(90.0), Some(90.0), Some(7200.0)]);
+        assert!(
+            ["", "s", "0", "-1", "1y", "nan", "inf", "1e300d"].iter().all(|text| seconds(text).is_none())
+        );
+    }
 
     #[test]
     fn a_label_has_a_key() {

@@ -150,6 +150,12 @@ impl Started {
         assert_eq!(unsafe { libc::kill(-(self.child.id() as i32), signal) }, 0);
     }
 
+    /// For loops that wait for what only a running command can bring about.
+    pub fn assert_running(&self) {
+        let text = |name| String::from_utf8_lossy(&self.read(name)).into_owned();
+        assert!(!self.has_ended(), "{} has ended\n{}\n{}", self.command, text("out"), text("err"));
+    }
+
     /// Waits for the end.
     pub fn finish(mut self) -> Output {
         self.wait(|| self.has_ended());

@@ -73,6 +73,7 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
         nodes,
         topologies: vec![],
         ranks: records,
+        lost: vec![],
         gather_ns: 3,
     }
 }

@@ -13,10 +13,23 @@ const OWN_NAME: &str = "libpmmpi_agent.so";
 /// without the tool; a wrapper (bash, numactl) keeps the agent for the program that it will start.
 pub fn take() {
     let Some(spool) = std::env::var_os(SPOOL_VARIABLE) else { return };
+    die_with_launcher(Path::new(&spool));
     let _ = SPOOL.set(spool.into()); // set once: a library is loaded once
     if crate::resolve::mpi_is_loaded() {
         // SAFETY: the loader runs constructors before main, when the process has one thread.
         unsafe { scrub() };
+    }
+}
+
+/// For whoever kills the launcher means the rank. Only its child: what a wrapper starts is the wrapper's.
+fn die_with_launcher(spool: &Path) {
+    let launcher =
+        spool.strip_prefix("/proc").ok().and_then(|path| path.iter().next()?.to_str()?.parse().ok());
+    // SAFETY: no memory is involved. A launcher that died before this leaves another parent.
+    unsafe {
+        if launcher == Some(libc::getppid()) {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The agent: preloaded into an MPI program, it stamps the program's start and end.
 //!
-//! It exports MPI_Init, MPI_Init_thread and MPI_Finalize under their MPI_ and PMPI_ names, which catches
+//! It exports MPI_Init, MPI_Init_thread, MPI_Finalize and MPI_Abort under their MPI_ and PMPI_ names, which catches
 //! every language binding of Open MPI and MPICH, and passes each call on to the real function. It links
 //! no MPI library: everything is looked up in the process that it finds itself in, when it is needed.
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
@@ -86,6 +86,31 @@ interpose! {
         nothing, measurement::begin;
     MPI_Finalize as Finalize => (), measurement::end, nothing;
     PMPI_Finalize as Finalize => (), measurement::end, nothing;
+}
+
+type Abort = unsafe extern "C" fn(usize, c_int) -> c_int;
+
+/// # Safety
+/// As the MPI standard has it. The communicator is a handle of any family, in a whole register.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Abort(comm: usize, code: c_int) -> c_int {
+    abort(c"MPI_Abort", comm, code)
+}
+
+/// # Safety
+/// As for `MPI_Abort`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Abort(comm: usize, code: c_int) -> c_int {
+    abort(c"PMPI_Abort", comm, code)
+}
+
+fn abort(name: &CStr, comm: usize, code: c_int) -> c_int {
+    let _ = std::panic::catch_unwind(|| measurement::note_abort(code)); // the job ends anyway
+    match resolve::next(name) {
+        // SAFETY: the function of this name in an MPI library has this type.
+        Some(function) => unsafe { std::mem::transmute::<*mut libc::c_void, Abort>(function)(comm, code) },
+        None => NO_SUCH_FUNCTION,
+    }
 }
 
 /// Runs when the library is loaded, before the program's main.

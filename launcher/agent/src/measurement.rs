@@ -2,12 +2,16 @@
 
 use crate::environment;
 use crate::mpi::{Library, World};
+use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
+use pmmpi::fabric::{Broadcast, Fabric};
+use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::End;
 use pmmpi::session::{Session, Work};
-use pmmpi::spool::{Blob, Fault, Phase, RankCell, Spool};
+use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -43,14 +47,21 @@ pub fn begin() {
         return;
     };
     let claimed = spool.is_some();
-    let host = spool.map(|spool| node_record(&spool)).unwrap_or_default();
+    let host = spool.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
     let before_dup_ns = clock::monotonic_ns();
     match World::duplicate(library) {
-        Ok(world) => {
-            // Comm_dup waits for the other ranks: that is no cost of this one.
+        Ok(mut world) => {
+            let place = world.tell(spool.as_ref().map(place).unwrap_or_default()).unwrap_or_default();
+            // Both wait for other ranks: that is no cost of this one.
             let waited_ns = clock::monotonic_ns() - before_dup_ns;
             let mut session = Session::open(cell, world, began_ns + waited_ns);
+            if let (Some(spool), Ok(place)) = (&spool, wire::decode::<Place>(&place))
+                && keep(spool, &place, &mut session, &version, &host).is_err()
+            {
+                cell.note(Fault::NoPartial);
+            }
+            drop(spool); // no descriptor of the tool's is open while the work runs
             if session.start().is_err() {
                 cell.note(Fault::MpiCall);
             }
@@ -59,6 +70,28 @@ pub fn begin() {
         }
         Err(_) => cell.note(Fault::MpiCall),
     }
+}
+
+/// Where rank 0's launcher wants the run kept while it runs, in wire form; empty for nowhere.
+fn place(spool: &Spool) -> Vec<u8> {
+    spool.take(Blob::Place).unwrap_or_default()
+}
+
+/// Makes a page for this rank there, and tells the launcher.
+fn keep(
+    spool: &Spool,
+    place: &Place,
+    session: &mut Session<'static, World>,
+    library: &str,
+    host: &[u8],
+) -> io::Result<()> {
+    let (rank, size) = (session.fabric().rank(), session.fabric().size());
+    let page = Page::create(&place.folder, &session.part_before(Some(library), host.to_vec()))?;
+    if rank == 0 {
+        partial::write_header(place, size)?;
+    }
+    session.copy_to(page.cell());
+    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())
 }
 
 fn node_record(spool: &Spool) -> Vec<u8> {
@@ -97,6 +130,16 @@ fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
     // Opened anew: no descriptor of the tool's is open while the work runs.
     let path = environment::spool().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
     Spool::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
+}
+
+/// The program is about to end itself and the whole job.
+pub fn note_abort(code: i32) {
+    // Not waiting: a signal handler may call MPI_Abort.
+    if let Ok(measurement) = MEASUREMENT.try_lock()
+        && let Some(measurement) = &*measurement
+    {
+        measurement.session.note_abort(code);
+    }
 }
 
 /// The tool's own code panicked.

@@ -5,7 +5,7 @@
 //! writes the low half of a zeroed word, on the little-endian machines that this is built for.
 
 use crate::resolve;
-use pmmpi::fabric::{Backoff, Fabric, FabricError, Wait};
+use pmmpi::fabric::{Backoff, Broadcast, Fabric, FabricError, Wait};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 
@@ -39,6 +39,8 @@ type Gatherv = unsafe extern "C" fn(
     Handle,
 ) -> c_int;
 
+type Bcast = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
+
 /// An MPI library in this process: its functions and the handles of its family.
 pub struct Library {
     /// First line of what MPI_Get_library_version says.
@@ -53,6 +55,7 @@ pub struct Library {
     test: Test,
     gather: Gather,
     gatherv: Gatherv,
+    bcast: Bcast,
 }
 
 struct Handles {
@@ -109,6 +112,7 @@ impl Library {
             test: pmpi!(c"PMPI_Test" as Test),
             gather: pmpi!(c"PMPI_Gather" as Gather),
             gatherv: pmpi!(c"PMPI_Gatherv" as Gatherv),
+            bcast: pmpi!(c"PMPI_Bcast" as Bcast),
         })
     }
 }
@@ -215,6 +219,16 @@ impl Fabric for World {
         })?;
         let part = |(start, count): (&c_int, &c_int)| all[*start as usize..(start + count) as usize].to_vec();
         Ok((self.rank == 0).then(|| starts.iter().zip(&counts).map(part).collect()))
+    }
+}
+
+impl Broadcast for World {
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        let count = c_int::try_from(bytes.len()).map_err(|_| TOO_LARGE)?;
+        let byte = self.library.handles.byte;
+        // SAFETY: rank 0's bytes go into as many of this rank's.
+        let code = unsafe { (self.library.bcast)(bytes.as_mut_ptr().cast(), count, byte, 0, self.comm) };
+        check("MPI_Bcast", code)
     }
 }
 

@@ -4,6 +4,7 @@ use pmmpi::record::{RunHeader, Series};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to do when a round's program fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct Plan {
     pub warmup: u32,
     /// What to do when the program fails.
     pub on_failure: OnFailure,
+    /// What a round may take, if there is a limit.
+    pub timeout: Option<Duration>,
     /// Where run files go; `None` keeps none.
     pub out: Option<PathBuf>,
     /// Print no line of the tool's own.

@@ -5,9 +5,11 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::signals::{self, Held};
@@ -25,6 +27,8 @@ pub struct Prepared {
 pub struct Ended {
     /// Its exit code or signal.
     pub end: End,
+    /// The tool ended it, because its time was up.
+    pub timed_out: bool,
     /// CPU time of it and of the descendants that it waited for, in user mode (ns).
     pub cpu_user_ns: i64,
     /// The same in the kernel.
@@ -34,7 +38,12 @@ pub struct Ended {
 impl Ended {
     /// The exec failed with `errno`.
     pub fn not_started(errno: i32) -> Self {
-        Self { end: End::NotStarted(errno), cpu_user_ns: 0, cpu_system_ns: 0 }
+        Self { end: End::NotStarted(errno), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
+    }
+
+    /// Its end, and why so.
+    pub fn for_the_record(&self) -> End {
+        if self.timed_out { End::TimedOut } else { self.end.asked_for_by(signals::asked_to_end()) }
     }
 }
 
@@ -119,8 +128,18 @@ pub struct Running {
 }
 
 impl Running {
-    /// Sleeps until the child has ended: wait4(2).
-    pub fn wait(self) -> io::Result<Ended> {
+    /// Sleeps until the child has ended: wait4(2). After `timeout`, where there is one, it is told to end,
+    /// and killed if it has not done so after [`GRACE`].
+    pub fn wait(self, timeout: Option<Duration>) -> io::Result<Ended> {
+        let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
+        if timed_out {
+            // SAFETY: the child has not been waited for, so the number is its own.
+            unsafe { libc::kill(self.pid, libc::SIGTERM) };
+            if !self.ends_within(GRACE) {
+                // SAFETY: as above.
+                unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            }
+        }
         let mut status = 0;
         // SAFETY: an all-zero rusage is valid; both pointers are to live locals.
         let usage = unsafe {
@@ -141,9 +160,53 @@ impl Running {
             } else {
                 End::Exited(libc::WEXITSTATUS(status))
             },
+            timed_out,
             cpu_user_ns: pmmpi::session::timeval_ns(usage.ru_utime),
             cpu_system_ns: pmmpi::session::timeval_ns(usage.ru_stime),
         })
+    }
+}
+
+/// What a program may take to end once it is told to: as much as it takes Slurm by default (KillWait 30 s) to
+/// lose patience, and less.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Running {
+    /// Sleeps until it has ended, without waiting for it; false after `limit`.
+    fn ends_within(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        // SAFETY: the child has not been waited for, so the number is its own.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) } as libc::c_int;
+        // SAFETY: a new descriptor that nothing else owns.
+        let fd = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.has_ended() {
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
+            match &fd {
+                Some(fd) => {
+                    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+                    let left = libc::c_int::try_from(left.as_millis() + 1).unwrap_or(libc::c_int::MAX);
+                    // SAFETY: one live structure. An interruption is one more look.
+                    unsafe { libc::poll(&mut poll, 1, left) };
+                }
+                // Before Linux 5.3.
+                None => std::thread::sleep(left.min(Duration::from_millis(50))),
+            }
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        // SAFETY: an all-zero siginfo is valid, and waitid fills it in.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, options) == 0 && info.si_pid() != 0
+        }
     }
 }
 
@@ -151,6 +214,8 @@ impl Running {
 pub fn end_as(end: End) -> ! {
     match end {
         End::Finalized | End::Interrupted(_) => std::process::exit(0),
+        // What a record says of a rank; no process ends so.
+        End::Aborted(_) | End::TimedOut | End::Lost => std::process::exit(125),
         End::Exited(code) => std::process::exit(code),
         End::NotStarted(errno) => std::process::exit(Failure::not_started(errno)),
         End::Signaled(signal) => {
@@ -231,13 +296,27 @@ mod tests {
     fn run(script: &str) -> Ended {
         let argv = ["sh", "-c", script].map(OsString::from);
         let prepared = Prepared::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap();
-        prepared.start().unwrap().wait().unwrap()
+        prepared.start().unwrap().wait(None).unwrap()
     }
 
     #[test]
     fn a_child_ends_with_a_code_or_a_signal() {
         assert_eq!(run("exit 255").end, End::Exited(255));
         assert_eq!(run("kill -SEGV $$").end, End::Signaled(libc::SIGSEGV));
+    }
+
+    #[test]
+    fn a_child_whose_time_is_up_is_ended() {
+        let argv = ["sh", "-c", "trap 'exit 3' TERM; sleep 100 & wait"].map(OsString::from);
+        let start =
+            || Prepared::new(Path::new("/bin/sh"), &argv, std::env::vars_os()).unwrap().start().unwrap();
+        let ended = start().wait(Some(Duration::from_millis(300))).unwrap();
+        assert_eq!((ended.end, ended.timed_out), (End::Exited(3), true));
+        assert_eq!(ended.for_the_record(), End::TimedOut);
+        let argv = ["true"].map(OsString::from);
+        let quick = Prepared::new(Path::new("/bin/true"), &argv, []).unwrap().start().unwrap();
+        let ended = quick.wait(Some(Duration::from_secs(60))).unwrap();
+        assert_eq!((ended.end, ended.timed_out), (End::Exited(0), false));
     }
 
     #[test]

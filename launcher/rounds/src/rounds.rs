@@ -3,16 +3,17 @@
 use crate::Failure;
 use crate::console::{Console, say};
 use crate::plan::{OnFailure, Plan};
-use crate::process::{self, Ended, Prepared};
+use crate::process::{Ended, Prepared};
 use crate::signals;
+use pmmpi::cell::RankCell;
 use pmmpi::clock;
 use pmmpi::fabric::{Broadcast, FabricError};
 use pmmpi::record::{End, Run};
 use pmmpi::runfile::Slot;
 use pmmpi::session::{Session, Work};
-use pmmpi::spool::RankCell;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// What this rank contributes to every round's record beside the measurement.
 pub struct Place {
@@ -42,7 +43,7 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
     let mut began_ns = place.began_ns;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let round = measure(&mut fabric, &program, &place, began_ns).map_err(in_round)?;
+        let round = measure(&mut fabric, &program, plan.timeout, &place, began_ns).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -51,7 +52,7 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
                     STOP
                 });
         }
-        let verdict = fabric.broadcast(verdict).map_err(in_round)?;
+        fabric.broadcast(std::slice::from_mut(&mut verdict)).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
             result = Some(round.own.end);
         }
@@ -86,6 +87,7 @@ struct Round {
 fn measure<F: Broadcast>(
     fabric: &mut F,
     program: &Prepared,
+    timeout: Option<Duration>,
     place: &Place,
     began_ns: i64,
 ) -> Result<Round, FabricError> {
@@ -94,13 +96,12 @@ fn measure<F: Broadcast>(
     let mut session = Session::open(&cell, fabric, began_ns);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
-    let own = match program.start().and_then(process::Running::wait) {
+    let own = match program.start().and_then(|running| running.wait(timeout)) {
         Ok(ended) => ended,
         Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
     };
     let left = session.stop();
-    let end = own.end.asked_for_by(signals::asked_to_end());
-    let work = Work { end, child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
+    let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
     entered.and(left)?;
     Ok(Round { own, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
@@ -214,6 +215,7 @@ mod tests {
             runs: 3,
             warmup: 1,
             on_failure: OnFailure::Stop,
+            timeout: None,
             out: Some(out.to_owned()),
             quiet: true,
             header,

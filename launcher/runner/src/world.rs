@@ -68,8 +68,8 @@ impl Fabric for World {
 }
 
 impl Broadcast for World {
-    fn broadcast(&mut self, mut byte: u8) -> Result<u8, FabricError> {
-        self.comm.process_at_rank(0).broadcast_into(&mut byte);
-        Ok(byte)
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        self.comm.process_at_rank(0).broadcast_into(bytes);
+        Ok(())
     }
 }

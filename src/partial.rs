@@ -1,0 +1,261 @@
+//! `<out>/<run_id>.partial/`: a run while it runs, and all that is left of it if it does not end well.
+//!
+//! | file | holds |
+//! |---|---|
+//! | run | a [`RunHeader`] and the number of ranks, from rank 0 |
+//! | *.node | one page a rank of one clock, at (rank + 1) x 4096 bytes; what was not written is a hole |
+//! | *.host | that node's [`crate::record::HostPart`] in wire form |
+//!
+//! A page begins with a copy of the rank's [`RankCell`], which its process keeps up to date by plain stores
+//! into mapped memory: it survives the death of rank and launcher, of either or both, without a system
+//! call while the work runs. A launcher that outlives its rank adds how that ended. When the whole run is
+//! saved the folder goes.
+
+use crate::cell::{Phase, RankCell};
+use crate::node::NodeKey;
+use crate::record::{End, RankPart, RankRecord, Run, RunHeader};
+use crate::runfile::{RunFileError, VERSION};
+use crate::wire;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The name of such a folder ends with this.
+pub const SUFFIX: &str = ".partial";
+const RUN_FILE: &str = "run";
+const NODE_SUFFIX: &str = ".node";
+const HOST_SUFFIX: &str = ".host";
+const PAGE_BYTES: usize = 4096;
+const TEMPLATE_AT: usize = size_of::<RankCell>();
+
+/// Where a run is kept while it runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// The folder of its own, not made yet.
+    pub folder: PathBuf,
+    /// What rank 0 writes there.
+    pub header: RunHeader,
+}
+
+impl Place {
+    /// For a run in the folder `out`, which exists.
+    pub fn new(out: &Path, header: &RunHeader) -> io::Result<Self> {
+        let folder = fs::canonicalize(out)?.join(format!("{}{SUFFIX}", header.run_id));
+        Ok(Self { folder, header: header.clone() })
+    }
+}
+
+/// One rank's page, mapped for as long as the process lives.
+pub struct Page {
+    cell: &'static RankCell,
+    file: PathBuf,
+}
+
+impl Page {
+    /// Makes sure of the folder and of this rank's place in it. `part` is what the rank will send to rank
+    /// 0, nothing measured yet. Every rank may do this at once.
+    pub fn create(folder: &Path, part: &RankPart) -> io::Result<Self> {
+        make_folder(folder)?;
+        let name = file_name(&part.key);
+        if !part.host.is_empty() {
+            write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &part.host)?;
+        }
+        let path = folder.join(format!("{name}{NODE_SUFFIX}"));
+        let template =
+            wire::encode(&RankPart { host: Vec::new(), ..part.clone() }).map_err(io::Error::other)?;
+        let mut page = vec![0; TEMPLATE_AT];
+        page.extend_from_slice(&(template.len() as u32).to_le_bytes());
+        page.extend_from_slice(&template);
+        if page.len() > PAGE_BYTES {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        page.resize(PAGE_BYTES, 0);
+        let file = open_own(&path)?;
+        let at = place_of(part.record.rank);
+        crate::spool::within_file_limit(at + PAGE_BYTES as u64)?;
+        file.write_all_at(&page, at)?;
+        Ok(Self { cell: map(&file, at)?, file: path })
+    }
+
+    /// The copy of the rank's cell.
+    pub fn cell(&self) -> &'static RankCell {
+        self.cell
+    }
+
+    /// The file that it is in.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+/// What rank 0 adds, once.
+pub fn write_header(place: &Place, size: u32) -> io::Result<()> {
+    make_folder(&place.folder)?;
+    let bytes = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
+    write_new(&place.folder.join(RUN_FILE), &bytes)
+}
+
+/// What a launcher adds to the node file that its rank wrote: its `cell`, as far as that came, with the end
+/// in it.
+pub fn keep(node_file: &Path, cell: &RankCell) -> io::Result<()> {
+    let rank = cell.rank.load(std::sync::atomic::Ordering::Relaxed);
+    open_own(node_file)?.write_all_at(&cell.to_bytes(), place_of(rank))
+}
+
+/// The run is saved as a whole. What cannot be removed is seen by a report, which knows better.
+pub fn remove(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// The run in such a folder, as far as it came.
+pub fn read(folder: &Path) -> Result<Run, RunFileError> {
+    let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
+    let header = fs::read(folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
+    let version = header.first().map_or(0, |byte| u32::from(*byte));
+    if version > VERSION {
+        return Err(RunFileError::Newer { version });
+    }
+    let (_, size, header): (u32, u32, RunHeader) = wire::decode(&header).map_err(damaged)?;
+    let mut run = Run::empty(header, size);
+    let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
+    let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
+    entries.sort();
+    for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
+        let host = read_own(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
+        for page in pages(path).map_err(RunFileError::Unreadable)? {
+            let Some((cell, part)) = parse(&page) else { continue };
+            let node = *nodes.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
+            if run.nodes[node as usize].facts.is_none() {
+                run.describe(node, &host).map_err(damaged)?;
+            }
+            match cell.lost(node) {
+                Some(lost) => run.lost.push(lost),
+                None if cell.phase() >= Phase::Released => {
+                    let end = cell.end().unwrap_or(End::Finalized);
+                    let record = cell.record(&part.record);
+                    run.ranks.push(RankRecord { node, end, ..record });
+                }
+                None => {}
+            }
+            run.header.mpi_library = run.header.mpi_library.take().or(part.mpi_library);
+        }
+    }
+    run.ranks.sort_by_key(|rank| rank.rank);
+    run.lost.sort_by_key(|rank| rank.rank);
+    if run.is_sound() {
+        Ok(run)
+    } else {
+        Err(RunFileError::Damaged("its records contradict one another".into()))
+    }
+}
+
+fn parse(page: &[u8]) -> Option<(RankCell, RankPart)> {
+    let cell = RankCell::from_bytes(page)?;
+    let (length, rest) = page.get(TEMPLATE_AT..)?.split_first_chunk::<4>()?;
+    let part: RankPart = wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()?;
+    Some((cell, part))
+}
+
+/// The pages of a file that were written.
+fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
+    // A job of as many ranks of one node as there may be pages here is larger than any machine.
+    const MOST_PAGES: usize = 1 << 16;
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let mut pages = Vec::new();
+    if !file.metadata()?.is_file() {
+        return Ok(pages);
+    }
+    let mut at = 0i64;
+    while pages.len() < MOST_PAGES {
+        // SAFETY: moves the file's own position.
+        let data = unsafe { libc::lseek(file.as_raw_fd(), at, libc::SEEK_DATA) };
+        if data < 0 {
+            break; // ENXIO: only a hole follows
+        }
+        let begin = data as u64 / PAGE_BYTES as u64 * PAGE_BYTES as u64;
+        let mut page = vec![0; PAGE_BYTES];
+        match file.read_exact_at(&mut page, begin) {
+            Ok(()) => pages.push(page),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(e) => return Err(e),
+        }
+        at = begin as i64 + PAGE_BYTES as i64;
+    }
+    Ok(pages)
+}
+
+fn place_of(rank: u32) -> u64 {
+    (u64::from(rank) + 1) * PAGE_BYTES as u64
+}
+
+/// One file a clock: hosts of one name may have several.
+fn file_name(key: &NodeKey) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    format!("{}-{:016x}", key.hostname.replace('/', "_"), hasher.finish())
+}
+
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect()
+}
+
+/// In a folder where anybody may write: only one's own is used, whoever came first.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            let metadata = fs::symlink_metadata(folder)?;
+            if metadata.is_dir() && is_own(&metadata) { Ok(()) } else { Err(e) }
+        }
+        result => result,
+    }
+}
+
+fn open_own(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && is_own(&metadata) {
+        Ok(file)
+    } else {
+        Err(io::Error::from(io::ErrorKind::PermissionDenied))
+    }
+}
+
+fn is_own(metadata: &fs::Metadata) -> bool {
+    // SAFETY: no arguments.
+    metadata.uid() == unsafe { libc::geteuid() }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    crate::spool::within_file_limit(bytes.len() as u64)?;
+    let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all_at(bytes, 0)
+}
+
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    file.take(wire::LIMIT_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn map(file: &File, at: u64) -> io::Result<&'static RankCell> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    let offset = libc::off_t::try_from(at).map_err(io::Error::other)?;
+    // SAFETY: a new mapping of a page that was written, checked before it is used and never taken away.
+    unsafe {
+        let mapped = libc::mmap(std::ptr::null_mut(), PAGE_BYTES, access, flags, file.as_raw_fd(), offset);
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(&*mapped.cast())
+    }
+}

@@ -1,0 +1,241 @@
+//! Every way for a job to die: what was measured until then is kept and reported, the job ends as it would
+//! have without the tool, and nothing is left behind.
+
+use pmmpi::record::{End, Run};
+use pmmpi::{partial, runfile};
+use rig::cluster::{Cluster, Job, machine};
+use rig::tool::{Folder, Started, pmmpi, run, tool};
+use rig::{Mpi, programs};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const RANKS: usize = 3;
+
+/// A job of [`RANKS`] ranks on two hosts that ends in the way `how`, with what stands before the program.
+fn job<'a>(mpi: Mpi, cluster: &'a Cluster, before: &[&str], how: &[&str], folder: &Path) -> Job<'a> {
+    let job = cluster.mpirun(mpi, RANKS).args(before).arg(programs::mpi(mpi, "ends"));
+    job.args(&how[..2]).arg(folder).args(&how[2..])
+}
+
+/// What is left in the folder: the one run.
+fn left_in(folder: &Path) -> Run {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_run = |path: &PathBuf| path.extension().is_some_and(|e| e == "pmr" || e == "partial");
+    let mut left: Vec<PathBuf> = entries.filter(is_run).collect();
+    // A whole run may have been saved right before its launcher was killed.
+    left.sort_by_key(|path| path.is_dir());
+    let first = left.first().unwrap_or_else(|| panic!("nothing is left in {}", folder.display()));
+    if first.is_dir() { partial::read(first).unwrap() } else { runfile::read(first).unwrap() }
+}
+
+/// No process of the job is left, nor a file of the tool's but in its folder.
+fn assert_nothing_is_left_behind(folder: &Path) {
+    let mark = folder.to_str().unwrap().as_bytes();
+    let processes = || {
+        let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let of_job = |path: &PathBuf| {
+            let line = fs::read(path.join("cmdline")).unwrap_or_default();
+            path.file_name().unwrap().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
+                && line.windows(mark.len()).any(|part| part == mark)
+        };
+        entries.filter(of_job).collect::<Vec<_>>()
+    };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !processes().is_empty() {
+        assert!(Instant::now() < deadline, "left: {:?}", processes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for place in ["/dev/shm", "/var/tmp"] {
+        let names = fs::read_dir(place).unwrap().flatten().map(|entry| entry.file_name());
+        let ours: Vec<_> = names.filter(|name| name.to_string_lossy().contains("pmmpi")).collect();
+        assert!(ours.is_empty(), "{place}: {ours:?}");
+    }
+}
+
+fn report(folder: &Path) -> serde_json::Value {
+    let output = run(Command::new(tool("pmmpi")).args(["report", "--format", "json"]).arg(folder)).success();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn each_way_to_die_is_recorded_and_ends_the_job_as_it_would() {
+    let ways = [
+        ("abort", End::Aborted(7)),
+        ("exit", End::Exited(5)),
+        ("segv", End::Signaled(libc::SIGSEGV)),
+        ("kill", End::Signaled(libc::SIGKILL)),
+    ];
+    for (mpi, (how, end)) in Mpi::ALL.into_iter().flat_map(|mpi| ways.map(|way| (mpi, way))) {
+        for rank in [0, 1] {
+            let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("ends"));
+            let how = [how, if rank == 0 { "0" } else { "1" }];
+            // MPICH's own mpirun returns 9 now and then where a rank left without MPI_Finalize, or hangs.
+            let expected = match (mpi, how[0]) {
+                (Mpi::Mpich, "exit") => 5,
+                _ => job(mpi, &cluster, &[], &how, folder.path()).run().code(),
+            };
+            let out = folder.path().join("runs");
+            let before = [pmmpi().display().to_string(), "--out".to_owned(), out.display().to_string()];
+            let before: Vec<&str> = before.iter().map(String::as_str).collect();
+            let output = job(mpi, &cluster, &before, &how, folder.path()).run();
+            let context = format!("{mpi:?} {how:?} {}", output.err());
+            assert_eq!(output.code(), expected, "{context}");
+            let left = left_in(&out);
+            assert_eq!(
+                (left.size as usize, left.lost.len(), left.ranks.len()),
+                (RANKS, RANKS, 0),
+                "{context}"
+            );
+            assert_eq!(left.end(), Some(end), "{context}");
+            let lost = &left.lost[rank];
+            let worked_ns = lost.ended_ns.map(|ended| ended - lost.t_ns[1]);
+            assert!(end == End::Aborted(7) || worked_ns.is_some_and(|ns| ns > 90_000_000), "{context}");
+            let report = report(&out);
+            let run = &report["runs"][0];
+            assert_eq!(run["missing_ranks"], serde_json::json!([0, 1, 2]), "{context}");
+            assert!(run["elapsed"].is_null() && run["null_reasons"]["elapsed"].is_string());
+            assert_eq!(run["end"], end.to_string());
+            assert_eq!(run["lost_ranks"].as_array().unwrap().len(), RANKS);
+            assert_nothing_is_left_behind(folder.path());
+        }
+    }
+}
+
+/// The processes of each rank, once every rank has begun: its own and its launcher's.
+fn processes(folder: &Path, started: &Started) -> Vec<[i32; 2]> {
+    let read = |rank: usize| {
+        let path = folder.join(format!("pids.{rank}"));
+        while !path.exists() {
+            started.assert_running();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let text = fs::read_to_string(path).unwrap();
+        let pids: Vec<i32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        [pids[0], pids[1]]
+    };
+    (0..RANKS).map(read).collect()
+}
+
+fn kill(process: i32) {
+    // SAFETY: a process of the job's; where it has ended already there is nothing to kill.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+/// Starts a job of `ms`, and gives it with its ranks' processes.
+fn begin(mpi: Mpi, cluster: &Cluster, folder: &Path, ms: &str) -> (Started, Vec<[i32; 2]>) {
+    let out = folder.join("runs");
+    let before = [pmmpi().display().to_string(), "--out".to_owned(), out.display().to_string()];
+    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+    let started = job(mpi, cluster, &before, &["wait", "0", ms], folder).start();
+    let processes = processes(folder, &started);
+    (started, processes)
+}
+
+/// Any subset of ranks and launchers, at any time: whatever had begun is in what is left.
+fn kill_at_random(mpi: Mpi, times: u64) {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ times);
+    for time in 0..times {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("random"));
+        let _alone = machine();
+        let (started, processes) = begin(mpi, &cluster, folder.path(), "60");
+        std::thread::sleep(Duration::from_micros(random.below(150_000)));
+        let subset = 1 + random.below(63);
+        let all = processes.iter().flatten().enumerate();
+        all.filter(|(number, _)| subset & 1 << number != 0).for_each(|(_, process)| kill(*process));
+        let output = started.finish();
+        let left = left_in(&folder.path().join("runs"));
+        let context = format!("{mpi:?} {time}: {subset:b} {left:#?}\n{}", output.err());
+        assert_eq!(left.ranks.len() + left.lost.len(), RANKS, "{context}");
+        assert!(output.code() != 0 || left.is_complete(), "{context}");
+        let killed = [128 + libc::SIGKILL, libc::SIGKILL, 255];
+        assert!(left.is_complete() || killed.contains(&output.code()), "{} {context}", output.code());
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// Numbers that are the same each time: splitmix64 (S. Vigna).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % limit
+    }
+}
+
+#[test]
+fn whoever_is_killed_whenever_under_open_mpi() {
+    kill_at_random(Mpi::OpenMpi, 100);
+}
+
+#[test]
+fn whoever_is_killed_whenever_under_mpich() {
+    kill_at_random(Mpi::Mpich, 100);
+}
+
+/// SIGTERM to mpirun, as a batch system sends it.
+#[test]
+fn a_job_that_is_told_to_end_keeps_what_it_has() {
+    for mpi in Mpi::ALL {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("told"));
+        let _alone = machine();
+        let (started, _) = begin(mpi, &cluster, folder.path(), "60000");
+        started.signal(libc::SIGTERM);
+        started.finish();
+        let left = left_in(&folder.path().join("runs"));
+        assert_eq!(left.lost.len(), RANKS, "{mpi:?}");
+        assert!(left.end().is_some_and(|end| !end.is_success()));
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    for mpi in Mpi::ALL {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("timeout"));
+        let out = folder.path().join("runs").display().to_string();
+        let before = [&pmmpi().display().to_string(), "--timeout", "2", "--out", &out];
+        let output = job(mpi, &cluster, &before, &["wait", "0", "100000"], folder.path()).run();
+        assert_ne!(output.code(), 0);
+        let left = left_in(Path::new(&out));
+        assert_eq!((left.end(), left.lost.len()), (Some(End::TimedOut), RANKS), "{mpi:?}");
+        assert_nothing_is_left_behind(folder.path());
+    }
+    let folder = Folder::new("timeout");
+    let mut command = Command::new(pmmpi());
+    command.args(["--timeout", "0.3s", "--runs", "3", "--out"]).arg(folder.path()).args(["sleep", "100"]);
+    let output = run(&mut command);
+    assert_eq!(output.code(), 128 + libc::SIGTERM);
+    let ends: Vec<_> = folder.runs().iter().map(|run| run.end()).collect();
+    assert_eq!(ends, [Some(End::TimedOut)], "{}", output.err());
+}
+
+/// Where the run could not be saved, what every rank measured is in the partial folder.
+#[test]
+fn a_run_that_cannot_be_saved_is_not_lost() {
+    for mpi in Mpi::ALL {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("unsaved"));
+        let _alone = machine();
+        let (started, processes) = begin(mpi, &cluster, folder.path(), "500");
+        // Rank 0's launcher is stopped, so it saves nothing, and dies after its rank came to the end.
+        let [rank, launcher] = processes[0];
+        // SAFETY: a process of the job's.
+        assert_eq!(unsafe { libc::kill(launcher, libc::SIGSTOP) }, 0);
+        let is_over = || fs::read_to_string(format!("/proc/{rank}/stat")).is_ok_and(|s| s.contains(") Z "));
+        while !is_over() {
+            started.assert_running();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill(launcher);
+        started.finish();
+        let left = left_in(&folder.path().join("runs"));
+        assert!(left.is_complete() && left.elapsed().unwrap().lower_ns >= 500_000_000, "{mpi:?} {left:#?}");
+        assert_eq!(left.host_count(), 2);
+        assert!(left.nodes.iter().all(|node| node.facts.is_some()));
+        assert_nothing_is_left_behind(folder.path());
+    }
+}

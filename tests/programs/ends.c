@@ -1,0 +1,37 @@
+/* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
+   writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char name[4096], last[4096];
+    snprintf(name, sizeof name, "%s/.pids.%d", argv[3], rank);
+    snprintf(last, sizeof last, "%s/pids.%d", argv[3], rank);
+    FILE *file = fopen(name, "w");
+    fprintf(file, "%d %d\n", (int)getpid(), (int)getppid());
+    fclose(file);
+    rename(name, last);
+    const char *how = argv[1];
+    if (!strcmp(how, "wait")) {
+        for (int ms = atoi(argv[4]); ms > 0; ms -= 10) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            usleep(10000);
+        }
+    } else if (rank == atoi(argv[2])) {
+        usleep(100000);
+        if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
+        if (!strcmp(how, "exit")) exit(5);
+        if (!strcmp(how, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
+        if (!strcmp(how, "kill")) raise(SIGKILL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
