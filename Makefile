@@ -46,6 +46,7 @@ stage:
 
 test: build ## every test
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
+	tests/rig/mpi4py.sh $(CARGO_TARGET_DIR)/programs/mpi4py
 	$(CARGO) test $(ALL)
 
 lint: deps ## formatting, clippy, dependency policy: no warning is let through

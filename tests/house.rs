@@ -100,7 +100,26 @@ fn the_agent_exports_mpi_names_only() {
     let names: Vec<&str> = output.lines().filter_map(|line| line.split_whitespace().last()).collect();
     let unknown = |name: &&&str| !name.trim_start_matches('P').starts_with("MPI_");
     assert_eq!(names.iter().filter(unknown).collect::<Vec<_>>(), Vec::<&&str>::new());
-    assert_eq!(names.len(), 6);
+    assert_eq!(names.len(), 8);
+}
+
+/// docs/programs.md says of each kind of program which test holds it.
+#[test]
+fn each_test_that_the_docs_name_exists() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let sources = sources.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let tests: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let docs = std::fs::read_to_string(folder.join("../docs/programs.md")).unwrap();
+    let is_test = |name: &&str| {
+        name.contains('_') && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
+    };
+    let named: Vec<&str> = docs.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 30);
+    for name in named {
+        let exists = tests.contains(&format!("fn {name}()")) || tests.contains(&format!("=> {name}"));
+        assert!(exists, "{name}");
+    }
 }
 
 /// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and

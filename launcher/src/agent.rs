@@ -27,8 +27,9 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let header = task.header(Mode::Mpi);
     if let Some(place) = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok())
         && let Ok(place) = wire::encode(&place)
+        && spool.put(Blob::Place, &place).is_err()
     {
-        spool.put(Blob::Place, &place).map_err(not_kept)?;
+        spool.cell().note(Fault::NoPartial);
     }
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();

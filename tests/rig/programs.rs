@@ -11,6 +11,58 @@ pub fn mpi(mpi: Mpi, name: &str) -> PathBuf {
     compile(&format!("mpicc.{}", mpi.name()), &["-DWITH_MPI"], name, mpi.name())
 }
 
+/// A program in Fortran.
+pub fn fortran(mpi: Mpi, name: &str) -> PathBuf {
+    compile(&format!("mpifort.{}", mpi.name()), &[], &format!("{name}.f90"), mpi.name())
+}
+
+/// A program in C++.
+pub fn cplusplus(mpi: Mpi, name: &str) -> PathBuf {
+    compile(&format!("mpicxx.{}", mpi.name()), &[], &format!("{name}.cc"), mpi.name())
+}
+
+/// A program in Python: with Debian's mpi4py for Open MPI, with tests/rig/mpi4py.sh's for MPICH.
+pub fn mpi4py(mpi: Mpi, name: &str) -> Launchable {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.py"));
+    let mut launchable = Launchable::of_words(["/usr/bin/python3", &program.display().to_string()]);
+    if mpi == Mpi::Mpich {
+        let place = tool::target().join("programs/mpi4py");
+        assert!(place.exists(), "{} is missing: `make test` provides it", place.display());
+        let below = |name: &str| place.join(name).display().to_string();
+        launchable.environment = vec![
+            ("PYTHONPATH".to_owned(), below("python")),
+            ("LD_LIBRARY_PATH".to_owned(), below("lib")),
+            ("MPI4PY_MPIABI".to_owned(), "mpich".to_owned()),
+        ];
+    }
+    launchable
+}
+
+/// A script in a folder of the test's.
+pub fn script(folder: &Path, text: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("script");
+    fs::write(&path, text).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+/// A program with its arguments, and what it needs in its environment.
+pub struct Launchable {
+    pub argv: Vec<String>,
+    pub environment: Vec<(String, String)>,
+}
+
+impl Launchable {
+    pub fn of(program: PathBuf) -> Self {
+        Self::of_words([program.to_str().expect("UTF-8")])
+    }
+
+    pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { argv: words.into_iter().map(str::to_owned).collect(), environment: Vec::new() }
+    }
+}
+
 /// A plain program.
 pub fn plain(name: &str) -> PathBuf {
     compile("cc", &[], name, "plain")
@@ -53,7 +105,9 @@ pub fn hpcc_input(order: usize, ranks: usize) -> String {
 
 fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.c"));
+    let file = if name.contains('.') { name.to_owned() } else { format!("{name}.c") };
+    let name = name.split('.').next().unwrap_or(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(file);
     let folder = tool::target().join("programs").join(kind);
     let program =
         folder.join(if flags.contains(&"-shared") { format!("lib{name}.so") } else { name.to_owned() });
@@ -66,7 +120,7 @@ fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     // Two tests may want the same program: each compiles its own and the last one stays.
     let temporary = folder.join(format!(".{name}-{}-{number}", std::process::id()));
     let mut command = Command::new(compiler);
-    command.args(["-O1", "-Wall", "-o"]).arg(&temporary).arg(&source).args(flags);
+    command.args(["-O1", "-o"]).arg(&temporary).arg(&source).args(flags);
     tool::run(&mut command).success();
     fs::rename(&temporary, &program).expect("a program");
     program
