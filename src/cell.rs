@@ -64,7 +64,7 @@ pub struct RankCell {
     end: EndWord,
     /// MPI_Abort was called.
     abort: EndWord,
-    pub(crate) blob_bytes: [AtomicU64; 5],
+    pub(crate) blob_bytes: [AtomicU64; 6],
 }
 
 /// An [`End`], or none.
@@ -122,6 +122,8 @@ pub enum Fault {
     SecondProgram = 32,
     /// The run is not kept while it runs.
     NoPartial = 64,
+    /// MPI's world is not what was started, and the job was ended for it.
+    Mismatch = 128,
 }
 
 const WORDS: usize = size_of::<RankCell>() / size_of::<u64>();
@@ -130,7 +132,7 @@ const PHASE_WORD: usize = 1;
 
 impl RankCell {
     /// "PMMPI" and the layout's number: an agent of another version must not write here.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x02");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x03");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {
@@ -293,7 +295,7 @@ mod tests {
         for (number, t) in cell.t_ns.iter().enumerate() {
             t.store(10 + number as i64, Relaxed);
         }
-        cell.blob_bytes[4].store(99, Relaxed);
+        cell.blob_bytes[5].store(99, Relaxed);
         cell.set_phase(Phase::Stopped);
         cell.copy_to(&copy);
         assert_eq!(cell.to_bytes(), copy.to_bytes());

@@ -24,6 +24,7 @@ pub mod partial;
 pub mod record;
 mod run_id;
 pub mod runfile;
+pub mod selfcheck;
 pub mod session;
 pub mod slew;
 pub mod spool;

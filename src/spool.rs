@@ -28,8 +28,10 @@ pub enum Blob {
     Place = 2,
     /// Where it is kept indeed, from the agent: the path of the node's file.
     Kept = 3,
+    /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
+    Expectation = 4,
     /// All ranks' parts, from rank 0 to its launcher. The last, because it may be the longest.
-    Gathered = 4,
+    Gathered = 5,
 }
 
 impl Blob {

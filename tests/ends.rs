@@ -4,7 +4,7 @@
 use pmmpi::record::{End, Run};
 use pmmpi::{partial, runfile};
 use rig::cluster::{Cluster, Job, machine};
-use rig::tool::{Folder, Started, pmmpi, run, tool};
+use rig::tool::{Folder, Started, pmmpi, processes_with, run, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,16 +32,7 @@ fn left_in(folder: &Path) -> Run {
 
 /// No process of the job is left, nor a file of the tool's but in its folder.
 fn assert_nothing_is_left_behind(folder: &Path) {
-    let mark = folder.to_str().unwrap().as_bytes();
-    let processes = || {
-        let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-        let of_job = |path: &PathBuf| {
-            let line = fs::read(path.join("cmdline")).unwrap_or_default();
-            path.file_name().unwrap().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
-                && line.windows(mark.len()).any(|part| part == mark)
-        };
-        entries.filter(of_job).collect::<Vec<_>>()
-    };
+    let processes = || processes_with(folder.to_str().unwrap());
     let deadline = Instant::now() + Duration::from_secs(30);
     while !processes().is_empty() {
         assert!(Instant::now() < deadline, "left: {:?}", processes());

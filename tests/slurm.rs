@@ -57,7 +57,68 @@ fn jobs_of_slurm_are_measured() {
     assert!(output.err().contains("add --mpi=pmix or --mpi=pmi2"), "{}", output.err());
     assert_eq!(runs_in(&folder.path().join("alone")).len(), 2);
 
+    a_wrong_process_manager_is_named(&slurm);
     batch_script_measures(&slurm);
+    ends_of_steps_are_recorded(&slurm);
+}
+
+/// MPICH under pmix or under no process manager runs as so many jobs of one rank.
+fn a_wrong_process_manager_is_named(slurm: &Slurm) {
+    let folder = Folder::new("mismatch");
+    let tool = pmmpi().display().to_string();
+    let program = programs::mpi(Mpi::Mpich, "says").display().to_string();
+    for manager in ["--mpi=pmix", "--mpi=none"] {
+        let srun = |more: &[&str]| {
+            let args = ["-N2", "--ntasks-per-node=1", manager, &tool, "--no-save"];
+            slurm.run(folder.path(), "srun", &[&args, more, &[program.as_str()]].concat())
+        };
+        let warned = srun(&[]).success();
+        assert_eq!(warned.err().matches("add --mpi=pmi2 to srun").count(), 1, "{}", warned.err());
+        let aborted = srun(&["--on-mismatch", "abort"]);
+        assert_eq!(aborted.code(), 125, "{}", aborted.err());
+        assert!(aborted.err().contains("add --mpi=pmi2 to srun") && !aborted.out().contains("rank"));
+    }
+}
+
+/// A killed rank with srun -K1, scancel, and a node that is lost: what was measured is kept each time.
+fn ends_of_steps_are_recorded(slurm: &Slurm) {
+    let tool = pmmpi().display().to_string();
+    for mpi in Mpi::ALL {
+        let program = programs::mpi(mpi, "ends").display().to_string();
+        let layout = ["-N4", "--ntasks-per-node=1", "--job-name=ends", srun_mpi(mpi)];
+        let last = if mpi == Mpi::Mpich { &["kill", "scancel", "node"][..] } else { &["kill", "scancel"] };
+        for &way in last {
+            let folder = Folder::new("steps");
+            let here = folder.path().display().to_string();
+            let how = if way == "kill" { ["kill", "1", &here, "0"] } else { ["wait", "0", &here, "600000"] };
+            let args = [&layout[..], &["-K1", &tool, "--out", "runs", &program], &how].concat();
+            let started = slurm.start_command(folder.path(), "srun", &args);
+            let ready = || (0..NODES).all(|rank| folder.path().join(format!("pids.{rank}")).exists());
+            while way != "kill" && !ready() {
+                started.assert_running();
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            match way {
+                "scancel" => drop(slurm.run(folder.path(), "scancel", &["--name=ends"]).success()),
+                "node" => {
+                    // The last thing that this cluster does: the node does not come back.
+                    slurm.lose_node(3);
+                    slurm.run(folder.path(), "scancel", &["--name=ends"]).success();
+                }
+                _ => {}
+            }
+            let output = started.finish();
+            assert!(!output.status.success());
+            let left = std::fs::read_dir(folder.path().join("runs")).unwrap().flatten().map(|e| e.path());
+            let left: Vec<_> = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).collect();
+            let run = pmmpi::partial::read(&left[0]).unwrap();
+            assert_eq!((run.lost.len(), run.nodes.len()), (NODES, NODES), "{mpi:?} {way} {}", output.err());
+            match way {
+                "kill" => assert_eq!(run.end(), Some(End::Signaled(libc::SIGKILL)), "{mpi:?}"),
+                _ => assert!(run.end().is_some_and(|end| !end.is_success())),
+            }
+        }
+    }
 }
 
 fn batch_script_measures(slurm: &Slurm) {

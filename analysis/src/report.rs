@@ -7,6 +7,7 @@ use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::Run;
+use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
 use serde::Serialize;
@@ -263,12 +264,19 @@ fn about(run: &Run) -> Vec<Warning> {
             "elapsed cannot be bounded; if the job still runs, report again after its end",
         );
     }
-    if let Some(launched) = run.header.job.launched_ranks.filter(|launched| *launched > run.size) {
+    let job = &run.header.job;
+    let (launcher, library) = (job.launcher.as_deref(), run.header.mpi_library.as_deref());
+    let mismatch = selfcheck::contradiction(
+        launcher.unwrap_or("the launcher"),
+        job.launched_ranks.unwrap_or(0),
+        run.size,
+        library.unwrap_or("unknown"),
+    );
+    if let Some(message) = mismatch {
         warn(
             "separate-jobs",
-            format!("{launched} ranks were started, and this job has {}", run.size),
-            "the program was built for another MPI than the launcher's: under srun try --mpi=pmix (Open MPI) or \
-             --mpi=pmi2 (MPICH)",
+            message,
+            "each of these jobs did the whole work; --on-mismatch abort would end them",
         );
     }
     if run.nodes.iter().any(|node| node.facts.is_none()) {

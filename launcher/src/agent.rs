@@ -31,6 +31,12 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     {
         spool.cell().note(Fault::NoPartial);
     }
+    if let Some(expectation) = task.expectation()
+        && let Ok(expectation) = wire::encode(&expectation)
+    {
+        // Without it nothing is checked.
+        let _ = spool.put(Blob::Expectation, &expectation);
+    }
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::forward();
@@ -99,7 +105,6 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
-        warn_of_singletons(task, &run);
     }
     if spool.cell().has(Fault::SecondProgram) {
         warn(format_args!(
@@ -140,29 +145,19 @@ fn not_kept(error: impl std::fmt::Display) -> Failure {
     Failure::own(format_args!("the run could not be saved: {error}"))
 }
 
-/// A job in which every process is rank 0 of 1 says nothing about it itself.
-fn warn_of_singletons(task: &Task, run: &Run) {
-    let launched = task.launch.size.unwrap_or(1);
-    if task.launch.speaks() && run.size < launched {
-        warn(format_args!(
-            "{} started {launched} ranks, but the program ran as a job of {}: it was built for another MPI \
-             than the launcher's (srun: try --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH)",
-            task.launch.launcher.unwrap_or("the launcher"),
-            run.size
-        ));
-    }
-}
-
 /// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.
 fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
     let cell = spool.cell();
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
         (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
-        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 64 MB?)"),
+        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 80 MB?)"),
         (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
     ];
     let program = task.program.display();
+    if cell.has(Fault::Mismatch) {
+        return; // the agent said it
+    }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
         say(format_args!("{program}: not measured: {why}"));
     } else if task.launch.speaks() && cell.phase() == Phase::Fresh {

@@ -1,6 +1,7 @@
 //! Measuring one program: what it is, what started it, and which way of measuring fits.
 
 use crate::launch::Launch;
+use crate::options::OnMismatch;
 use crate::settings::Settings;
 use crate::work::{self, Choice};
 use crate::{agent, environment, host, options, out, program, runner};
@@ -8,6 +9,7 @@ use pmmpi::clock;
 use pmmpi::fabric::Solo;
 use pmmpi::record::{End, Mode, RunHeader, Series};
 use pmmpi::runfile::Slot;
+use pmmpi::selfcheck::Expectation;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
@@ -100,6 +102,18 @@ impl Task<'_> {
             Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: self.began_ns, slot };
         signals::forward();
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
+    }
+
+    /// What MPI's world should be, if a launcher says so.
+    pub fn expectation(&self) -> Option<Expectation> {
+        let settings = self.settings;
+        Some(Expectation {
+            launcher: self.launch.launcher?.to_owned(),
+            ranks: self.launch.size?,
+            speaks: self.launch.speaks() && !settings.quiet,
+            speaks_for_node: self.launch.reads_node() && !settings.quiet,
+            abort: settings.on_mismatch == OnMismatch::Abort,
+        })
     }
 
     /// Rounds of a plain program with this environment.

@@ -32,7 +32,7 @@ pub struct Options {
 #[derive(Subcommand)]
 pub enum Command {
     /// Measure PROGRAM (the default; for programs named like a command)
-    #[command(override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
+    #[command(hide = true, override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
     Run(Measurement),
     /// Repeat a whole MPI launch, as one series of runs
     #[command(
@@ -108,6 +108,9 @@ pub struct Measurement {
     /// End a run that takes longer: 90, 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+    /// If the ranks make no job: warn or abort
+    #[arg(long, value_name = "DO", value_enum, default_value = "warn", hide_possible_values = true)]
+    pub on_mismatch: OnMismatch,
     /// What PROGRAM is: auto, mpi or plain
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: Mode,
@@ -159,6 +162,12 @@ pub enum Mode {
     Mpi,
     /// Around a child process
     Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnMismatch {
+    Warn,
+    Abort,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

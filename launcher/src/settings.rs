@@ -1,6 +1,6 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
-use crate::options::{self, Measurement, Mode, Repetition};
+use crate::options::{self, Measurement, Mode, OnMismatch, Repetition};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::Series;
 use pmmpi::runfile;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub on_failure: OnFailure,
     /// What a run may take, if there is a limit.
     pub timeout: Option<Duration>,
+    /// What follows where the job is not the one that was started.
+    pub on_mismatch: OnMismatch,
     /// What the user says the program is.
     pub mode: Mode,
     /// The rate error that any clock may have.
@@ -58,6 +60,7 @@ impl Settings {
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
             timeout: typed.timeout.as_deref().map(duration).transpose()?,
+            on_mismatch: typed.on_mismatch,
             mode: typed.mode,
             max_drift,
             quiet: typed.quiet,

@@ -46,6 +46,26 @@ impl Slurm {
         tool::run(command.current_dir(folder).args(args))
     }
 
+    /// A command that runs on its own.
+    pub fn start_command(&self, folder: &std::path::Path, program: &str, args: &[&str]) -> tool::Started {
+        tool::start(self.command(program).current_dir(folder).args(args))
+    }
+
+    /// Everything that runs on a node dies at once, as if its power had failed.
+    pub fn lose_node(&self, node: usize) {
+        let host = |process: &str| fs::read_link(format!("/proc/{process}/ns/uts")).ok();
+        let lost = host(&self.daemons[1 + node].id().to_string()).expect("the node's daemon");
+        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Ok(process) = name.parse::<i32>()
+                && host(&name).is_some_and(|host| host == lost)
+            {
+                // SAFETY: a process of the node's; where it has ended already there is nothing to kill.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        }
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var("PATH").unwrap_or_default();

@@ -119,6 +119,16 @@ pub fn start(command: &mut Command) -> Started {
     Started { child, command: format!("{command:?}"), output, limit: TIMEOUT, reaped: false }
 }
 
+/// The processes whose command line has `mark` in it.
+pub fn processes_with(mark: &str) -> Vec<i32> {
+    let marked = |process: &i32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.windows(mark.len()).any(|part| part == mark.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(marked).collect()
+}
+
 /// Runs a command to its end; one that hangs is killed and fails the test.
 pub fn run(command: &mut Command) -> Output {
     start(command).finish()
@@ -136,6 +146,12 @@ impl Started {
         self.wait(|| {
             String::from_utf8_lossy(&self.read("out")).matches(text).count() >= times || self.has_ended()
         });
+    }
+
+    /// Until stderr holds `text`.
+    pub fn wait_for_error(&self, text: &str) {
+        self.wait(|| String::from_utf8_lossy(&self.read("err")).contains(text) || self.has_ended());
+        assert!(String::from_utf8_lossy(&self.read("err")).contains(text), "{} ended early", self.command);
     }
 
     /// Sends a signal to the process itself, not to its group.

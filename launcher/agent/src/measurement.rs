@@ -7,6 +7,7 @@ use pmmpi::clock;
 use pmmpi::fabric::{Broadcast, Fabric};
 use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::End;
+use pmmpi::selfcheck::Expectation;
 use pmmpi::session::{Session, Work};
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
@@ -50,8 +51,22 @@ pub fn begin() {
     let host = spool.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
     let before_dup_ns = clock::monotonic_ns();
-    match World::duplicate(library) {
+    let expectation = spool.as_ref().and_then(expectation);
+    let complain = || {
+        if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
+            environment::say(
+                "still waiting for other ranks after MPI_Init. If some of this job were not started through \
+                 pmmpi, it will not go on: start all of them with pmmpi",
+            );
+        }
+    };
+    match World::duplicate(library, complain) {
         Ok(mut world) => {
+            if let Some(expectation) = &expectation
+                && let Some(message) = expectation.contradicted_by(world.size(), &version)
+            {
+                check_failed(expectation, &message, cell);
+            }
             let place = world.tell(spool.as_ref().map(place).unwrap_or_default()).unwrap_or_default();
             // Both wait for other ranks: that is no cost of this one.
             let waited_ns = clock::monotonic_ns() - before_dup_ns;
@@ -71,6 +86,25 @@ pub fn begin() {
         Err(_) => cell.note(Fault::MpiCall),
     }
 }
+
+fn expectation(spool: &Spool) -> Option<Expectation> {
+    wire::decode(&spool.take(Blob::Expectation).ok()?).ok()
+}
+
+/// Said now, not after the job has burnt its hour.
+fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
+    if expectation.speaks {
+        environment::say(&format!("{}{message}", if expectation.abort { "" } else { "warning: " }));
+    }
+    if expectation.abort {
+        cell.note(Fault::Mismatch);
+        // SAFETY: ends the process as exit(3) would, without what the program registered for its end.
+        unsafe { libc::_exit(NOT_THE_JOB) };
+    }
+}
+
+/// pmmpi's own failure, as its launcher has it.
+const NOT_THE_JOB: i32 = 125;
 
 /// Where rank 0's launcher wants the run kept while it runs, in wire form; empty for nowhere.
 fn place(spool: &Spool) -> Vec<u8> {

@@ -8,6 +8,7 @@ use crate::resolve;
 use pmmpi::fabric::{Backoff, Broadcast, Fabric, FabricError, Wait};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
+use std::time::{Duration, Instant};
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("handles are passed as 64-bit little-endian words");
@@ -19,7 +20,7 @@ type Status = [u64; 16];
 const VERSION_BYTES: usize = 8192;
 
 type GetLibraryVersion = unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int;
-type CommDup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type CommIdup = unsafe extern "C" fn(Handle, *mut Handle, *mut Handle) -> c_int;
 type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
 type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
@@ -46,7 +47,7 @@ pub struct Library {
     /// First line of what MPI_Get_library_version says.
     pub version: String,
     handles: Handles,
-    comm_dup: CommDup,
+    comm_idup: CommIdup,
     comm_free: CommFree,
     comm_set_errhandler: CommSetErrhandler,
     comm_rank: CommInt,
@@ -103,7 +104,7 @@ impl Library {
         Some(Self {
             handles: Handles::of(&version)?,
             version: version.lines().next().unwrap_or_default().trim().to_owned(),
-            comm_dup: pmpi!(c"PMPI_Comm_dup" as CommDup),
+            comm_idup: pmpi!(c"PMPI_Comm_idup" as CommIdup),
             comm_free: pmpi!(c"PMPI_Comm_free" as CommFree),
             comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
             comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
@@ -116,6 +117,35 @@ impl Library {
         })
     }
 }
+
+impl Library {
+    /// Waits for a request without blocking in MPI; `look` is called between two looks.
+    ///
+    /// # Safety
+    /// What the request was started with must be alive.
+    unsafe fn complete(
+        &self,
+        request: &mut Handle,
+        wait: Wait,
+        mut look: impl FnMut(),
+    ) -> Result<(), FabricError> {
+        let mut backoff = Backoff::new(wait);
+        loop {
+            let mut done: c_int = 0;
+            let mut status: Status = [0; 16];
+            // SAFETY: as the caller says; the status is larger than any MPI's.
+            check("MPI_Test", unsafe { (self.test)(request, &mut done, &mut status) })?;
+            if done != 0 {
+                return Ok(());
+            }
+            look();
+            backoff.pause();
+        }
+    }
+}
+
+/// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn version() -> Option<String> {
     let get = pmpi!(c"PMPI_Get_library_version" as GetLibraryVersion);
@@ -140,13 +170,22 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
 }
 
 impl World {
-    /// Collective over all ranks.
-    pub fn duplicate(library: Library) -> Result<Self, FabricError> {
-        let mut comm: Handle = 0;
+    /// Collective over all ranks. Where some are not there after [`PATIENCE`], `complain` is called once.
+    pub fn duplicate(library: Library, complain: impl Fn()) -> Result<Self, FabricError> {
+        let (mut comm, mut request): (Handle, Handle) = (0, 0);
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: MPI is initialised, and every pointer is to a live local.
+        // SAFETY: MPI is initialised, and every pointer is to a local that lives until the request is done.
         unsafe {
-            check("MPI_Comm_dup", (library.comm_dup)(library.handles.comm_world, &mut comm))?;
+            let world = library.handles.comm_world;
+            check("MPI_Comm_idup", (library.comm_idup)(world, &mut comm, &mut request))?;
+            let deadline = Instant::now() + PATIENCE;
+            let mut complained = false;
+            library.complete(&mut request, Wait::Eager, || {
+                if !complained && Instant::now() > deadline {
+                    complained = true;
+                    complain();
+                }
+            })?;
             // An error in the tool's own traffic is the tool's to report, not the job's to die of.
             check(
                 "MPI_Comm_set_errhandler",
@@ -179,17 +218,9 @@ impl Fabric for World {
     fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
-        check("MPI_Ibarrier", unsafe { (self.library.ibarrier)(self.comm, &mut request) })?;
-        let mut backoff = Backoff::new(wait);
-        loop {
-            let mut done: c_int = 0;
-            let mut status: Status = [0; 16];
-            // SAFETY: as above; the status is larger than any MPI's.
-            check("MPI_Test", unsafe { (self.library.test)(&mut request, &mut done, &mut status) })?;
-            if done != 0 {
-                return Ok(());
-            }
-            backoff.pause();
+        unsafe {
+            check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
+            self.library.complete(&mut request, wait, || ())
         }
     }
 

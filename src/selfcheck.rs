@@ -1,0 +1,73 @@
+//! Is the job that runs the one that was started?
+//!
+//! A program whose MPI does not understand its launcher starts all the same, as so many jobs of one rank
+//! ("singletons"): an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, or
+//! any under an srun without a process manager. Nobody says so, and each runs the whole problem.
+
+use serde::{Deserialize, Serialize};
+
+/// What the launcher of the ranks says, and what is to be done where MPI says something else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// Its name, as [`crate::record::Job`] has it.
+    pub launcher: String,
+    /// How many ranks it started.
+    pub ranks: u32,
+    /// This rank speaks for all.
+    pub speaks: bool,
+    /// This rank speaks for its node.
+    pub speaks_for_node: bool,
+    /// The job is to end.
+    pub abort: bool,
+}
+
+/// What is wrong where a launcher started `launched` ranks and MPI's world has `size`; `None` where nothing
+/// is. (More than were launched is right: several launches may make one world.)
+pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str) -> Option<String> {
+    if size >= launched {
+        return None;
+    }
+    let open_mpi = mpi_library.contains("Open MPI");
+    let advice = match launcher {
+        "srun" if open_mpi => "add --mpi=pmix to srun",
+        "srun" => "add --mpi=pmi2 to srun",
+        _ if launcher.contains("Open MPI") && !open_mpi => {
+            "start it with the mpirun of its own MPI, mpiexec.hydra"
+        }
+        _ if open_mpi => "start it with Open MPI's own mpirun",
+        _ => "start it with the launcher of its own MPI",
+    };
+    let library: Vec<&str> = mpi_library.split(',').next().unwrap_or_default().split_whitespace().collect();
+    let library = library.join(" ");
+    Some(format!(
+        "{launcher} started {launched} ranks, but the program runs as jobs of {size}: its MPI ({library}) and the \
+         launcher do not understand each other; {advice}"
+    ))
+}
+
+impl Expectation {
+    /// What is wrong with a world of `size` ranks, by [`contradiction`].
+    pub fn contradicted_by(&self, size: u32, mpi_library: &str) -> Option<String> {
+        contradiction(&self.launcher, self.ranks, size, mpi_library)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_the_flag_that_mends_it() {
+        let (open_mpi, mpich) = ("Open MPI v4.1.4, package: Debian", "MPICH Version:      4.0.2");
+        let says = |launcher: &str, library: &str, words: &str| {
+            let message = contradiction(launcher, 4, 1, library).unwrap();
+            assert!(message.contains(words) && message.contains("4 ranks"), "{message}");
+        };
+        says("srun", open_mpi, "--mpi=pmix");
+        says("srun", mpich, "--mpi=pmi2");
+        says("mpirun (Open MPI)", mpich, "mpiexec.hydra");
+        says("mpiexec (Hydra)", open_mpi, "Open MPI's own mpirun");
+        assert_eq!(contradiction("srun", 4, 4, mpich), None);
+        assert_eq!(contradiction("srun", 4, 8, mpich), None);
+    }
+}
