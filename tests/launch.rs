@@ -1,8 +1,10 @@
 //! Is the job that runs the one that was started? What is wrong is said while it can still be mended.
 
+use pmmpi::record::{End, Mode};
 use rig::cluster::{Job, machine};
-use rig::tool::{Folder, pmmpi, processes_with};
-use rig::{Mpi, programs};
+use rig::tool::{Folder, pmmpi, processes_with, run};
+use rig::{FOR_ROOT, Mpi, programs};
+use std::process::Command;
 
 /// A program of one MPI under the launcher of the other runs as so many jobs of one rank.
 #[test]
@@ -60,4 +62,56 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
     }
+}
+
+/// Out of the agent's sight: each is named, with what to do, and rank 0's process is measured around.
+fn measured_from_outside(mpi: Mpi, program: &[&str], why: &str) {
+    let folder = Folder::new("outside");
+    let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path()).args(program);
+    let output = job.run().success();
+    assert!(output.err().contains("the process of rank 0") && output.err().contains(why), "{}", output.err());
+    assert_eq!(output.out().lines().count(), 2);
+    let runs = folder.runs();
+    assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 1, Mode::Plain));
+    assert_eq!(runs[0].end(), Some(End::Exited(0)));
+    assert!(runs[0].elapsed().unwrap().lower_ns >= 19_000_000 && runs[0].nodes[0].facts.is_some());
+    assert!(std::fs::read_dir(folder.path()).unwrap().flatten().all(|e| !e.path().ends_with(".partial")));
+}
+
+#[test]
+fn a_static_program_is_measured_from_outside() {
+    let program = programs::statically_linked("static").display().to_string();
+    for mpi in Mpi::ALL {
+        measured_from_outside(mpi, &[&program], "statically linked: link it dynamically");
+    }
+}
+
+#[test]
+fn a_program_that_calls_through_a_handle_is_measured_from_outside() {
+    let program = programs::plain("handle").display().to_string();
+    measured_from_outside(Mpi::OpenMpi, &[&program, "libmpi.so.40"], "through a handle of dlopen");
+    measured_from_outside(Mpi::Mpich, &[&program, "libmpich.so.12"], "through a handle of dlopen");
+}
+
+/// Open MPI 4.1 has no sessions.
+#[test]
+fn a_program_of_sessions_alone_is_measured_from_outside() {
+    let program = programs::mpi(Mpi::Mpich, "sessions").display().to_string();
+    measured_from_outside(Mpi::Mpich, &[&program], "in MPI sessions");
+}
+
+/// The loader preloads nothing into it.
+#[test]
+fn a_set_user_id_program_is_measured_from_outside() {
+    let folder = Folder::new("setuid");
+    let program = folder.path().join("says");
+    std::fs::copy(programs::mpi(Mpi::Mpich, "says"), &program).unwrap();
+    for (command, what) in [("chown", "nobody"), ("chmod", "4755")] {
+        run(Command::new(command).arg(what).arg(&program)).success();
+    }
+    let _alone = machine();
+    let mut command = Command::new(pmmpi());
+    let output = run(command.arg("--out").arg(folder.path()).arg(&program).envs(FOR_ROOT)).success();
+    assert!(output.err().contains("the loader ignores LD_PRELOAD"), "{}", output.err());
+    assert_eq!((folder.runs().len(), folder.runs()[0].header.mode), (1, Mode::Plain));
 }

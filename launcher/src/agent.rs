@@ -4,15 +4,17 @@ use crate::measure::Task;
 use crate::{host, install, out, program};
 use pmmpi::cell::{Fault, Phase};
 use pmmpi::clock;
+use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::partial::{self, Place};
-use pmmpi::record::{End, Mode, Run, RunHeader};
+use pmmpi::record::{End, Mode, RankPart, RankRecord, Run, RunHeader};
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::stamps::Stamps;
 use pmmpi::summary::Summary;
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::Prepared;
+use pmmpi_rounds::process::{Ended, Prepared};
 use pmmpi_rounds::signals;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -40,6 +42,7 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::forward();
+    let began_ns = clock::monotonic_ns();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
@@ -51,7 +54,12 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let ended_ns = clock::monotonic_ns();
     let end = ended.for_the_record();
     spool.cell().set_end(end, ended_ns);
-    let kept = keep(task, header, &spool, slot, end);
+    let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
+        let around = Around { began_ns, ended_ns, ended: &ended };
+        keep_from_outside(task, header, &around, slot)
+    } else {
+        keep(task, header, &spool, slot, end)
+    };
     if let (End::Exited(code @ 1..), true) = (ended.end, is_abandoned(spool.cell().phase())) {
         task.launch.end_job(code);
     }
@@ -115,6 +123,53 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     saved.map(drop)
 }
 
+/// A process as its parent saw it.
+struct Around<'a> {
+    began_ns: i64,
+    ended_ns: i64,
+    ended: &'a Ended,
+}
+
+/// The agent never came to measure. What is known is this rank's process, from its start to its end, without
+/// a barrier: a plain run of one rank.
+fn keep_from_outside(
+    task: &Task,
+    mut header: RunHeader,
+    around: &Around,
+    slot: Option<Slot>,
+) -> Result<(), Failure> {
+    (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
+    let Around { began_ns, ended_ns, ended } = *around;
+    let stamps = Stamps::new(began_ns, began_ns, ended_ns, ended_ns).unwrap_or_default();
+    let ended_real_ns = clock::realtime_ns() - (clock::monotonic_ns() - ended_ns);
+    let record = RankRecord {
+        stamps,
+        real_ns: [ended_real_ns - (ended_ns - began_ns), ended_real_ns],
+        cpu_user_ns: ended.cpu_user_ns,
+        cpu_system_ns: ended.cpu_system_ns,
+        allowed: CpuSet::allowed(),
+        ..RankRecord::unmeasured(ended.for_the_record())
+    };
+    let key = NodeKey::own().clone();
+    let part = RankPart { key, record, mpi_library: None, host: host::part(task.settings.quiet) };
+    let part = wire::encode(&part).map_err(not_kept)?;
+    let run = Run::assemble(header, &[part], 0).map_err(not_kept)?;
+    let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
+    if !task.settings.quiet {
+        say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
+        if task.launch.launcher.is_some() || ended.end.is_success() {
+            warn(format_args!(
+                "{}: that is {} from its start to its end, without barriers: it did not call MPI_Init where pmmpi \
+                 could see it ({}). If it is no MPI program, add --mode plain",
+                task.program.display(),
+                if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" },
+                task.unseen()
+            ));
+        }
+    }
+    saved.map(drop)
+}
+
 /// The program began and its records never came together.
 fn is_abandoned(phase: Phase) -> bool {
     (Phase::Started..Phase::Gathered).contains(&phase)
@@ -160,11 +215,6 @@ fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
         say(format_args!("{program}: not measured: {why}"));
-    } else if task.launch.speaks() && cell.phase() == Phase::Fresh {
-        say(format_args!(
-            "{program}: not measured: it did not call MPI_Init where pmmpi could see it (not in a container \
-             with a /proc of its own). If it is no MPI program, add --mode plain"
-        ));
     } else if task.launch.speaks() && is_abandoned(cell.phase()) && !task.settings.quiet {
         let kept = partial.map(|folder| format!("; what is known of the run is in {}", folder.display()));
         say(format_args!("{program}: it ended before MPI_Finalize{}", kept.unwrap_or_default()));

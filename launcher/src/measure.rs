@@ -104,6 +104,11 @@ impl Task<'_> {
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
     }
 
+    /// Why its program may be out of an agent's sight.
+    pub fn unseen(&self) -> &'static str {
+        work::unseen(&self.program)
+    }
+
     /// What MPI's world should be, if a launcher says so.
     pub fn expectation(&self) -> Option<Expectation> {
         let settings = self.settings;

@@ -108,7 +108,7 @@ pub struct Measurement {
     /// End a run that takes longer: 90, 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// If the ranks make no job: warn or abort
+    /// If ranks make no job: warn or abort
     #[arg(long, value_name = "DO", value_enum, default_value = "warn", hide_possible_values = true)]
     pub on_mismatch: OnMismatch,
     /// What PROGRAM is: auto, mpi or plain

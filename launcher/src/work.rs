@@ -37,7 +37,7 @@ enum Nature {
     Plain(String),
     /// It starts other programs, which may be MPI programs.
     Wrapper(String),
-    /// Neither way of measuring works.
+    /// Not to be measured from inside, and with no other launch than its own.
     StaticMpi,
 }
 
@@ -105,7 +105,8 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
     }
     let nature = match nature(program) {
         Nature::Plain(reason) if launch.launcher.is_some() && !rounds => {
-            mpi_argument(&settings.argv[1..]).map_or(Nature::Plain(reason), Nature::Wrapper)
+            let hint = mpi_argument(&settings.argv[1..]).or_else(|| opens_mpi(program));
+            hint.map_or(Nature::Plain(reason), Nature::Wrapper)
         }
         nature => nature,
     };
@@ -117,10 +118,7 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         }
         Nature::Wrapper(name) if rounds => plain(format!("{name}, in several runs")),
         Nature::Wrapper(name) => mpi(format!("{name} may start one")),
-        Nature::StaticMpi => Err(Failure::own(format_args!(
-            "{}: a statically linked MPI program cannot be measured from inside; link it dynamically",
-            program.display()
-        ))),
+        Nature::StaticMpi => mpi("it is an MPI program, statically linked".to_owned()),
     }
 }
 
@@ -156,6 +154,27 @@ fn nature(program: &Path) -> Nature {
         Binary::Static(false) => Nature::Plain(format!("{prefix}it is statically linked, without MPI")),
         Binary::Dynamic => Nature::Plain(format!("{prefix}it needs no MPI library")),
         Binary::Other => Nature::Wrapper(format!("{prefix}{name}, which is no ELF file,")),
+    }
+}
+
+/// A program that looks MPI_Init up by its name, in a library that it opens itself.
+fn opens_mpi(program: &Path) -> Option<String> {
+    const NAME: &[u8] = b"MPI_Init\0";
+    const LOOKED_AT_BYTES: u64 = 64 << 20;
+    let mut bytes = Vec::new();
+    std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES).read_to_end(&mut bytes).ok()?;
+    let named = memchr::memmem::find(&bytes, NAME).is_some();
+    named.then(|| format!("{}, which has the name MPI_Init in it,", program.display()))
+}
+
+/// Why an agent could not see what `program` does, as far as its file tells.
+pub fn unseen(program: &Path) -> &'static str {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.permissions().mode());
+    match elf::inspect(program) {
+        Binary::Static(_) => "it is statically linked: link it dynamically",
+        _ if mode & 0o6000 != 0 => "it runs as another user or group: the loader ignores LD_PRELOAD then",
+        _ => "in MPI sessions, through a handle of dlopen, or in a container with a /proc of its own",
     }
 }
 

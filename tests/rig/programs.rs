@@ -68,6 +68,11 @@ pub fn plain(name: &str) -> PathBuf {
     compile("cc", &[], name, "plain")
 }
 
+/// A statically linked program.
+pub fn statically_linked(name: &str) -> PathBuf {
+    compile("cc", &["-static"], name, "static")
+}
+
 /// A program that needs MPI only through a library that it needs.
 pub fn through_library(mpi: Mpi) -> PathBuf {
     let compiler = format!("mpicc.{}", mpi.name());

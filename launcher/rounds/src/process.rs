@@ -129,7 +129,7 @@ pub struct Running {
 
 impl Running {
     /// Sleeps until the child has ended: wait4(2). After `timeout`, where there is one, it is told to end,
-    /// and killed if it has not done so after [`GRACE`].
+    /// and killed if it has not done so after ten seconds.
     pub fn wait(self, timeout: Option<Duration>) -> io::Result<Ended> {
         let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
         if timed_out {
@@ -167,8 +167,7 @@ impl Running {
     }
 }
 
-/// What a program may take to end once it is told to: as much as it takes Slurm by default (KillWait 30 s) to
-/// lose patience, and less.
+/// What a program may take to end once it is told to: less than the 30 s that Slurm leaves to a job (KillWait).
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Running {
