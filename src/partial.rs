@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | run | a [`RunHeader`] and the number of ranks, from rank 0 |
-//! | *.node | one page a rank of one clock, at (rank + 1) x 4096 bytes; what was not written is a hole |
+//! | *.node | 4096 bytes a rank of one clock, at (rank + 1) x 65536; what was not written is a hole |
 //! | *.host | that node's [`crate::record::HostPart`] in wire form |
 //!
 //! A page begins with a copy of the rank's [`RankCell`], which its process keeps up to date by plain stores
@@ -31,6 +31,8 @@ const RUN_FILE: &str = "run";
 const NODE_SUFFIX: &str = ".node";
 const HOST_SUFFIX: &str = ".host";
 const PAGE_BYTES: usize = 4096;
+/// From page to page: a mapping begins at a multiple of the machine's own page size, which may be as large.
+const SPACING_BYTES: u64 = 65_536;
 const TEMPLATE_AT: usize = size_of::<RankCell>();
 
 /// Where a run is kept while it runs.
@@ -115,7 +117,7 @@ pub fn remove(folder: &Path) {
 /// The run in such a folder, as far as it came.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
-    let header = fs::read(folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
+    let header = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
     let version = header.first().map_or(0, |byte| u32::from(*byte));
     if version > VERSION {
         return Err(RunFileError::Newer { version });
@@ -126,7 +128,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
     entries.sort();
     for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
-        let host = read_own(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
+        let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
         for page in pages(path).map_err(RunFileError::Unreadable)? {
             let Some((cell, part)) = parse(&page) else { continue };
             let node = *nodes.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
@@ -165,11 +167,8 @@ fn parse(page: &[u8]) -> Option<(RankCell, RankPart)> {
 fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     // A job of as many ranks of one node as there may be pages here is larger than any machine.
     const MOST_PAGES: usize = 1 << 16;
-    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let file = open_regular(path)?;
     let mut pages = Vec::new();
-    if !file.metadata()?.is_file() {
-        return Ok(pages);
-    }
     let mut at = 0i64;
     while pages.len() < MOST_PAGES {
         // SAFETY: moves the file's own position.
@@ -177,20 +176,20 @@ fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
         if data < 0 {
             break; // ENXIO: only a hole follows
         }
-        let begin = data as u64 / PAGE_BYTES as u64 * PAGE_BYTES as u64;
+        let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
         let mut page = vec![0; PAGE_BYTES];
         match file.read_exact_at(&mut page, begin) {
             Ok(()) => pages.push(page),
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
             Err(e) => return Err(e),
         }
-        at = begin as i64 + PAGE_BYTES as i64;
+        at = (begin + SPACING_BYTES) as i64;
     }
     Ok(pages)
 }
 
 fn place_of(rank: u32) -> u64 {
-    (u64::from(rank) + 1) * PAGE_BYTES as u64
+    (u64::from(rank) + 1) * SPACING_BYTES
 }
 
 /// One file a clock: hosts of one name may have several.
@@ -239,11 +238,18 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)
 }
 
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+/// A report may be about anybody's folder: no link, no pipe, nothing endless.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST_BYTES: u64 = 64 << 20;
+    let file = open_regular(path)?;
     let mut bytes = Vec::new();
-    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    file.take(wire::LIMIT_BYTES as u64).read_to_end(&mut bytes)?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
 }
 
 fn map(file: &File, at: u64) -> io::Result<&'static RankCell> {

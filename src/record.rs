@@ -367,6 +367,7 @@ impl Run {
             && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
+            && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)
     }
 }
 

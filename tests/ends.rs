@@ -62,17 +62,19 @@ fn each_way_to_die_is_recorded_and_ends_the_job_as_it_would() {
         for rank in [0, 1] {
             let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("ends"));
             let how = [how, if rank == 0 { "0" } else { "1" }];
-            // MPICH's own mpirun returns 9 now and then where a rank left without MPI_Finalize, or hangs.
-            let expected = match (mpi, how[0]) {
-                (Mpi::Mpich, "exit") => 5,
-                _ => job(mpi, &cluster, &[], &how, folder.path()).run().code(),
+            // MPICH's own mpirun returns 9 now and then where a rank left without MPI_Finalize, or hangs; where
+            // one was killed it returns 255 now and then, because an assertion of its proxy fails.
+            let expected = match (mpi, how[0], end) {
+                (Mpi::Mpich, "exit", _) => vec![5],
+                (Mpi::Mpich, _, End::Signaled(signal)) => vec![signal, 255],
+                _ => vec![job(mpi, &cluster, &[], &how, folder.path()).run().code()],
             };
             let out = folder.path().join("runs");
             let before = [pmmpi().display().to_string(), "--out".to_owned(), out.display().to_string()];
             let before: Vec<&str> = before.iter().map(String::as_str).collect();
             let output = job(mpi, &cluster, &before, &how, folder.path()).run();
             let context = format!("{mpi:?} {how:?} {}", output.err());
-            assert_eq!(output.code(), expected, "{context}");
+            assert!(expected.contains(&output.code()), "{} {expected:?} {context}", output.code());
             let left = left_in(&out);
             assert_eq!(
                 (left.size as usize, left.lost.len(), left.ranks.len()),

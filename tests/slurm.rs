@@ -59,7 +59,24 @@ fn jobs_of_slurm_are_measured() {
 
     a_wrong_process_manager_is_named(&slurm);
     batch_script_measures(&slurm);
+    an_array_of_steps_measures(&slurm);
     ends_of_steps_are_recorded(&slurm);
+}
+
+/// Each job of an array leaves a run, under MPICH's process manager as well.
+fn an_array_of_steps_measures(slurm: &Slurm) {
+    let folder = Folder::new("array");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm/step.sbatch").display().to_string();
+    let program = programs::mpi(Mpi::Mpich, "says").display().to_string();
+    let args =
+        ["--wait", "--array=1-3", "--output=log.%a", "--export=ALL,PMMPI_SRUN_MPI=pmi2,PMMPI_OUT=runs"];
+    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&script, &program]].concat());
+    assert!(output.status.success(), "{}", output.err());
+    let runs = runs_in(&folder.path().join("runs"));
+    assert!(runs.len() == 3 && runs.iter().all(|run| run.ranks.len() == 4 && run.nodes.len() == 2));
+    let mut labels: Vec<_> = runs.iter().map(|run| run.header.labels[1].1.clone()).collect();
+    labels.sort();
+    assert_eq!(labels, ["1", "2", "3"]);
 }
 
 /// MPICH under pmix or under no process manager runs as so many jobs of one rank.
