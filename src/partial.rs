@@ -47,7 +47,8 @@ pub struct Place {
 impl Place {
     /// For a run in the folder `out`, which exists.
     pub fn new(out: &Path, header: &RunHeader) -> io::Result<Self> {
-        let folder = fs::canonicalize(out)?.join(format!("{}{SUFFIX}", header.run_id));
+        // Not canonicalised: a link may lead elsewhere on another node.
+        let folder = std::path::absolute(out)?.join(format!("{}{SUFFIX}", header.run_id));
         Ok(Self { folder, header: header.clone() })
     }
 }
@@ -59,13 +60,16 @@ pub struct Page {
 }
 
 impl Page {
-    /// Makes sure of the folder and of this rank's place in it. `part` is what the rank will send to rank
-    /// 0, nothing measured yet. Every rank may do this at once.
+    /// Makes sure of this rank's place in the folder that rank 0 made: where that is not seen, on a node's
+    /// own disk, nothing is kept. `part` is what the rank will send to rank 0, nothing measured yet. Every
+    /// rank may do this at once.
     pub fn create(folder: &Path, part: &RankPart) -> io::Result<Self> {
-        make_folder(folder)?;
+        check_own(folder)?;
         let name = file_name(&part.key);
         if !part.host.is_empty() {
-            write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &part.host)?;
+            // Another rank of the node may have thought itself its first, too.
+            let written = write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &part.host);
+            written.or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })?;
         }
         let path = folder.join(format!("{name}{NODE_SUFFIX}"));
         let template =
@@ -77,7 +81,7 @@ impl Page {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
         page.resize(PAGE_BYTES, 0);
-        let file = open_own(&path)?;
+        let file = open_own(&path, true)?;
         let at = place_of(part.record.rank);
         crate::spool::within_file_limit(at + PAGE_BYTES as u64)?;
         file.write_all_at(&page, at)?;
@@ -95,9 +99,9 @@ impl Page {
     }
 }
 
-/// What rank 0 adds, once.
-pub fn write_header(place: &Place, size: u32) -> io::Result<()> {
-    make_folder(&place.folder)?;
+/// What rank 0 does before any rank has a page: makes the folder and says whose it is.
+pub fn begin(place: &Place, size: u32) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(&place.folder)?;
     let bytes = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
     write_new(&place.folder.join(RUN_FILE), &bytes)
 }
@@ -106,10 +110,11 @@ pub fn write_header(place: &Place, size: u32) -> io::Result<()> {
 /// in it.
 pub fn keep(node_file: &Path, cell: &RankCell) -> io::Result<()> {
     let rank = cell.rank.load(std::sync::atomic::Ordering::Relaxed);
-    open_own(node_file)?.write_all_at(&cell.to_bytes(), place_of(rank))
+    // Not created: the run may have been saved meanwhile.
+    open_own(node_file, false)?.write_all_at(&cell.to_bytes(), place_of(rank))
 }
 
-/// The run is saved as a whole. What cannot be removed is seen by a report, which knows better.
+/// The run is saved as a whole. What cannot be removed is not looked at beside the run's file.
 pub fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
@@ -129,11 +134,12 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     entries.sort();
     for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
         let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
-        for page in pages(path).map_err(RunFileError::Unreadable)? {
+        // One node's damage is not the run's.
+        for page in pages(path).unwrap_or_default() {
             let Some((cell, part)) = parse(&page) else { continue };
             let node = *nodes.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
             if run.nodes[node as usize].facts.is_none() {
-                run.describe(node, &host).map_err(damaged)?;
+                run.describe(node, &host).unwrap_or_default();
             }
             match cell.lost(node) {
                 Some(lost) => run.lost.push(lost),
@@ -179,7 +185,8 @@ fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
         let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
         let mut page = vec![0; PAGE_BYTES];
         match file.read_exact_at(&mut page, begin) {
-            Ok(()) => pages.push(page),
+            Ok(()) if RankCell::from_bytes(&page).is_some() => pages.push(page),
+            Ok(()) => {} // zeros, where holes are not known
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
             Err(e) => return Err(e),
         }
@@ -204,20 +211,16 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect()
 }
 
-/// In a folder where anybody may write: only one's own is used, whoever came first.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            let metadata = fs::symlink_metadata(folder)?;
-            if metadata.is_dir() && is_own(&metadata) { Ok(()) } else { Err(e) }
-        }
-        result => result,
-    }
+/// In a folder where anybody may write only one's own is used.
+fn check_own(folder: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(folder)?;
+    let own = metadata.is_dir() && is_own(&metadata);
+    if own { Ok(()) } else { Err(io::Error::from(io::ErrorKind::PermissionDenied)) }
 }
 
-fn open_own(path: &Path) -> io::Result<File> {
+fn open_own(path: &Path, create: bool) -> io::Result<File> {
     let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.read(true).write(true).create(create).truncate(false).mode(0o600);
     let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() && is_own(&metadata) {
@@ -240,7 +243,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A report may be about anybody's folder: no link, no pipe, nothing endless.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    const MOST_BYTES: u64 = 64 << 20;
+    const MOST_BYTES: u64 = 4 << 20;
     let file = open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;

@@ -343,9 +343,12 @@ impl Run {
 
     /// The rank, its node and its end that [`Run::end`] is.
     pub fn telling_rank(&self) -> Option<(u32, u32, End)> {
-        let complete = self.ranks.iter().map(|r| (r.rank, r.node, r.end));
-        let lost = self.lost.iter().map(|r| (r.rank, r.node, r.end));
-        complete.chain(lost).min_by_key(|(rank, _, end)| (end.follows(), *rank))
+        let complete = self.ranks.iter().map(|r| (r.end.follows(), r.rank, r.node, r.end));
+        // A lost rank that left with 0 left too early all the same.
+        let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
+        let lost = self.lost.iter().map(|r| (early(r.end), r.rank, r.node, r.end));
+        let telling = complete.chain(lost).min_by_key(|(follows, rank, ..)| (*follows, *rank));
+        telling.map(|(_, rank, node, end)| (rank, node, end))
     }
 
     /// Host names, each once: two clocks may belong to one.
@@ -362,7 +365,8 @@ impl Run {
             |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
         // A file of some bytes must not stand for a list of a million missing ranks.
         const MOST_MISSING: usize = 4096;
-        self.size as usize <= MOST_MISSING * (1 + self.ranks.len() + self.lost.len())
+        self.ranks.len() + self.lost.len() <= self.size as usize
+            && self.size as usize <= MOST_MISSING * (1 + self.ranks.len() + self.lost.len())
             && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)

@@ -75,7 +75,12 @@ fn measured_from_outside(mpi: Mpi, program: &[&str], why: &str) {
     assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 1, Mode::Plain));
     assert_eq!(runs[0].end(), Some(End::Exited(0)));
     assert!(runs[0].elapsed().unwrap().lower_ns >= 19_000_000 && runs[0].nodes[0].facts.is_some());
-    assert!(std::fs::read_dir(folder.path()).unwrap().flatten().all(|e| !e.path().ends_with(".partial")));
+    assert!(
+        std::fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .all(|e| e.path().extension().is_none_or(|e| e != "partial"))
+    );
 }
 
 #[test]

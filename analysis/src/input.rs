@@ -45,6 +45,8 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
     // Whole runs first: what is left of one that was saved after all is not looked at.
     files.sort_by(|a, b| (is_partial(a), a).cmp(&(is_partial(b), b)));
     files.dedup();
+    let whole: HashSet<PathBuf> = files.iter().filter(|file| !is_partial(file)).cloned().collect();
+    files.retain(|file| !is_partial(file) || !whole.contains(&file.with_extension(EXTENSION)));
     input.files = files.len();
     let mut known: HashMap<String, (PathBuf, usize)> = HashMap::new();
     for (number, file) in files.iter().enumerate() {
@@ -93,7 +95,7 @@ impl Input {
 
 /// True for the folder that holds what is left of one run.
 fn is_partial(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes())
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes()))
 }
 
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {

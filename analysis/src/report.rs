@@ -6,7 +6,7 @@ use crate::nodes;
 use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::record::Run;
+use pmmpi::record::{Mode, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
@@ -243,7 +243,9 @@ fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
 fn about(run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
-    if let Some((rank, node, end)) = run.telling_rank().filter(|(_, _, end)| !end.is_success()) {
+    if let Some((rank, node, end)) =
+        run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
+    {
         let node = &run.nodes[node as usize].key.hostname;
         warn(
             "failed-run",
@@ -272,7 +274,7 @@ fn about(run: &Run) -> Vec<Warning> {
         run.size,
         library.unwrap_or("unknown"),
     );
-    if let Some(message) = mismatch {
+    if let Some(message) = mismatch.filter(|_| run.header.mode == Mode::Mpi) {
         warn(
             "separate-jobs",
             message,

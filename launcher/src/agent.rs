@@ -217,6 +217,7 @@ fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
         say(format_args!("{program}: not measured: {why}"));
     } else if task.launch.speaks() && is_abandoned(cell.phase()) && !task.settings.quiet {
         let kept = partial.map(|folder| format!("; what is known of the run is in {}", folder.display()));
-        say(format_args!("{program}: it ended before MPI_Finalize{}", kept.unwrap_or_default()));
+        let kept = kept.unwrap_or_else(|| "; nothing could be kept of the run".to_owned());
+        say(format_args!("{program}: it ended before MPI_Finalize{kept}"));
     }
 }

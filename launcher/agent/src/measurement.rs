@@ -67,7 +67,11 @@ pub fn begin() {
             {
                 check_failed(expectation, &message, cell);
             }
-            let place = world.tell(spool.as_ref().map(place).unwrap_or_default()).unwrap_or_default();
+            let place = match world.rank() {
+                0 => spool.as_ref().and_then(|spool| begin_partial(spool, world.size())).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            let place = world.tell(place).unwrap_or_default();
             // Both wait for other ranks: that is no cost of this one.
             let waited_ns = clock::monotonic_ns() - before_dup_ns;
             let mut session = Session::open(cell, world, began_ns + waited_ns);
@@ -106,9 +110,15 @@ fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
 /// pmmpi's own failure, as its launcher has it.
 const NOT_THE_JOB: i32 = 125;
 
-/// Where rank 0's launcher wants the run kept while it runs, in wire form; empty for nowhere.
-fn place(spool: &Spool) -> Vec<u8> {
-    spool.take(Blob::Place).unwrap_or_default()
+/// Makes the folder in which the run is kept while it runs, if the launcher wants that; gives its place in
+/// wire form.
+fn begin_partial(spool: &Spool, size: u32) -> Option<Vec<u8>> {
+    let place = spool.take(Blob::Place).ok().filter(|place| !place.is_empty())?;
+    let begun = wire::decode(&place).map_err(io::Error::other).and_then(|place| partial::begin(&place, size));
+    if begun.is_err() {
+        spool.cell().note(Fault::NoPartial);
+    }
+    begun.is_ok().then_some(place)
 }
 
 /// Makes a page for this rank there, and tells the launcher.
@@ -119,11 +129,7 @@ fn keep(
     library: &str,
     host: &[u8],
 ) -> io::Result<()> {
-    let (rank, size) = (session.fabric().rank(), session.fabric().size());
     let page = Page::create(&place.folder, &session.part_before(Some(library), host.to_vec()))?;
-    if rank == 0 {
-        partial::write_header(place, size)?;
-    }
     session.copy_to(page.cell());
     spool.put(Blob::Kept, page.file().as_os_str().as_bytes())
 }

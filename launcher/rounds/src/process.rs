@@ -173,7 +173,7 @@ const GRACE: Duration = Duration::from_secs(10);
 impl Running {
     /// Sleeps until it has ended, without waiting for it; false after `limit`.
     fn ends_within(&self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+        let Some(deadline) = Instant::now().checked_add(limit) else { return true }; // in no lifetime
         // SAFETY: the child has not been waited for, so the number is its own.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) } as libc::c_int;
         // SAFETY: a new descriptor that nothing else owns.
