@@ -47,10 +47,14 @@ pub struct Place {
 impl Place {
     /// For a run in the folder `out`, which exists.
     pub fn new(out: &Path, header: &RunHeader) -> io::Result<Self> {
-        // Not canonicalised: a link may lead elsewhere on another node.
-        let folder = std::path::absolute(out)?.join(format!("{}{SUFFIX}", header.run_id));
-        Ok(Self { folder, header: header.clone() })
+        Ok(Self { folder: folder_of(out, &header.run_id)?, header: header.clone() })
     }
+}
+
+/// The folder of the run `run_id` in the folder `out`.
+pub fn folder_of(out: &Path, run_id: &str) -> io::Result<PathBuf> {
+    // Not canonicalised: a link may lead elsewhere on another node.
+    Ok(std::path::absolute(out)?.join(format!("{run_id}{SUFFIX}")))
 }
 
 /// One rank's page, mapped for as long as the process lives.

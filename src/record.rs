@@ -214,7 +214,7 @@ pub struct RunHeader {
     pub max_drift: MaxDrift,
 }
 
-/// One complete run.
+/// One run: complete where every rank came to t3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Command, job, library.

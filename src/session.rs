@@ -8,7 +8,6 @@ use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, RankPart, RankRecord};
-
 use crate::wire;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,6 +17,7 @@ pub struct Session<'a, F> {
     copy: Option<&'static RankCell>,
     fabric: F,
     allowed: CpuSet,
+    began_ns: i64,
 }
 
 /// What a session cannot see of the work itself.
@@ -41,9 +41,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
         NodeKey::own(); // reads files
-        let session = Self { cell, copy: None, fabric, allowed: CpuSet::allowed() };
-        cell.setup_ns.store(clock::monotonic_ns() - began_ns, Relaxed);
-        session
+        Self { cell, copy: None, fabric, allowed: CpuSet::allowed(), began_ns }
     }
 
     /// `copy` is to be what the cell is, after t1, t2 and t3: memory that outlives more than the cell does.
@@ -74,6 +72,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// the stamps are taken all the same: the others must not wait for this rank later on.
     pub fn start(&mut self) -> Result<(), FabricError> {
         let before_ns = clock::monotonic_ns();
+        self.cell.setup_ns.store(before_ns - self.began_ns, Relaxed);
         self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
         let t0_ns = self.stamp(0);
         self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);

@@ -1,20 +1,19 @@
 //! MPI programs: the agent inside them measures, this process supervises and keeps.
 
 use crate::measure::Task;
+use crate::outside::{self, Around};
 use crate::{host, install, out, program};
 use pmmpi::cell::{Fault, Phase};
 use pmmpi::clock;
-use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::partial::{self, Place};
-use pmmpi::record::{End, Mode, RankPart, RankRecord, Run, RunHeader};
+use pmmpi::record::{End, Mode, Run, RunHeader};
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
-use pmmpi::stamps::Stamps;
 use pmmpi::summary::Summary;
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::{Ended, Prepared};
+use pmmpi_rounds::process::Prepared;
 use pmmpi_rounds::signals;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -55,8 +54,7 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let end = ended.for_the_record();
     spool.cell().set_end(end, ended_ns);
     let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
-        let around = Around { began_ns, ended_ns, ended: &ended };
-        keep_from_outside(task, header, &around, slot)
+        outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
     } else {
         keep(task, header, &spool, slot, end)
     };
@@ -96,76 +94,29 @@ fn describe_node(task: &Task, spool: &Spool) {
 }
 
 fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
-    let gathered = spool.take(Blob::Gathered).map_err(not_kept)?;
+    let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
     if gathered.is_empty() {
         let partial = keep_partial(spool);
         explain(task, spool, partial.as_deref());
         return Ok(());
     }
-    let parts = wire::split(&gathered).map_err(not_kept)?;
+    let parts = wire::split(&gathered).map_err(out::not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
-    let mut run = Run::assemble(header, &parts, gather_ns).map_err(not_kept)?;
+    let mut run = Run::assemble(header, &parts, gather_ns).map_err(out::not_kept)?;
     // Only what happened after MPI_Finalize is news.
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
         own.end = end;
     }
-    let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
+    let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
     }
-    if spool.cell().has(Fault::SecondProgram) {
+    if spool.cell().has(Fault::SecondProgram) && !task.settings.quiet {
         warn(format_args!(
             "{} started several MPI programs: only the first is measured",
             task.program.display()
         ));
-    }
-    saved.map(drop)
-}
-
-/// A process as its parent saw it.
-struct Around<'a> {
-    began_ns: i64,
-    ended_ns: i64,
-    ended: &'a Ended,
-}
-
-/// The agent never came to measure. What is known is this rank's process, from its start to its end, without
-/// a barrier: a plain run of one rank.
-fn keep_from_outside(
-    task: &Task,
-    mut header: RunHeader,
-    around: &Around,
-    slot: Option<Slot>,
-) -> Result<(), Failure> {
-    (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
-    let Around { began_ns, ended_ns, ended } = *around;
-    let stamps = Stamps::new(began_ns, began_ns, ended_ns, ended_ns).unwrap_or_default();
-    let ended_real_ns = clock::realtime_ns() - (clock::monotonic_ns() - ended_ns);
-    let record = RankRecord {
-        stamps,
-        real_ns: [ended_real_ns - (ended_ns - began_ns), ended_real_ns],
-        cpu_user_ns: ended.cpu_user_ns,
-        cpu_system_ns: ended.cpu_system_ns,
-        allowed: CpuSet::allowed(),
-        ..RankRecord::unmeasured(ended.for_the_record())
-    };
-    let key = NodeKey::own().clone();
-    let part = RankPart { key, record, mpi_library: None, host: host::part(task.settings.quiet) };
-    let part = wire::encode(&part).map_err(not_kept)?;
-    let run = Run::assemble(header, &[part], 0).map_err(not_kept)?;
-    let saved = task.settings.out.as_deref().map(|folder| save(folder, slot, &run)).transpose();
-    if !task.settings.quiet {
-        say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
-        if task.launch.launcher.is_some() || ended.end.is_success() {
-            warn(format_args!(
-                "{}: that is {} from its start to its end, without barriers: it did not call MPI_Init where pmmpi \
-                 could see it ({}). If it is no MPI program, add --mode plain",
-                task.program.display(),
-                if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" },
-                task.unseen()
-            ));
-        }
     }
     saved.map(drop)
 }
@@ -184,20 +135,6 @@ fn keep_partial(spool: &Spool) -> Option<PathBuf> {
     let file = PathBuf::from(OsString::from_vec(spool.take(Blob::Kept).ok()?));
     partial::keep(&file, cell).ok()?;
     file.parent().map(Path::to_owned)
-}
-
-fn save(folder: &Path, slot: Option<Slot>, run: &Run) -> Result<PathBuf, Failure> {
-    // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
-    let slot = slot.map_or_else(|| out::prepare(folder), Ok)?;
-    let file = slot.store(run).map_err(not_kept)?;
-    if let Ok(place) = Place::new(folder, &run.header) {
-        partial::remove(&place.folder);
-    }
-    Ok(file)
-}
-
-fn not_kept(error: impl std::fmt::Display) -> Failure {
-    Failure::own(format_args!("the run could not be saved: {error}"))
 }
 
 /// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.

@@ -11,6 +11,7 @@ mod launch;
 mod measure;
 mod options;
 mod out;
+mod outside;
 mod program;
 mod repeat;
 mod runner;

@@ -25,10 +25,14 @@ pub fn take() {
 fn die_with_launcher(spool: &Path) {
     let launcher =
         spool.strip_prefix("/proc").ok().and_then(|path| path.iter().next()?.to_str()?.parse().ok());
-    // SAFETY: no memory is involved. A launcher that died before this leaves another parent.
+    // SAFETY: no memory is involved.
     unsafe {
         if launcher == Some(libc::getppid()) {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // It may have died in between, and then sends nothing any more.
+            if launcher != Some(libc::getppid()) {
+                libc::raise(libc::SIGKILL);
+            }
         }
     }
 }

@@ -102,8 +102,12 @@ fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
     }
     if expectation.abort {
         cell.note(Fault::Mismatch);
-        // SAFETY: ends the process as exit(3) would, without what the program registered for its end.
-        unsafe { libc::_exit(NOT_THE_JOB) };
+        // SAFETY: writes what the program has buffered, and ends the process without what it registered
+        // for its end: MPI is initialised, and nobody will finalise it.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(NOT_THE_JOB)
+        };
     }
 }
 

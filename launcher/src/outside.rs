@@ -1,0 +1,72 @@
+//! MPI programs that no agent can see into: one rank's process, as its launcher saw it.
+
+use crate::measure::Task;
+use crate::out;
+use pmmpi::clock;
+use pmmpi::node::{CpuSet, NodeKey};
+use pmmpi::record::{Mode, RankPart, RankRecord, Run, RunHeader};
+use pmmpi::runfile::Slot;
+use pmmpi::spool::{Blob, Spool};
+use pmmpi::stamps::Stamps;
+use pmmpi::summary::Summary;
+use pmmpi::wire;
+use pmmpi_rounds::Failure;
+use pmmpi_rounds::console::{say, warn};
+use pmmpi_rounds::process::Ended;
+
+/// A process as its parent saw it (CLOCK_MONOTONIC, ns).
+pub struct Around<'a> {
+    pub began_ns: i64,
+    pub ended_ns: i64,
+    pub ended: &'a Ended,
+}
+
+/// The agent never came to measure. What is known is this rank's process, from its start to its end, without
+/// a barrier: a plain run of one rank.
+pub fn keep(
+    task: &Task,
+    mut header: RunHeader,
+    around: &Around,
+    spool: &Spool,
+    slot: Option<Slot>,
+) -> Result<(), Failure> {
+    (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
+    // What was read for the agent; a node without facts where this rank was not to read them.
+    let host = spool.take(Blob::Node).unwrap_or_default();
+    let part = RankPart { key: NodeKey::own().clone(), record: around.record(), mpi_library: None, host };
+    let part = wire::encode(&part).map_err(out::not_kept)?;
+    let run = Run::assemble(header, &[part], 0).map_err(out::not_kept)?;
+    let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
+    if !task.settings.quiet {
+        say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
+        if task.launch.launcher.is_some() || around.ended.end.is_success() {
+            warn_that_it_is_no_more(task);
+        }
+    }
+    saved.map(drop)
+}
+
+fn warn_that_it_is_no_more(task: &Task) {
+    warn(format_args!(
+        "{}: that is {} from its start to its end, without barriers: it did not call MPI_Init where pmmpi could \
+         see it ({}). If it is no MPI program, add --mode plain",
+        task.program.display(),
+        if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" },
+        task.unseen()
+    ));
+}
+
+impl Around<'_> {
+    fn record(&self) -> RankRecord {
+        let (began_ns, ended_ns) = (self.began_ns, self.ended_ns);
+        let ended_real_ns = clock::realtime_ns() - (clock::monotonic_ns() - ended_ns);
+        RankRecord {
+            stamps: Stamps::new(began_ns, began_ns, ended_ns, ended_ns).unwrap_or_default(),
+            real_ns: [ended_real_ns - (ended_ns - began_ns), ended_real_ns],
+            cpu_user_ns: self.ended.cpu_user_ns,
+            cpu_system_ns: self.ended.cpu_system_ns,
+            allowed: CpuSet::allowed(),
+            ..RankRecord::unmeasured(self.ended.for_the_record())
+        }
+    }
+}
