@@ -39,6 +39,7 @@
 //! synchronise. The suspects are the nodes whose interval [c - b, d - a] misses the point where most
 //! intervals overlap (K. Marzullo, 1984).
 
+use crate::anchors::{Anchors, Placed};
 use crate::stamps::{NodeStamps, Stamps};
 use serde::{Deserialize, Serialize};
 
@@ -87,14 +88,24 @@ impl MaxDrift {
     const BILLION: i128 = 1_000_000_000;
 
     /// The shortest true duration that a clock can show as `measured_ns`, rounded down.
-    fn shortest(self, measured_ns: i128) -> i128 {
+    pub(crate) fn shortest(self, measured_ns: i128) -> i128 {
         let rate = if measured_ns >= 0 { Self::BILLION + self.ppb() } else { Self::BILLION - self.ppb() };
         (measured_ns * Self::BILLION).div_euclid(rate)
     }
 
     /// The longest true duration that a clock can show as `measured_ns`, rounded up.
-    fn longest(self, measured_ns: i128) -> i128 {
+    pub(crate) fn longest(self, measured_ns: i128) -> i128 {
         -self.shortest(-measured_ns)
+    }
+
+    /// The shortest true duration (ns) that one clock can show as `measured_ns`.
+    pub fn at_least(self, measured_ns: i64) -> i64 {
+        to_i64(self.shortest(measured_ns.into()))
+    }
+
+    /// The longest true duration (ns) that one clock can show as `measured_ns`.
+    pub fn at_most(self, measured_ns: i64) -> i64 {
+        to_i64(self.longest(measured_ns.into()))
     }
 
     fn ppb(self) -> i128 {
@@ -202,26 +213,39 @@ impl JobStamps {
         })
     }
 
+    /// The same where nodes exchanged pings with a hub as well: never wider.
+    pub fn elapsed_with(&self, anchors: &Anchors, drift: MaxDrift) -> Option<ElapsedBounds> {
+        let bounds = self.elapsed(drift)?;
+        if !bounds.consistent {
+            return Some(bounds);
+        }
+        let placed = self.placed(anchors, drift);
+        let nodes = self.node_count();
+        let tightened = anchors.elapsed(&placed, nodes, drift).map(|said| {
+            let lower_ns = bounds.lower_ns.max(to_i64(said.lower));
+            let upper_ns = said.upper.map_or(bounds.upper_ns, |upper| bounds.upper_ns.min(to_i64(upper)));
+            (lower_ns, upper_ns)
+        });
+        if let Some((lower_ns, upper_ns)) = tightened.filter(|(lower_ns, upper_ns)| lower_ns <= upper_ns) {
+            return Some(ElapsedBounds { lower_ns, upper_ns, ..bounds });
+        }
+        let explains = |drift| anchors.elapsed(&self.placed(anchors, drift), nodes, drift).is_some();
+        let rho_min_ppm = least(explains).map_or(NO_RATE_PPM, MaxDrift::ppm);
+        let suspects = disagreeing(&placed);
+        Some(ElapsedBounds { consistent: false, rho_min_ppm, suspects, ..bounds })
+    }
+
+    fn placed(&self, anchors: &Anchors, drift: MaxDrift) -> Vec<Placed> {
+        let nodes = self.nodes.iter().zip(0u32..);
+        nodes.filter_map(|(stamps, node)| anchors.place(node, stamps.as_ref()?, drift)).collect()
+    }
+
     /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
     fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
         let interval = |n: &NodeStamps| {
             (drift.shortest((n.c_ns - n.b_ns).into()), drift.longest((n.d_ns - n.a_ns).into()))
         };
-        let mut edges = Vec::with_capacity(2 * self.nodes.len());
-        for node in self.nodes.iter().flatten().filter(|n| !n.impossible()) {
-            let (low, high) = interval(node);
-            // An edge opens before another closes at the same place: intervals include their ends.
-            edges.push((low, 0u8));
-            edges.push((high, 1u8));
-        }
-        edges.sort_unstable();
-        let (mut depth, mut deepest, mut point) = (0i64, 0i64, None);
-        for (at, closes) in edges {
-            depth += if closes == 1 { -1 } else { 1 };
-            if depth > deepest {
-                (deepest, point) = (depth, Some(at));
-            }
-        }
+        let point = shared_by_most(self.nodes.iter().flatten().filter(|n| !n.impossible()).map(interval));
         let numbered = self.nodes.iter().enumerate();
         let outside = numbered.filter_map(|(i, node)| {
             let node = node.as_ref()?;
@@ -231,6 +255,48 @@ impl JobStamps {
         });
         outside.collect()
     }
+}
+
+/// A point that lies in as many intervals as any does (K. Marzullo).
+fn shared_by_most(intervals: impl Iterator<Item = (i128, i128)>) -> Option<i128> {
+    // An edge opens before another closes at the same place: intervals include their ends.
+    let mut edges: Vec<(i128, u8)> = intervals.flat_map(|(low, high)| [(low, 0), (high, 1)]).collect();
+    edges.sort_unstable();
+    let (mut depth, mut deepest, mut point) = (0i64, 0i64, None);
+    for (at, closes) in edges {
+        depth += if closes == 1 { -1 } else { 1 };
+        if depth > deepest {
+            (deepest, point) = (depth, Some(at));
+        }
+    }
+    point
+}
+
+/// Nodes whose pings and stamps place a barrier's release where most others do not.
+fn disagreeing(placed: &[Placed]) -> Vec<u32> {
+    let mut nodes: Vec<u32> = Anchors::impossible(placed).collect();
+    for barrier in [0, 1] {
+        let release = |node: &Placed| node.releases()[barrier];
+        let point = shared_by_most(placed.iter().map(release));
+        let elsewhere = |node: &&Placed| point.is_none_or(|p| p < release(node).0 || release(node).1 < p);
+        nodes.extend(placed.iter().filter(elsewhere).map(|node| node.node));
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// The least rate error that `explains` the stamps; larger ones do as well.
+fn least(explains: impl Fn(MaxDrift) -> bool) -> Option<MaxDrift> {
+    let (mut below, mut above) = (0, MaxDrift::LARGEST.ppb);
+    if !explains(MaxDrift::LARGEST) {
+        return None;
+    }
+    while below < above {
+        let middle = below.midpoint(above);
+        if explains(MaxDrift { ppb: middle }) { above = middle } else { below = middle + 1 }
+    }
+    Some(MaxDrift { ppb: above })
 }
 
 /// The two largest values, with the nodes that have them: enough for a maximum over pairs m != n of

@@ -1,7 +1,8 @@
 //! What a measurement asks of the ranks' interconnect, and the two fabrics that need no MPI.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How a rank waits for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Wait {
     Patient,
 }
 
-/// Ranks that can wait for one another and send bytes to rank 0. Dropped before MPI is finalised.
+/// Ranks that can wait for one another and exchange bytes. Dropped before MPI is finalised.
 pub trait Fabric {
     /// This process, 0 to `size() - 1`.
     fn rank(&self) -> u32;
@@ -22,24 +23,14 @@ pub trait Fabric {
     fn size(&self) -> u32;
     /// Returns after every rank has called it: every entry precedes every exit.
     fn barrier(&mut self, wait: Wait) -> Result<(), FabricError>;
-    /// Every rank's bytes, in rank order, on rank 0; `None` elsewhere. Lengths may differ.
-    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError>;
-}
-
-/// A fabric on which rank 0 can also tell the others something.
-pub trait Broadcast: Fabric {
+    /// Every rank's number, in rank order, on every rank.
+    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError>;
     /// Rank 0's `bytes`, on every rank; as many everywhere.
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError>;
-
-    /// Rank 0's `bytes`, of whatever length, on every rank.
-    fn tell(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
-        let mut length = (bytes.len() as u64).to_le_bytes();
-        self.broadcast(&mut length)?;
-        let mut told = bytes;
-        told.resize(u64::from_le_bytes(length) as usize, 0);
-        self.broadcast(&mut told)?;
-        Ok(told)
-    }
+    /// One message to another rank. Messages from rank to rank come in the order in which they went.
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError>;
+    /// The next message from another rank, into a buffer that may be longer than it.
+    fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError>;
 }
 
 impl<F: Fabric> Fabric for &mut F {
@@ -55,8 +46,20 @@ impl<F: Fabric> Fabric for &mut F {
         (**self).barrier(wait)
     }
 
-    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        (**self).gather(bytes)
+    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
+        (**self).numbers(own)
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        (**self).broadcast(bytes)
+    }
+
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
+        (**self).send(to, message)
+    }
+
+    fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
+        (**self).receive(from, buffer)
     }
 }
 
@@ -117,6 +120,9 @@ impl Backoff {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Solo;
 
+/// There is nobody to exchange anything with.
+const ALONE: FabricError = FabricError { call: "a message to a rank that is not there", code: -1 };
+
 impl Fabric for Solo {
     fn rank(&self) -> u32 {
         0
@@ -130,14 +136,20 @@ impl Fabric for Solo {
         Ok(())
     }
 
-    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        Ok(Some(vec![bytes.to_vec()]))
+    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
+        Ok(vec![own])
     }
-}
 
-impl Broadcast for Solo {
     fn broadcast(&mut self, _: &mut [u8]) -> Result<(), FabricError> {
         Ok(())
+    }
+
+    fn send(&mut self, _: u32, _: &[u8]) -> Result<(), FabricError> {
+        Err(ALONE)
+    }
+
+    fn receive(&mut self, _: u32, _: &mut [u8]) -> Result<(), FabricError> {
+        Err(ALONE)
     }
 }
 
@@ -151,20 +163,27 @@ struct Meeting {
     size: u32,
     arrived: u32,
     generation: u64,
-    parts: Vec<Vec<u8>>,
+    /// What each rank tells all.
+    told: Vec<Vec<u8>>,
+    /// Messages under way, by sender and receiver.
+    sent: HashMap<(u32, u32), VecDeque<Vec<u8>>>,
 }
 
 impl Threads {
     /// One fabric for each of `size` threads.
     pub fn new(size: u32) -> Vec<Self> {
-        let parts = vec![Vec::new(); size as usize];
-        let shared =
-            Arc::new((Mutex::new(Meeting { size, arrived: 0, generation: 0, parts }), Condvar::new()));
+        let told = vec![Vec::new(); size as usize];
+        let meeting = Meeting { size, arrived: 0, generation: 0, told, sent: HashMap::new() };
+        let shared = Arc::new((Mutex::new(meeting), Condvar::new()));
         (0..size).map(|rank| Self { rank, shared: Arc::clone(&shared) }).collect()
     }
 
-    fn meeting(&self) -> std::sync::MutexGuard<'_, Meeting> {
-        self.shared.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn meeting(&self) -> MutexGuard<'_, Meeting> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&'a self, meeting: MutexGuard<'a, Meeting>) -> MutexGuard<'a, Meeting> {
+        self.shared.1.wait(meeting).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,29 +206,45 @@ impl Fabric for Threads {
             self.shared.1.notify_all();
         }
         while meeting.generation == generation {
-            meeting = self.shared.1.wait(meeting).unwrap_or_else(|poisoned| poisoned.into_inner());
+            meeting = self.wait(meeting);
         }
         Ok(())
     }
 
-    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
+    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
         let rank = self.rank as usize;
-        self.meeting().parts[rank] = bytes.to_vec();
+        self.meeting().told[rank] = own.to_le_bytes().to_vec();
         self.barrier(Wait::Eager)?;
-        let parts = (rank == 0).then(|| self.meeting().parts.clone());
+        let number = |bytes: &Vec<u8>| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let numbers = self.meeting().told.iter().map(number).collect();
         self.barrier(Wait::Eager)?;
-        Ok(parts)
+        Ok(numbers)
     }
-}
 
-impl Broadcast for Threads {
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        let rank = self.rank;
-        if rank == 0 {
-            self.meeting().parts[0] = bytes.to_vec();
+        if self.rank == 0 {
+            self.meeting().told[0] = bytes.to_vec();
         }
         self.barrier(Wait::Eager)?;
-        bytes.copy_from_slice(&self.meeting().parts[0]);
+        bytes.copy_from_slice(&self.meeting().told[0]);
         self.barrier(Wait::Eager)
+    }
+
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
+        self.meeting().sent.entry((self.rank, to)).or_default().push_back(message.to_vec());
+        self.shared.1.notify_all();
+        Ok(())
+    }
+
+    fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
+        let way = (from, self.rank);
+        let mut meeting = self.meeting();
+        loop {
+            if let Some(message) = meeting.sent.get_mut(&way).and_then(VecDeque::pop_front) {
+                buffer[..message.len()].copy_from_slice(&message);
+                return Ok(());
+            }
+            meeting = self.wait(meeting);
+        }
     }
 }

@@ -14,14 +14,20 @@
 
 #![warn(missing_docs)]
 
+pub mod anchors;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
 pub mod fabric;
+pub mod gather;
+pub mod message;
 pub mod mpi_library;
 pub mod node;
+pub mod orders;
+pub mod part;
 pub mod partial;
 pub mod record;
+pub mod regions;
 mod run_id;
 pub mod runfile;
 pub mod selfcheck;
@@ -30,6 +36,7 @@ pub mod slew;
 pub mod spool;
 pub mod stamps;
 pub mod summary;
+pub mod sync;
 pub mod wire;
 
 pub use run_id::new_run_id;

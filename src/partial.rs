@@ -3,17 +3,19 @@
 //! | file | holds |
 //! |---|---|
 //! | run | a [`RunHeader`] and the number of ranks, from rank 0 |
-//! | *.node | 4096 bytes a rank of one clock, at (rank + 1) x 65536; what was not written is a hole |
-//! | *.host | that node's [`crate::record::HostPart`] in wire form |
+//! | *.node | what is known of a rank of one clock, at (rank + 1) x 65536; what was not written is a hole |
+//! | *.host | that node's [`crate::part::HostPart`] in wire form |
 //!
 //! A page begins with a copy of the rank's [`RankCell`], which its process keeps up to date by plain stores
 //! into mapped memory: it survives the death of rank and launcher, of either or both, without a system
-//! call while the work runs. A launcher that outlives its rank adds how that ended. When the whole run is
-//! saved the folder goes.
+//! call while the work runs. A launcher that outlives its rank adds how that ended, and 4096 bytes further
+//! the rank's [`RegionTable`]. When the whole run is saved the folder goes.
 
 use crate::cell::{Phase, RankCell};
 use crate::node::NodeKey;
-use crate::record::{End, RankPart, RankRecord, Run, RunHeader};
+use crate::part::{NodePart, Part};
+use crate::record::{End, RankRecord, Run, RunHeader};
+use crate::regions::RegionTable;
 use crate::runfile::{RunFileError, VERSION};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -38,7 +40,7 @@ const TEMPLATE_AT: usize = size_of::<RankCell>();
 /// Where a run is kept while it runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// The folder of its own, not made yet.
+    /// A folder of its own, not made yet.
     pub folder: PathBuf,
     /// What rank 0 writes there.
     pub header: RunHeader,
@@ -67,17 +69,20 @@ impl Page {
     /// Makes sure of this rank's place in the folder that rank 0 made: where that is not seen, on a node's
     /// own disk, nothing is kept. `part` is what the rank will send to rank 0, nothing measured yet. Every
     /// rank may do this at once.
-    pub fn create(folder: &Path, part: &RankPart) -> io::Result<Self> {
+    pub fn create(folder: &Path, part: &Part) -> io::Result<Self> {
         check_own(folder)?;
-        let name = file_name(&part.key);
-        if !part.host.is_empty() {
+        let ([node], [record]) = (&part.nodes[..], &part.ranks[..]) else {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        };
+        let name = file_name(&node.key);
+        if !node.host.is_empty() {
             // Another rank of the node may have thought itself its first, too.
-            let written = write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &part.host);
+            let written = write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &node.host);
             written.or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })?;
         }
         let path = folder.join(format!("{name}{NODE_SUFFIX}"));
-        let template =
-            wire::encode(&RankPart { host: Vec::new(), ..part.clone() }).map_err(io::Error::other)?;
+        let nodes = vec![NodePart { host: Vec::new(), ..node.clone() }];
+        let template = wire::encode(&Part { nodes, ..part.clone() }).map_err(io::Error::other)?;
         let mut page = vec![0; TEMPLATE_AT];
         page.extend_from_slice(&(template.len() as u32).to_le_bytes());
         page.extend_from_slice(&template);
@@ -86,7 +91,7 @@ impl Page {
         }
         page.resize(PAGE_BYTES, 0);
         let file = open_own(&path, true)?;
-        let at = place_of(part.record.rank);
+        let at = place_of(record.rank);
         crate::spool::within_file_limit(at + PAGE_BYTES as u64)?;
         file.write_all_at(&page, at)?;
         Ok(Self { cell: map(&file, at)?, file: path })
@@ -111,11 +116,16 @@ pub fn begin(place: &Place, size: u32) -> io::Result<()> {
 }
 
 /// What a launcher adds to the node file that its rank wrote: its `cell`, as far as that came, with the end
-/// in it.
-pub fn keep(node_file: &Path, cell: &RankCell) -> io::Result<()> {
-    let rank = cell.rank.load(std::sync::atomic::Ordering::Relaxed);
+/// in it, and its regions.
+pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable) -> io::Result<()> {
+    let at = place_of(cell.rank.load(std::sync::atomic::Ordering::Relaxed));
     // Not created: the run may have been saved meanwhile.
-    open_own(node_file, false)?.write_all_at(&cell.to_bytes(), place_of(rank))
+    let file = open_own(node_file, false)?;
+    file.write_all_at(&cell.to_bytes(), at)?;
+    let regions = regions.to_bytes();
+    let regions_at = at + PAGE_BYTES as u64;
+    crate::spool::within_file_limit(regions_at + regions.len() as u64)?;
+    file.write_all_at(&regions, regions_at)
 }
 
 /// The run is saved as a whole. What cannot be removed is not looked at beside the run's file.
@@ -139,26 +149,9 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
         let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
         // One node's damage is not the run's.
-        for page in pages(path).unwrap_or_default() {
-            let Some((cell, part)) = parse(&page) else { continue };
-            let node = *nodes.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
-            if run.nodes[node as usize].facts.is_none() {
-                run.describe(node, &host).unwrap_or_default();
-            }
-            match cell.lost(node) {
-                Some(lost) => run.lost.push(lost),
-                None if cell.phase() >= Phase::Released => {
-                    let end = cell.end().unwrap_or(End::Finalized);
-                    let record = cell.record(&part.record);
-                    run.ranks.push(RankRecord { node, end, ..record });
-                }
-                None => {}
-            }
-            run.header.mpi_library = run.header.mpi_library.take().or(part.mpi_library);
-        }
+        let _ = each_page(path, |page| run.add_page(page, &host, &mut nodes));
     }
-    run.ranks.sort_by_key(|rank| rank.rank);
-    run.lost.sort_by_key(|rank| rank.rank);
+    run.sort();
     if run.is_sound() {
         Ok(run)
     } else {
@@ -166,37 +159,59 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     }
 }
 
-fn parse(page: &[u8]) -> Option<(RankCell, RankPart)> {
+/// A page's cell, and the part of its one rank on its one node.
+fn parse(page: &[u8]) -> Option<(RankCell, Part)> {
     let cell = RankCell::from_bytes(page)?;
     let (length, rest) = page.get(TEMPLATE_AT..)?.split_first_chunk::<4>()?;
-    let part: RankPart = wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()?;
-    Some((cell, part))
+    let part: Part = wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()?;
+    (part.nodes.len() == 1 && part.ranks.len() == 1).then_some((cell, part))
 }
 
-/// The pages of a file that were written.
-fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
+impl Run {
+    /// What a page says; nothing where it is none.
+    fn add_page(&mut self, page: &[u8], host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
+        let Some((cell, mut part)) = parse(page) else { return };
+        let key = part.nodes[0].key.clone();
+        let template = part.ranks.remove(0);
+        part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..]).regions(template.rank);
+        if cell.phase() >= Phase::Released {
+            let end = cell.end().unwrap_or(End::Finalized);
+            part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });
+        }
+        if !nodes.contains_key(&key) {
+            nodes.insert(key.clone(), self.add_node(key.clone()));
+            // Facts that nobody can read are none.
+            self.describe(nodes[&key], host).unwrap_or_default();
+        }
+        // Nothing in it is left to decode.
+        self.add(part, nodes).unwrap_or_default();
+        self.lost.extend(cell.lost(nodes[&key]));
+    }
+}
+
+/// Gives each page of a file that was written to `take`, with what follows it up to the end of its table.
+fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     // A job of as many ranks of one node as there may be pages here is larger than any machine.
     const MOST_PAGES: usize = 1 << 16;
     let file = open_regular(path)?;
-    let mut pages = Vec::new();
+    let mut page = vec![0; PAGE_BYTES + size_of::<RegionTable>()];
     let mut at = 0i64;
-    while pages.len() < MOST_PAGES {
+    for _ in 0..MOST_PAGES {
         // SAFETY: moves the file's own position.
         let data = unsafe { libc::lseek(file.as_raw_fd(), at, libc::SEEK_DATA) };
         if data < 0 {
             break; // ENXIO: only a hole follows
         }
         let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
-        let mut page = vec![0; PAGE_BYTES];
-        match file.read_exact_at(&mut page, begin) {
-            Ok(()) if RankCell::from_bytes(&page).is_some() => pages.push(page),
-            Ok(()) => {} // zeros, where holes are not known
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
-            Err(e) => return Err(e),
+        page.fill(0); // the file may end sooner
+        let read = file.read_at(&mut page, begin)?;
+        if read < PAGE_BYTES {
+            break;
         }
+        take(&page);
         at = (begin + SPACING_BYTES) as i64;
     }
-    Ok(pages)
+    Ok(())
 }
 
 fn place_of(rank: u32) -> u64 {

@@ -1,9 +1,13 @@
 //! What one measurement leaves behind: raw values only; everything derived is derived later.
 
+use crate::anchors::Anchors;
 use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
+use crate::part::{HostPart, NodePart, Part};
+use crate::regions::Regions;
 use crate::slew::RawClock;
 use crate::stamps::Stamps;
+use crate::sync::Pings;
 use crate::wire::{self, WireError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -232,50 +236,76 @@ pub struct Run {
     pub lost: Vec<LostRank>,
     /// Time from t3 until the gather was complete, on rank 0 (ns).
     pub gather_ns: i64,
-}
-
-/// What one rank sends to rank 0.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RankPart {
-    /// Its node.
-    pub key: NodeKey,
-    /// Its record; `node` is set by rank 0.
-    pub record: RankRecord,
-    /// What MPI_Get_library_version says.
-    pub mpi_library: Option<String>,
-    /// A [`HostPart`] in wire form, from the one rank of a node that has it; else empty.
-    pub host: Vec<u8>,
-}
-
-/// What the first rank of a node adds.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct HostPart {
-    /// The node's settings.
-    pub facts: NodeFacts,
-    /// Its hardware.
-    pub topology: Option<Topology>,
+    /// What the program did in regions of its own. From here on a run file has parts of their own for each
+    /// schema: see [`crate::runfile`].
+    #[serde(skip)]
+    pub regions: Regions,
+    /// What the nodes exchanged with rank 0's, the hub; empty without `--sync pingpong`.
+    #[serde(skip)]
+    pub sync: Vec<(u32, Pings)>,
+    /// The least time that a rank took to find the others after MPI_Init (ns).
+    #[serde(skip)]
+    pub joining_ns: Option<i64>,
 }
 
 impl Run {
-    /// A run from the parts that its ranks sent, in rank order.
-    pub fn assemble(header: RunHeader, parts: &[Vec<u8>], gather_ns: i64) -> Result<Self, WireError> {
-        let mut run = Self { gather_ns, ..Self::empty(header, parts.len() as u32) };
+    /// A run of `size` ranks from their nodes' parts in wire form.
+    pub fn assemble(
+        header: RunHeader,
+        size: u32,
+        parts: &[Vec<u8>],
+        gather_ns: i64,
+    ) -> Result<Self, WireError> {
+        let mut run = Self { gather_ns, ..Self::empty(header, size) };
         let mut known: HashMap<NodeKey, u32> = HashMap::new();
         for bytes in parts {
-            let part: RankPart = wire::decode(bytes)?;
-            let node = *known.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
-            run.describe(node, &part.host)?;
-            run.ranks.push(RankRecord { node, ..part.record });
-            run.header.mpi_library = run.header.mpi_library.or(part.mpi_library);
+            run.add(wire::decode(bytes)?, &mut known)?;
         }
-        run.ranks.sort_by_key(|r| r.rank);
+        run.sort();
         Ok(run)
     }
 
+    /// Adds what some ranks sent; `known` are the nodes so far.
+    pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, u32>) -> Result<(), WireError> {
+        let mut nodes = Vec::with_capacity(part.nodes.len());
+        for NodePart { key, host, pings } in part.nodes {
+            let node = *known.entry(key).or_insert_with_key(|key| self.add_node(key.clone()));
+            self.describe(node, &host)?;
+            self.sync.extend((!pings.is_empty()).then_some((node, pings)));
+            nodes.push(node);
+        }
+        let known = |rank: &RankRecord| nodes.get(rank.node as usize).copied();
+        let ranks =
+            part.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank }));
+        self.ranks.extend(ranks);
+        self.regions.join(part.regions);
+        self.joining_ns = [self.joining_ns, part.joining_ns].into_iter().flatten().min();
+        self.header.mpi_library = self.header.mpi_library.take().or(part.mpi_library);
+        Ok(())
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.ranks.sort_by_key(|rank| rank.rank);
+        self.lost.sort_by_key(|rank| rank.rank);
+        self.regions.totals.sort_by_key(|totals| (totals.region, totals.rank));
+        self.regions.paused.sort_unstable();
+        self.sync.sort_by_key(|(node, _)| *node);
+    }
+
     /// A run of `size` ranks of which nothing is known.
-    pub(crate) fn empty(header: RunHeader, size: u32) -> Self {
-        let (nodes, topologies, ranks, lost) = (vec![], vec![], vec![], vec![]);
-        Self { header, size, nodes, topologies, ranks, lost, gather_ns: 0 }
+    pub fn empty(header: RunHeader, size: u32) -> Self {
+        Self {
+            header,
+            size,
+            nodes: Vec::new(),
+            topologies: Vec::new(),
+            ranks: Vec::new(),
+            lost: Vec::new(),
+            gather_ns: 0,
+            regions: Regions::default(),
+            sync: Vec::new(),
+            joining_ns: None,
+        }
     }
 
     /// Another clock; gives its index.
@@ -310,7 +340,12 @@ impl Run {
         if !self.is_complete() {
             return None;
         }
-        self.job_stamps().elapsed(self.max_drift())
+        let (stamps, drift) = (self.job_stamps(), self.max_drift());
+        let hub = self.ranks.first().map(|rank| rank.node)?;
+        match Anchors::new(hub, &self.sync) {
+            Some(anchors) => stamps.elapsed_with(&anchors, drift),
+            None => stamps.elapsed(drift),
+        }
     }
 
     /// The rate error that each clock is allowed: the user's limit, and above it what a time service
@@ -322,12 +357,19 @@ impl Run {
     }
 
     /// Time the tool added on the way from MPI_Init to MPI_Finalize (ns): the longest set-up, both
-    /// barriers as the rank saw them that waited least, and the gather.
+    /// barriers and the search for the others as the rank saw them that waited least, and the gather.
     pub fn overhead_ns(&self) -> Option<i64> {
         let setup = self.ranks.iter().map(|r| r.setup_ns).max()?;
         let start = self.ranks.iter().map(|r| r.stamps.start_barrier_ns()).min()?;
         let end = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
-        Some(setup.saturating_add(start).saturating_add(end).saturating_add(self.gather_ns))
+        let joining = self.joining_ns.unwrap_or(0);
+        Some(
+            setup
+                .saturating_add(joining)
+                .saturating_add(start)
+                .saturating_add(end)
+                .saturating_add(self.gather_ns),
+        )
     }
 
     /// True where every rank came to t3.
@@ -370,6 +412,8 @@ impl Run {
             && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
+            && self.regions.is_sound(self.size)
+            && self.sync.iter().all(|(node, _)| (*node as usize) < nodes)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)
     }

@@ -6,7 +6,14 @@
 //! | 4 | version of the schema, little endian |
 //! | 4 | CRC-32 (IEEE) of the payload, little endian |
 //! | 8 | length of the payload, little endian |
-//! | rest | the payload: a [`Run`] in wire form |
+//! | rest | the payload |
+//!
+//! The payload of schema N is parts 1 to N in wire form, one after the other: what a schema adds, it appends.
+//!
+//! | part | holds |
+//! |---|---|
+//! | 1 | a [`Run`] without what follows |
+//! | 2 | its `joining_ns`, `sync` and `regions` |
 
 use crate::record::Run;
 use crate::wire;
@@ -23,7 +30,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. Older ones are read, newer ones are refused by name.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -152,7 +159,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
-    let payload = wire::encode(run)?;
+    let mut payload = wire::encode(run)?;
+    payload.extend(wire::encode(&(run.joining_ns, &run.sync, &run.regions))?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -200,6 +208,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
     if version > VERSION {
         return Err(RunFileError::Newer { version });
     }
+    if version == 0 {
+        return Err(RunFileError::Damaged("schema 0 never existed".into()));
+    }
     let expected = u64::from(word(16)) | u64::from(word(20)) << 32;
     if (payload.len() as u64) < expected {
         let whole = expected.saturating_add(HEADER_BYTES as u64);
@@ -211,13 +222,18 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
     if crc32fast::hash(payload) != word(12) {
         return Err(RunFileError::Damaged("its checksum does not match".into()));
     }
-    let run: Run = match version {
-        1 => wire::decode(payload).map_err(|e| RunFileError::Damaged(e.to_string()))?,
-        _ => return Err(RunFileError::Damaged(format!("schema {version} never existed"))),
-    };
+    let run = decode(payload, version).map_err(|e| RunFileError::Damaged(e.to_string()))?;
     if run.is_sound() {
         Ok(run)
     } else {
         Err(RunFileError::Damaged("its records contradict one another".into()))
     }
+}
+
+fn decode(payload: &[u8], version: u32) -> Result<Run, wire::WireError> {
+    let (mut run, mut rest) = wire::decode_first::<Run>(payload)?;
+    if version >= 2 {
+        ((run.joining_ns, run.sync, run.regions), rest) = wire::decode_first(rest)?;
+    }
+    wire::end(rest).map(|()| run)
 }

@@ -1,14 +1,18 @@
 //! One measurement of one rank: open, start, stop, gather.
 //!
 //! The order is the method: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between
-//! the two snapshots a session does nothing: no system call, no thread, no memory of its own.
+//! the two snapshots a session does nothing, but where the program asks it to: no system call, no thread, no
+//! memory of its own.
 
 use crate::cell::{Phase, RankCell};
 use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
+use crate::gather::Tree;
 use crate::node::{CpuSet, NodeKey};
-use crate::record::{End, RankPart, RankRecord};
-use crate::wire;
+use crate::part::Part;
+use crate::record::{End, RankRecord};
+use crate::regions::{Recorder, RegionTable};
+use crate::sync::{self, Ping, Pings};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A measurement of this rank, recorded in `cell` as it happens.
@@ -16,8 +20,23 @@ pub struct Session<'a, F> {
     cell: &'a RankCell,
     copy: Option<&'static RankCell>,
     fabric: F,
+    tree: Tree,
+    regions: Recorder<'a>,
+    pings: Option<Pings>,
     allowed: CpuSet,
-    began_ns: i64,
+    beginning: Beginning,
+}
+
+/// How a session begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning {
+    /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns): its cost up to t0 is part of the
+    /// record.
+    pub began_ns: i64,
+    /// How much of the time since then it took to find the other ranks (ns).
+    pub joining_ns: i64,
+    /// Pings with the hub, on every rank or on none.
+    pub pings: bool,
 }
 
 /// What a session cannot see of the work itself.
@@ -34,14 +53,27 @@ const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
 impl<'a, F: Fabric> Session<'a, F> {
-    /// Everything that takes time is done here. `began_ns` is when the tool began to work for this
-    /// rank (CLOCK_MONOTONIC, ns): its cost up to t0 is part of the record.
-    pub fn open(cell: &'a RankCell, fabric: F, began_ns: i64) -> Self {
+    /// Everything that takes time is done here.
+    pub fn open(
+        cell: &'a RankCell,
+        regions: &'a RegionTable,
+        fabric: F,
+        tree: Tree,
+        beginning: Beginning,
+    ) -> Self {
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
-        NodeKey::own(); // reads files
-        Self { cell, copy: None, fabric, allowed: CpuSet::allowed(), began_ns }
+        Self {
+            cell,
+            copy: None,
+            fabric,
+            tree,
+            regions: Recorder::new(regions),
+            pings: beginning.pings.then(Pings::default),
+            allowed: CpuSet::allowed(),
+            beginning,
+        }
     }
 
     /// `copy` is to be what the cell is, after t1, t2 and t3: memory that outlives more than the cell does.
@@ -71,8 +103,9 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
     /// the stamps are taken all the same: the others must not wait for this rank later on.
     pub fn start(&mut self) -> Result<(), FabricError> {
+        let exchanged = self.exchange(|pings| &mut pings.before);
         let before_ns = clock::monotonic_ns();
-        self.cell.setup_ns.store(before_ns - self.began_ns, Relaxed);
+        self.cell.setup_ns.store(before_ns - self.beginning.began_ns - self.beginning.joining_ns, Relaxed);
         self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
         let t0_ns = self.stamp(0);
         self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
@@ -84,7 +117,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.set_phase(Phase::Started);
         self.store_cpu_time(AT_START);
         self.copy();
-        passed
+        passed.and(exchanged)
     }
 
     /// Snapshot, t2, barrier, t3. The work is over.
@@ -100,12 +133,47 @@ impl<'a, F: Fabric> Session<'a, F> {
         let t3_ns = self.stamp(3);
         self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
+        self.regions.end_all(self.cell.t_ns[2].load(Relaxed), t3_ns);
         self.cell.set_phase(Phase::Released);
         self.copy();
+        passed.and(self.exchange(|pings| &mut pings.after))
+    }
+
+    fn exchange(&mut self, which: fn(&mut Pings) -> &mut Vec<Ping>) -> Result<(), FabricError> {
+        if let Some(pings) = &mut self.pings {
+            *which(pings) = sync::exchange(&mut self.fabric, &self.tree)?;
+        }
+        Ok(())
+    }
+
+    /// Into the region `name`, together with all other ranks: t0, barrier, t1.
+    pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        let t0_ns = clock::monotonic_ns();
+        let passed = self.fabric.barrier(Wait::Eager);
+        self.regions.begin(name, t0_ns, clock::monotonic_ns());
         passed
     }
 
-    /// Every rank's [`RankPart`] in wire form on rank 0, `None` elsewhere. `host` is what this rank
+    /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
+    /// such region: others may be.
+    pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        let t2_ns = clock::monotonic_ns();
+        let passed = self.fabric.barrier(Wait::Eager);
+        self.regions.end(name, t2_ns, clock::monotonic_ns());
+        passed
+    }
+
+    /// From now on regions are not recorded on this rank.
+    pub fn pause(&mut self) {
+        self.regions.pause(clock::monotonic_ns());
+    }
+
+    /// From now on they are again.
+    pub fn resume(&mut self) {
+        self.regions.resume(clock::monotonic_ns());
+    }
+
+    /// Every node's [`Part`] in wire form on rank 0, `None` elsewhere. `host` is what this rank
     /// knows of its node (or nothing).
     pub fn gather(
         &mut self,
@@ -113,10 +181,13 @@ impl<'a, F: Fabric> Session<'a, F> {
         mpi_library: Option<&str>,
         host: Vec<u8>,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        let part = self.part(self.record(work), mpi_library, host);
-        // An encoder for a memory buffer fails only above the limit; the empty part then says so.
-        let bytes = wire::encode(&part).unwrap_or_default();
-        let parts = self.fabric.gather(&bytes);
+        let mut part = self.part(self.record(work), mpi_library, host);
+        part.regions = self.regions.table().regions(self.fabric.rank());
+        part.joining_ns = Some(self.beginning.joining_ns);
+        if let (Some(node), Some(pings)) = (part.nodes.first_mut(), &self.pings) {
+            node.pings = pings.clone();
+        }
+        let parts = self.tree.gather(&mut self.fabric, part);
         let since_t3 = clock::monotonic_ns() - self.cell.t_ns[3].load(Relaxed);
         self.cell.gather_ns.store(since_t3, Relaxed);
         parts
@@ -143,14 +214,14 @@ impl<'a, F: Fabric> Session<'a, F> {
     }
 
     /// What this rank will send, as far as that is known before it begins.
-    pub fn part_before(&self, mpi_library: Option<&str>, host: Vec<u8>) -> RankPart {
+    pub fn part_before(&self, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
         let rank = self.fabric.rank();
         self.part(RankRecord { rank, ..self.template(End::Lost) }, mpi_library, host)
     }
 
-    fn part(&self, record: RankRecord, mpi_library: Option<&str>, host: Vec<u8>) -> RankPart {
+    fn part(&self, record: RankRecord, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
         let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
-        RankPart { key: NodeKey::own().clone(), record, mpi_library, host }
+        Part { mpi_library, ..Part::of_rank(NodeKey::own().clone(), host, record) }
     }
 
     /// A record with nothing measured.
@@ -193,6 +264,12 @@ mod tests {
         Work { end, child_cpu_ns: None }
     }
 
+    fn open<'a, F: Fabric>(cell: &'a RankCell, regions: &'a RegionTable, mut fabric: F) -> Session<'a, F> {
+        let beginning = Beginning { began_ns: clock::monotonic_ns(), joining_ns: 0, pings: true };
+        let tree = Tree::grow(&mut fabric, NodeKey::own()).unwrap();
+        Session::open(cell, regions, fabric, tree, beginning)
+    }
+
     fn header() -> RunHeader {
         RunHeader {
             run_id: "r".into(),
@@ -214,11 +291,13 @@ mod tests {
         for size in [2u32, 3, 6] {
             let ranks = Threads::new(size).into_iter().map(|fabric| {
                 std::thread::spawn(move || {
-                    let cell = RankCell::default();
-                    let mut session = Session::open(&cell, fabric, clock::monotonic_ns());
+                    let (cell, regions) = (RankCell::default(), RegionTable::boxed());
+                    let mut session = open(&cell, &regions, fabric);
                     let rank = session.fabric().rank();
                     session.start().unwrap();
+                    session.enter_region(b"sleep").unwrap();
                     std::thread::sleep(Duration::from_millis(3 + u64::from(rank)));
+                    session.leave_region(b"sleep").unwrap();
                     session.stop().unwrap();
                     session.gather(work(End::Exited(0)), Some("threads"), Vec::new()).unwrap()
                 })
@@ -227,7 +306,7 @@ mod tests {
             let mut gathered = ranks.into_iter().map(|r| r.join().unwrap());
             let parts = gathered.next().unwrap().expect("rank 0 has the parts");
             assert!(gathered.all(|p| p.is_none()));
-            let run = Run::assemble(header(), &parts, 0).unwrap();
+            let run = Run::assemble(header(), size, &parts, 0).unwrap();
             assert_eq!((run.ranks.len() as u32, run.nodes.len(), run.size), (size, 1, size));
             assert!(run.is_sound());
             assert_eq!(run.header.mpi_library.as_deref(), Some("threads"));
@@ -238,18 +317,22 @@ mod tests {
             // real_ns is read inside t1..t2, so the time between is at most W.
             assert!(last - first <= bounds.upper_ns);
             assert!(bounds.lower_ns >= 3_000_000);
+            let regions = run.regions.bounds(size as usize, run.max_drift());
+            assert_eq!((regions[0].name, regions[0].entries), ("sleep", Some(1)));
+            let longest_ns = 2_000_000 + 1_000_000 * i64::from(size) - 1000; // less what the clock may be off
+            assert!(longest_ns <= regions[0].lower_ns && regions[0].upper_ns <= bounds.upper_ns);
         }
     }
 
     #[test]
     fn one_process_alone_is_a_job_of_one_rank() {
-        let cell = RankCell::default();
-        let mut session = Session::open(&cell, Solo, clock::monotonic_ns());
+        let (cell, regions) = (RankCell::default(), RegionTable::boxed());
+        let mut session = open(&cell, &regions, Solo);
         session.start().unwrap();
         assert_eq!(cell.phase(), Phase::Started);
         session.stop().unwrap();
         let parts = session.gather(work(End::Signaled(9)), None, Vec::new()).unwrap().unwrap();
-        let run = Run::assemble(header(), &parts, 5).unwrap();
+        let run = Run::assemble(header(), 1, &parts, 5).unwrap();
         assert_eq!(run.end(), Some(End::Signaled(9)));
         assert!(run.overhead_ns().unwrap() >= 5);
         assert_eq!(run.ranks[0].tsc.is_some(), clock::tsc().is_some());

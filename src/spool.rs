@@ -2,10 +2,11 @@
 //!
 //! It is an anonymous file (memfd_create(2)): no name in /dev/shm or /tmp that anyone could guess, link
 //! to or have to clean up. The workload reaches it through the launcher's entry in /proc, so no open
-//! descriptor is handed down to it. Its first page is the rank's live record, written by plain stores
-//! while the work runs; byte strings follow in fixed places.
+//! descriptor is handed down to it. It begins with the rank's live record and its regions, written by plain
+//! stores while the work runs; byte strings follow in fixed places.
 
 use crate::cell::RankCell;
+use crate::regions::RegionTable;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -20,23 +21,23 @@ pub const SPOOL_VARIABLE: &str = "PMMPI_SPOOL";
 /// A byte string with a fixed place in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blob {
-    /// The node's [`crate::record::HostPart`], from the launcher.
+    /// The node's [`crate::part::HostPart`], from the launcher.
     Node = 0,
     /// What the runner is to do, from the launcher.
     Plan = 1,
-    /// Where the run is kept while it runs, from the launcher: a [`crate::partial::Place`] or nothing.
-    Place = 2,
+    /// What the agent is to do, from the launcher: [`crate::orders::Orders`] or nothing.
+    Orders = 2,
     /// Where it is kept indeed, from the agent: the path of the node's file.
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
     Expectation = 4,
-    /// All ranks' parts, from rank 0 to its launcher. The last, because it may be the longest.
+    /// All nodes' parts, from rank 0 to its launcher. The last, because it may be the longest.
     Gathered = 5,
 }
 
 impl Blob {
     fn place(self) -> u64 {
-        CELL_BYTES as u64 + self as u64 * Self::SPACING_BYTES
+        MAPPED_BYTES as u64 + self as u64 * Self::SPACING_BYTES
     }
 
     const SPACING_BYTES: u64 = 16 << 20;
@@ -47,13 +48,16 @@ impl Blob {
 }
 
 const CELL_BYTES: usize = 4096;
+const MAPPED_BYTES: usize = CELL_BYTES + (1 << 15);
+const _: () =
+    assert!(size_of::<RankCell>() <= CELL_BYTES && size_of::<RegionTable>() <= MAPPED_BYTES - CELL_BYTES);
 
-/// A rank's live record, mapped for as long as the process lives: whoever writes to it does so until
-/// the end.
+/// A rank's live record and, [`CELL_BYTES`] from there, its regions; mapped for as long as the process lives:
+/// whoever writes to it does so until the end.
 #[derive(Clone, Copy)]
-struct Mapping(NonNull<RankCell>);
+struct Mapping(NonNull<u8>);
 
-// SAFETY: the mapping is never taken away, and every field of a RankCell is atomic.
+// SAFETY: the mapping is never taken away, and every field of both is atomic.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -74,8 +78,8 @@ impl Spool {
         }
         // SAFETY: a new descriptor that nothing else owns.
         let file = unsafe { File::from_raw_fd(fd) };
-        within_file_limit(CELL_BYTES as u64)?;
-        file.set_len(CELL_BYTES as u64)?;
+        within_file_limit(MAPPED_BYTES as u64)?;
+        file.set_len(MAPPED_BYTES as u64)?;
         let spool = Self { cell: map(&file)?, file };
         spool.cell().layout.store(RankCell::LAYOUT, Ordering::Release);
         Ok(spool)
@@ -85,7 +89,7 @@ impl Spool {
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a spool of this version of pmmpi");
-        if file.metadata()?.len() < CELL_BYTES as u64 {
+        if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
         let spool = Self { cell: map(&file)?, file };
@@ -110,8 +114,14 @@ impl Spool {
 
     /// The rank's live record; it stays valid after the spool is dropped.
     pub fn cell(&self) -> &'static RankCell {
-        // SAFETY: the mapping is never unmapped (see Mapping).
-        unsafe { self.cell.0.as_ref() }
+        // SAFETY: the mapping is never unmapped and begins with the cell (see Mapping).
+        unsafe { self.cell.0.cast().as_ref() }
+    }
+
+    /// What the rank does in regions; it stays valid as well.
+    pub fn regions(&self) -> &'static RegionTable {
+        // SAFETY: the mapping is never unmapped and has the table at this place (see Mapping).
+        unsafe { self.cell.0.add(CELL_BYTES).cast().as_ref() }
     }
 
     /// Stores a byte string for the other process.
@@ -154,7 +164,7 @@ fn map(file: &File) -> io::Result<Mapping> {
     // MAP_POPULATE: the first store at t1 must not fault.
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
     // SAFETY: a new mapping of an open file, checked before it is used.
-    let at = unsafe { libc::mmap(std::ptr::null_mut(), CELL_BYTES, access, flags, file.as_raw_fd(), 0) };
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), MAPPED_BYTES, access, flags, file.as_raw_fd(), 0) };
     if at == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -179,7 +189,6 @@ mod tests {
         assert!(!here.cell().claim());
         there.cell().set_phase(Phase::Started);
         assert_eq!(here.cell().phase(), Phase::Started);
-        assert!(std::mem::size_of::<RankCell>() <= CELL_BYTES);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The only place that knows bincode: bytes between ranks and in run files.
 //!
 //! Decoding takes an upper limit, so that a length in a damaged or hostile input cannot make this
-//! process allocate more than that, and every byte must be used.
+//! process allocate much more than the input itself is long, and every byte must be used.
 
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
-/// No record, gather or run file may claim more than this (1 GiB: 1,000,000 ranks take about 0.2).
-pub const LIMIT_BYTES: usize = 1 << 30;
+/// No gather or run file may be longer (4 GiB: 1,000,000 ranks take about 0.2, and 0.02 more for each region).
+pub const LIMIT_BYTES: usize = 1 << 32;
 
 /// Bytes that are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,40 +21,56 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-fn config() -> impl bincode::config::Config {
-    bincode::config::standard().with_limit::<LIMIT_BYTES>()
+/// What an input may claim to hold: its limit is part of bincode's types, so there are three.
+const SMALL: usize = 1 << 24;
+const LARGE: usize = 1 << 30;
+const LARGEST: usize = LIMIT_BYTES * MOST_PER_BYTE;
+/// A number of 8 bytes may be one byte in wire form, and is claimed as 8.
+const MOST_PER_BYTE: usize = 16;
+
+fn config<const LIMIT: usize>() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<LIMIT>()
 }
 
 /// The compact binary form of `value`.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
-    bincode::serde::encode_to_vec(value, config()).map_err(|e| WireError(e.to_string()))
+    bincode::serde::encode_to_vec(value, config::<LARGEST>()).map_err(|e| WireError(e.to_string()))
 }
 
 /// The value that [`encode`] made `bytes` of.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
-    let (value, used) =
-        bincode::serde::decode_from_slice(bytes, config()).map_err(|e| WireError(e.to_string()))?;
-    all_used(bytes, used)?;
-    Ok(value)
+    let (value, rest) = decode_first(bytes)?;
+    end(rest).map(|()| value)
 }
 
-/// One byte string of the ranks' byte strings; the inverse is [`split`].
-pub fn join(parts: &[Vec<u8>]) -> Result<Vec<u8>, WireError> {
-    bincode::encode_to_vec(parts, config()).map_err(|e| WireError(e.to_string()))
-}
-
-/// The ranks' byte strings again.
-pub fn split(bytes: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
-    let (parts, used) = bincode::decode_from_slice(bytes, config()).map_err(|e| WireError(e.to_string()))?;
-    all_used(bytes, used)?;
-    Ok(parts)
-}
-
-fn all_used(bytes: &[u8], used: usize) -> Result<(), WireError> {
-    if used == bytes.len() {
-        return Ok(());
+/// An error where `rest` is not empty.
+pub fn end(rest: &[u8]) -> Result<(), WireError> {
+    match rest.len() {
+        0 => Ok(()),
+        more => Err(WireError(format!("{more} bytes follow what was expected"))),
     }
-    Err(WireError(format!("{} bytes follow the {used} that were expected", bytes.len() - used)))
+}
+
+/// The value whose [`encode`]d form `bytes` begin with, and what follows it.
+pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
+    use bincode::serde::decode_from_slice as read;
+    let (value, used) = match bytes.len().saturating_mul(MOST_PER_BYTE) {
+        ..=SMALL => read(bytes, config::<SMALL>()),
+        ..=LARGE => read(bytes, config::<LARGE>()),
+        _ => read(bytes, config::<LARGEST>()),
+    }
+    .map_err(|e| WireError(e.to_string()))?;
+    Ok((value, &bytes[used..]))
+}
+
+/// One byte string of several; the inverse is [`split`].
+pub fn join(parts: &[Vec<u8>]) -> Result<Vec<u8>, WireError> {
+    encode(&parts)
+}
+
+/// The byte strings again.
+pub fn split(bytes: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
+    decode(bytes)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The bounds against simulated clusters, whose truth is known, and against a linear program.
 
+use pmmpi::anchors::Anchors;
 use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift};
 use pmmpi::stamps::Stamps;
+use pmmpi::sync::{Ping, Pings};
 use proptest::prelude::*;
 use rig::lp::{Solution, maximise};
 
@@ -20,22 +22,59 @@ impl Truth {
         last - self.ranks.iter().map(|(_, t)| t[1]).min().unwrap()
     }
 
+    /// Reads a node's clock.
+    fn read(&self, node: usize, t: i64) -> i64 {
+        let (offset, rate) = self.clocks[node];
+        offset + (t as f64 * rate).floor() as i64
+    }
+
+    /// Pings of every node but the first with it, before the work and after: each takes what `ways` says to
+    /// the hub and back, and they begin `early` before the first entry and after the last exit.
+    fn pings(&self, early: i64, ways: &[(i64, i64)]) -> Vec<(u32, Pings)> {
+        let first = self.ranks.iter().map(|(_, t)| t[0]).min().unwrap() - early;
+        let last = self.ranks.iter().map(|(_, t)| t[3]).max().unwrap() + early;
+        let of = |node: usize, begin: i64| {
+            let ping = |(number, (there, back)): (usize, &(i64, i64))| {
+                let sent = begin + number as i64 * 100_000 + node as i64 * 1_000_000;
+                Ping {
+                    sent_ns: self.read(node, sent),
+                    hub_ns: self.read(0, sent + there),
+                    back_ns: self.read(node, sent + there + back),
+                }
+            };
+            ways.iter().enumerate().map(ping).collect()
+        };
+        let node = |node: usize| (node as u32, Pings { before: of(node, first), after: of(node, last) });
+        (1..self.clocks.len()).map(node).collect()
+    }
+
     /// What the ranks' clocks say: whole nanoseconds, as clock_gettime gives them.
     fn stamps(&self) -> Vec<(u32, [i64; 4])> {
-        let read = |(node, t): &(usize, [i64; 4])| {
-            let (offset, rate) = self.clocks[*node];
-            (*node as u32, t.map(|t| offset + (t as f64 * rate).floor() as i64))
-        };
+        let read = |(node, t): &(usize, [i64; 4])| (*node as u32, t.map(|t| self.read(*node, t)));
         self.ranks.iter().map(read).collect()
     }
 }
 
-fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
+fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
     let mut job = JobStamps::new();
     for (node, t_ns) in stamps {
         job.add(*node, Stamps::try_from(*t_ns).expect("within range"));
     }
-    job.elapsed(drift).expect("there are ranks")
+    job
+}
+
+fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
+    job(stamps).elapsed(drift).expect("there are ranks")
+}
+
+fn bounds_with(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> ElapsedBounds {
+    let anchors = Anchors::new(0, pings).expect("there are pings");
+    job(stamps).elapsed_with(&anchors, drift).expect("there are ranks")
+}
+
+/// How long pings are under way.
+fn ways() -> impl Strategy<Value = Vec<(i64, i64)>> {
+    proptest::collection::vec((1i64..40_000, 1i64..40_000), 1..=10)
 }
 
 fn perfect() -> MaxDrift {
@@ -93,6 +132,47 @@ proptest! {
         prop_assert!(found.consistent);
         prop_assert!(found.lower_ns - 3 <= truth.elapsed_ns() && truth.elapsed_ns() <= found.upper_ns + 3,
             "{} not in {found:?}", truth.elapsed_ns());
+    }
+
+    /// With pings the bounds are never wider and still hold the truth, whatever the offsets and rates.
+    #[test]
+    fn pings_tighten_and_keep_the_truth(
+        truth in truth(100e-6), early in 0i64..50_000_000, ways in ways())
+    {
+        prop_assume!(truth.clocks.len() > 1);
+        let (stamps, pings) = (truth.stamps(), truth.pings(early, &ways));
+        let without = bounds(&stamps, MaxDrift::DEFAULT);
+        let with = bounds_with(&stamps, &pings, MaxDrift::DEFAULT);
+        prop_assert!(with.consistent, "{with:?}");
+        prop_assert!(with.lower_ns >= without.lower_ns && with.upper_ns <= without.upper_ns);
+        // Readings are rounded down: six of them are in a bound.
+        prop_assert!(with.lower_ns - 6 <= truth.elapsed_ns() && truth.elapsed_ns() <= with.upper_ns + 6,
+            "{} not in {with:?}", truth.elapsed_ns());
+    }
+
+    /// Not every node needs pings for the truth to be inside.
+    #[test]
+    fn some_pings_may_be_missing(truth in truth(0.0), ways in ways()) {
+        prop_assume!(truth.clocks.len() > 2);
+        let (stamps, mut pings) = (truth.stamps(), truth.pings(1000, &ways));
+        pings.pop();
+        let with = bounds_with(&stamps, &pings, perfect());
+        prop_assert!(with.consistent);
+        prop_assert!(with.lower_ns <= truth.elapsed_ns() && truth.elapsed_ns() <= with.upper_ns);
+    }
+
+    /// A clock that is stepped between the pings and the barrier, which no barrier shows.
+    #[test]
+    fn a_step_beside_the_barriers_is_the_suspect(truth in truth(0.0), ways in ways(), step in 30_000_000i64..1_000_000_000) {
+        prop_assume!(truth.clocks.len() >= 3);
+        let (mut stamps, pings) = (truth.stamps(), truth.pings(1000, &ways));
+        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == 2) {
+            *t = t.map(|t| t + step);
+        }
+        prop_assert!(bounds(&stamps, perfect()).consistent);
+        let with = bounds_with(&stamps, &pings, perfect());
+        prop_assert!(!with.consistent && with.rho_min_ppm > 0.0);
+        prop_assert_eq!(with.suspects, vec![2]);
     }
 
     /// A clock that is stepped between the barriers by more than the barriers' width is found, if at

@@ -55,26 +55,23 @@ fn run() -> Run {
             setup_ns: 0,
         })
     };
+    let header = RunHeader {
+        run_id: "large".into(),
+        pmmpi_version: "0".into(),
+        command: vec!["large".into()],
+        mode: Mode::Mpi,
+        series: None,
+        labels: vec![],
+        job: Job::default(),
+        mpi_library: None,
+        environment: vec![],
+        started_unix_ns: 0,
+        max_drift: MaxDrift::DEFAULT,
+    };
     Run {
-        header: RunHeader {
-            run_id: "large".into(),
-            pmmpi_version: "0".into(),
-            command: vec!["large".into()],
-            mode: Mode::Mpi,
-            series: None,
-            labels: vec![],
-            job: Job::default(),
-            mpi_library: None,
-            environment: vec![],
-            started_unix_ns: 0,
-            max_drift: MaxDrift::DEFAULT,
-        },
-        size: bounds::RANKS,
         nodes: (0..bounds::NODES).map(node).collect(),
-        topologies: vec![],
         ranks: (0..bounds::RANKS).filter_map(rank).collect(),
-        lost: vec![],
-        gather_ns: 0,
+        ..Run::empty(header, bounds::RANKS)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::outside::{self, Around};
 use crate::{host, install, out, program};
 use pmmpi::cell::{Fault, Phase};
 use pmmpi::clock;
+use pmmpi::orders::Orders;
 use pmmpi::partial::{self, Place};
 use pmmpi::record::{End, Mode, Run, RunHeader};
 use pmmpi::runfile::Slot;
@@ -26,10 +27,9 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let spool =
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
     let header = task.header(Mode::Mpi);
-    if let Some(place) = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok())
-        && let Ok(place) = wire::encode(&place)
-        && spool.put(Blob::Place, &place).is_err()
-    {
+    let place = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok());
+    let orders = Orders { place, extras: task.settings.extras };
+    if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
         spool.cell().note(Fault::NoPartial);
     }
     if let Some(expectation) = task.expectation()
@@ -102,7 +102,8 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     }
     let parts = wire::split(&gathered).map_err(out::not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
-    let mut run = Run::assemble(header, &parts, gather_ns).map_err(out::not_kept)?;
+    let size = spool.cell().size.load(Ordering::Relaxed);
+    let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(out::not_kept)?;
     // Only what happened after MPI_Finalize is news.
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
         own.end = end;
@@ -133,7 +134,7 @@ fn keep_partial(spool: &Spool) -> Option<PathBuf> {
         return None;
     }
     let file = PathBuf::from(OsString::from_vec(spool.take(Blob::Kept).ok()?));
-    partial::keep(&file, cell).ok()?;
+    partial::keep(&file, cell, spool.regions()).ok()?;
     file.parent().map(Path::to_owned)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::install;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
-use pmmpi::record::HostPart;
+use pmmpi::part::HostPart;
 use pmmpi::wire;
 use pmmpi_rounds::console::warn;
 use std::io::{Read, Write};

@@ -132,6 +132,7 @@ impl Task<'_> {
             warmup: settings.warmup,
             on_failure: settings.on_failure,
             timeout: settings.timeout,
+            pings: settings.extras.pings,
             out: settings.out.clone(),
             quiet: settings.quiet,
             header: self.header(Mode::Plain),

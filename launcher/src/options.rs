@@ -1,6 +1,6 @@
 //! The command line as it is typed.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use pmmpi_rounds::console::say;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ macro_rules! example {
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
-    help_template = concat!("{about}\n{usage-heading} {usage}\n\n{all-args}\n", example!()),
+    disable_version_flag = true,
+    help_template = concat!("{about}\n{usage-heading} {usage}\n{all-args}\n", example!()), // 24 lines
     after_help = example!() // for the manual; in help it stands without the line above it
 )]
 pub struct Options {
@@ -27,6 +28,8 @@ pub struct Options {
     pub command: Option<Command>,
     #[command(flatten)]
     pub measurement: Measurement,
+    #[arg(short = 'V', long, action = ArgAction::Version, hide = true)]
+    version: Option<bool>,
 }
 
 #[derive(Subcommand)]
@@ -114,6 +117,12 @@ pub struct Measurement {
     /// What PROGRAM is: auto, mpi or plain
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: Mode,
+    /// Ping nodes' clocks: none or pingpong
+    #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
+    pub sync: Sync,
+    /// MPI_Pcontrol makes regions: on or off
+    #[arg(long, value_name = "DO", value_enum, default_value = "on", hide_possible_values = true)]
+    pub regions: Switch,
     /// Largest rate error of any clock
     #[arg(long, value_name = "N", default_value_t = 100.0)]
     pub max_drift_ppm: f64,
@@ -162,6 +171,18 @@ pub enum Mode {
     Mpi,
     /// Around a child process
     Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sync {
+    None,
+    Pingpong,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

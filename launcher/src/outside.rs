@@ -4,7 +4,8 @@ use crate::measure::Task;
 use crate::out;
 use pmmpi::clock;
 use pmmpi::node::{CpuSet, NodeKey};
-use pmmpi::record::{Mode, RankPart, RankRecord, Run, RunHeader};
+use pmmpi::part::Part;
+use pmmpi::record::{Mode, RankRecord, Run, RunHeader};
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::stamps::Stamps;
@@ -33,9 +34,9 @@ pub fn keep(
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
     // What was read for the agent; a node without facts where this rank was not to read them.
     let host = spool.take(Blob::Node).unwrap_or_default();
-    let part = RankPart { key: NodeKey::own().clone(), record: around.record(), mpi_library: None, host };
+    let part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     let part = wire::encode(&part).map_err(out::not_kept)?;
-    let run = Run::assemble(header, &[part], 0).map_err(out::not_kept)?;
+    let run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
     let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
     if !task.settings.quiet {
         say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });

@@ -1,7 +1,8 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
-use crate::options::{self, Measurement, Mode, OnMismatch, Repetition};
+use crate::options::{self, Measurement, Mode, OnMismatch, Repetition, Switch, Sync};
 use pmmpi::bounds::MaxDrift;
+use pmmpi::orders::Extras;
 use pmmpi::record::Series;
 use pmmpi::runfile;
 use pmmpi_rounds::Failure;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub on_failure: OnFailure,
     /// What a run may take, if there is a limit.
     pub timeout: Option<Duration>,
+    /// What its ranks do together beside the barriers.
+    pub extras: Extras,
     /// What follows where the job is not the one that was started.
     pub on_mismatch: OnMismatch,
     /// What the user says the program is.
@@ -60,6 +63,7 @@ impl Settings {
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
             timeout: typed.timeout.as_deref().map(duration).transpose()?,
+            extras: Extras { pings: typed.sync == Sync::Pingpong, regions: typed.regions == Switch::On },
             on_mismatch: typed.on_mismatch,
             mode: typed.mode,
             max_drift,

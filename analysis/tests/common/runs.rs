@@ -55,25 +55,19 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
             setup_ns: 7,
         });
     }
-    Run {
-        header: RunHeader {
-            run_id: run_id.into(),
-            pmmpi_version: "0.1.0".into(),
-            command: vec!["./hpl".into(), "-n".into()],
-            mode: Mode::Mpi,
-            series: None,
-            labels: vec![("build".into(), "O3".into())],
-            job: Job::default(),
-            mpi_library: Some("MPICH Version: 4.0.2".into()),
-            environment: vec![],
-            started_unix_ns: 1_700_000_000_000_000_000,
-            max_drift: MaxDrift::from_ppm(0.0).unwrap(),
-        },
-        size: records.len() as u32,
-        nodes,
-        topologies: vec![],
-        ranks: records,
-        lost: vec![],
-        gather_ns: 3,
-    }
+    let header = RunHeader {
+        run_id: run_id.into(),
+        pmmpi_version: "0.1.0".into(),
+        command: vec!["./hpl".into(), "-n".into()],
+        mode: Mode::Mpi,
+        series: None,
+        labels: vec![("build".into(), "O3".into())],
+        job: Job::default(),
+        mpi_library: Some("MPICH Version: 4.0.2".into()),
+        environment: vec![],
+        started_unix_ns: 1_700_000_000_000_000_000,
+        max_drift: MaxDrift::from_ppm(0.0).unwrap(),
+    };
+    let size = records.len() as u32;
+    Run { nodes, ranks: records, gather_ns: 3, ..Run::empty(header, size) }
 }

@@ -1,7 +1,7 @@
 //! The agent: preloaded into an MPI program, it stamps the program's start and end.
 //!
-//! It exports MPI_Init, MPI_Init_thread, MPI_Finalize and MPI_Abort under their MPI_ and PMPI_ names, which catches
-//! every language binding of Open MPI and MPICH, and passes each call on to the real function. It links
+//! It exports MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Abort and MPI_Pcontrol under their MPI_ and PMPI_
+//! names, which catches every language binding of Open MPI and MPICH, and passes each call on to the real function. It links
 //! no MPI library: everything is looked up in the process that it finds itself in, when it is needed.
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
 //!
@@ -12,6 +12,7 @@
 mod environment;
 mod measurement;
 mod mpi;
+mod regions;
 mod resolve;
 
 use std::ffi::{CStr, c_char, c_int};

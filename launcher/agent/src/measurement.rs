@@ -4,15 +4,22 @@ use crate::environment;
 use crate::mpi::{Library, World};
 use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
-use pmmpi::fabric::{Broadcast, Fabric};
-use pmmpi::partial::{self, Page, Place};
+use pmmpi::fabric::{Fabric, FabricError};
+use pmmpi::gather::Tree;
+use pmmpi::message;
+use pmmpi::node::NodeKey;
+use pmmpi::orders::{Orders, Told};
+use pmmpi::partial::{self, Page};
 use pmmpi::record::End;
+use pmmpi::regions::RegionTable;
 use pmmpi::selfcheck::Expectation;
-use pmmpi::session::{Session, Work};
+use pmmpi::session::{Beginning, Session, Work};
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
+use std::ffi::c_int;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +30,10 @@ struct Measurement {
     claimed: bool,
     library: String,
     host: Vec<u8>,
+    /// That regions are wanted, on all ranks or none.
+    regions: bool,
+    /// The region that MPI_Pcontrol entered last.
+    numbered: Option<c_int>,
 }
 
 static MEASUREMENT: Mutex<Option<Measurement>> = Mutex::new(None);
@@ -43,6 +54,7 @@ pub fn begin() {
     });
     // A rank without a spool measures for the others' sake: they count on it in every barrier.
     let cell = spool.as_ref().map_or_else(|| &*Box::leak(Box::default()), Spool::cell);
+    let regions = spool.as_ref().map_or_else(|| &*Box::leak(RegionTable::boxed()), Spool::regions);
     let Some(library) = Library::find() else {
         cell.note(Fault::UnknownMpi);
         return;
@@ -50,8 +62,37 @@ pub fn begin() {
     let claimed = spool.is_some();
     let host = spool.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
-    let before_dup_ns = clock::monotonic_ns();
-    let expectation = spool.as_ref().and_then(expectation);
+    NodeKey::own(); // reads files
+    let before_ns = clock::monotonic_ns();
+    let Ok((world, tree, told)) = join(library, spool.as_ref(), cell) else {
+        cell.note(Fault::MpiCall);
+        return;
+    };
+    let joining_ns = clock::monotonic_ns() - before_ns;
+    let beginning = Beginning { began_ns, joining_ns, pings: told.extras.pings };
+    let mut session = Session::open(cell, regions, world, tree, beginning);
+    if let (Some(spool), Some(folder)) = (&spool, &told.folder)
+        && keep(spool, folder, &mut session, &version, &host).is_err()
+    {
+        cell.note(Fault::NoPartial);
+    }
+    drop(spool); // no descriptor of the tool's is open while the work runs
+    if session.start().is_err() {
+        cell.note(Fault::MpiCall);
+    }
+    let (regions, numbered) = (told.extras.regions, None);
+    let measurement = Measurement { session, cell, claimed, library: version, host, regions, numbered };
+    *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
+}
+
+/// Finds the other ranks, and hears from rank 0 what all do.
+fn join(
+    library: Library,
+    spool: Option<&Spool>,
+    cell: &RankCell,
+) -> Result<(World, Tree, Told), FabricError> {
+    let expectation = spool.and_then(expectation);
+    let version = library.version.clone();
     let complain = || {
         if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
             environment::say(
@@ -60,35 +101,34 @@ pub fn begin() {
             );
         }
     };
-    match World::duplicate(library, complain) {
-        Ok(mut world) => {
-            if let Some(expectation) = &expectation
-                && let Some(message) = expectation.contradicted_by(world.size(), &version)
-            {
-                check_failed(expectation, &message, cell);
-            }
-            let place = match world.rank() {
-                0 => spool.as_ref().and_then(|spool| begin_partial(spool, world.size())).unwrap_or_default(),
-                _ => Vec::new(),
-            };
-            let place = world.tell(place).unwrap_or_default();
-            // Both wait for other ranks: that is no cost of this one.
-            let waited_ns = clock::monotonic_ns() - before_dup_ns;
-            let mut session = Session::open(cell, world, began_ns + waited_ns);
-            if let (Some(spool), Ok(place)) = (&spool, wire::decode::<Place>(&place))
-                && keep(spool, &place, &mut session, &version, &host).is_err()
-            {
-                cell.note(Fault::NoPartial);
-            }
-            drop(spool); // no descriptor of the tool's is open while the work runs
-            if session.start().is_err() {
-                cell.note(Fault::MpiCall);
-            }
-            let measurement = Measurement { session, cell, claimed, library: version, host };
-            *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
-        }
-        Err(_) => cell.note(Fault::MpiCall),
+    let mut world = World::duplicate(library, complain)?;
+    if let Some(expectation) = &expectation
+        && let Some(message) = expectation.contradicted_by(world.size(), &version)
+    {
+        check_failed(expectation, &message, cell);
     }
+    let tree = Tree::grow(&mut world, NodeKey::own())?;
+    let own = match (world.rank(), spool) {
+        (0, Some(spool)) => told(spool, world.size()),
+        _ => Told::default(),
+    };
+    // An encoder for a memory buffer does not fail.
+    let told = message::tell(&mut world, wire::encode(&own).unwrap_or_default())?;
+    Ok((world, tree, wire::decode(&told).unwrap_or_default()))
+}
+
+/// On rank 0: what all ranks do.
+fn told(spool: &Spool, size: u32) -> Told {
+    let orders = spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<Orders>(&orders).ok());
+    let orders = orders.unwrap_or_default();
+    let folder = orders.place.and_then(|place| match partial::begin(&place, size) {
+        Ok(()) => Some(place.folder),
+        Err(_) => {
+            spool.cell().note(Fault::NoPartial);
+            None
+        }
+    });
+    Told { folder, extras: orders.extras }
 }
 
 fn expectation(spool: &Spool) -> Option<Expectation> {
@@ -114,26 +154,15 @@ fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
 /// pmmpi's own failure, as its launcher has it.
 const NOT_THE_JOB: i32 = 125;
 
-/// Makes the folder in which the run is kept while it runs, if the launcher wants that; gives its place in
-/// wire form.
-fn begin_partial(spool: &Spool, size: u32) -> Option<Vec<u8>> {
-    let place = spool.take(Blob::Place).ok().filter(|place| !place.is_empty())?;
-    let begun = wire::decode(&place).map_err(io::Error::other).and_then(|place| partial::begin(&place, size));
-    if begun.is_err() {
-        spool.cell().note(Fault::NoPartial);
-    }
-    begun.is_ok().then_some(place)
-}
-
 /// Makes a page for this rank there, and tells the launcher.
 fn keep(
     spool: &Spool,
-    place: &Place,
+    folder: &Path,
     session: &mut Session<'static, World>,
     library: &str,
     host: &[u8],
 ) -> io::Result<()> {
-    let page = Page::create(&place.folder, &session.part_before(Some(library), host.to_vec()))?;
+    let page = Page::create(folder, &session.part_before(Some(library), host.to_vec()))?;
     session.copy_to(page.cell());
     spool.put(Blob::Kept, page.file().as_os_str().as_bytes())
 }
@@ -154,7 +183,7 @@ const FINALIZED: Work = Work { end: End::Finalized, child_cpu_ns: None };
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Measurement { mut session, cell, claimed, library, host }) = measurement else { return };
+    let Some(Measurement { mut session, cell, claimed, library, host, .. }) = measurement else { return };
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
@@ -174,6 +203,14 @@ fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
     // Opened anew: no descriptor of the tool's is open while the work runs.
     let path = environment::spool().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
     Spool::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
+}
+
+/// Hands the session to `mark`, where regions are wanted, with the number of the region that the rank is in.
+pub fn with_regions(mark: impl FnOnce(&mut Session<'static, World>, &mut Option<c_int>)) {
+    let mut measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(measurement) = measurement.as_mut().filter(|measurement| measurement.regions) {
+        mark(&mut measurement.session, &mut measurement.numbered);
+    }
 }
 
 /// The program is about to end itself and the whole job.

@@ -5,7 +5,7 @@
 //! writes the low half of a zeroed word, on the little-endian machines that this is built for.
 
 use crate::resolve;
-use pmmpi::fabric::{Backoff, Broadcast, Fabric, FabricError, Wait};
+use pmmpi::fabric::{Backoff, Fabric, FabricError, Wait};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::time::{Duration, Instant};
@@ -26,20 +26,10 @@ type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
-type Gather =
-    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle) -> c_int;
-type Gatherv = unsafe extern "C" fn(
-    *const c_void,
-    c_int,
-    Handle,
-    *mut c_void,
-    *const c_int,
-    *const c_int,
-    Handle,
-    c_int,
-    Handle,
-) -> c_int;
-
+type Allgather =
+    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle) -> c_int;
+type Isend = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
+type Irecv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
 type Bcast = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
 
 /// An MPI library in this process: its functions and the handles of its family.
@@ -54,8 +44,9 @@ pub struct Library {
     comm_size: CommInt,
     ibarrier: Ibarrier,
     test: Test,
-    gather: Gather,
-    gatherv: Gatherv,
+    allgather: Allgather,
+    isend: Isend,
+    irecv: Irecv,
     bcast: Bcast,
 }
 
@@ -111,8 +102,9 @@ impl Library {
             comm_size: pmpi!(c"PMPI_Comm_size" as CommInt),
             ibarrier: pmpi!(c"PMPI_Ibarrier" as Ibarrier),
             test: pmpi!(c"PMPI_Test" as Test),
-            gather: pmpi!(c"PMPI_Gather" as Gather),
-            gatherv: pmpi!(c"PMPI_Gatherv" as Gatherv),
+            allgather: pmpi!(c"PMPI_Allgather" as Allgather),
+            isend: pmpi!(c"PMPI_Isend" as Isend),
+            irecv: pmpi!(c"PMPI_Irecv" as Irecv),
             bcast: pmpi!(c"PMPI_Bcast" as Bcast),
         })
     }
@@ -224,36 +216,18 @@ impl Fabric for World {
         }
     }
 
-    fn gather(&mut self, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
+    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
         let byte = self.library.handles.byte;
-        let count = c_int::try_from(bytes.len()).map_err(|_| TOO_LARGE)?;
-        let ranks = if self.rank == 0 { self.size as usize } else { 0 };
-        let mut counts: Vec<c_int> = vec![0; ranks];
-        let four = size_of::<c_int>() as c_int;
-        // SAFETY: rank 0 receives one int from each rank into one int each.
-        check("MPI_Gather", unsafe {
-            let send = (&raw const count).cast();
-            (self.library.gather)(send, four, byte, counts.as_mut_ptr().cast(), four, byte, 0, self.comm)
+        let mut all = vec![0u64; self.size as usize];
+        let count = size_of::<u64>() as c_int;
+        // SAFETY: every rank's 8 bytes go into 8 of each rank's.
+        check("MPI_Allgather", unsafe {
+            let (send, receive) = ((&raw const own).cast(), all.as_mut_ptr().cast());
+            (self.library.allgather)(send, count, byte, receive, count, byte, self.comm)
         })?;
-        let mut starts: Vec<c_int> = Vec::with_capacity(ranks);
-        let mut total: c_int = 0;
-        for count in &counts {
-            starts.push(total);
-            total = total.checked_add(*count).ok_or(TOO_LARGE)?;
-        }
-        let mut all = vec![0u8; total as usize];
-        // SAFETY: rank r's bytes go to starts[r] .. starts[r] + counts[r], within `all`.
-        check("MPI_Gatherv", unsafe {
-            let (send, receive) = (bytes.as_ptr().cast(), all.as_mut_ptr().cast());
-            let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-            (self.library.gatherv)(send, count, byte, receive, counts, starts, byte, 0, self.comm)
-        })?;
-        let part = |(start, count): (&c_int, &c_int)| all[*start as usize..(start + count) as usize].to_vec();
-        Ok((self.rank == 0).then(|| starts.iter().zip(&counts).map(part).collect()))
+        Ok(all)
     }
-}
 
-impl Broadcast for World {
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
         let count = c_int::try_from(bytes.len()).map_err(|_| TOO_LARGE)?;
         let byte = self.library.handles.byte;
@@ -261,7 +235,37 @@ impl Broadcast for World {
         let code = unsafe { (self.library.bcast)(bytes.as_mut_ptr().cast(), count, byte, 0, self.comm) };
         check("MPI_Bcast", code)
     }
+
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
+        let count = c_int::try_from(message.len()).map_err(|_| TOO_LARGE)?;
+        let (byte, to) = (self.library.handles.byte, to as c_int);
+        let mut request: Handle = 0;
+        // SAFETY: the message lives until the request is complete.
+        unsafe {
+            let message = message.as_ptr().cast();
+            check("MPI_Isend", (self.library.isend)(message, count, byte, to, TAG, self.comm, &mut request))?;
+            self.library.complete(&mut request, Wait::Eager, || ())
+        }
+    }
+
+    fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
+        let count = c_int::try_from(buffer.len()).map_err(|_| TOO_LARGE)?;
+        let (byte, from) = (self.library.handles.byte, from as c_int);
+        let mut request: Handle = 0;
+        // SAFETY: the buffer lives until the request is complete.
+        unsafe {
+            let buffer = buffer.as_mut_ptr().cast();
+            check(
+                "MPI_Irecv",
+                (self.library.irecv)(buffer, count, byte, from, TAG, self.comm, &mut request),
+            )?;
+            self.library.complete(&mut request, Wait::Eager, || ())
+        }
+    }
 }
 
+/// Of all messages: the communicator is the tool's own.
+const TAG: c_int = 1;
+
 /// More than an int can count.
-const TOO_LARGE: FabricError = FabricError { call: "MPI_Gatherv", code: -1 };
+const TOO_LARGE: FabricError = FabricError { call: "a message's length", code: -1 };

@@ -33,6 +33,8 @@ pub struct Plan {
     pub on_failure: OnFailure,
     /// What a round may take, if there is a limit.
     pub timeout: Option<Duration>,
+    /// Pings with rank 0 before and after each.
+    pub pings: bool,
     /// Where run files go; `None` keeps none.
     pub out: Option<PathBuf>,
     /// Print no line of the tool's own.

@@ -7,10 +7,13 @@ use crate::process::{Ended, Prepared};
 use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
-use pmmpi::fabric::{Broadcast, FabricError};
+use pmmpi::fabric::{Fabric, FabricError};
+use pmmpi::gather::Tree;
+use pmmpi::node::NodeKey;
 use pmmpi::record::{End, Run};
+use pmmpi::regions::RegionTable;
 use pmmpi::runfile::Slot;
-use pmmpi::session::{Session, Work};
+use pmmpi::session::{Beginning, Session, Work};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -19,7 +22,7 @@ use std::time::Duration;
 pub struct Place {
     /// What MPI_Get_library_version says; `None` without MPI.
     pub mpi_library: Option<String>,
-    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
+    /// A [`pmmpi::part::HostPart`] in wire form, or nothing.
     pub host: Vec<u8>,
     /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
@@ -33,7 +36,7 @@ const STOP: u8 = 1;
 
 /// Does what `plan` says, together with the other ranks. Gives the end of this rank's first round
 /// that failed, or of its last.
-pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<End, Failure> {
+pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<End, Failure> {
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
@@ -41,9 +44,14 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
+    let tree = Tree::grow(&mut fabric, NodeKey::own()).map_err(in_round)?;
+    // What rank 0 was told is what all do.
+    let mut pings = [u8::from(plan.pings)];
+    fabric.broadcast(&mut pings).map_err(in_round)?;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let round = measure(&mut fabric, &program, plan.timeout, &place, began_ns).map_err(in_round)?;
+        let session = Beginning { began_ns, joining_ns: 0, pings: pings != [0] };
+        let round = measure(&mut fabric, &tree, &program, plan.timeout, &place, session).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -79,21 +87,24 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
 
 struct Round {
     own: Ended,
+    size: u32,
     parts: Option<Vec<Vec<u8>>>,
     started_unix_ns: i64,
     gather_ns: i64,
 }
 
-fn measure<F: Broadcast>(
+fn measure<F: Fabric>(
     fabric: &mut F,
+    tree: &Tree,
     program: &Prepared,
     timeout: Option<Duration>,
     place: &Place,
-    began_ns: i64,
+    beginning: Beginning,
 ) -> Result<Round, FabricError> {
     let started_unix_ns = clock::realtime_ns();
-    let cell = RankCell::default();
-    let mut session = Session::open(&cell, fabric, began_ns);
+    let (cell, regions) = (RankCell::default(), RegionTable::boxed());
+    let size = fabric.size();
+    let mut session = Session::open(&cell, &regions, fabric, tree.clone(), beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
     let own = match program.start().and_then(|running| running.wait(timeout)) {
@@ -104,7 +115,7 @@ fn measure<F: Broadcast>(
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
     entered.and(left)?;
-    Ok(Round { own, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
+    Ok(Round { own, size, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
 }
 
 /// On rank 0: keeps the round and says whether another follows.
@@ -118,7 +129,7 @@ fn settle(
 ) -> Result<u8, Failure> {
     let kept = number.checked_sub(plan.warmup);
     let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
-    let run = Run::assemble(header, parts, round.gather_ns)
+    let run = Run::assemble(header, round.size, parts, round.gather_ns)
         .map_err(|e| Failure::own(format_args!("a rank's record cannot be understood: {e}")))?;
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
@@ -216,6 +227,7 @@ mod tests {
             warmup: 1,
             on_failure: OnFailure::Stop,
             timeout: None,
+            pings: false,
             out: Some(out.to_owned()),
             quiet: true,
             header,

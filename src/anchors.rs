@@ -1,0 +1,129 @@
+//! The bounds of [`crate::bounds`] with pings to a hub beside the barriers.
+//!
+//! Let E1 be the instant at which the hub's clock read e1, the latest of what it answered before the work, and
+//! E2 likewise the earliest after it. A ping says of its node that the hub's reading h happened between s and
+//! e on the node's clock, whatever the offset. So an event that the node's clock read as x happened,
+//! measured from E1,
+//!
+//! not before `(x - e) + (h - e1)` and not after `(x - s) + (h - e1)`,
+//!
+//! each difference being one clock's own and taken at its worst rate (see [`MaxDrift`]); of several pings each
+//! has its say. On the hub's node x - e1 is known. With a = max t0, b = min t1, c = max t2 and d = min t3 of
+//! each node, no first t1 precedes a last t0, nor does a last t2 follow a first t3, so
+//!
+//! W >= (E2 - E1) + max lo(c) - min hi(b),
+//! W <= (E2 - E1) + min(max hi(c), min hi(d)) - max(min lo(b), max lo(a)).
+//!
+//! All differences but E2 - E1, which is the hub's alone, are short: a clock's rate costs next to nothing.
+//! These bounds hold beside those of the barriers, so the tighter of each is taken. (J. D. McCalpin asks for
+//! clocks that are synchronised; this trusts none.)
+
+use crate::bounds::MaxDrift;
+use crate::stamps::NodeStamps;
+use crate::sync::{Ping, Pings};
+use std::collections::HashMap;
+
+/// What the nodes of a job exchanged with the hub.
+pub struct Anchors<'a> {
+    /// The number of the hub's node.
+    hub: u32,
+    pings: HashMap<u32, &'a Pings>,
+    /// e1 and e2: what the hub's clock read.
+    hub_ns: [i64; 2],
+}
+
+/// An instant that lies between two, ns from one that is known.
+type Between = [i128; 2];
+
+/// What the anchors say of W (ns), where they do not contradict the stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub lower: i128,
+    pub upper: Option<i128>,
+}
+
+/// One node's last entries and first exits, from E1 (a, b) and from E2 (c, d).
+pub(crate) struct Placed {
+    pub node: u32,
+    a: Between,
+    b: Between,
+    c: Between,
+    d: Between,
+}
+
+impl Placed {
+    /// The release of the first and of the second barrier, as this node has it: not before its own last entry,
+    /// not after its own first exit.
+    pub fn releases(&self) -> [(i128, i128); 2] {
+        [(self.a[0], self.b[1]), (self.c[0], self.d[1])]
+    }
+
+    fn is_possible(&self) -> bool {
+        [self.a, self.b, self.c, self.d].iter().all(|[low, high]| low <= high)
+    }
+}
+
+impl<'a> Anchors<'a> {
+    /// `None` without pings before and after. `hub` is the number of rank 0's node.
+    pub fn new(hub: u32, nodes: &'a [(u32, Pings)]) -> Option<Self> {
+        let usable = nodes.iter().filter(|(_, pings)| !pings.before.is_empty() && !pings.after.is_empty());
+        let pings: HashMap<u32, &Pings> = usable.map(|(node, pings)| (*node, pings)).collect();
+        let before = pings.values().flat_map(|pings| &pings.before).map(|ping| ping.hub_ns).max()?;
+        let after = pings.values().flat_map(|pings| &pings.after).map(|ping| ping.hub_ns).min()?;
+        Some(Self { hub, pings, hub_ns: [before, after] })
+    }
+
+    /// Where a node's stamps lie; `None` of a node that has no pings.
+    pub(crate) fn place(&self, node: u32, stamps: &NodeStamps, drift: MaxDrift) -> Option<Placed> {
+        let [e1, e2] = self.hub_ns;
+        let (before, after) = match self.pings.get(&node) {
+            // Its clock is the hub's: as if a ping had taken no time.
+            _ if node == self.hub => (&[at_once(e1)][..], &[at_once(e2)][..]),
+            Some(pings) => (&pings.before[..], &pings.after[..]),
+            None => return None,
+        };
+        Some(Placed {
+            node,
+            a: between(before, stamps.a_ns, e1, drift),
+            b: between(before, stamps.b_ns, e1, drift),
+            c: between(after, stamps.c_ns, e2, drift),
+            d: between(after, stamps.d_ns, e2, drift),
+        })
+    }
+
+    /// W from the nodes that could be placed, of `nodes` in all; `None` where they contradict one another.
+    pub(crate) fn elapsed(&self, placed: &[Placed], nodes: usize, drift: MaxDrift) -> Option<Said> {
+        let all = |of: fn(&Placed) -> i128| placed.iter().map(of);
+        let [e1, e2] = self.hub_ns.map(i128::from);
+        let (shortest, longest) = (drift.shortest(e2 - e1), drift.longest(e2 - e1));
+        // The barriers' releases, in what all nodes allow.
+        let first = (all(|n| n.a[0]).max()?, all(|n| n.b[1]).min()?);
+        let second = (all(|n| n.c[0]).max()?, all(|n| n.d[1]).min()?);
+        let possible = placed.iter().all(Placed::is_possible) && first.0 <= first.1 && second.0 <= second.1;
+        let lower = shortest + second.0 - first.1;
+        let upper = (placed.len() == nodes).then_some({
+            let last = all(|n| n.c[1]).max()?.min(second.1);
+            let start = all(|n| n.b[0]).min()?.max(first.0);
+            longest + last - start
+        });
+        (possible && upper.is_none_or(|upper| lower <= upper)).then_some(Said { lower, upper })
+    }
+
+    /// Nodes whose pings and stamps no clock gives.
+    pub(crate) fn impossible(placed: &[Placed]) -> impl Iterator<Item = u32> {
+        placed.iter().filter(|node| !node.is_possible()).map(|node| node.node)
+    }
+}
+
+fn at_once(hub_ns: i64) -> Ping {
+    Ping { sent_ns: hub_ns, hub_ns, back_ns: hub_ns }
+}
+
+/// When the event happened that the node's clock read as `x`, from the hub's instant `e`.
+fn between(pings: &[Ping], x: i64, e: i64, drift: MaxDrift) -> Between {
+    let difference = |a: i64, b: i64| i128::from(a) - i128::from(b);
+    let low = |p: &Ping| drift.shortest(difference(x, p.back_ns)) + drift.shortest(difference(p.hub_ns, e));
+    let high = |p: &Ping| drift.longest(difference(x, p.sent_ns)) + drift.longest(difference(p.hub_ns, e));
+    // There is one ping at least.
+    [pings.iter().map(low).max().unwrap_or(0), pings.iter().map(high).min().unwrap_or(0)]
+}

@@ -1,0 +1,33 @@
+//! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
+//! same would wait for one another.
+
+use crate::partial::Place;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// From a launcher to its agent.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Orders {
+    /// Where the run is kept while it runs, if it is.
+    pub place: Option<Place>,
+    /// Beside the barriers.
+    pub extras: Extras,
+}
+
+/// What ranks do together beside the barriers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extras {
+    /// Pings with the hub.
+    pub pings: bool,
+    /// Regions that the program names.
+    pub regions: bool,
+}
+
+/// From rank 0 to all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Told {
+    /// Where the run is kept indeed.
+    pub folder: Option<PathBuf>,
+    /// As the launcher of rank 0 wants it.
+    pub extras: Extras,
+}

@@ -1,0 +1,423 @@
+//! Parts of a program's work that it names itself, each entry between barriers of its own.
+//!
+//! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a fixed
+//! table, so that thousands of them take no more memory than one. What is left to say of n entries, whose
+//! true durations are W_1 .. W_n (from the first rank's t1 to the last rank's t2), is that of each W_i, added:
+//!
+//! max over ranks of sum (t2 - t1) <= W_1 + .. + W_n <= min over ranks of sum (t3 - t0).
+//!
+//! Each sum is of one clock, so that no clock's offset matters, and its rate's error counts as in
+//! [`crate::bounds`].
+
+use crate::bounds::MaxDrift;
+use serde::{Deserialize, Serialize};
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+/// Regions of one program; entries of others are not recorded.
+pub const MOST: usize = 255;
+/// Bytes of a region's name that count.
+pub const NAME_BYTES: usize = 63;
+const NAME_WORDS: usize = (NAME_BYTES + 1) / size_of::<u64>();
+type Name = [u64; NAME_WORDS];
+
+/// What one rank did in its regions, in memory that outlives it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RegionTable {
+    used: AtomicU64,
+    /// Entries of regions that had no place any more.
+    unrecorded: AtomicU64,
+    /// Between MPI_Pcontrol(0) and MPI_Pcontrol(1), ns of its own clock.
+    paused_ns: AtomicI64,
+    slots: [Slot; MOST],
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Slot {
+    name: [AtomicU64; NAME_WORDS],
+    entries: AtomicU64,
+    start_barrier_ns: AtomicI64,
+    inner_ns: AtomicI64,
+    end_barrier_ns: AtomicI64,
+    shortest_ns: AtomicI64,
+    longest_ns: AtomicI64,
+}
+
+const TABLE_WORDS: usize = size_of::<RegionTable>() / size_of::<u64>();
+
+impl RegionTable {
+    /// For a rank that shares it with nobody.
+    pub fn boxed() -> Box<Self> {
+        let layout = Layout::new::<Self>();
+        // SAFETY: every field is an atomic integer, and zeros are such; the memory has the type's layout and
+        // is the box's own.
+        unsafe {
+            let table = alloc_zeroed(layout);
+            if table.is_null() {
+                handle_alloc_error(layout);
+            }
+            Box::from_raw(table.cast())
+        }
+    }
+
+    /// As it would be in a file; empty where no region was entered.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // SAFETY: the table is made of atomics of 8 bytes, without gaps.
+        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(self).cast() };
+        let used = if self.is_empty() { 0 } else { TABLE_WORDS };
+        words[..used].iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+    }
+
+    /// From a file; what is missing at its end is zero.
+    pub fn from_bytes(bytes: &[u8]) -> Box<Self> {
+        let table = Self::boxed();
+        // SAFETY: as above.
+        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(&*table).cast() };
+        for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
+        table
+    }
+
+    fn is_empty(&self) -> bool {
+        self.used.load(Acquire) == 0
+            && self.unrecorded.load(Relaxed) == 0
+            && self.paused_ns.load(Relaxed) == 0
+    }
+
+    /// What the rank `rank` did.
+    pub fn regions(&self, rank: u32) -> Regions {
+        let used = (self.used.load(Acquire) as usize).min(MOST);
+        let mut regions = Regions { unrecorded: self.unrecorded.load(Relaxed), ..Regions::default() };
+        for (number, slot) in self.slots[..used].iter().enumerate() {
+            regions.names.push(slot.name());
+            regions.totals.push(RegionTotals {
+                rank,
+                region: number as u32,
+                entries: slot.entries.load(Acquire),
+                start_barrier_ns: slot.start_barrier_ns.load(Relaxed),
+                inner_ns: slot.inner_ns.load(Relaxed),
+                end_barrier_ns: slot.end_barrier_ns.load(Relaxed),
+                shortest_ns: slot.shortest_ns.load(Relaxed),
+                longest_ns: slot.longest_ns.load(Relaxed),
+            });
+        }
+        let paused_ns = self.paused_ns.load(Relaxed);
+        regions.paused.extend((paused_ns != 0).then_some((rank, paused_ns)));
+        regions
+    }
+
+    /// The slot of this name, if there is one or room for it.
+    fn slot(&self, name: &Name) -> Option<&Slot> {
+        let used = (self.used.load(Relaxed) as usize).min(MOST);
+        if let Some(known) = self.slots[..used].iter().find(|slot| slot.is(name)) {
+            return Some(known);
+        }
+        let slot = self.slots.get(used)?;
+        slot.name.iter().zip(name).for_each(|(word, name)| word.store(*name, Relaxed));
+        slot.shortest_ns.store(i64::MAX, Relaxed);
+        self.used.store(used as u64 + 1, Release);
+        Some(slot)
+    }
+}
+
+impl Slot {
+    fn is(&self, name: &Name) -> bool {
+        self.name.iter().zip(name).all(|(word, name)| word.load(Relaxed) == *name)
+    }
+
+    fn name(&self) -> String {
+        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        text.trim_end_matches(['\0', '\u{fffd}']).to_owned()
+    }
+
+    fn add(&self, t_ns: [i64; 4]) {
+        let [t0, t1, t2, t3] = t_ns;
+        let inner_ns = t2 - t1;
+        self.start_barrier_ns.fetch_add(t1 - t0, Relaxed);
+        self.inner_ns.fetch_add(inner_ns, Relaxed);
+        self.end_barrier_ns.fetch_add(t3 - t2, Relaxed);
+        self.shortest_ns.fetch_min(inner_ns, Relaxed);
+        self.longest_ns.fetch_max(inner_ns, Relaxed);
+        self.entries.fetch_add(1, Release);
+    }
+}
+
+/// The regions that a rank is in, innermost last.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    table: &'a RegionTable,
+    open: Vec<Open>,
+    paused_since_ns: Option<i64>,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: Name,
+    t0_ns: i64,
+    t1_ns: i64,
+}
+
+impl<'a> Recorder<'a> {
+    /// In no region.
+    pub fn new(table: &'a RegionTable) -> Self {
+        Self { table, open: Vec::with_capacity(16), paused_since_ns: None }
+    }
+
+    /// What was recorded.
+    pub fn table(&self) -> &'a RegionTable {
+        self.table
+    }
+
+    /// An entry began: its barrier was entered at t0 and left at t1.
+    pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) {
+        self.open.push(Open { name: padded(name), t0_ns, t1_ns });
+    }
+
+    /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
+    /// the rank is in no such region.
+    pub fn end(&mut self, name: &[u8], t2_ns: i64, t3_ns: i64) {
+        let name = padded(name);
+        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
+            let open = self.open.remove(at);
+            self.add(&open, t2_ns, t3_ns);
+        }
+    }
+
+    /// The work is over, and with it every entry that was not ended.
+    pub fn end_all(&mut self, t2_ns: i64, t3_ns: i64) {
+        while let Some(open) = self.open.pop() {
+            self.add(&open, t2_ns, t3_ns);
+        }
+        self.resume(t2_ns);
+    }
+
+    /// From now on nothing is recorded on this rank.
+    pub fn pause(&mut self, now_ns: i64) {
+        self.paused_since_ns.get_or_insert(now_ns);
+    }
+
+    /// From now on it is again.
+    pub fn resume(&mut self, now_ns: i64) {
+        if let Some(since_ns) = self.paused_since_ns.take() {
+            self.table.paused_ns.fetch_add(now_ns - since_ns, Relaxed);
+        }
+    }
+
+    fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
+        match self.table.slot(&open.name) {
+            _ if self.paused_since_ns.is_some() => {}
+            Some(slot) => slot.add([open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
+            None => _ = self.table.unrecorded.fetch_add(1, Relaxed),
+        }
+    }
+}
+
+/// As it is compared and stored.
+fn padded(name: &[u8]) -> Name {
+    let mut bytes = [0u8; NAME_WORDS * size_of::<u64>()];
+    let length = name.len().min(NAME_BYTES);
+    bytes[..length].copy_from_slice(&name[..length]);
+    let mut words = [0; NAME_WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
+}
+
+/// What some ranks did in regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Regions {
+    /// Each once.
+    pub names: Vec<String>,
+    /// One row a rank and region.
+    pub totals: Vec<RegionTotals>,
+    /// Ranks that called MPI_Pcontrol(0), and how long they were paused (ns).
+    pub paused: Vec<(u32, i64)>,
+    /// Entries, over all ranks, of regions beyond the first [`MOST`] of a rank.
+    pub unrecorded: u64,
+}
+
+/// One rank's entries of one region, added up (ns of its own clock).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegionTotals {
+    /// The rank.
+    pub rank: u32,
+    /// Index into [`Regions::names`].
+    pub region: u32,
+    /// How often it was entered and left.
+    pub entries: u64,
+    /// Sum of t1 - t0.
+    pub start_barrier_ns: i64,
+    /// Sum of t2 - t1.
+    pub inner_ns: i64,
+    /// Sum of t3 - t2.
+    pub end_barrier_ns: i64,
+    /// Least t2 - t1.
+    pub shortest_ns: i64,
+    /// Largest t2 - t1.
+    pub longest_ns: i64,
+}
+
+impl RegionTotals {
+    /// Sum of t3 - t0.
+    pub fn outer_ns(&self) -> i64 {
+        self.start_barrier_ns.saturating_add(self.inner_ns).saturating_add(self.end_barrier_ns)
+    }
+}
+
+/// How long a job was in one region, over all its entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionBounds<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How often each rank entered it; `None` where they differ.
+    pub entries: Option<u64>,
+    /// Not shorter than this (ns).
+    pub lower_ns: i64,
+    /// Not longer than this (ns).
+    pub upper_ns: i64,
+    /// The rank that was in it longest between its barriers, and how long (ns).
+    pub slowest: (u32, i64),
+    /// Mean over ranks of their time between the barriers (ns).
+    pub mean_ns: i64,
+    /// The shortest and the longest of all entries, of any rank between its barriers (ns).
+    pub entry_ns: [i64; 2],
+}
+
+impl Regions {
+    /// Adds what other ranks did.
+    pub fn join(&mut self, other: Self) {
+        let known: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let mut numbers = Vec::with_capacity(other.names.len());
+        let mut new = Vec::new();
+        for name in &other.names {
+            numbers.push(known.get(name.as_str()).copied().unwrap_or_else(|| {
+                new.push(name.clone());
+                (self.names.len() + new.len() - 1) as u32
+            }));
+        }
+        self.names.extend(new);
+        let renumbered = |totals: RegionTotals| {
+            let region = *numbers.get(totals.region as usize)?;
+            Some(RegionTotals { region, ..totals })
+        };
+        self.totals.extend(other.totals.into_iter().filter_map(renumbered));
+        self.paused.extend(other.paused);
+        self.unrecorded = self.unrecorded.saturating_add(other.unrecorded);
+    }
+
+    /// True where every index is that of something.
+    pub(crate) fn is_sound(&self, size: u32) -> bool {
+        self.totals.iter().all(|t| t.rank < size && (t.region as usize) < self.names.len())
+            && self.paused.iter().all(|(rank, _)| *rank < size)
+    }
+
+    /// Of each region, in the order of their numbers. `ranks` is how many there should be.
+    pub fn bounds(&self, ranks: usize, drift: MaxDrift) -> Vec<RegionBounds<'_>> {
+        let mut rows: Vec<Vec<&RegionTotals>> = vec![Vec::new(); self.names.len()];
+        self.totals.iter().filter(|t| t.entries > 0).for_each(|t| rows[t.region as usize].push(t));
+        let named = self.names.iter().zip(rows);
+        named.filter_map(|(name, rows)| RegionBounds::of(name, &rows, ranks, drift)).collect()
+    }
+}
+
+impl<'a> RegionBounds<'a> {
+    /// From the rows of one region; `None` without any.
+    fn of(name: &'a str, rows: &[&RegionTotals], ranks: usize, drift: MaxDrift) -> Option<Self> {
+        let slowest = rows.iter().max_by_key(|t| t.inner_ns)?;
+        let outer_ns = rows.iter().map(|t| t.outer_ns()).min()?;
+        let same = rows.len() == ranks && rows.iter().all(|t| t.entries == slowest.entries);
+        let sum: i128 = rows.iter().map(|t| i128::from(t.inner_ns)).sum();
+        Some(Self {
+            name,
+            entries: same.then_some(slowest.entries),
+            lower_ns: drift.at_least(slowest.inner_ns),
+            upper_ns: drift.at_most(outer_ns),
+            slowest: (slowest.rank, slowest.inner_ns),
+            mean_ns: (sum / rows.len() as i128) as i64,
+            entry_ns: [rows.iter().map(|t| t.shortest_ns).min()?, rows.iter().map(|t| t.longest_ns).max()?],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_add_up_in_a_fixed_place() {
+        let table = RegionTable::boxed();
+        assert!(table.to_bytes().is_empty());
+        let mut recorder = Recorder::new(&table);
+        recorder.begin(b"outer", 0, 5);
+        for at in 1..=10_000 {
+            recorder.begin(b"solve", at * 100, at * 100 + 3);
+            recorder.end(b"solve", at * 100 + 53, at * 100 + 60);
+        }
+        recorder.end(b"never begun", 1, 2);
+        recorder.pause(10);
+        recorder.begin(b"solve", 0, 1);
+        recorder.end(b"solve", 2, 3);
+        recorder.resume(30);
+        recorder.end_all(2_000_000, 2_000_007);
+        let regions = RegionTable::from_bytes(&table.to_bytes()).regions(4);
+        assert_eq!(regions.names, ["solve", "outer"]);
+        let solve = RegionTotals {
+            rank: 4,
+            region: 0,
+            entries: 10_000,
+            start_barrier_ns: 30_000,
+            inner_ns: 500_000,
+            end_barrier_ns: 70_000,
+            shortest_ns: 50,
+            longest_ns: 50,
+        };
+        assert_eq!(regions.totals[0], solve);
+        assert_eq!((regions.totals[1].inner_ns, regions.totals[1].outer_ns()), (1_999_995, 2_000_007));
+        assert_eq!((regions.paused, regions.unrecorded), (vec![(4, 20)], 0));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_names() {
+        let table = RegionTable::boxed();
+        let mut recorder = Recorder::new(&table);
+        for number in 0..MOST + 3 {
+            let name = format!("{number:03}{}", "x".repeat(100));
+            recorder.begin(name.as_bytes(), 0, 1);
+            recorder.end(name.as_bytes(), 2, 3);
+        }
+        let regions = table.regions(0);
+        assert_eq!((regions.names.len(), regions.unrecorded), (MOST, 3));
+        assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
+        // A character that was cut through is left out.
+        recorder.begin("é".repeat(60).as_bytes(), 0, 1);
+        assert_eq!(RegionTable::from_bytes(&[0xff; 100_000]).regions(0).names.len(), MOST);
+    }
+
+    #[test]
+    fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
+        let of = |rank: u32, names: [&str; 2], inner_ns: i64| {
+            let table = RegionTable::boxed();
+            let mut recorder = Recorder::new(&table);
+            for name in names {
+                recorder.begin(name.as_bytes(), 0, 10);
+                recorder.end(name.as_bytes(), 10 + inner_ns + name.len() as i64, 200);
+            }
+            table.regions(rank)
+        };
+        let mut regions = of(0, ["a", "bb"], 50);
+        regions.join(of(1, ["bb", "a"], 60));
+        assert_eq!(regions.names, ["a", "bb"]);
+        let bounds = regions.bounds(2, MaxDrift::from_ppm(0.0).unwrap());
+        assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
+        assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
+        assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
+    }
+}
