@@ -23,10 +23,11 @@ pub trait Fabric {
     fn size(&self) -> u32;
     /// Returns after every rank has called it: every entry precedes every exit.
     fn barrier(&mut self, wait: Wait) -> Result<(), FabricError>;
-    /// Every rank's number, in rank order, on every rank.
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError>;
-    /// Rank 0's `bytes`, on every rank; as many everywhere.
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError>;
+    /// From now on what is exchanged cannot meet the program's own messages. Collective; a fabric of the
+    /// tool's own has nothing to do.
+    fn isolate(&mut self) -> Result<(), FabricError> {
+        Ok(())
+    }
     /// One message to another rank. Messages from rank to rank come in the order in which they went.
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError>;
     /// The next message from another rank, into a buffer that may be longer than it.
@@ -46,12 +47,8 @@ impl<F: Fabric> Fabric for &mut F {
         (**self).barrier(wait)
     }
 
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
-        (**self).numbers(own)
-    }
-
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        (**self).broadcast(bytes)
+    fn isolate(&mut self) -> Result<(), FabricError> {
+        (**self).isolate()
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
@@ -88,7 +85,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    const SPINS: u32 = 200;
+    /// Few: where ranks share cores, each that spins keeps another from coming.
+    const SPINS: u32 = 32;
     const YIELDS: u32 = 50;
     const FIRST_PAUSE_NS: u32 = 20_000;
     /// Longest pause: what a rank may come late out of the end barrier, beside work of any length.
@@ -136,14 +134,6 @@ impl Fabric for Solo {
         Ok(())
     }
 
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
-        Ok(vec![own])
-    }
-
-    fn broadcast(&mut self, _: &mut [u8]) -> Result<(), FabricError> {
-        Ok(())
-    }
-
     fn send(&mut self, _: u32, _: &[u8]) -> Result<(), FabricError> {
         Err(ALONE)
     }
@@ -163,8 +153,6 @@ struct Meeting {
     size: u32,
     arrived: u32,
     generation: u64,
-    /// What each rank tells all.
-    told: Vec<Vec<u8>>,
     /// Messages under way, by sender and receiver.
     sent: HashMap<(u32, u32), VecDeque<Vec<u8>>>,
 }
@@ -172,8 +160,7 @@ struct Meeting {
 impl Threads {
     /// One fabric for each of `size` threads.
     pub fn new(size: u32) -> Vec<Self> {
-        let told = vec![Vec::new(); size as usize];
-        let meeting = Meeting { size, arrived: 0, generation: 0, told, sent: HashMap::new() };
+        let meeting = Meeting { size, arrived: 0, generation: 0, sent: HashMap::new() };
         let shared = Arc::new((Mutex::new(meeting), Condvar::new()));
         (0..size).map(|rank| Self { rank, shared: Arc::clone(&shared) }).collect()
     }
@@ -209,25 +196,6 @@ impl Fabric for Threads {
             meeting = self.wait(meeting);
         }
         Ok(())
-    }
-
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
-        let rank = self.rank as usize;
-        self.meeting().told[rank] = own.to_le_bytes().to_vec();
-        self.barrier(Wait::Eager)?;
-        let number = |bytes: &Vec<u8>| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        let numbers = self.meeting().told.iter().map(number).collect();
-        self.barrier(Wait::Eager)?;
-        Ok(numbers)
-    }
-
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        if self.rank == 0 {
-            self.meeting().told[0] = bytes.to_vec();
-        }
-        self.barrier(Wait::Eager)?;
-        bytes.copy_from_slice(&self.meeting().told[0]);
-        self.barrier(Wait::Eager)
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {

@@ -9,8 +9,32 @@ use crate::message;
 use crate::node::NodeKey;
 use crate::part::Part;
 use crate::wire;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// So many ranks in a row of one node. A job of which each node has its ranks in a row needs one a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Span {
+    /// From 0, as they come.
+    node: u32,
+    ranks: u32,
+}
+
+/// From each rank's hash of its node.
+fn spans(hashes: &[u8]) -> Vec<Span> {
+    let mut nodes: HashMap<&[u8; 8], u32> = HashMap::new();
+    let mut spans: Vec<Span> = Vec::new();
+    for hash in hashes.as_chunks().0 {
+        let next = nodes.len() as u32;
+        let node = *nodes.entry(hash).or_insert(next);
+        match spans.last_mut() {
+            Some(last) if last.node == node => last.ranks += 1,
+            _ => spans.push(Span { node, ranks: 1 }),
+        }
+    }
+    spans
+}
 
 /// Who sends to whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,30 +48,47 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Collective over all ranks. `key` is this rank's node; that two nodes have one hash costs a detour and
-    /// no truth.
-    pub fn grow<F: Fabric>(fabric: &mut F, key: &NodeKey) -> Result<Self, FabricError> {
+    /// Collective over all ranks: rank 0 learns which ranks share a node, and tells all, together with the
+    /// bytes that `tell` gives there. `key` is this rank's node; that two nodes have one hash costs a detour
+    /// and no truth.
+    pub fn grow<F: Fabric>(
+        fabric: &mut F,
+        key: &NodeKey,
+        tell: impl FnOnce() -> Vec<u8>,
+    ) -> Result<(Self, Vec<u8>), FabricError> {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        let nodes = fabric.numbers(hasher.finish())?;
-        Ok(Self::of(fabric.rank(), &nodes))
+        let hashes = message::collect(fabric, hasher.finish().to_le_bytes().to_vec())?;
+        let told = if fabric.rank() == 0 { (spans(&hashes), tell()) } else { Default::default() };
+        // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
+        let told = message::spread(fabric, wire::encode(&told).unwrap_or_default())?;
+        let (spans, told) = wire::decode::<(Vec<Span>, Vec<u8>)>(&told).unwrap_or_default();
+        Ok((Self::of(fabric.rank(), &spans), told))
     }
 
-    /// Of the rank `rank`, from every rank's node.
-    fn of(rank: u32, nodes: &[u64]) -> Self {
-        let own = nodes[rank as usize];
-        let ranks = || (0u32..).zip(nodes);
-        let leader = ranks().find(|(_, node)| **node == own).map_or(rank, |(leader, _)| leader);
-        let mut tree = Self { leader, ..Self::default() };
-        if rank == leader {
-            tree.members =
-                ranks().filter(|(at, node)| **node == own && *at != rank).map(|(at, _)| at).collect();
+    /// Of the rank `rank`.
+    fn of(rank: u32, spans: &[Span]) -> Self {
+        let mut begin = 0;
+        let mut ranges = Vec::with_capacity(spans.len());
+        for Span { node, ranks } in spans {
+            ranges.push((*node, begin..begin + ranks));
+            begin += ranks;
+        }
+        let own = ranges.iter().find(|(_, range)| range.contains(&rank)).map(|(node, _)| *node);
+        let mates =
+            || ranges.iter().filter(|(node, _)| Some(*node) == own).flat_map(|(_, range)| range.clone());
+        let mut tree = Self { leader: mates().next().unwrap_or(rank), ..Self::default() };
+        if rank == tree.leader {
+            tree.members = mates().filter(|mate| *mate != rank).collect();
         }
         if rank == 0 {
-            let mut first: HashMap<u64, u32> = HashMap::new();
-            ranks().for_each(|(at, node)| _ = first.entry(*node).or_insert(at));
-            tree.leaders = first.into_values().filter(|leader| *leader != 0).collect();
-            tree.leaders.sort_unstable();
+            // Nodes are numbered as they come.
+            let firsts = ranges.iter().scan(0, |next, (node, range)| {
+                let is_first = node == next;
+                *next += u32::from(is_first);
+                Some(is_first.then_some(range.start))
+            });
+            tree.leaders = firsts.flatten().filter(|leader| *leader != 0).collect();
         }
         tree
     }
@@ -85,10 +126,12 @@ mod tests {
     #[test]
     fn the_first_rank_of_a_node_leads_it() {
         // Ranks placed node by node, in turns, and one node alone.
+        let hashes = |nodes: &[u64]| nodes.iter().flat_map(|node| node.to_le_bytes()).collect::<Vec<_>>();
         for (nodes, leaders) in
             [(vec![7, 7, 8, 8, 9], vec![2, 4]), (vec![7, 8, 7, 8], vec![1]), (vec![7; 3], vec![])]
         {
-            let trees: Vec<Tree> = (0..nodes.len()).map(|rank| Tree::of(rank as u32, &nodes)).collect();
+            let trees: Vec<Tree> =
+                (0..nodes.len()).map(|rank| Tree::of(rank as u32, &spans(&hashes(&nodes)))).collect();
             assert_eq!(trees[0].leaders, leaders);
             let mut reached: Vec<u32> = trees.iter().flat_map(|tree| tree.members.clone()).collect();
             reached.extend(&leaders);

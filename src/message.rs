@@ -37,20 +37,35 @@ pub fn receive<F: Fabric>(fabric: &mut F, from: u32) -> Result<Vec<u8>, FabricEr
     Ok(bytes)
 }
 
-/// Rank 0's `bytes`, of whatever length, on every rank: one broadcast for what is short.
-pub fn tell<F: Fabric>(fabric: &mut F, bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
-    let mut first = (bytes.len() as u64).to_le_bytes().to_vec();
-    first.extend_from_slice(&bytes[..bytes.len().min(FIRST_BYTES - LENGTH_BYTES)]);
-    first.resize(FIRST_BYTES, 0);
-    fabric.broadcast(&mut first)?;
-    let (length, first) = first.split_at(LENGTH_BYTES);
-    let length = length.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)) as usize;
-    let mut told = bytes;
-    told.resize(length, 0);
-    let (begin, rest) = told.split_at_mut(length.min(first.len()));
-    begin.copy_from_slice(&first[..begin.len()]);
-    rest.chunks_mut(PIECE_BYTES).try_for_each(|piece| fabric.broadcast(piece))?;
-    Ok(told)
+/// Rank 0's `bytes` on every rank. What the others give is not looked at.
+///
+/// Along a binomial tree: in step k, 2^k ranks know.
+pub fn spread<F: Fabric>(fabric: &mut F, bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
+    let (rank, size) = (fabric.rank(), fabric.size());
+    let bytes = if rank == 0 { bytes } else { receive(fabric, rank & (rank - 1))? };
+    children(rank, size).rev().try_for_each(|child| send(fabric, child, &bytes))?;
+    Ok(bytes)
+}
+
+/// Every rank's `bytes`, one after the other in rank order, on rank 0; nothing elsewhere. The reverse of
+/// [`spread`].
+pub fn collect<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
+    let (rank, size) = (fabric.rank(), fabric.size());
+    for child in children(rank, size) {
+        bytes.extend(receive(fabric, child)?);
+    }
+    if rank == 0 {
+        return Ok(bytes);
+    }
+    send(fabric, rank & (rank - 1), &bytes)?;
+    Ok(Vec::new())
+}
+
+/// Those that have a rank's number but for one more bit, below its own lowest: each leads as many ranks behind
+/// it as that bit says.
+fn children(rank: u32, size: u32) -> impl DoubleEndedIterator<Item = u32> {
+    let bits = if rank == 0 { u32::BITS - 1 } else { rank.trailing_zeros() };
+    (0..bits).map(move |bit| rank | 1 << bit).filter(move |child| *child < size)
 }
 
 #[cfg(test)]
@@ -67,7 +82,7 @@ mod tests {
             std::thread::spawn(move || {
                 for length in lengths {
                     let told = if fabric.rank() == 0 { pattern(length) } else { Vec::new() };
-                    assert_eq!(tell(&mut fabric, told).unwrap(), pattern(length));
+                    assert_eq!(spread(&mut fabric, told).unwrap(), pattern(length));
                     match fabric.rank() {
                         2 => send(&mut fabric, 1, &pattern(length)).unwrap(),
                         1 => assert_eq!(receive(&mut fabric, 2).unwrap(), pattern(length)),
@@ -77,6 +92,23 @@ mod tests {
             })
         });
         ranks.collect::<Vec<_>>().into_iter().for_each(|rank| rank.join().unwrap());
+    }
+
+    #[test]
+    fn all_ranks_are_reached_in_their_order() {
+        for size in 1..20u8 {
+            let ranks = Threads::new(size.into()).into_iter().map(|mut fabric| {
+                std::thread::spawn(move || {
+                    let own = vec![fabric.rank() as u8; 2];
+                    let all = collect(&mut fabric, own).unwrap();
+                    assert_eq!(all.is_empty(), fabric.rank() != 0);
+                    spread(&mut fabric, all).unwrap()
+                })
+            });
+            for rank in ranks.collect::<Vec<_>>() {
+                assert_eq!(rank.join().unwrap(), (0..size).flat_map(|rank| [rank; 2]).collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]

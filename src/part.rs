@@ -15,8 +15,8 @@ pub struct Part {
     pub ranks: Vec<RankRecord>,
     /// What they did in regions.
     pub regions: Regions,
-    /// The least time that one of them took to find the others (ns).
-    pub joining_ns: Option<i64>,
+    /// The least time that one of them took from the end of its MPI_Init to t1 (ns).
+    pub starting_ns: Option<i64>,
     /// What MPI_Get_library_version says on rank 0.
     pub mpi_library: Option<String>,
 }
@@ -56,7 +56,7 @@ impl Part {
             other.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank })),
         );
         self.regions.join(other.regions);
-        self.joining_ns = [self.joining_ns, other.joining_ns].into_iter().flatten().min();
+        self.starting_ns = [self.starting_ns, other.starting_ns].into_iter().flatten().min();
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);
     }
 

@@ -105,7 +105,7 @@ pub struct RankRecord {
     pub ran_on: [Option<u32>; 2],
     /// How its work ended.
     pub end: End,
-    /// Time the tool took before t0, waiting for other ranks not included (ns).
+    /// Time the tool took before t0, finding the other ranks included (ns).
     pub setup_ns: i64,
 }
 
@@ -191,6 +191,25 @@ pub enum Mode {
     Plain,
 }
 
+/// What the tool itself took (ns), as the rank saw it that came last: the others would have waited for it
+/// without the tool, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Overhead {
+    /// From the end of MPI_Init to t1.
+    pub starting_ns: i64,
+    /// t3 - t2.
+    pub end_barrier_ns: i64,
+    /// From t3 until rank 0 had everything.
+    pub gather_ns: i64,
+}
+
+impl Overhead {
+    /// All of it.
+    pub fn total_ns(self) -> i64 {
+        self.starting_ns.saturating_add(self.end_barrier_ns).saturating_add(self.gather_ns)
+    }
+}
+
 /// What is known of a run without its ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
@@ -243,9 +262,9 @@ pub struct Run {
     /// What the nodes exchanged with rank 0's, the hub; empty without `--sync pingpong`.
     #[serde(skip)]
     pub sync: Vec<(u32, Pings)>,
-    /// The least time that a rank took to find the others after MPI_Init (ns).
+    /// The least time that a rank took from the end of its MPI_Init to t1 (ns).
     #[serde(skip)]
-    pub joining_ns: Option<i64>,
+    pub starting_ns: Option<i64>,
 }
 
 impl Run {
@@ -279,7 +298,7 @@ impl Run {
             part.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank }));
         self.ranks.extend(ranks);
         self.regions.join(part.regions);
-        self.joining_ns = [self.joining_ns, part.joining_ns].into_iter().flatten().min();
+        self.starting_ns = [self.starting_ns, part.starting_ns].into_iter().flatten().min();
         self.header.mpi_library = self.header.mpi_library.take().or(part.mpi_library);
         Ok(())
     }
@@ -304,7 +323,7 @@ impl Run {
             gather_ns: 0,
             regions: Regions::default(),
             sync: Vec::new(),
-            joining_ns: None,
+            starting_ns: None,
         }
     }
 
@@ -356,20 +375,21 @@ impl Run {
         if slew <= allowed.ppm() { allowed } else { allowed.plus(slew) }
     }
 
-    /// Time the tool added on the way from MPI_Init to MPI_Finalize (ns): the longest set-up, both
-    /// barriers and the search for the others as the rank saw them that waited least, and the gather.
+    /// Time the tool added on the way from MPI_Init to MPI_Finalize; `None` where no rank came to t3.
+    pub fn overhead(&self) -> Option<Overhead> {
+        let starting = |r: &RankRecord| r.setup_ns.saturating_add(r.stamps.start_barrier_ns());
+        let end_barrier_ns = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
+        Some(Overhead {
+            // Of a run file of schema 1: without the time that finding the others took.
+            starting_ns: self.starting_ns.or_else(|| self.ranks.iter().map(starting).min())?,
+            end_barrier_ns,
+            gather_ns: self.gather_ns,
+        })
+    }
+
+    /// All of [`Run::overhead`] (ns).
     pub fn overhead_ns(&self) -> Option<i64> {
-        let setup = self.ranks.iter().map(|r| r.setup_ns).max()?;
-        let start = self.ranks.iter().map(|r| r.stamps.start_barrier_ns()).min()?;
-        let end = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
-        let joining = self.joining_ns.unwrap_or(0);
-        Some(
-            setup
-                .saturating_add(joining)
-                .saturating_add(start)
-                .saturating_add(end)
-                .saturating_add(self.gather_ns),
-        )
+        self.overhead().map(Overhead::total_ns)
     }
 
     /// True where every rank came to t3.

@@ -13,7 +13,7 @@
 //! | part | holds |
 //! |---|---|
 //! | 1 | a [`Run`] without what follows |
-//! | 2 | its `joining_ns`, `sync` and `regions` |
+//! | 2 | its `starting_ns`, `sync` and `regions` |
 
 use crate::record::Run;
 use crate::wire;
@@ -160,7 +160,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     let mut payload = wire::encode(run)?;
-    payload.extend(wire::encode(&(run.joining_ns, &run.sync, &run.regions))?);
+    payload.extend(wire::encode(&(run.starting_ns, &run.sync, &run.regions))?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -233,7 +233,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
 fn decode(payload: &[u8], version: u32) -> Result<Run, wire::WireError> {
     let (mut run, mut rest) = wire::decode_first::<Run>(payload)?;
     if version >= 2 {
-        ((run.joining_ns, run.sync, run.regions), rest) = wire::decode_first(rest)?;
+        ((run.starting_ns, run.sync, run.regions), rest) = wire::decode_first(rest)?;
     }
     wire::end(rest).map(|()| run)
 }

@@ -33,8 +33,6 @@ pub struct Beginning {
     /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns): its cost up to t0 is part of the
     /// record.
     pub began_ns: i64,
-    /// How much of the time since then it took to find the other ranks (ns).
-    pub joining_ns: i64,
     /// Pings with the hub, on every rank or on none.
     pub pings: bool,
 }
@@ -105,7 +103,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     pub fn start(&mut self) -> Result<(), FabricError> {
         let exchanged = self.exchange(|pings| &mut pings.before);
         let before_ns = clock::monotonic_ns();
-        self.cell.setup_ns.store(before_ns - self.beginning.began_ns - self.beginning.joining_ns, Relaxed);
+        self.cell.setup_ns.store(before_ns - self.beginning.began_ns, Relaxed);
         self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
         let t0_ns = self.stamp(0);
         self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
@@ -148,8 +146,9 @@ impl<'a, F: Fabric> Session<'a, F> {
 
     /// Into the region `name`, together with all other ranks: t0, barrier, t1.
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        let isolated = self.fabric.isolate();
         let t0_ns = clock::monotonic_ns();
-        let passed = self.fabric.barrier(Wait::Eager);
+        let passed = isolated.and_then(|()| self.fabric.barrier(Wait::Eager));
         self.regions.begin(name, t0_ns, clock::monotonic_ns());
         passed
     }
@@ -158,7 +157,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let t2_ns = clock::monotonic_ns();
-        let passed = self.fabric.barrier(Wait::Eager);
+        let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager));
         self.regions.end(name, t2_ns, clock::monotonic_ns());
         passed
     }
@@ -183,7 +182,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
         let mut part = self.part(self.record(work), mpi_library, host);
         part.regions = self.regions.table().regions(self.fabric.rank());
-        part.joining_ns = Some(self.beginning.joining_ns);
+        part.starting_ns = Some(self.cell.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let (Some(node), Some(pings)) = (part.nodes.first_mut(), &self.pings) {
             node.pings = pings.clone();
         }
@@ -265,8 +264,8 @@ mod tests {
     }
 
     fn open<'a, F: Fabric>(cell: &'a RankCell, regions: &'a RegionTable, mut fabric: F) -> Session<'a, F> {
-        let beginning = Beginning { began_ns: clock::monotonic_ns(), joining_ns: 0, pings: true };
-        let tree = Tree::grow(&mut fabric, NodeKey::own()).unwrap();
+        let beginning = Beginning { began_ns: clock::monotonic_ns(), pings: true };
+        let (tree, _) = Tree::grow(&mut fabric, NodeKey::own(), Vec::new).unwrap();
         Session::open(cell, regions, fabric, tree, beginning)
     }
 

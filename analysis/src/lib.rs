@@ -12,6 +12,7 @@ pub mod input;
 pub mod median;
 pub mod nodes;
 pub mod output;
+pub mod regions;
 pub mod report;
 pub mod run_table;
 pub mod stamps_csv;

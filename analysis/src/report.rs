@@ -3,10 +3,11 @@
 
 use crate::input::Input;
 use crate::nodes;
+use crate::regions::{self, RegionReport};
 use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::record::{Mode, Run};
+use pmmpi::record::{Mode, Overhead, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
@@ -53,12 +54,18 @@ pub struct RunReport {
     pub end: Option<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
+    /// Parts of it that the program named.
+    pub regions: Vec<RegionReport>,
+    /// none, or pingpong: what tightened the bounds beside the barriers.
+    pub sync: &'static str,
     /// Ranks that did not come to the end of the measurement, or of which nothing is known.
     pub missing_ranks: Vec<u32>,
     /// What is known of those among them that began.
     pub lost_ranks: Vec<LostRank>,
     /// What the tool itself took between MPI_Init and MPI_Finalize.
     pub overhead_ns: Option<i64>,
+    /// Its parts.
+    pub overhead: Option<Overhead>,
     /// About this run.
     pub warnings: Vec<Warning>,
     /// Why a value is null.
@@ -191,7 +198,9 @@ impl RunReport {
         explain("job_id", header.job.job_id.is_none(), "no batch system started it");
         let incomplete = "not every rank came to the end of the measurement";
         explain("elapsed", elapsed.is_none(), incomplete);
-        explain("overhead_ns", run.overhead_ns().is_none(), "no rank came to the end of the measurement");
+        for key in ["overhead_ns", "overhead"] {
+            explain(key, run.overhead().is_none(), "no rank came to the end of the measurement");
+        }
         explain("end", run.end().is_none(), "no rank was measured");
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
@@ -215,9 +224,12 @@ impl RunReport {
                 rho_min_ppm: e.rho_min_ppm,
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
+            regions: regions::of(run),
+            sync: if run.sync.is_empty() { "none" } else { "pingpong" },
             missing_ranks: missing.collect(),
             lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
+            overhead: run.overhead(),
             warnings: about(run),
             null_reasons,
         }
@@ -297,6 +309,7 @@ fn about(run: &Run) -> Vec<Warning> {
         about_elapsed(run, &elapsed, &mut warn);
     }
     warnings.extend(about_slew(run));
+    warnings.extend(regions::warnings(run));
     warnings
 }
 

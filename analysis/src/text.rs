@@ -17,6 +17,7 @@ pub fn report(report: &Report, hosts: usize, files: usize, top: usize) -> String
             .join(", "),
     );
     runs(&mut text, &report.runs, top);
+    regions(&mut text, &report.runs, top);
     nodes(&mut text, &report.nodes, top);
     let of_runs = grouped(&report.runs);
     warnings(&mut text, report.warnings.iter().cloned().chain(of_runs));
@@ -61,6 +62,35 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
         line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
     }
     and_more(text, hidden, "before these");
+}
+
+/// Those of the latest run that has any, longest first.
+fn regions(text: &mut String, runs: &[RunReport], top: usize) {
+    let Some(run) = runs.iter().rfind(|run| !run.regions.is_empty()) else { return };
+    let mut regions: Vec<_> = run.regions.iter().collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.upper_ns));
+    line(text, "");
+    line(
+        text,
+        &format!(
+            "{:<42} {:>8}  {:<25} {:>6}  BALANCE",
+            "REGION (of the last run)", "ENTRIES", "TOOK BETWEEN, s", "SHARE"
+        ),
+    );
+    let (shown, hidden) = shown(regions.len(), top);
+    for region in &regions[..shown] {
+        let took = region.lower_ns.zip(region.upper_ns).map_or("unknown".to_owned(), |(lower, upper)| {
+            let (lower, upper) = seconds_between(lower, upper);
+            format!("{lower} and {upper}")
+        });
+        let entries = region.entries.map_or("differ".to_owned(), |entries| entries.to_string());
+        let share = region.share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+        line(
+            text,
+            &format!("{:<42} {entries:>8}  {took:<25} {share:>6}  {:.2}", region.name, region.balance),
+        );
+    }
+    and_more(text, hidden, "more regions");
 }
 
 /// The slowest nodes.

@@ -6,7 +6,6 @@ use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::gather::Tree;
-use pmmpi::message;
 use pmmpi::node::NodeKey;
 use pmmpi::orders::{Orders, Told};
 use pmmpi::partial::{self, Page};
@@ -62,14 +61,11 @@ pub fn begin() {
     let claimed = spool.is_some();
     let host = spool.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
-    NodeKey::own(); // reads files
-    let before_ns = clock::monotonic_ns();
     let Ok((world, tree, told)) = join(library, spool.as_ref(), cell) else {
         cell.note(Fault::MpiCall);
         return;
     };
-    let joining_ns = clock::monotonic_ns() - before_ns;
-    let beginning = Beginning { began_ns, joining_ns, pings: told.extras.pings };
+    let beginning = Beginning { began_ns, pings: told.extras.pings };
     let mut session = Session::open(cell, regions, world, tree, beginning);
     if let (Some(spool), Some(folder)) = (&spool, &told.folder)
         && keep(spool, folder, &mut session, &version, &host).is_err()
@@ -79,6 +75,11 @@ pub fn begin() {
     drop(spool); // no descriptor of the tool's is open while the work runs
     if session.start().is_err() {
         cell.note(Fault::MpiCall);
+    }
+    session.fabric().never_mind();
+    if session.fabric().rank() < 2 {
+        // One of the two waits wherever not all ranks come.
+        session.fabric().when_late(REGION_PATIENCE, || environment::say(NOT_ALL_IN_REGION));
     }
     let (regions, numbered) = (told.extras.regions, None);
     let measurement = Measurement { session, cell, claimed, library: version, host, regions, numbered };
@@ -93,27 +94,18 @@ fn join(
 ) -> Result<(World, Tree, Told), FabricError> {
     let expectation = spool.and_then(expectation);
     let version = library.version.clone();
-    let complain = || {
-        if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
-            environment::say(
-                "still waiting for other ranks after MPI_Init. If some of this job were not started through \
-                 pmmpi, it will not go on: start all of them with pmmpi",
-            );
-        }
-    };
-    let mut world = World::duplicate(library, complain)?;
+    let mut world = World::new(library)?;
+    if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
+        world.when_late(START_PATIENCE, || environment::say(NOT_ALL_STARTED));
+    }
     if let Some(expectation) = &expectation
         && let Some(message) = expectation.contradicted_by(world.size(), &version)
     {
         check_failed(expectation, &message, cell);
     }
-    let tree = Tree::grow(&mut world, NodeKey::own())?;
-    let own = match (world.rank(), spool) {
-        (0, Some(spool)) => told(spool, world.size()),
-        _ => Told::default(),
-    };
-    // An encoder for a memory buffer does not fail.
-    let told = message::tell(&mut world, wire::encode(&own).unwrap_or_default())?;
+    let size = world.size();
+    let tell = || spool.map_or_else(Vec::new, |spool| wire::encode(&told(spool, size)).unwrap_or_default());
+    let (tree, told) = Tree::grow(&mut world, NodeKey::own(), tell)?;
     Ok((world, tree, wire::decode(&told).unwrap_or_default()))
 }
 
@@ -130,6 +122,15 @@ fn told(spool: &Spool, size: u32) -> Told {
     });
     Told { folder, extras: orders.extras }
 }
+
+/// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some of this job were not started through \
+                               pmmpi, it will not go on: start all of them with pmmpi";
+/// Ranks may have unequal work between two regions.
+const REGION_PATIENCE: Duration = Duration::from_secs(60);
+const NOT_ALL_IN_REGION: &str = "still waiting for other ranks at the begin or end of a region. If the program calls \
+                                 MPI_Pcontrol on some ranks only, it will not go on: measure with --regions off";
 
 fn expectation(spool: &Spool) -> Option<Expectation> {
     wire::decode(&spool.take(Blob::Expectation).ok()?).ok()

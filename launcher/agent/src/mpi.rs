@@ -26,11 +26,8 @@ type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
-type Allgather =
-    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle) -> c_int;
 type Isend = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
 type Irecv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
-type Bcast = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
 
 /// An MPI library in this process: its functions and the handles of its family.
 pub struct Library {
@@ -44,10 +41,8 @@ pub struct Library {
     comm_size: CommInt,
     ibarrier: Ibarrier,
     test: Test,
-    allgather: Allgather,
     isend: Isend,
     irecv: Irecv,
-    bcast: Bcast,
 }
 
 struct Handles {
@@ -102,10 +97,8 @@ impl Library {
             comm_size: pmpi!(c"PMPI_Comm_size" as CommInt),
             ibarrier: pmpi!(c"PMPI_Ibarrier" as Ibarrier),
             test: pmpi!(c"PMPI_Test" as Test),
-            allgather: pmpi!(c"PMPI_Allgather" as Allgather),
             isend: pmpi!(c"PMPI_Isend" as Isend),
             irecv: pmpi!(c"PMPI_Irecv" as Irecv),
-            bcast: pmpi!(c"PMPI_Bcast" as Bcast),
         })
     }
 }
@@ -136,9 +129,6 @@ impl Library {
     }
 }
 
-/// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 fn version() -> Option<String> {
     let get = pmpi!(c"PMPI_Get_library_version" as GetLibraryVersion);
     let mut text = vec![0u8; VERSION_BYTES + 1];
@@ -149,12 +139,24 @@ fn version() -> Option<String> {
     (code == 0).then(|| text.to_string_lossy().into_owned())
 }
 
-/// A duplicate of MPI_COMM_WORLD for the tool's own traffic.
+/// All ranks.
+///
+/// Right after MPI_Init and right before MPI_Finalize nothing of the program's is under way, and MPI_COMM_WORLD
+/// itself serves: a duplicate would cost every job more than all the rest (MPI agrees on its context in several
+/// rounds). Among the program's own traffic, in regions, there is one.
 pub struct World {
     library: Library,
     comm: Handle,
     rank: u32,
     size: u32,
+    is_duplicate: bool,
+    late: Option<Late>,
+}
+
+/// What is said once, where a rank waits long for others.
+struct Late {
+    since: Duration,
+    complain: Box<dyn Fn() + Send>,
 }
 
 fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
@@ -162,39 +164,53 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
 }
 
 impl World {
-    /// Collective over all ranks. Where some are not there after [`PATIENCE`], `complain` is called once.
-    pub fn duplicate(library: Library, complain: impl Fn()) -> Result<Self, FabricError> {
-        let (mut comm, mut request): (Handle, Handle) = (0, 0);
+    /// The ranks of `library`.
+    pub fn new(library: Library) -> Result<Self, FabricError> {
+        let comm = library.handles.comm_world;
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: MPI is initialised, and every pointer is to a local that lives until the request is done.
+        // SAFETY: MPI is initialised, and both pointers are to locals.
         unsafe {
-            let world = library.handles.comm_world;
-            check("MPI_Comm_idup", (library.comm_idup)(world, &mut comm, &mut request))?;
-            let deadline = Instant::now() + PATIENCE;
-            let mut complained = false;
-            library.complete(&mut request, Wait::Eager, || {
-                if !complained && Instant::now() > deadline {
-                    complained = true;
-                    complain();
-                }
-            })?;
-            // An error in the tool's own traffic is the tool's to report, not the job's to die of.
-            check(
-                "MPI_Comm_set_errhandler",
-                (library.comm_set_errhandler)(comm, library.handles.errors_return),
-            )?;
             check("MPI_Comm_rank", (library.comm_rank)(comm, &mut rank))?;
             check("MPI_Comm_size", (library.comm_size)(comm, &mut size))?;
         }
-        Ok(Self { library, comm, rank: rank as u32, size: size as u32 })
+        let (rank, size) = (rank as u32, size as u32);
+        Ok(Self { library, comm, rank, size, is_duplicate: false, late: None })
+    }
+
+    /// Calls `complain` once, where other ranks have not come for `since` to where this one waits eagerly.
+    pub fn when_late(&mut self, since: Duration, complain: impl Fn() + Send + 'static) {
+        self.late = Some(Late { since, complain: Box::new(complain) });
+    }
+
+    /// Not any more.
+    pub fn never_mind(&mut self) {
+        self.late = None;
+    }
+
+    /// Waits for a request that others have to come for.
+    ///
+    /// # Safety
+    /// What the request was started with must be alive.
+    unsafe fn meet(&mut self, request: &mut Handle, wait: Wait) -> Result<(), FabricError> {
+        let begin = Instant::now();
+        let late = &mut self.late;
+        let look = || {
+            if wait == Wait::Eager && late.as_ref().is_some_and(|late| begin.elapsed() > late.since) {
+                late.take().into_iter().for_each(|late| (late.complain)());
+            }
+        };
+        // SAFETY: as the caller says.
+        unsafe { self.library.complete(request, wait, look) }
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
-        // do about an error: MPI_Finalize comes next.
-        unsafe { (self.library.comm_free)(&mut self.comm) };
+        if self.is_duplicate {
+            // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
+            // do about an error: MPI_Finalize comes next.
+            unsafe { (self.library.comm_free)(&mut self.comm) };
+        }
     }
 }
 
@@ -212,28 +228,25 @@ impl Fabric for World {
         // SAFETY: `request` lives until the test that completes it.
         unsafe {
             check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
-            self.library.complete(&mut request, wait, || ())
+            self.meet(&mut request, wait)
         }
     }
 
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
-        let byte = self.library.handles.byte;
-        let mut all = vec![0u64; self.size as usize];
-        let count = size_of::<u64>() as c_int;
-        // SAFETY: every rank's 8 bytes go into 8 of each rank's.
-        check("MPI_Allgather", unsafe {
-            let (send, receive) = ((&raw const own).cast(), all.as_mut_ptr().cast());
-            (self.library.allgather)(send, count, byte, receive, count, byte, self.comm)
-        })?;
-        Ok(all)
-    }
-
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        let count = c_int::try_from(bytes.len()).map_err(|_| TOO_LARGE)?;
-        let byte = self.library.handles.byte;
-        // SAFETY: rank 0's bytes go into as many of this rank's.
-        let code = unsafe { (self.library.bcast)(bytes.as_mut_ptr().cast(), count, byte, 0, self.comm) };
-        check("MPI_Bcast", code)
+    fn isolate(&mut self) -> Result<(), FabricError> {
+        if self.is_duplicate {
+            return Ok(());
+        }
+        let (mut comm, mut request): (Handle, Handle) = (0, 0);
+        // SAFETY: both pointers are to locals that live until the request is complete.
+        unsafe {
+            check("MPI_Comm_idup", (self.library.comm_idup)(self.comm, &mut comm, &mut request))?;
+            self.meet(&mut request, Wait::Eager)?;
+            // An error in the tool's own traffic is the tool's to report, not the job's to die of.
+            let errors_return = self.library.handles.errors_return;
+            check("MPI_Comm_set_errhandler", (self.library.comm_set_errhandler)(comm, errors_return))?;
+        }
+        (self.comm, self.is_duplicate) = (comm, true);
+        Ok(())
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
@@ -264,7 +277,7 @@ impl Fabric for World {
     }
 }
 
-/// Of all messages: the communicator is the tool's own.
+/// Of all messages: none is under way while the program's own are.
 const TAG: c_int = 1;
 
 /// More than an int can count.

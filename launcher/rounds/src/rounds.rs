@@ -9,6 +9,7 @@ use pmmpi::cell::RankCell;
 use pmmpi::clock;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::gather::Tree;
+use pmmpi::message;
 use pmmpi::node::NodeKey;
 use pmmpi::record::{End, Run};
 use pmmpi::regions::RegionTable;
@@ -44,13 +45,12 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
-    let tree = Tree::grow(&mut fabric, NodeKey::own()).map_err(in_round)?;
     // What rank 0 was told is what all do.
-    let mut pings = [u8::from(plan.pings)];
-    fabric.broadcast(&mut pings).map_err(in_round)?;
+    let (tree, pings) =
+        Tree::grow(&mut fabric, NodeKey::own(), || vec![u8::from(plan.pings)]).map_err(in_round)?;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let session = Beginning { began_ns, joining_ns: 0, pings: pings != [0] };
+        let session = Beginning { began_ns, pings: pings == [1] };
         let round = measure(&mut fabric, &tree, &program, plan.timeout, &place, session).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
@@ -60,11 +60,11 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
                     STOP
                 });
         }
-        fabric.broadcast(std::slice::from_mut(&mut verdict)).map_err(in_round)?;
+        let verdict = message::spread(&mut fabric, vec![verdict]).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
             result = Some(round.own.end);
         }
-        if verdict == STOP {
+        if verdict == [STOP] {
             if let Some(signal) = signals::asked_to_end().filter(|_| number + 1 < plan.rounds()) {
                 console.stopped(signal, (number + 1).saturating_sub(plan.warmup));
                 result = result.map(|end| if end.is_success() { End::Signaled(signal) } else { end });

@@ -4,7 +4,7 @@
 
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
 use pmmpi::fabric::{Backoff, Fabric, FabricError, Wait};
 
 /// A duplicate of MPI_COMM_WORLD.
@@ -35,17 +35,6 @@ impl Fabric for World {
             request = pending;
             backoff.pause();
         }
-        Ok(())
-    }
-
-    fn numbers(&mut self, own: u64) -> Result<Vec<u64>, FabricError> {
-        let mut all = vec![0; self.size() as usize];
-        self.comm.all_gather_into(&own, &mut all[..]);
-        Ok(all)
-    }
-
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        self.comm.process_at_rank(0).broadcast_into(bytes);
         Ok(())
     }
 

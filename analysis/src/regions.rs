@@ -1,0 +1,113 @@
+//! Regions that programs named: how long each took, over all its entries.
+
+use crate::warning::Warning;
+use pmmpi::record::Run;
+use pmmpi::regions::{MOST, RegionBounds};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One region of one run.
+#[derive(Debug, Serialize)]
+pub struct RegionReport {
+    /// As the program has it.
+    pub name: String,
+    /// How often all ranks entered it together.
+    pub entries: Option<u64>,
+    /// The sum of its entries' times, each from the first rank's begin to the last rank's end, is not
+    /// shorter (ns).
+    pub lower_ns: Option<i64>,
+    /// Nor longer (ns).
+    pub upper_ns: Option<i64>,
+    /// Fraction of the run's elapsed time: the middle of one's bounds by the middle of the other's.
+    pub share: Option<f64>,
+    /// Mean over ranks of their time between the barriers, as a fraction of the longest: 1 where all are
+    /// equally busy.
+    pub balance: f64,
+    /// The rank with the longest.
+    pub slowest_rank: u32,
+    /// Its host name.
+    pub slowest_node: Option<String>,
+    /// The shortest and the longest time of one entry on one rank (ns).
+    pub entry_ns: [i64; 2],
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// Of one run, in the order in which they were entered first.
+pub fn of(run: &Run) -> Vec<RegionReport> {
+    let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent);
+    let middle = |lower: i64, upper: i64| (lower as f64 + upper as f64) / 2.0;
+    let whole = elapsed.map(|elapsed| middle(elapsed.lower_ns, elapsed.upper_ns)).filter(|ns| *ns > 0.0);
+    let bounds = run.regions.bounds(run.size as usize, run.max_drift());
+    bounds.iter().map(|bounds| RegionReport::new(run, bounds, whole, middle)).collect()
+}
+
+impl RegionReport {
+    fn new(run: &Run, bounds: &RegionBounds, whole: Option<f64>, middle: fn(i64, i64) -> f64) -> Self {
+        let (lower_ns, upper_ns) = (bounds.lower_ns, bounds.upper_ns);
+        let agreed = bounds.entries.filter(|_| lower_ns <= upper_ns);
+        let share = agreed.and(whole).map(|whole| middle(lower_ns, upper_ns) / whole);
+        let mut null_reasons = BTreeMap::new();
+        let contradiction = "the ranks' times contradict one another: a clock was stepped";
+        let why = match bounds.entries {
+            None => "not every rank entered it equally often",
+            Some(_) => contradiction,
+        };
+        let mut explain = |key, is_null: bool, why: &str| {
+            if is_null {
+                null_reasons.insert(key, why.to_owned());
+            }
+        };
+        explain("entries", bounds.entries.is_none(), why);
+        explain("lower_ns", agreed.is_none(), why);
+        explain("upper_ns", agreed.is_none(), why);
+        explain("share", share.is_none(), if agreed.is_none() { why } else { "elapsed is not known" });
+        let (slowest_rank, longest_ns) = bounds.slowest;
+        let node = run.ranks.iter().find(|rank| rank.rank == slowest_rank).map(|rank| rank.node);
+        let node =
+            node.or_else(|| run.lost.iter().find(|lost| lost.rank == slowest_rank).map(|lost| lost.node));
+        let host = node.and_then(|node| run.nodes.get(node as usize)).map(|node| node.key.hostname.clone());
+        explain("slowest_node", host.is_none(), "nothing else is known of this rank");
+        Self {
+            name: bounds.name.to_owned(),
+            entries: bounds.entries,
+            lower_ns: agreed.map(|_| lower_ns),
+            upper_ns: agreed.map(|_| upper_ns),
+            share,
+            balance: if longest_ns > 0 { bounds.mean_ns as f64 / longest_ns as f64 } else { 1.0 },
+            slowest_rank,
+            slowest_node: host,
+            entry_ns: bounds.entry_ns,
+            null_reasons,
+        }
+    }
+}
+
+/// What is not in the table.
+pub fn warnings(run: &Run) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if run.regions.unrecorded > 0 {
+        warnings.push(Warning::new(
+            "regions-left-out",
+            format!(
+                "{} entries of regions beyond the first {MOST} names are not counted",
+                run.regions.unrecorded
+            ),
+            "give regions fewer names: one for each kind of work, not for each step",
+        ));
+    }
+    if let Some((rank, ns)) = run.regions.paused.iter().max_by_key(|(_, ns)| ns) {
+        warnings.push(Warning::new(
+            "paused",
+            format!(
+                "regions were not counted on {} of {} ranks while MPI_Pcontrol(0) held; longest on rank {rank}: \
+                 {:.6} s",
+                run.regions.paused.len(),
+                run.size,
+                *ns as f64 / 1e9
+            ),
+            "elapsed contains that time",
+        ));
+    }
+    warnings
+}
