@@ -86,6 +86,17 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
     program
 }
 
+/// A program of the standard ABI that finds tests/programs/mpi_abi.c beside it: on top of `mpi`, to whose
+/// library only that one calls.
+pub fn standard_abi(mpi: Mpi) -> PathBuf {
+    let compiler = format!("mpicc.{}", mpi.name());
+    // The wrapper's own -lmpi comes behind this.
+    let flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libmpi_abi.so.1", "-Wl,--as-needed"];
+    let library = compile(&compiler, &flags, "mpi_abi", mpi.name());
+    let flags = [&library.display().to_string(), "-Wl,-rpath,$ORIGIN"];
+    compile("cc", &flags, "abi", mpi.name())
+}
+
 /// HPC Challenge, HPL in it: Debian's own for Open MPI, the same built by tests/rig/hpcc-mpich.sh for MPICH.
 pub fn hpcc(mpi: Mpi) -> PathBuf {
     let program = match mpi {
@@ -114,8 +125,12 @@ fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     let name = name.split('.').next().unwrap_or(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(file);
     let folder = tool::target().join("programs").join(kind);
-    let program =
-        folder.join(if flags.contains(&"-shared") { format!("lib{name}.so") } else { name.to_owned() });
+    let soname = flags.iter().find_map(|flag| flag.strip_prefix("-Wl,-soname,"));
+    let program = folder.join(match soname {
+        Some(soname) => soname.to_owned(),
+        None if flags.contains(&"-shared") => format!("lib{name}.so"),
+        None => name.to_owned(),
+    });
     let modified = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
     if modified(&program).is_some_and(|built| Some(built) > modified(&source)) {
         return program;

@@ -27,6 +27,23 @@ pub fn object(name: &CStr) -> Option<*mut c_void> {
     loaded_mpi_libraries().iter().find_map(|path| in_library(path, name))
 }
 
+/// The name of the file that a function lies in, without its folder.
+pub fn file_name_of(function: *mut c_void) -> Option<String> {
+    // SAFETY: an all-zero Dl_info is valid, dladdr takes any address, and gives the loader's own name of the
+    // object, a C string, where there is one.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let is_known = libc::dladdr(function, &mut info) != 0 && !info.dli_fname.is_null();
+        is_known.then(|| file_name(CStr::from_ptr(info.dli_fname)))
+    }
+}
+
+fn file_name(path: &CStr) -> String {
+    let bytes = path.to_bytes();
+    let name = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
+    String::from_utf8_lossy(name).into_owned()
+}
+
 /// True if an MPI library is among this process's objects.
 pub fn mpi_is_loaded() -> bool {
     !loaded_mpi_libraries().is_empty()
@@ -55,9 +72,7 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, paths: *mu
     if !name.is_null() {
         // SAFETY: a name that is not null is a C string.
         let path = unsafe { CStr::from_ptr(name) };
-        let bytes = path.to_bytes();
-        let file = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
-        if pmmpi::mpi_library::is_mpi_library(&String::from_utf8_lossy(file)) {
+        if pmmpi::mpi_library::is_mpi_library(&file_name(path)) {
             paths.push(path.to_owned());
         }
     }
