@@ -3,21 +3,10 @@
 
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Cluster, Job};
+use rig::programs::truth_ns;
 use rig::tool::{Folder, pmmpi, run};
 use rig::{Mpi, programs};
-use std::path::Path;
 use std::process::Command;
-
-/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME).
-fn truth_ns(folder: &Path, ranks: usize) -> i64 {
-    let read = |rank: usize| {
-        let text = std::fs::read_to_string(folder.join(format!("truth.{rank}"))).unwrap();
-        let times: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-        (times[0], times[1])
-    };
-    let times: Vec<_> = (0..ranks).map(read).collect();
-    times.iter().map(|t| t.1).max().unwrap() - times.iter().map(|t| t.0).min().unwrap()
-}
 
 /// All that a complete run says, whatever the program.
 fn assert_complete(run: &Run, ranks: usize, hosts: usize) {

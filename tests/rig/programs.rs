@@ -6,6 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME), as tests/programs/truth.c
+/// and abi.c write them.
+pub fn truth_ns(folder: &Path, ranks: usize) -> i64 {
+    let read = |rank: usize| {
+        let text = fs::read_to_string(folder.join(format!("truth.{rank}"))).expect("a rank's truth");
+        let times: Vec<i64> = text.split_whitespace().map(|word| word.parse().expect("ns")).collect();
+        (times[0], times[1])
+    };
+    let times: Vec<_> = (0..ranks).map(read).collect();
+    let (begins, ends) = (times.iter().map(|t| t.0), times.iter().map(|t| t.1));
+    ends.max().expect("ranks") - begins.min().expect("ranks")
+}
+
 /// An MPI program, compiled for one MPI (with -DWITH_MPI).
 pub fn mpi(mpi: Mpi, name: &str) -> PathBuf {
     compile(&format!("mpicc.{}", mpi.name()), &["-DWITH_MPI"], name, mpi.name())
@@ -89,12 +102,23 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
 /// A program of the standard ABI that finds tests/programs/mpi_abi.c beside it: on top of `mpi`, to whose
 /// library only that one calls.
 pub fn standard_abi(mpi: Mpi) -> PathBuf {
+    compile("cc", &[&standard_abi_library(mpi), "-Wl,-rpath,$ORIGIN"], "abi", mpi.name())
+}
+
+/// The same as a module for another program.
+pub fn standard_abi_module(mpi: Mpi) -> Launchable {
+    let library = standard_abi_library(mpi);
+    let flags = ["-shared", "-fPIC", "-Dmain=entry", "-Wl,-soname,module.so", &library, "-Wl,-rpath,$ORIGIN"];
+    let module = compile("cc", &flags, "abi", mpi.name());
+    let program = plain("opens_module");
+    Launchable::of_words([&program, &module].map(|path| path.to_str().expect("UTF-8")))
+}
+
+fn standard_abi_library(mpi: Mpi) -> String {
     let compiler = format!("mpicc.{}", mpi.name());
-    // The wrapper's own -lmpi comes behind this.
+    // The wrapper's own -lmpi comes behind these.
     let flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libmpi_abi.so.1", "-Wl,--as-needed"];
-    let library = compile(&compiler, &flags, "mpi_abi", mpi.name());
-    let flags = [&library.display().to_string(), "-Wl,-rpath,$ORIGIN"];
-    compile("cc", &flags, "abi", mpi.name())
+    compile(&compiler, &flags, "mpi_abi", mpi.name()).display().to_string()
 }
 
 /// HPC Challenge, HPL in it: Debian's own for Open MPI, the same built by tests/rig/hpcc-mpich.sh for MPICH.
@@ -132,7 +156,8 @@ fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
         None => name.to_owned(),
     });
     let modified = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
-    if modified(&program).is_some_and(|built| Some(built) > modified(&source)) {
+    let changed = modified(&source).max(modified(&source.with_file_name("mpi_abi.h")));
+    if modified(&program).is_some_and(|built| Some(built) > changed) {
         return program;
     }
     fs::create_dir_all(&folder).expect("a folder for programs");
