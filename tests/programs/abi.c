@@ -102,7 +102,8 @@ static void collectives(void) {
     for (int i = 0; i < size; i++) CHECK(all[i] == 200 + i);
     /* What only the root needs is not there elsewhere: the last rank is the root. */
     int last = size - 1;
-    CHECK(MPI_Gather(&own, sizeof own, MPI_BYTE, rank == last ? all : NULL, sizeof own, MPI_BYTE, last, MPI_COMM_WORLD) == 0);
+    int *roots = rank == last ? all : NULL;
+    CHECK(MPI_Gather(&own, sizeof own, MPI_BYTE, roots, sizeof own, MPI_BYTE, last, MPI_COMM_WORLD) == 0);
     for (int i = 0; rank == last && i < size; i++) CHECK(all[i] == 100 + i);
     /* Rank r gives r + 1 letters. */
     char letters[MOST_RANKS], text[MOST_RANKS * MOST_RANKS];

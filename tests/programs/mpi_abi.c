@@ -314,7 +314,8 @@ ABI(Send, (const void *buffer, int count, Handle type, int rank, int tag, Handle
 
 ABI(Recv, (void *buffer, int count, Handle type, int rank, int tag, Handle comm, ABI_Status *status)) {
     MPI_Status real_status;
-    int code = REAL(Recv)(buffer, count, real_type(type), real_rank(rank), real_tag(tag), real_comm(comm), &real_status);
+    int code = REAL(Recv)(buffer, count, real_type(type), real_rank(rank), real_tag(tag), real_comm(comm),
+                          &real_status);
     if (code == MPI_SUCCESS) give_status(&real_status, status);
     return abi_code(code);
 }
