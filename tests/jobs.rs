@@ -3,21 +3,10 @@
 
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Cluster, Job};
+use rig::programs::truth_ns;
 use rig::tool::{Folder, pmmpi, run};
 use rig::{Mpi, programs};
-use std::path::Path;
 use std::process::Command;
-
-/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME).
-fn truth_ns(folder: &Path, ranks: usize) -> i64 {
-    let read = |rank: usize| {
-        let text = std::fs::read_to_string(folder.join(format!("truth.{rank}"))).unwrap();
-        let times: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-        (times[0], times[1])
-    };
-    let times: Vec<_> = (0..ranks).map(read).collect();
-    times.iter().map(|t| t.1).max().unwrap() - times.iter().map(|t| t.0).min().unwrap()
-}
 
 /// All that a complete run says, whatever the program.
 fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
@@ -74,6 +63,58 @@ fn measure_truth(mpi: Mpi, ranks: usize, hosts: usize) {
 
 fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
+}
+
+/// With pings to rank 0's node the bounds are never wider, and the truth stays inside.
+fn measure_with_pings(mpi: Mpi) {
+    for (ranks, hosts) in [(1, 1), (2, 2), (3, 3), (6, 3)] {
+        let folder = Folder::new("pings");
+        let cluster = Cluster::hours_apart(hosts);
+        let job = cluster.mpirun(mpi, ranks).arg(pmmpi()).args(["--sync", "pingpong", "--out"]);
+        let job = job.arg(folder.path().join("runs")).arg(programs::mpi(mpi, "truth"));
+        job.arg(folder.path()).args(["30", "20"]).run().success();
+        let run = rig::tool::runs_in(&folder.path().join("runs")).remove(0);
+        assert_complete(&run, ranks, hosts);
+        assert_eq!(run.sync.len(), hosts - 1, "each node but the hub's");
+        for (_, pings) in &run.sync {
+            let of = |pings: &[pmmpi::sync::Ping]| pings.iter().all(|ping| ping.sent_ns < ping.back_ns);
+            assert!(of(&pings.before) && of(&pings.after));
+            assert_eq!((pings.before.len(), pings.after.len()), (10, 10));
+        }
+        let (with, without) = (run.elapsed().unwrap(), run.job_stamps().elapsed(run.max_drift()).unwrap());
+        assert!(
+            with.lower_ns >= without.lower_ns && with.upper_ns <= without.upper_ns,
+            "{with:?} {without:?}"
+        );
+        let truth = truth_ns(folder.path(), ranks);
+        assert!(truth <= with.upper_ns && with.lower_ns - truth < 50_000_000, "{truth} {with:?}");
+    }
+}
+
+#[test]
+fn pings_tighten_the_bounds_under_open_mpi() {
+    measure_with_pings(Mpi::OpenMpi);
+}
+
+#[test]
+fn pings_tighten_the_bounds_under_mpich() {
+    measure_with_pings(Mpi::Mpich);
+}
+
+/// A plain program's runs have them, too.
+#[test]
+fn plain_programs_are_measured_with_pings() {
+    for mpi in Mpi::ALL {
+        let (folder, cluster) = (Folder::new("plain-pings"), Cluster::hours_apart(2));
+        let job = cluster.mpirun(mpi, 2).arg(pmmpi()).args(["--sync", "pingpong", "--runs", "2", "--out"]);
+        job.arg(folder.path()).args(["sleep", "0.05"]).run().success();
+        let runs = rig::tool::runs_in(folder.path());
+        assert_eq!(runs.len(), 2);
+        for run in runs {
+            assert_eq!((run.sync.len(), run.nodes.len(), run.sync[0].1.after.len()), (1, 2, 10));
+            assert!(run.elapsed().unwrap().consistent);
+        }
+    }
 }
 
 #[test]

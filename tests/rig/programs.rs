@@ -6,9 +6,36 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME), as tests/programs/truth.c
+/// and abi.c write them.
+pub fn truth_ns(folder: &Path, ranks: usize) -> i64 {
+    let read = |rank: usize| {
+        let text = fs::read_to_string(folder.join(format!("truth.{rank}"))).expect("a rank's truth");
+        let times: Vec<i64> = text.split_whitespace().map(|word| word.parse().expect("ns")).collect();
+        (times[0], times[1])
+    };
+    let times: Vec<_> = (0..ranks).map(read).collect();
+    let (begins, ends) = (times.iter().map(|t| t.0), times.iter().map(|t| t.1));
+    ends.max().expect("ranks") - begins.min().expect("ranks")
+}
+
 /// An MPI program, compiled for one MPI (with -DWITH_MPI).
 pub fn mpi(mpi: Mpi, name: &str) -> PathBuf {
     compile(&format!("mpicc.{}", mpi.name()), &["-DWITH_MPI"], name, mpi.name())
+}
+
+/// A program that calls what pmmpi.h declares; `flags` say how it is linked, `kind` names that.
+pub fn with_regions(mpi: Mpi, name: &str, flags: &[&str], kind: &str) -> PathBuf {
+    let include =
+        format!("-I{}", Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include").display());
+    let compiler = if name.ends_with(".f90") { "mpifort" } else { "mpicc" };
+    let place = tool::target().join("programs").join(format!("{kind}-{}", mpi.name()));
+    fs::create_dir_all(&place).expect("a folder for programs");
+    let modules = format!("-J{}", place.display());
+    let mut all = vec![include.as_str()];
+    all.extend(flags);
+    all.extend(name.ends_with(".f90").then_some(modules.as_str()));
+    compile(&format!("{compiler}.{}", mpi.name()), &all, name, &format!("{kind}-{}", mpi.name()))
 }
 
 /// A program in Fortran.
@@ -86,6 +113,28 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
     program
 }
 
+/// A program of the standard ABI that finds tests/programs/mpi_abi.c beside it: on top of `mpi`, to whose
+/// library only that one calls.
+pub fn standard_abi(mpi: Mpi) -> PathBuf {
+    compile("cc", &[&standard_abi_library(mpi), "-Wl,-rpath,$ORIGIN"], "abi", mpi.name())
+}
+
+/// The same as a module for another program.
+pub fn standard_abi_module(mpi: Mpi) -> Launchable {
+    let library = standard_abi_library(mpi);
+    let flags = ["-shared", "-fPIC", "-Dmain=entry", "-Wl,-soname,module.so", &library, "-Wl,-rpath,$ORIGIN"];
+    let module = compile("cc", &flags, "abi", mpi.name());
+    let program = plain("opens_module");
+    Launchable::of_words([&program, &module].map(|path| path.to_str().expect("UTF-8")))
+}
+
+fn standard_abi_library(mpi: Mpi) -> String {
+    let compiler = format!("mpicc.{}", mpi.name());
+    // The wrapper's own -lmpi comes behind these.
+    let flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libmpi_abi.so.1", "-Wl,--as-needed"];
+    compile(&compiler, &flags, "mpi_abi", mpi.name()).display().to_string()
+}
+
 /// HPC Challenge, HPL in it: Debian's own for Open MPI, the same built by tests/rig/hpcc-mpich.sh for MPICH.
 pub fn hpcc(mpi: Mpi) -> PathBuf {
     let program = match mpi {
@@ -114,10 +163,15 @@ fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     let name = name.split('.').next().unwrap_or(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(file);
     let folder = tool::target().join("programs").join(kind);
-    let program =
-        folder.join(if flags.contains(&"-shared") { format!("lib{name}.so") } else { name.to_owned() });
+    let soname = flags.iter().find_map(|flag| flag.strip_prefix("-Wl,-soname,"));
+    let program = folder.join(match soname {
+        Some(soname) => soname.to_owned(),
+        None if flags.contains(&"-shared") => format!("lib{name}.so"),
+        None => name.to_owned(),
+    });
     let modified = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
-    if modified(&program).is_some_and(|built| Some(built) > modified(&source)) {
+    let changed = modified(&source).max(modified(&source.with_file_name("mpi_abi.h")));
+    if modified(&program).is_some_and(|built| Some(built) > changed) {
         return program;
     }
     fs::create_dir_all(&folder).expect("a folder for programs");

@@ -1,8 +1,9 @@
 //! The agent: preloaded into an MPI program, it stamps the program's start and end.
 //!
 //! It exports MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Abort and MPI_Pcontrol under their MPI_ and PMPI_
-//! names, which catches every language binding of Open MPI and MPICH, and passes each call on to the real function. It links
-//! no MPI library: everything is looked up in the process that it finds itself in, when it is needed.
+//! names, which catches every language binding of Open MPI and MPICH, and libraries of the standard ABI, and
+//! passes each call on to the real function. What pmmpi.h calls is here, too. It links no MPI library:
+//! everything is looked up in the process that it finds itself in, when it is needed.
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
 //!
 //! No panic crosses an interposer. A rank that lacks something of its own (a spool, its node's record), or
@@ -10,6 +11,7 @@
 //! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
 
 mod environment;
+mod handles;
 mod measurement;
 mod mpi;
 mod regions;

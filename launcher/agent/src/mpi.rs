@@ -1,20 +1,13 @@
 //! The few MPI calls that a measurement needs, without any MPI's headers.
-//!
-//! A handle is passed in a whole register: Open MPI's are pointers, MPICH's are ints, and a callee that
-//! wants an int reads the low half (System V x86-64 ABI, AAPCS64). A callee that stores an int handle
-//! writes the low half of a zeroed word, on the little-endian machines that this is built for.
 
+use crate::handles::{Handle, Handles};
 use crate::resolve;
 use pmmpi::fabric::{Backoff, Fabric, FabricError, Wait};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::time::{Duration, Instant};
 
-#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
-compile_error!("handles are passed as 64-bit little-endian words");
-
-type Handle = usize;
-/// Larger than any MPI's MPI_Status (Open MPI: 24 bytes, MPICH: 20; the MPI-5 ABI: 32).
+/// Larger than any MPI's MPI_Status (Open MPI: 24 bytes, MPICH: 20, the standard ABI: 32).
 type Status = [u64; 16];
 /// MPICH allows the longest version string, 8192 bytes.
 const VERSION_BYTES: usize = 8192;
@@ -43,34 +36,6 @@ pub struct Library {
     test: Test,
     isend: Isend,
     irecv: Irecv,
-}
-
-struct Handles {
-    comm_world: Handle,
-    byte: Handle,
-    errors_return: Handle,
-}
-
-impl Handles {
-    /// By what the library says of itself; `None` for a family that is not known.
-    fn of(version: &str) -> Option<Self> {
-        if version.contains("Open MPI") {
-            // Predefined handles are the addresses of these objects (Open MPI's mpi.h).
-            return Some(Self {
-                comm_world: resolve::object(c"ompi_mpi_comm_world")? as Handle,
-                byte: resolve::object(c"ompi_mpi_byte")? as Handle,
-                errors_return: resolve::object(c"ompi_mpi_errors_return")? as Handle,
-            });
-        }
-        // MPICH and what is built from it share one ABI (MPICH ABI Compatibility Initiative) and these
-        // constants of its mpi.h.
-        let derived = ["MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"];
-        derived.iter().any(|name| version.contains(name)).then_some(Self {
-            comm_world: 0x4400_0000,
-            byte: 0x4c00_010d,
-            errors_return: 0x5400_0001,
-        })
-    }
 }
 
 /// The PMPI_ function `$name`. Another tool's MPI_ functions are

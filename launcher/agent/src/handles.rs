@@ -1,0 +1,55 @@
+//! The few predefined handles that a measurement needs, in each family of MPI libraries.
+//!
+//! A handle is passed in a whole register: Open MPI's and the standard ABI's are pointers, MPICH's are ints,
+//! and a callee that wants an int reads the low half (System V x86-64 ABI, AAPCS64). A callee that stores an
+//! int handle writes the low half of a zeroed word, on the little-endian machines that this is built for.
+
+use crate::resolve;
+use pmmpi::mpi_library::Family;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!("handles are passed as 64-bit little-endian words");
+
+pub type Handle = usize;
+
+pub struct Handles {
+    pub comm_world: Handle,
+    pub byte: Handle,
+    pub errors_return: Handle,
+}
+
+impl Handles {
+    /// Of the library that says `version` of itself; `None` where its family is not known.
+    pub fn of(version: &str) -> Option<Self> {
+        let file = resolve::next(c"PMPI_Get_library_version").and_then(resolve::file_name_of);
+        match Family::of(version, abi_major(), file.as_deref().unwrap_or_default())? {
+            // Predefined handles are the addresses of these objects (Open MPI's mpi.h).
+            Family::OpenMpi => Some(Self {
+                comm_world: resolve::object(c"ompi_mpi_comm_world")? as Handle,
+                byte: resolve::object(c"ompi_mpi_byte")? as Handle,
+                errors_return: resolve::object(c"ompi_mpi_errors_return")? as Handle,
+            }),
+            // MPICH's mpi.h.
+            Family::Mpich => {
+                Some(Self { comm_world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001 })
+            }
+            // MPI 5.0, "Defined Constants" in the annex; mpi.h of the MPI Forum's mpi-abi-stubs 1.0.0.
+            Family::StandardAbi => Some(Self { comm_world: 0x101, byte: 0x247, errors_return: 0x143 }),
+        }
+    }
+}
+
+type AbiGetVersion = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+
+/// The major version that MPI_Abi_get_version gives; `None` where there is no such function (before MPI 5.0).
+fn abi_major() -> Option<i32> {
+    let function = resolve::next(c"PMPI_Abi_get_version")?;
+    // SAFETY: a function of this name has this type in every MPI library, and may be called at any time.
+    let get = unsafe { transmute::<*mut c_void, AbiGetVersion>(function) };
+    let (mut major, mut minor): (c_int, c_int) = (-1, -1);
+    // SAFETY: both pointers are to locals.
+    let code = unsafe { get(&mut major, &mut minor) };
+    (code == 0).then_some(major)
+}

@@ -1,0 +1,162 @@
+//! Regions that programs name: each entry between barriers of its own, and all of them in a fixed place.
+
+use pmmpi::record::Run;
+use pmmpi::regions::RegionBounds;
+use rig::cluster::{Cluster, Job};
+use rig::tool::{Folder, pmmpi, run, runs_in, tool};
+use rig::{Mpi, programs};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RANKS: usize = 3;
+
+fn c(mpi: Mpi) -> PathBuf {
+    programs::with_regions(mpi, "regions", &["-fPIE", "-pie"], "regions")
+}
+
+/// The one run of this program with this many entries.
+fn measured(job: Job, folder: &Path, program: PathBuf, options: &[&str], entries: &str, ms: &str) -> Run {
+    let runs = folder.join("runs");
+    let job = job.arg(pmmpi()).args(options).arg("--out").arg(&runs).arg(program);
+    job.arg(folder).args([entries, ms]).run().success();
+    let mut runs = runs_in(&runs);
+    assert_eq!(runs.len(), 1);
+    runs.remove(0)
+}
+
+/// The sum over a region's entries of the time from the first rank's begin to the last one's end.
+fn truths_ns(folder: &Path) -> HashMap<String, i64> {
+    let read = |rank: usize| std::fs::read_to_string(folder.join(format!("truth.{rank}"))).unwrap();
+    let ranks: Vec<String> = (0..RANKS).map(read).collect();
+    let lines: Vec<Vec<&str>> = ranks.iter().map(|rank| rank.lines().collect()).collect();
+    let mut truths = HashMap::new();
+    for number in 0..lines[0].len() {
+        let entry: Vec<(&str, i64, i64)> = lines
+            .iter()
+            .map(|rank| {
+                let (rest, end) = rank[number].rsplit_once(' ').unwrap();
+                let (name, begin) = rest.rsplit_once(' ').unwrap();
+                (name, begin.parse().unwrap(), end.parse().unwrap())
+            })
+            .collect();
+        let took = entry.iter().map(|e| e.2).max().unwrap() - entry.iter().map(|e| e.1).min().unwrap();
+        *truths.entry(entry[0].0.to_owned()).or_insert(0) += took;
+    }
+    truths
+}
+
+/// The program's own reads of the clock lie inside each entry.
+fn assert_true(truth_ns: i64, bounds: &RegionBounds) {
+    let entries = bounds.entries.expect("every rank entered it equally often") as i64;
+    let context = format!("{truth_ns} {bounds:?}");
+    assert!(bounds.lower_ns <= bounds.upper_ns && truth_ns <= bounds.upper_ns, "{context}");
+    assert!(bounds.lower_ns - truth_ns < 30_000_000 * entries, "{context}");
+}
+
+fn measure(mpi: Mpi, options: &[&str]) {
+    let (folder, cluster) = (Folder::new("regions"), Cluster::hours_apart(2));
+    let run = measured(cluster.mpirun(mpi, RANKS), folder.path(), c(mpi), options, "4", "5");
+    let bounds = run.regions.bounds(RANKS, run.max_drift());
+    let names: Vec<&str> = bounds.iter().map(|bounds| bounds.name).collect();
+    let expected = ["solve", "step", "MPI_Pcontrol(2)", "MPI_Pcontrol(3)", "until the end"];
+    assert_eq!(names, expected, "the order in which they were left first");
+    assert_eq!(bounds.iter().map(|b| b.entries).collect::<Vec<_>>(), [4, 4, 1, 1, 1].map(Some));
+    let truths = truths_ns(folder.path());
+    bounds.iter().for_each(|bounds| assert_true(truths[bounds.name], bounds));
+    // The region around it is longer, and nothing is longer than all.
+    let elapsed = run.elapsed().unwrap();
+    assert!(bounds[0].lower_ns <= bounds[1].upper_ns && bounds[1].lower_ns <= elapsed.upper_ns);
+    // Each rank sleeps 5 ms and its number more: the last one is the slowest, by little.
+    assert!(bounds[0].lower_ns >= 4 * 7_000_000 - 1_000_000 && bounds[0].mean_ns <= bounds[0].slowest.1);
+    let paused: Vec<u32> = run.regions.paused.iter().map(|(rank, _)| *rank).collect();
+    assert_eq!(paused, [0, 1, 2]);
+    let report = Command::new(tool("pmmpi")).arg("report").arg(folder.path().join("runs")).output().unwrap();
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(report.contains("MPI_Pcontrol(3)") && report.contains("[paused]"), "{report}");
+}
+
+#[test]
+fn regions_are_bounded_under_open_mpi() {
+    measure(Mpi::OpenMpi, &[]);
+}
+
+#[test]
+fn regions_are_bounded_under_mpich() {
+    measure(Mpi::Mpich, &["--sync", "pingpong"]);
+}
+
+#[test]
+fn regions_from_fortran_are_measured() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("fortran");
+        let program = programs::with_regions(mpi, "regions.f90", &[], "regions");
+        assert_eq!(Job::local(mpi, 2).arg(&program).run().success().out(), "", "without the tool");
+        let run = measured(Job::local(mpi, 2), folder.path(), program, &[], "", "");
+        let bounds = run.regions.bounds(2, run.max_drift());
+        let entered: Vec<_> = bounds.iter().map(|bounds| (bounds.name, bounds.entries)).collect();
+        assert_eq!(entered, [("solve", Some(3)), ("MPI_Pcontrol(2)", Some(3))]);
+        assert!(
+            bounds.iter().all(|bounds| bounds.lower_ns >= 29_000_000 && bounds.lower_ns <= bounds.upper_ns)
+        );
+    }
+}
+
+/// An executable at a fixed address resolves weak symbols when it is linked, and a static one has no dlsym.
+#[test]
+fn however_a_program_is_linked_its_marks_do_no_harm() {
+    for mpi in Mpi::ALL {
+        let fixed = programs::with_regions(mpi, "regions", &["-fno-pie", "-no-pie"], "fixed");
+        let folder = Folder::new("fixed");
+        Job::local(mpi, 2).arg(&fixed).arg(folder.path()).args(["2", "1"]).run().success();
+        let run = measured(Job::local(mpi, 2), folder.path(), fixed, &[], "2", "1");
+        assert_eq!(run.regions.names.len(), 5);
+    }
+    let program = programs::statically_linked("marks");
+    assert_eq!(run(Command::new(program).arg("x")).success().out(), "done\n");
+}
+
+#[test]
+fn regions_can_be_left_alone() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("off");
+        let run = measured(Job::local(mpi, 2), folder.path(), c(mpi), &["--regions", "off"], "2", "1");
+        assert!(run.regions.names.is_empty() && run.regions.paused.is_empty());
+    }
+}
+
+/// The file of a run with 3,000 entries is as large as that of one with 3, but for larger numbers.
+#[test]
+fn entries_take_no_room() {
+    let bytes = |entries: &str| {
+        let folder = Folder::new("entries");
+        let run = measured(Job::local(Mpi::OpenMpi, 2), folder.path(), c(Mpi::OpenMpi), &[], entries, "0");
+        let bounds = run.regions.bounds(2, run.max_drift());
+        assert_eq!(bounds[0].entries, Some(entries.parse().unwrap()));
+        let mut files = std::fs::read_dir(folder.path().join("runs")).unwrap().map(|entry| entry.unwrap());
+        files
+            .find(|file| file.path().extension().is_some_and(|e| e == "pmr"))
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .len()
+    };
+    let (few, many) = (bytes("3"), bytes("3000"));
+    assert!(many < few + 200, "{few} {many}");
+}
+
+/// What a rank did in regions until it was killed is kept.
+#[test]
+fn regions_of_a_killed_job_are_kept() {
+    for mpi in Mpi::ALL {
+        let (folder, runs) = (Folder::new("killed"), Folder::new("killed-runs"));
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(runs.path()).arg(c(mpi));
+        let started = job.arg(folder.path()).args(["-3", "5"]).run();
+        assert!(!started.status.success());
+        let left = std::fs::read_dir(runs.path()).unwrap().map(|entry| entry.unwrap().path());
+        let left: Vec<_> = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).collect();
+        let run = pmmpi::partial::read(&left[0]).unwrap();
+        let bounds = run.regions.bounds(2, run.max_drift());
+        assert_eq!((bounds[0].name, bounds[0].entries), ("solve", Some(3)), "{}", started.err());
+    }
+}
