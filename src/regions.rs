@@ -211,8 +211,10 @@ impl<'a> Recorder<'a> {
     }
 
     fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
+        if self.paused_since_ns.is_some() {
+            return;
+        }
         match self.table.slot(&open.name) {
-            _ if self.paused_since_ns.is_some() => {}
             Some(slot) => slot.add([open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
             None => _ = self.table.unrecorded.fetch_add(1, Relaxed),
         }
@@ -363,8 +365,10 @@ mod tests {
         }
         recorder.end(b"never begun", 1, 2);
         recorder.pause(10);
-        recorder.begin(b"solve", 0, 1);
-        recorder.end(b"solve", 2, 3);
+        for name in [&b"solve"[..], b"unseen"] {
+            recorder.begin(name, 0, 1);
+            recorder.end(name, 2, 3);
+        }
         recorder.resume(30);
         recorder.end_all(2_000_000, 2_000_007);
         let regions = RegionTable::from_bytes(&table.to_bytes()).regions(4);

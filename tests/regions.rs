@@ -90,7 +90,7 @@ fn regions_are_bounded_under_mpich() {
 fn regions_from_fortran_are_measured() {
     for mpi in Mpi::ALL {
         let folder = Folder::new("fortran");
-        let program = programs::with_regions(mpi, "regions.f90", &[], "regions");
+        let program = programs::with_regions(mpi, "regions.f90", &[], "fortran");
         assert_eq!(Job::local(mpi, 2).arg(&program).run().success().out(), "", "without the tool");
         let run = measured(Job::local(mpi, 2), folder.path(), program, &[], "", "");
         let bounds = run.regions.bounds(2, run.max_drift());
@@ -145,7 +145,7 @@ fn entries_take_no_room() {
     assert!(many < few + 200, "{few} {many}");
 }
 
-/// What a rank did in regions until it was killed is kept.
+/// What a rank did in regions until it was killed is kept, by its launcher: one rank's at least outlives it.
 #[test]
 fn regions_of_a_killed_job_are_kept() {
     for mpi in Mpi::ALL {
@@ -156,7 +156,8 @@ fn regions_of_a_killed_job_are_kept() {
         let left = std::fs::read_dir(runs.path()).unwrap().map(|entry| entry.unwrap().path());
         let left: Vec<_> = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).collect();
         let run = pmmpi::partial::read(&left[0]).unwrap();
-        let bounds = run.regions.bounds(2, run.max_drift());
-        assert_eq!((bounds[0].name, bounds[0].entries), ("solve", Some(3)), "{}", started.err());
+        let entries = |totals: &pmmpi::regions::RegionTotals| totals.entries;
+        assert_eq!(run.regions.names, ["solve", "step"], "{}", started.err());
+        assert!(run.regions.totals.iter().map(entries).eq(run.regions.totals.iter().map(|_| 3)));
     }
 }
