@@ -161,8 +161,12 @@ impl RankCell {
     }
 
     /// As it would be in a file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.words().iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(self.words()) {
+            to.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        bytes
     }
 
     /// How the rank ended, from its launcher.

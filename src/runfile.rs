@@ -104,6 +104,23 @@ impl Slot {
         Ok(Self { directory: directory.to_owned(), unnamed })
     }
 
+    /// Sets room aside for a run of `ranks`, so that it can be saved on a disk that fills up while it runs.
+    /// An error only where there is no room: not every file system can do this.
+    pub fn reserve(self, ranks: u32) -> io::Result<Self> {
+        const LEAST_BYTES: i64 = 64 << 10;
+        const RANK_BYTES: i64 = 256;
+        let bytes = LEAST_BYTES + RANK_BYTES * i64::from(ranks);
+        let Some(file) = &self.unnamed else { return Ok(self) };
+        // KEEP_SIZE: the file does not get longer, which a limit on file sizes could forbid with a signal.
+        // SAFETY: no memory is involved.
+        let failed = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, bytes) } != 0;
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) if failed => Err(error),
+            _ => Ok(self),
+        }
+    }
+
     /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
     /// Either the whole file is there in the end or none.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
@@ -111,6 +128,7 @@ impl Slot {
         let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
         if let Some(mut file) = self.unnamed {
             file.write_all(&bytes)?;
+            file.set_len(bytes.len() as u64)?; // gives back what it does not need
             file.sync_data()?; // its size, too, and not its times: fdatasync(2)
             let own = format!("/proc/self/fd/{}", file.as_raw_fd());
             if link(Path::new(&own), &target).is_ok() {

@@ -3,8 +3,8 @@
 
 use pmmpi::record::{End, Run};
 use pmmpi::{partial, runfile};
-use rig::cluster::{Cluster, Job, machine};
-use rig::tool::{Folder, Started, pmmpi, processes_with, run, tool};
+use rig::cluster::{Cluster, Job, kept_of, machine};
+use rig::tool::{Folder, Output, Started, pmmpi, processes_with, run, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,6 +229,52 @@ fn a_run_that_cannot_be_saved_is_not_lost() {
         assert!(left.is_complete() && left.elapsed().unwrap().lower_ns >= 500_000_000, "{mpi:?} {left:#?}");
         assert_eq!(left.host_count(), 2);
         assert!(left.nodes.iter().all(|node| node.facts.is_some()));
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// A job of two ranks that measure themselves, on a disk of its own of `kib` KiB: what rank 1 does there, with
+/// `more` arguments. Gives what it said and what was on the disk.
+fn on_small_disk(mpi: Mpi, folder: &Folder, kib: u32, how: &str, more: &[&str]) -> (Output, PathBuf) {
+    let disk = folder.path().join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(disk.join("runs"));
+    let job = job.arg(programs::mpi(mpi, "ends")).args([how, "1"]).arg(&disk).args(more);
+    (job.on_small_disk(kib, &disk).run(), kept_of(&disk).join("runs"))
+}
+
+#[test]
+fn a_disk_that_is_full_before_the_run_is_said_before_it_starts() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("full");
+        let (output, _) = on_small_disk(mpi, &folder, 16, "fill", &[]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        let said = ["runs cannot be saved here: No space left on device", "Choose another folder with --out"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        assert!(!kept_of(&folder.path().join("disk")).join("pids.0").exists());
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_during_the_run_costs_nothing() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("fills");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &[]);
+        assert_eq!(output.code(), 0, "{mpi:?} {}", output.err());
+        assert!(runs.join("../fill").metadata().unwrap().len() > 1 << 20);
+        let left = left_in(&runs);
+        assert!(left.is_complete() && left.end() == Some(End::Finalized), "{mpi:?} {left:#?}");
+        // Killed, with not a byte left on the disk.
+        let folder = Folder::new("fills");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["kill"]);
+        assert_ne!(output.code(), 0, "{mpi:?} {}", output.err());
+        let left = left_in(&runs);
+        assert_eq!(
+            (left.lost.len(), left.end()),
+            (2, Some(End::Signaled(libc::SIGKILL))),
+            "{mpi:?} {left:#?}"
+        );
         assert_nothing_is_left_behind(folder.path());
     }
 }

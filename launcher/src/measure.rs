@@ -83,7 +83,8 @@ impl Task<'_> {
             say(format_args!("{}: {choice}", self.program.display()));
         }
         let saves = self.launch.speaks() || self.launch.family.is_none();
-        self.settings.out.as_deref().filter(|_| saves).map(out::prepare).transpose()
+        let ranks = self.launch.size.unwrap_or(1);
+        self.settings.out.as_deref().filter(|_| saves).map(|out| out::prepare(out, ranks)).transpose()
     }
 
     fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {

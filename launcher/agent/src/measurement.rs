@@ -133,9 +133,11 @@ fn keep(
     library: &str,
     host: &[u8],
 ) -> io::Result<()> {
-    let page = Page::create(&place.folder, &session.part_before(Some(library), host.to_vec()))?;
-    session.copy_to(page.cell());
-    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())
+    let part = session.part_before(Some(library), host.to_vec());
+    let page = Page::create(&place.folder, &part, spool.cell())?;
+    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())?;
+    session.keep_in(page);
+    Ok(())
 }
 
 fn node_record(spool: &Spool) -> Vec<u8> {

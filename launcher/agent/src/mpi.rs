@@ -119,7 +119,8 @@ impl Library {
 }
 
 impl Library {
-    /// Waits for a request without blocking in MPI; `look` is called between two looks.
+    /// Waits for a request without blocking in MPI: `meanwhile` is called once if that takes long enough to
+    /// give up the core, `look` between two looks.
     ///
     /// # Safety
     /// What the request was started with must be alive.
@@ -127,6 +128,7 @@ impl Library {
         &self,
         request: &mut Handle,
         wait: Wait,
+        meanwhile: &mut dyn FnMut(),
         mut look: impl FnMut(),
     ) -> Result<(), FabricError> {
         let mut backoff = Backoff::new(wait);
@@ -137,6 +139,9 @@ impl Library {
             check("MPI_Test", unsafe { (self.test)(request, &mut done, &mut status) })?;
             if done != 0 {
                 return Ok(());
+            }
+            if backoff.begins_to_wait() {
+                meanwhile();
             }
             look();
             backoff.pause();
@@ -180,7 +185,7 @@ impl World {
             check("MPI_Comm_idup", (library.comm_idup)(world, &mut comm, &mut request))?;
             let deadline = Instant::now() + PATIENCE;
             let mut complained = false;
-            library.complete(&mut request, Wait::Eager, || {
+            library.complete(&mut request, Wait::Eager, &mut || (), || {
                 if !complained && Instant::now() > deadline {
                     complained = true;
                     complain();
@@ -215,12 +220,12 @@ impl Fabric for World {
         self.size
     }
 
-    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
         unsafe {
             check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
-            self.library.complete(&mut request, wait, || ())
+            self.library.complete(&mut request, wait, meanwhile, || ())
         }
     }
 
