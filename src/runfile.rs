@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"PMMPIRUN";
@@ -80,14 +80,20 @@ impl std::error::Error for RunFileError {}
 /// A place for one run file, taken before there is a run: that it can be written is known early.
 pub struct Slot {
     directory: PathBuf,
+    /// Device and inode: the directory itself, whatever its name leads to later on.
+    identity: (u64, u64),
     /// A file without a name, where the file system knows such files (open(2), O_TMPFILE).
     unnamed: Option<File>,
 }
 
 impl Slot {
-    /// In an existing directory. Creates a file, because asking for permission (access(2)) would be
+    /// In a directory, which is made where there is none. Creates a file, because asking for permission (access(2)) would be
     /// wrong for root, for read-only mounts and for network file systems.
     pub fn take(directory: &Path) -> io::Result<Self> {
+        let identity = identity(directory).or_else(|_| {
+            std::fs::create_dir_all(directory)?;
+            identity(directory)
+        })?;
         let unnamed = File::options().write(true).custom_flags(libc::O_TMPFILE).open(directory);
         let unnamed = match unnamed.map_err(|e| e.raw_os_error()) {
             Ok(file) => Some(file),
@@ -101,7 +107,7 @@ impl Slot {
             File::options().write(true).create_new(true).open(&probe)?;
             std::fs::remove_file(&probe)?;
         }
-        Ok(Self { directory: directory.to_owned(), unnamed })
+        Ok(Self { directory: directory.to_owned(), identity, unnamed })
     }
 
     /// Sets room aside for a run of `ranks`, so that it can be saved on a disk that fills up while it runs.
@@ -121,9 +127,15 @@ impl Slot {
         }
     }
 
+    /// True where the directory was removed or unmounted since.
+    pub fn is_gone(&self) -> bool {
+        identity(&self.directory).ok() != Some(self.identity)
+    }
+
     /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
-    /// Either the whole file is there in the end or none.
+    /// Either the whole file is there in the end or none. A directory that was removed is made again.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
         if let Some(mut file) = self.unnamed {
@@ -144,6 +156,10 @@ impl Slot {
         }
         Ok(target)
     }
+}
+
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    std::fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Writes `<directory>/<run_id>.pmr` as [`Slot::store`] does.

@@ -4,7 +4,7 @@
 use pmmpi::record::{End, Run};
 use pmmpi::{partial, runfile};
 use rig::cluster::{Cluster, Job, kept_of, machine};
-use rig::tool::{Folder, Output, Started, pmmpi, processes_with, run, tool};
+use rig::tool::{Folder, Output, Started, pmmpi, processes_with, run, runs_in, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -277,4 +277,92 @@ fn a_disk_that_fills_up_during_the_run_costs_nothing() {
         );
         assert_nothing_is_left_behind(folder.path());
     }
+}
+
+/// A run that is longer than what was set aside for it, on a disk that is full in the end.
+#[test]
+fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
+    let long = "x".repeat(100_000);
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("long");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["go on", &long]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        let said =
+            ["could not be saved in", "No space left on device", "What each rank measured is in", ".partial"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        let left = left_in(&runs);
+        assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// The folder for run files is removed while the job runs, and made again where a run is to be saved.
+#[test]
+fn a_folder_that_is_gone_is_made_again() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("gone");
+        let out = folder.path().join("runs");
+        let alone = machine();
+        let (started, _) = begin(mpi, &Cluster::hours_apart(2), folder.path(), "500");
+        fs::remove_dir_all(&out).unwrap();
+        let output = started.finish().success();
+        assert!(left_in(&out).is_complete(), "{mpi:?}");
+        assert!(
+            output.err().contains("runs was removed or unmounted while the program ran"),
+            "{}",
+            output.err()
+        );
+        // A job that is killed then leaves nothing, and says so.
+        let gone = Folder::new("gone");
+        let out = gone.path().join("runs");
+        let (started, processes) = begin(mpi, &Cluster::hours_apart(2), gone.path(), "600000");
+        fs::remove_dir_all(&out).unwrap();
+        kill(processes[0][0]);
+        let output = started.finish();
+        assert!(
+            output.code() != 0 && output.err().contains("nothing could be kept of the run"),
+            "{}",
+            output.err()
+        );
+        assert!(!output.err().contains("panicked") && !out.exists(), "{}", output.err());
+        // One that cannot be made again costs the run, and the job's good end.
+        let file = Folder::new("gone");
+        let out = file.path().join("runs");
+        let (started, _) = begin(mpi, &Cluster::hours_apart(2), file.path(), "500");
+        fs::remove_dir_all(&out).unwrap();
+        fs::write(&out, "").unwrap();
+        let output = started.finish();
+        let said = ["could not be saved in", "measure again with another folder"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        drop(alone);
+        [folder, gone, file].iter().for_each(|folder| assert_nothing_is_left_behind(folder.path()));
+    }
+    // A plain program, between two rounds and in one.
+    let folder = Folder::new("gone");
+    let out = folder.path().join("runs");
+    let script = format!("rm -r {}", out.display());
+    let mut command = Command::new(pmmpi());
+    let output = run(command.args(["--runs", "2", "--out"]).arg(&out).args(["sh", "-c", &script])).success();
+    assert_eq!(runs_in(&out).len(), 1, "{}", output.err());
+    assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
+}
+
+/// An unmounted folder is another one: that one gets the run.
+#[test]
+fn a_folder_that_is_unmounted_leaves_another() {
+    let folder = Folder::new("unmounted");
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = format!("umount --lazy {}", disk.display());
+    let mut command = Command::new("unshare");
+    let mount = format!("mount -t tmpfs none {0} && exec \"$@\"", disk.display());
+    command
+        .args(["--mount", "--map-root-user", "sh", "-c", &mount, "sh"])
+        .arg(pmmpi())
+        .arg("--out")
+        .arg(&disk);
+    let output = run(command.args(["sh", "-c", &script])).success();
+    assert_eq!(runs_in(&disk).len(), 1, "{}", output.err());
+    assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
 }

@@ -96,8 +96,8 @@ fn describe_node(task: &Task, spool: &Spool) {
 fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
     if gathered.is_empty() {
-        let partial = keep_partial(spool);
-        explain(task, spool, partial.as_deref());
+        let partial = is_abandoned(spool.cell().phase()).then(|| keep_partial(spool));
+        explain(task, spool, partial);
         return Ok(());
     }
     let parts = wire::split(&gathered).map_err(out::not_kept)?;
@@ -107,7 +107,9 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
         own.end = end;
     }
-    let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
+    let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
+    let saved = task.settings.out.as_deref().map(save).transpose();
+    let saved = saved.map_err(|failure| with_what_is_left(failure, spool));
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
@@ -126,19 +128,38 @@ fn is_abandoned(phase: Phase) -> bool {
     (Phase::Started..Phase::Gathered).contains(&phase)
 }
 
-/// Adds how the rank ended to what is left of the run; gives the folder.
-fn keep_partial(spool: &Spool) -> Option<PathBuf> {
-    let cell = spool.cell();
-    if !is_abandoned(cell.phase()) {
-        return None;
-    }
-    let file = PathBuf::from(OsString::from_vec(spool.take(Blob::Kept).ok()?));
-    partial::keep(&file, cell).ok()?;
-    file.parent().map(Path::to_owned)
+/// The file that this rank is kept in while it runs, if it is.
+fn kept_in(spool: &Spool) -> Option<PathBuf> {
+    let file = spool.take(Blob::Kept).ok().filter(|file| !file.is_empty())?;
+    Some(PathBuf::from(OsString::from_vec(file)))
 }
 
-/// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.
-fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
+/// Adds how the rank ended to what is left of the run; gives the folder, or why there is nothing.
+fn keep_partial(spool: &Spool) -> Result<PathBuf, String> {
+    let unusable = || "--out was full, or not the same folder on this node as on rank 0's".to_owned();
+    let file = kept_in(spool).ok_or_else(unusable)?;
+    match partial::keep(&file, spool.cell()) {
+        Ok(()) => Ok(file.parent().unwrap_or(&file).to_owned()),
+        Err(e) => Err(format!("{}: {e}", file.display())),
+    }
+}
+
+/// A run that could not be saved may be whole all the same, rank by rank.
+fn with_what_is_left(mut failure: Failure, spool: &Spool) -> Failure {
+    let file = kept_in(spool).filter(|file| file.exists());
+    failure.message += &match file.as_deref().and_then(Path::parent) {
+        Some(folder) => format!(
+            "\n       What each rank measured is in {}: `pmmpi report` reads it as it is",
+            folder.display()
+        ),
+        None => "\n       Nothing of it is kept: measure again with another folder, see --out".to_owned(),
+    };
+    failure
+}
+
+/// Why there is no run, and what there is of it where the program had begun. A rank that failed in its own way
+/// says so itself, else rank 0 does.
+fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>) {
     let cell = spool.cell();
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
@@ -147,14 +168,19 @@ fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
         (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
     ];
     let program = task.program.display();
+    let kept = match &partial {
+        Some(Ok(folder)) => format!("; what is known of the run is in {}", folder.display()),
+        Some(Err(why)) if task.settings.out.is_some() => {
+            format!("; nothing could be kept of the run: {why}")
+        }
+        _ => String::new(),
+    };
     if cell.has(Fault::Mismatch) {
         return; // the agent said it
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
-        say(format_args!("{program}: not measured: {why}"));
-    } else if task.launch.speaks() && is_abandoned(cell.phase()) && !task.settings.quiet {
-        let kept = partial.map(|folder| format!("; what is known of the run is in {}", folder.display()));
-        let kept = kept.unwrap_or_else(|| "; nothing could be kept of the run".to_owned());
+        say(format_args!("{program}: not measured: {why}{kept}"));
+    } else if task.launch.speaks() && partial.is_some() && !task.settings.quiet {
         say(format_args!("{program}: it ended before MPI_Finalize{kept}"));
     }
 }

@@ -2,7 +2,7 @@
 //! the runner does on every rank of a job.
 //!
 //! [`process`] starts one program and learns how it ended, [`signals`] reach it, [`plan`] is what the
-//! launcher asks for, [`rounds`] does it on any fabric, [`console`] is everything that is said about it
+//! launcher asks for, [`rounds`] does it on any fabric, [`saving`] keeps its runs, [`console`] is everything that is said about it
 //! on stderr.
 
 #![warn(missing_docs)]
@@ -12,6 +12,7 @@ mod failure;
 pub mod plan;
 pub mod process;
 pub mod rounds;
+pub mod saving;
 pub mod signals;
 
 pub use failure::Failure;

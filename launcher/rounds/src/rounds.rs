@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::console::{Console, say};
 use crate::plan::{OnFailure, Plan};
 use crate::process::{Ended, Prepared};
+use crate::saving;
 use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
@@ -123,9 +124,7 @@ fn settle(
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
             let slot = slot.take().map_or_else(|| Slot::take(folder), Ok);
-            slot.and_then(|slot| slot.store(&run)).map_err(|e| {
-                Failure::own(format_args!("the run could not be saved in {}: {e}", folder.display()))
-            })
+            saving::save(folder, slot.map_err(|e| saving::not_saved(folder, e))?, &run, plan.quiet)
         };
         let started = run.ranks.iter().any(|rank| !matches!(rank.end, End::NotStarted(_)));
         let saved = plan.out.as_ref().filter(|_| started).map(save).transpose();
@@ -270,7 +269,8 @@ mod tests {
     #[test]
     fn a_run_that_cannot_be_saved_ends_the_rounds() {
         let folder = Folder::new("unsaved");
-        let plan = Plan { out: Some(folder.0.join("absent")), warmup: 0, ..plan("exit 0", &folder.0) };
+        std::fs::write(folder.0.join("file"), "").unwrap();
+        let plan = Plan { out: Some(folder.0.join("file/absent")), warmup: 0, ..plan("exit 0", &folder.0) };
         let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
         assert!(failure.message.contains("could not be saved"), "{failure}");
