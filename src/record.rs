@@ -336,7 +336,8 @@ impl Run {
     }
 
     /// The end that tells most of why it ended so: the first one that was not a success, of those that no
-    /// launcher brought about if there is one. `None` where no rank is known.
+    /// launcher brought about if there is one. `None` where no rank is known, and where none failed and of
+    /// some no end was seen: it may still run.
     pub fn end(&self) -> Option<End> {
         self.telling_rank().map(|(_, _, end)| end)
     }
@@ -348,7 +349,7 @@ impl Run {
         let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
         let lost = self.lost.iter().map(|r| (early(r.end), r.rank, r.node, r.end));
         let telling = complete.chain(lost).min_by_key(|(follows, rank, ..)| (*follows, *rank));
-        telling.map(|(_, rank, node, end)| (rank, node, end))
+        telling.filter(|(.., end)| *end != End::Lost).map(|(_, rank, node, end)| (rank, node, end))
     }
 
     /// Host names, each once: two clocks may belong to one.

@@ -366,3 +366,54 @@ fn a_folder_that_is_unmounted_leaves_another() {
     assert_eq!(runs_in(&disk).len(), 1, "{}", output.err());
     assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
 }
+
+/// A job that runs is reported as one, whatever becomes of it.
+#[test]
+fn a_job_that_still_runs_is_not_a_failed_one() {
+    for mpi in Mpi::ALL {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("live"));
+        let _alone = machine();
+        let (started, processes) = begin(mpi, &cluster, folder.path(), "600000");
+        let out = folder.path().join("runs");
+        let live = report(&out);
+        let run = &live["runs"][0];
+        assert!(run["end"].is_null() && run["lost_ranks"].as_array().unwrap().len() == RANKS, "{run}");
+        assert_eq!(run["null_reasons"]["end"], "no end was seen: it may still run");
+        let codes = |run: &serde_json::Value| -> Vec<String> {
+            run["warnings"].as_array().unwrap().iter().map(|w| w["code"].to_string()).collect()
+        };
+        assert_eq!(codes(run), ["\"incomplete-run\""], "{run}");
+        kill(processes[1][0]);
+        started.finish();
+        let ended = report(&out);
+        assert_eq!(ended["runs"][0]["end"], "signal 9", "{ended}");
+        assert_eq!(codes(&ended["runs"][0])[0], "\"failed-run\"");
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// A rank that has done its work waits for the others in MPI_Finalize: its t2 is kept meanwhile.
+#[test]
+fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("late");
+        let out = folder.path().join("runs");
+        let _alone = machine();
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(&out).arg(programs::mpi(mpi, "ends"));
+        let started = job.args(["late", "1"]).arg(folder.path()).start();
+        let waits = || {
+            let partial = fs::read_dir(&out).ok()?.flatten().find(|e| e.path().extension().is_some())?;
+            let run = partial::read(&partial.path()).ok()?;
+            let stamps =
+                |rank: u32| run.lost.iter().find(|lost| lost.rank == rank).map(|lost| lost.t_ns.len());
+            Some((stamps(0)?, stamps(1)?))
+        };
+        while waits() != Some((3, 2)) {
+            started.assert_running();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::write(folder.path().join("go"), "").unwrap();
+        started.finish().success();
+        assert!(left_in(&out).is_complete());
+    }
+}

@@ -6,7 +6,7 @@ use crate::nodes;
 use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::record::{Mode, Run};
+use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
@@ -72,8 +72,8 @@ pub struct LostRank {
     pub rank: u32,
     /// Host name.
     pub node: String,
-    /// finalized, exited N, signal N, ...
-    pub end: String,
+    /// exited N, signal N, ...
+    pub end: Option<String>,
     /// From t1 to t2, where its work was over; else to its end, where a launcher saw that (s).
     pub worked_s: Option<f64>,
     /// True where its work was over and it waited for other ranks.
@@ -192,7 +192,9 @@ impl RunReport {
         let incomplete = "not every rank came to the end of the measurement";
         explain("elapsed", elapsed.is_none(), incomplete);
         explain("overhead_ns", run.overhead_ns().is_none(), "no rank came to the end of the measurement");
-        explain("end", run.end().is_none(), "no rank was measured");
+        let began = run.ranks.len() + run.lost.len() > 0;
+        let why = if began { NO_END_SEEN } else { "no rank was measured" };
+        explain("end", run.end().is_none(), why);
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
         let missing = (0..run.size).filter(|rank| present.next_if_eq(rank).is_none());
@@ -224,19 +226,27 @@ impl RunReport {
     }
 }
 
+/// Nobody saw it end, who would have if it had.
+const NO_END_SEEN: &str = "no end was seen: it may still run";
+
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);
     let worked_ns = until.zip(lost.t_ns.get(1)).and_then(|(until, t1)| until.checked_sub(*t1));
+    let end = (lost.end != End::Lost).then(|| lost.end.to_string());
+    let mut null_reasons = BTreeMap::new();
+    if end.is_none() {
+        null_reasons.insert("end", NO_END_SEEN.to_owned());
+    }
+    if worked_ns.is_none() {
+        null_reasons.insert("worked_s", NO_END_SEEN.to_owned());
+    }
     LostRank {
         rank: lost.rank,
         node: run.nodes[lost.node as usize].key.hostname.clone(),
-        end: lost.end.to_string(),
+        end,
         worked_s: worked_ns.map(|ns| ns as f64 / 1e9),
         finished: lost.t_ns.len() > 2,
-        null_reasons: match worked_ns {
-            Some(_) => BTreeMap::new(),
-            None => BTreeMap::from([("worked_s", "nobody saw its end".to_owned())]),
-        },
+        null_reasons,
     }
 }
 

@@ -391,6 +391,49 @@ fn help_fits_a_screen() {
     }
 }
 
+/// A run that still runs is no failed one.
+#[test]
+fn a_run_of_which_no_end_was_seen_may_still_run() {
+    let folder = Folder::new();
+    let (path, file, cell) = folder.begin("live", 2);
+    let report_json = || json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let codes = |run: &serde_json::Value| -> Vec<String> {
+        let warnings = run["warnings"].as_array().unwrap().iter();
+        warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let live = report_json();
+    assert_valid("report", &live);
+    let run = &live["runs"][0];
+    let reason = json!("no end was seen: it may still run");
+    assert!(run["end"].is_null() && run["lost_ranks"][0]["end"].is_null());
+    assert_eq!(
+        (&run["null_reasons"]["end"], &run["lost_ranks"][0]["null_reasons"]["end"]),
+        (&reason, &reason)
+    );
+    assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
+    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
+    // Now one was.
+    cell.set_end(End::Signaled(9), i64::MAX);
+    pmmpi::partial::keep(&file, cell).unwrap();
+    let ended = report_json();
+    assert_valid("report", &ended);
+    let run = &ended["runs"][0];
+    assert_eq!(
+        (run["end"].as_str(), run["lost_ranks"][0]["end"].as_str()),
+        (Some("signal 9"), Some("signal 9"))
+    );
+    assert_eq!(codes(run), ["failed-run", "incomplete-run", "node-unknown"]);
+    // Saved as a whole between the listing and the reading.
+    let name = path.to_str().unwrap();
+    std::fs::remove_file(path.join("run")).unwrap();
+    assert_eq!(report(&["report", name]).status.code(), Some(2));
+    folder.write(&by_hand());
+    std::fs::rename(folder.0.join(format!("{}.pmr", by_hand().header.run_id)), path.with_extension("pmr"))
+        .unwrap();
+    assert!(report(&["report", name]).status.success());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

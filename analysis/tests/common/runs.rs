@@ -2,16 +2,35 @@
 
 use super::common::Folder;
 use pmmpi::bounds::MaxDrift;
+use pmmpi::cell::RankCell;
+use pmmpi::fabric::Solo;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
+use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
+use pmmpi::session::Session;
 use pmmpi::slew::RawClock;
+use pmmpi::spool::Spool;
 use pmmpi::stamps::Stamps;
 use std::path::PathBuf;
 
 impl Folder {
     pub fn write(&self, run: &Run) -> PathBuf {
         runfile::write(&self.0, run).unwrap()
+    }
+
+    /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its record.
+    pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, &'static RankCell) {
+        let place = Place::new(&self.0, &run(run_id, &[]).header).unwrap();
+        partial::begin(&place, size).unwrap();
+        let cell = Spool::create().unwrap().cell();
+        assert!(cell.claim());
+        let mut session = Session::open(cell, Solo, 0);
+        let page = Page::create(&place.folder, &session.part_before(None, vec![]), cell).unwrap();
+        let file = page.file().to_owned();
+        session.keep_in(page);
+        session.start().unwrap();
+        (place.folder, file, cell)
     }
 }
 
