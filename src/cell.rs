@@ -126,12 +126,17 @@ pub enum Fault {
     Mismatch = 128,
 }
 
+/// The layout that `word` names, if it names one.
+pub(crate) fn layout_of(word: [u8; 8]) -> Option<u64> {
+    word.starts_with(b"PMMPI\0\0").then(|| u64::from_le_bytes(word))
+}
+
 const WORDS: usize = size_of::<RankCell>() / size_of::<u64>();
 /// The word that `phase` is in.
 const PHASE_WORD: usize = 1;
 
 impl RankCell {
-    /// "PMMPI" and the layout's number: an agent of another version must not write here.
+    /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
     pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x03");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.

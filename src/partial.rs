@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | run | a [`RunHeader`] and the number of ranks, from rank 0 |
+//! | run | 8 bytes, the layout of all this; then the schema, the number of ranks and a [`RunHeader`] in wire form, from rank 0 |
 //! | *.node | 4096 bytes a rank of one clock, at (rank + 1) x 65536; what was not written is a hole |
 //! | *.host | that node's [`crate::record::HostPart`] in wire form |
 //!
@@ -12,7 +12,7 @@
 //! is full or gone would end the program. A launcher that outlives its rank adds how that ended. When the
 //! whole run is saved the folder goes.
 
-use crate::cell::{Phase, RankCell};
+use crate::cell::{self, Phase, RankCell};
 use crate::clock;
 use crate::node::NodeKey;
 use crate::record::{End, RankPart, RankRecord, Run, RunHeader};
@@ -83,9 +83,8 @@ impl Page {
         check_own(folder)?;
         let name = file_name(&part.key);
         if !part.host.is_empty() {
-            // Another rank of the node may have thought itself its first, too.
-            let written = write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &part.host);
-            written.or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })?;
+            // Another rank of the node may have thought itself its first, too: the last one's stays.
+            write_whole(&folder.join(format!("{name}{HOST_SUFFIX}")), part.record.rank, &part.host)?;
         }
         let path = folder.join(format!("{name}{NODE_SUFFIX}"));
         let template =
@@ -134,8 +133,13 @@ impl Page {
 /// What rank 0 does before any rank has a page: makes the folder and says whose it is.
 pub fn begin(place: &Place, size: u32) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(&place.folder)?;
-    let bytes = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
-    write_new(&place.folder.join(RUN_FILE), &bytes)
+    let about = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
+    let bytes = [&RankCell::LAYOUT.to_le_bytes()[..], &about].concat();
+    let written = write_whole(&place.folder.join(RUN_FILE), 0, &bytes);
+    if written.is_err() {
+        remove(&place.folder);
+    }
+    written
 }
 
 /// What a launcher adds to the node file that its rank wrote: its `cell`, as far as that came, with the end
@@ -155,12 +159,22 @@ pub fn remove(folder: &Path) {
 /// The run in such a folder, as far as it came.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
-    let header = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
-    let version = header.first().map_or(0, |byte| u32::from(*byte));
+    let about = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
+    let (layout, about) = about.split_first_chunk().ok_or(RunFileError::Empty)?;
+    match cell::layout_of(*layout) {
+        Some(layout) if layout == RankCell::LAYOUT => {}
+        Some(_) => return Err(RunFileError::OtherVersion),
+        None => return Err(RunFileError::Foreign),
+    }
+    let (version, size, header): (u32, u32, RunHeader) = wire::decode(about).map_err(damaged)?;
     if version > VERSION {
         return Err(RunFileError::Newer { version });
     }
-    let (_, size, header): (u32, u32, RunHeader) = wire::decode(&header).map_err(damaged)?;
+    let named = format!("{}{SUFFIX}", header.run_id);
+    if folder.file_name() != Some(named.as_ref()) {
+        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
+    }
+    let mut of_others = false;
     let mut run = Run::empty(header, size);
     let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
     let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
@@ -169,6 +183,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
         let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
         // One node's damage is not the run's.
         for page in pages(path).unwrap_or_default() {
+            of_others |= cell::layout_of(page[..8].try_into().unwrap_or_default()) != Some(RankCell::LAYOUT);
             let Some((cell, part)) = parse(&page) else { continue };
             let node = *nodes.entry(part.key).or_insert_with_key(|key| run.add_node(key.clone()));
             if run.nodes[node as usize].facts.is_none() {
@@ -188,6 +203,9 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     }
     run.ranks.sort_by_key(|rank| rank.rank);
     run.lost.sort_by_key(|rank| rank.rank);
+    if of_others && run.ranks.is_empty() && run.lost.is_empty() {
+        return Err(RunFileError::OtherVersion);
+    }
     if run.is_sound() {
         Ok(run)
     } else {
@@ -218,7 +236,9 @@ fn pages(path: &Path) -> io::Result<Vec<Vec<u8>>> {
         let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
         let mut page = vec![0; PAGE_BYTES];
         match file.read_exact_at(&mut page, begin) {
-            Ok(()) if RankCell::from_bytes(&page).is_some() => pages.push(page),
+            Ok(()) if page[..8].first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) => {
+                pages.push(page)
+            }
             Ok(()) => {} // zeros, where holes are not known
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
             Err(e) => return Err(e),
@@ -268,10 +288,18 @@ fn is_own(metadata: &fs::Metadata) -> bool {
     metadata.uid() == unsafe { libc::geteuid() }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Whoever sees the file sees all of it.
+fn write_whole(path: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
     crate::spool::within_file_limit(bytes.len() as u64)?;
-    let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all_at(bytes, 0)
+    let temporary = path.with_extension(format!("{rank}.tmp"));
+    let written = File::options().write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = written.and_then(|file| file.write_all_at(bytes, 0));
+    let written = written.and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// A report may be about anybody's folder: no link, no pipe, nothing endless.

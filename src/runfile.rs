@@ -49,6 +49,8 @@ pub enum RunFileError {
         /// Its schema.
         version: u32,
     },
+    /// Another version of pmmpi kept it, while the run ran, in a form of its own.
+    OtherVersion,
     /// It ends too early.
     Truncated {
         /// Bytes that its header promises.
@@ -68,6 +70,9 @@ impl fmt::Display for RunFileError {
             Self::Foreign => f.write_str("is not a run file of pmmpi"),
             Self::Newer { version } => {
                 write!(f, "has schema {version}; this pmmpi reads up to {VERSION}: use a newer pmmpi")
+            }
+            Self::OtherVersion => {
+                f.write_str("was kept by another version of pmmpi: report it with that one")
             }
             Self::Truncated { expected, found } => write!(f, "is truncated: {found} of {expected} bytes"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),

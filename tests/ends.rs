@@ -293,6 +293,12 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         let left = left_in(&runs);
         assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
         assert_nothing_is_left_behind(folder.path());
+        // Without room for what is kept while it runs: nothing is, and nothing half-written.
+        let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["go on", &long]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        assert!(output.err().contains("Nothing of it is kept: measure again"), "{mpi:?} {}", output.err());
+        let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+        assert_eq!(left.filter(|name| name != ".nodes").collect::<Vec<_>>(), [""; 0], "{mpi:?}");
     }
 }
 

@@ -124,6 +124,7 @@ fn explain(error: &RunFileError) -> (&'static str, &'static str) {
         RunFileError::Newer { .. } => {
             ("newer-file", "report it with the pmmpi that wrote it, or a later one")
         }
+        RunFileError::OtherVersion => ("other-version", "report it with the pmmpi that measured it"),
         RunFileError::Truncated { .. } => ("truncated-file", "copy it again from where it was measured"),
         RunFileError::Damaged(_) => ("damaged-file", "copy it again from where it was measured"),
     }

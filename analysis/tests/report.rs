@@ -434,6 +434,40 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert!(report(&["report", name]).status.success());
 }
 
+/// What is left of a run and cannot be used is named: never is it "no rank began".
+#[test]
+fn what_is_left_of_a_run_of_another_version_is_named() {
+    let folder = Folder::new();
+    let changed = |id: &str, name: &str, at: usize, to: u8| {
+        let (path, node, _) = folder.begin(id, 1);
+        let file = if name == "run" { path.join(name) } else { node };
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[at] = to;
+        std::fs::write(&file, bytes).unwrap();
+        path
+    };
+    let said = |path: &std::path::Path, what: &str| {
+        let output = report(&["report", path.to_str().unwrap()]);
+        assert!(output.status.code() == Some(2) && err(&output).contains(what), "{what}: {}", err(&output));
+    };
+    let other = "was kept by another version of pmmpi: report it with that one";
+    said(&changed("other", "run", 7, 99), other);
+    said(&changed("other-page", "node", 65536 + 7, 2), other);
+    said(&changed("foreign", "run", 0, b'X'), "is not a run file of pmmpi");
+    said(&changed("newer", "run", 8, 9), "has schema 9");
+    let (path, ..) = folder.begin("renamed", 1);
+    let to = folder.0.join("victim.partial");
+    std::fs::rename(path, &to).unwrap();
+    said(&to, "it holds the run of renamed.partial");
+    let (path, ..) = folder.begin("empty", 1);
+    std::fs::write(path.join("run"), "").unwrap();
+    said(&path, "is empty");
+    // Nothing half-written is left under a name of its own.
+    let (path, ..) = folder.begin("whole", 1);
+    let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -127,7 +127,7 @@ impl Job<'_> {
     /// With a disk of its own at `place`, of `kib` KiB, which only the job sees; what was on it is in
     /// [`kept_of`] it afterwards.
     pub fn on_small_disk(self, kib: u32, place: &std::path::Path) -> Self {
-        let script = "disk=$1; mount -t tmpfs -o size=$2 none $disk || exit; shift 2; \"$@\"; code=$?; \
+        let script = "disk=$1; mount -t tmpfs -o size=$2 none $disk || exit; shift 2; rm -rf $disk.kept; \"$@\"; code=$?; \
                       cp -r --sparse=always $disk/. $disk.kept; exit $code";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(place);
