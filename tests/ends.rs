@@ -193,7 +193,7 @@ fn a_run_that_takes_too_long_is_ended() {
         let out = folder.path().join("runs").display().to_string();
         let before = [&pmmpi().display().to_string(), "--timeout", "2", "--out", &out];
         let output = job(mpi, &cluster, &before, &["wait", "0", "100000"], folder.path()).run();
-        assert_ne!(output.code(), 0);
+        assert_eq!(output.code(), 124, "{mpi:?} {}", output.err());
         let left = left_in(Path::new(&out));
         assert_eq!((left.end(), left.lost.len()), (Some(End::TimedOut), RANKS), "{mpi:?}");
         assert_nothing_is_left_behind(folder.path());
@@ -202,7 +202,7 @@ fn a_run_that_takes_too_long_is_ended() {
     let mut command = Command::new(pmmpi());
     command.args(["--timeout", "0.3s", "--runs", "3", "--out"]).arg(folder.path()).args(["sleep", "100"]);
     let output = run(&mut command);
-    assert_eq!(output.code(), 128 + libc::SIGTERM);
+    assert_eq!(output.code(), 124);
     let ends: Vec<_> = folder.runs().iter().map(|run| run.end()).collect();
     assert_eq!(ends, [Some(End::TimedOut)], "{}", output.err());
 }
@@ -421,5 +421,44 @@ fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
         fs::write(folder.path().join("go"), "").unwrap();
         started.finish().success();
         assert!(left_in(&out).is_complete());
+    }
+}
+
+/// What a program has started ends with it: its children, those that lost their parent, and those that do
+/// not listen. The exit status says so even where the program ends well.
+#[test]
+fn nothing_of_a_program_whose_time_is_up_is_left() {
+    for script in [
+        "sh $0 sleeps; true",
+        "(sh $0 sleeps &); sh $0 sleeps; true",
+        "(setsid sh $0 sleeps &) & sh $0 sleeps & wait",
+        "trap 'exit 0' TERM; sh $0 sleeps & wait",
+        "sh $0 deaf",
+        "kill -STOP $$",
+    ] {
+        // One that is deaf is given ten seconds.
+        for runs in ["1", "2"].into_iter().take(if script.contains("deaf") { 1 } else { 2 }) {
+            let folder = Folder::new("all");
+            let helper = folder.path().join("helper");
+            fs::write(&helper, "[ $1 = deaf ] && trap '' TERM\nwhile :; do sleep 0.1; done\n").unwrap();
+            let mut command = Command::new(pmmpi());
+            command.args(["--timeout", "0.5", "--runs", runs, "--out"]).arg(folder.path().join("runs"));
+            let output = run(command.args(["sh", "-c", script]).arg(&helper));
+            assert_eq!(output.code(), 124, "{script} {}", output.err());
+            assert_eq!(processes_with(folder.path().to_str().unwrap()), [0; 0], "{script}");
+            assert_eq!(runs_in(&folder.path().join("runs"))[0].end(), Some(End::TimedOut), "{script}");
+        }
+    }
+    // The same under an MPI launcher, around an MPI program.
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("all");
+        let job =
+            Job::local(mpi, 2).arg(pmmpi()).args(["--timeout", "2", "--out"]).arg(folder.path().join("runs"));
+        let script = "\"$@\"; true";
+        let job = job.args(["bash", "-c", script, "bash"]).arg(programs::mpi(mpi, "ends"));
+        let output = job.args(["wait", "0"]).arg(folder.path()).arg("600000").run();
+        assert_eq!(output.code(), 124, "{mpi:?} {}", output.err());
+        assert_eq!(left_in(&folder.path().join("runs")).end(), Some(End::TimedOut), "{mpi:?}");
+        assert_nothing_is_left_behind(folder.path());
     }
 }

@@ -11,10 +11,10 @@ use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
 use pmmpi::wire;
-use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Prepared;
 use pmmpi_rounds::signals;
+use pmmpi_rounds::{Failure, descendants};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,9 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::forward();
+    if task.settings.timeout.is_some() {
+        descendants::adopt();
+    }
     let began_ns = clock::monotonic_ns();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
@@ -58,17 +61,18 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     } else {
         keep(task, header, &spool, slot, end)
     };
-    if let (End::Exited(code @ 1..), true) = (ended.end, is_abandoned(spool.cell().phase())) {
+    let status = ended.status();
+    if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
         task.launch.end_job(code);
     }
     match kept {
         // A workload that failed has the last word.
-        Err(failure) if !ended.end.is_success() => {
+        Err(failure) if !status.is_success() => {
             say(failure);
-            Ok(ended.end)
+            Ok(status)
         }
         Err(failure) => Err(failure),
-        Ok(()) => Ok(ended.end),
+        Ok(()) => Ok(status),
     }
 }
 

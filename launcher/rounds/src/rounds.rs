@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::console::{Console, say};
+use crate::descendants;
 use crate::plan::{OnFailure, Plan};
 use crate::process::{Ended, Prepared};
 use crate::saving;
@@ -39,6 +40,9 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
     let console = if speaks { Console::new(plan) } else { Console::silent() };
+    if plan.timeout.is_some() {
+        descendants::adopt();
+    }
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
@@ -55,7 +59,7 @@ pub fn run<F: Broadcast>(mut fabric: F, plan: &Plan, mut place: Place) -> Result
         }
         fabric.broadcast(std::slice::from_mut(&mut verdict)).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
-            result = Some(round.own.end);
+            result = Some(round.own.status());
         }
         if verdict == STOP {
             if let Some(signal) = signals::asked_to_end().filter(|_| number + 1 < plan.rounds()) {
