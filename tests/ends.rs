@@ -462,3 +462,36 @@ fn nothing_of_a_program_whose_time_is_up_is_left() {
         assert_nothing_is_left_behind(folder.path());
     }
 }
+
+/// Where the program or the tool cannot be started for one rank, the others do not wait for it: MPICH's
+/// mpirun would let them.
+#[test]
+fn a_rank_that_cannot_be_started_ends_the_job() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("part");
+        let program = programs::mpi(mpi, "ends").display().to_string();
+        let place = folder.path().display().to_string();
+        let here = folder.path().join("no_interpreter");
+        fs::write(&here, "#!/nonexistent/sh\n").unwrap();
+        run(Command::new("chmod").arg("+x").arg(&here)).success();
+        let (tool, none) = (pmmpi().display().to_string(), here.display().to_string());
+        let without = ["env", "PMMPI_LIBDIR=/nonexistent", &tool];
+        for (ranks, code, why) in [
+            (vec![&tool, "--no-save", &none], 127, "not found"),
+            (
+                [&without[..], &["--no-save", &program, "wait", "0", &place, "10"]].concat(),
+                125,
+                "libpmmpi_agent.so",
+            ),
+            ([&without[..], &["--no-save", "--mode", "plain", "true"]].concat(), 125, "pmmpi-runner"),
+        ] {
+            let plain = if ranks.contains(&"plain") { &["--mode", "plain"][..] } else { &[] };
+            let job = Job::local(mpi, 1).args([&tool, "--no-save"]).args(plain).arg(&program);
+            let job = job.args(["wait", "0", &place, "10", ":", "-n", "1"]).args(&ranks);
+            let output = job.run();
+            assert_eq!(output.code(), code, "{mpi:?} {ranks:?} {}", output.err());
+            assert!(output.err().contains(why), "{mpi:?} {ranks:?} {}", output.err());
+            assert_nothing_is_left_behind(folder.path());
+        }
+    }
+}

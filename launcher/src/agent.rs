@@ -12,7 +12,7 @@ use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
 use pmmpi::wire;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::Prepared;
+use pmmpi_rounds::process::{Prepared, Running};
 use pmmpi_rounds::signals;
 use pmmpi_rounds::{Failure, descendants};
 use std::ffi::OsString;
@@ -20,8 +20,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Starts the program with the agent in it, and saves what the agent gathered.
-pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
+/// A program that runs with the agent in it.
+pub struct Started {
+    header: RunHeader,
+    spool: Spool,
+    running: Running,
+    began_ns: i64,
+}
+
+/// Starts the program. Where that fails, nothing of it runs.
+pub fn start(task: &Task) -> Result<Started, Failure> {
     let agent = install::agent()?;
     let spool =
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
@@ -49,30 +57,38 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    describe_node(task, &spool);
-    let ended = running
-        .wait(task.settings.timeout)
-        .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let ended_ns = clock::monotonic_ns();
-    let end = ended.for_the_record();
-    spool.cell().set_end(end, ended_ns);
-    let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
-        outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
-    } else {
-        keep(task, header, &spool, slot, end)
-    };
-    let status = ended.status();
-    if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
-        task.launch.end_job(code);
-    }
-    match kept {
-        // A workload that failed has the last word.
-        Err(failure) if !status.is_success() => {
-            say(failure);
-            Ok(status)
+    Ok(Started { header, spool, running, began_ns })
+}
+
+impl Started {
+    /// Waits for the program's end, and saves what the agent gathered.
+    pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
+        let Self { header, spool, running, began_ns } = self;
+        describe_node(task, &spool);
+        let ended = running
+            .wait(task.settings.timeout)
+            .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
+        let ended_ns = clock::monotonic_ns();
+        let end = ended.for_the_record();
+        spool.cell().set_end(end, ended_ns);
+        let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
+            outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
+        } else {
+            keep(task, header, &spool, slot, end)
+        };
+        let status = ended.status();
+        if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
+            task.launch.end_job(code);
         }
-        Err(failure) => Err(failure),
-        Ok(()) => Ok(status),
+        match kept {
+            // A workload that failed has the last word.
+            Err(failure) if !status.is_success() => {
+                say(failure);
+                Ok(status)
+            }
+            Err(failure) => Err(failure),
+            Ok(()) => Ok(status),
+        }
     }
 }
 
