@@ -53,8 +53,11 @@ pub struct RunReport {
     pub end: Option<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
-    /// Ranks that did not come to the end of the measurement, or of which nothing is known.
+    /// Ranks that did not come to the end of the measurement, or of which nothing is known: the first
+    /// [`MOST_LISTED`] of them.
     pub missing_ranks: Vec<u32>,
+    /// How many there are in all.
+    pub missing_count: u32,
     /// What is known of those among them that began.
     pub lost_ranks: Vec<LostRank>,
     /// What the tool itself took between MPI_Init and MPI_Finalize.
@@ -142,6 +145,9 @@ pub struct SlowRun {}
 #[derive(Debug, Serialize)]
 pub struct Drift {}
 
+/// A job of 20,000 ranks may lose all of them; a file of some bytes may say so of four thousand million.
+pub const MOST_LISTED: usize = 4096;
+
 /// Shares of the elapsed time above which something is worth a warning.
 const WORTH_A_WARNING: f64 = 0.01;
 
@@ -217,7 +223,8 @@ impl RunReport {
                 rho_min_ppm: e.rho_min_ppm,
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
-            missing_ranks: missing.collect(),
+            missing_ranks: missing.take(MOST_LISTED).collect(),
+            missing_count: run.size.saturating_sub(run.ranks.len() as u32),
             lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
             warnings: about(run),

@@ -348,9 +348,9 @@ fn hostile_names_and_numbers_do_no_harm() {
     assert!(text.lines().all(|line| line.len() < 400) && text.contains("(1 of 1 ranks)"), "{text}");
     let mut endless = run("endless", &[("a", t)]);
     endless.size = u32::MAX;
-    let endless = report(&["report", folder.write(&endless).to_str().unwrap()]);
-    assert_eq!(endless.status.code(), Some(2));
-    assert!(err(&endless).contains("contradict one another"), "{}", err(&endless));
+    let endless = json(&report(&["report", folder.write(&endless).to_str().unwrap(), "--format", "json"]));
+    assert_eq!(endless["runs"][0]["missing_ranks"].as_array().unwrap().len(), 4096);
+    assert_eq!(endless["runs"][0]["missing_count"], u32::MAX - 1);
 }
 
 #[test]
@@ -466,6 +466,24 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     let (path, ..) = folder.begin("whole", 1);
     let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
+}
+
+/// A large job that was killed before most of its ranks had begun.
+#[test]
+fn a_large_job_of_which_few_ranks_began_is_reported() {
+    let folder = Folder::new();
+    folder.begin("large", 20_000);
+    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &report);
+    let run = &report["runs"][0];
+    assert_eq!((&run["ranks"], &run["missing_count"]), (&json!(1), &json!(20_000)));
+    let missing: Vec<u64> =
+        run["missing_ranks"].as_array().unwrap().iter().map(|r| r.as_u64().unwrap()).collect();
+    assert_eq!(missing, (0..4096).collect::<Vec<u64>>());
+    assert_eq!(
+        run["warnings"][0]["message"],
+        "0 of 20000 ranks came to the end, 1 began, nothing is known of 19999"
+    );
 }
 
 proptest! {
