@@ -122,6 +122,7 @@ impl Task<'_> {
         Some(Expectation {
             launcher: self.launch.launcher?.to_owned(),
             ranks: self.launch.size?,
+            rank: self.launch.rank?,
             speaks: self.launch.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
             speaks_for_node: self.launch.reads_node() && !settings.quiet,
             abort: settings.on_mismatch == OnMismatch::Abort,

@@ -52,6 +52,8 @@ pub fn begin() {
     let version = library.version.clone();
     let before_dup_ns = clock::monotonic_ns();
     let expectation = spool.as_ref().and_then(expectation);
+    // MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
+    let patience = expectation.as_ref().map_or(Duration::from_secs(30), Expectation::patience);
     let complain = || {
         if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
             environment::say(
@@ -60,7 +62,7 @@ pub fn begin() {
             );
         }
     };
-    match World::duplicate(library, complain) {
+    match World::duplicate(library, patience, complain) {
         Ok(mut world) => {
             if let Some(expectation) = &expectation
                 && let Some(message) = expectation.contradicted_by(world.size(), &version)

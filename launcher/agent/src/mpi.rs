@@ -149,9 +149,6 @@ impl Library {
     }
 }
 
-/// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 fn version() -> Option<String> {
     let get = pmpi!(c"PMPI_Get_library_version" as GetLibraryVersion);
     let mut text = vec![0u8; VERSION_BYTES + 1];
@@ -175,15 +172,15 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
 }
 
 impl World {
-    /// Collective over all ranks. Where some are not there after [`PATIENCE`], `complain` is called once.
-    pub fn duplicate(library: Library, complain: impl Fn()) -> Result<Self, FabricError> {
+    /// Collective over all ranks. Where some are not there after `patience`, `complain` is called once.
+    pub fn duplicate(library: Library, patience: Duration, complain: impl Fn()) -> Result<Self, FabricError> {
         let (mut comm, mut request): (Handle, Handle) = (0, 0);
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         // SAFETY: MPI is initialised, and every pointer is to a local that lives until the request is done.
         unsafe {
             let world = library.handles.comm_world;
             check("MPI_Comm_idup", (library.comm_idup)(world, &mut comm, &mut request))?;
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + patience;
             let mut complained = false;
             library.complete(&mut request, Wait::Eager, &mut || (), || {
                 if !complained && Instant::now() > deadline {
