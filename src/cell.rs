@@ -37,6 +37,9 @@ pub struct RankCell {
     pub rank: AtomicU32,
     /// See `rank`.
     pub size: AtomicU32,
+    /// The signal that asked its launcher to end, if one did; else 0.
+    pub asked_to_end: AtomicI32,
+    _unused: AtomicU32,
     /// t0..t3, ns of CLOCK_MONOTONIC.
     pub t_ns: [AtomicI64; 4],
     /// CLOCK_MONOTONIC_RAW right before t0 and right after t3, ns.
@@ -137,7 +140,7 @@ const PHASE_WORD: usize = 1;
 
 impl RankCell {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x03");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x04");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {

@@ -118,10 +118,14 @@ fn kill(process: i32) {
 
 /// Starts a job of `ms`, and gives it with its ranks' processes.
 fn begin(mpi: Mpi, cluster: &Cluster, folder: &Path, ms: &str) -> (Started, Vec<[i32; 2]>) {
+    begin_how(mpi, cluster, folder, &["wait", "0", ms])
+}
+
+fn begin_how(mpi: Mpi, cluster: &Cluster, folder: &Path, how: &[&str]) -> (Started, Vec<[i32; 2]>) {
     let out = folder.join("runs");
     let before = [pmmpi().display().to_string(), "--out".to_owned(), out.display().to_string()];
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
-    let started = job(mpi, cluster, &before, &["wait", "0", ms], folder).start();
+    let started = job(mpi, cluster, &before, how, folder).start();
     let processes = processes(folder, &started);
     (started, processes)
 }
@@ -493,5 +497,26 @@ fn a_rank_that_cannot_be_started_ends_the_job() {
             assert!(output.err().contains(why), "{mpi:?} {ranks:?} {}", output.err());
             assert_nothing_is_left_behind(folder.path());
         }
+    }
+}
+
+/// A program that traps SIGTERM, writes its checkpoint and ends well has not done all its work: told by a
+/// batch system, which signals every process of a step, and by whoever signals one launcher.
+#[test]
+fn a_job_that_ends_well_because_it_was_told_to_is_an_interrupted_one() {
+    for (mpi, everybody) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, true), (mpi, false)]) {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("trap"));
+        let _alone = machine();
+        let (started, processes) = begin_how(mpi, &cluster, folder.path(), &["trap", "0"]);
+        let told = if everybody { processes.concat() } else { vec![processes[1][1]] };
+        for process in told {
+            // SAFETY: a process of the job's.
+            assert_eq!(unsafe { libc::kill(process, libc::SIGTERM) }, 0);
+        }
+        let output = started.finish().success();
+        let left = left_in(&folder.path().join("runs"));
+        assert!(folder.path().join("checkpoint").exists() && left.is_complete(), "{mpi:?} {}", output.err());
+        assert_eq!(left.end(), Some(End::Interrupted(libc::SIGTERM)), "{mpi:?} {everybody} {}", output.err());
+        assert_nothing_is_left_behind(folder.path());
     }
 }

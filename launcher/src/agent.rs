@@ -48,6 +48,7 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
     }
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
+    signals::note_in(&spool.cell().asked_to_end);
     signals::forward();
     if task.settings.timeout.is_some() {
         descendants::adopt();

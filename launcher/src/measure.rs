@@ -124,7 +124,7 @@ impl Task<'_> {
             ranks: self.launch.size?,
             rank: self.launch.rank?,
             speaks: self.launch.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
-            speaks_for_node: self.launch.reads_node() && !settings.quiet,
+            parent: (!settings.quiet).then(std::os::unix::process::parent_id),
             abort: settings.on_mismatch == OnMismatch::Abort,
         })
     }

@@ -1,13 +1,16 @@
 /* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
    writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. "late": it
    comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk; then "kill"
-   as argv[4] has it killed. */
+   as argv[4] has it killed. "trap": all end well, and early, once one was told to end. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static volatile sig_atomic_t told;
+static void on_signal(int signal) { told = signal; }
 
 static void fill(const char *folder) {
     char name[4096], bytes[4096] = {1};
@@ -22,6 +25,7 @@ int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!strcmp(argv[1], "trap")) signal(SIGTERM, on_signal);
     char name[4096], last[4096];
     snprintf(name, sizeof name, "%s/.pids.%d", argv[3], rank);
     snprintf(last, sizeof last, "%s/pids.%d", argv[3], rank);
@@ -35,6 +39,12 @@ int main(int argc, char **argv) {
             MPI_Barrier(MPI_COMM_WORLD);
             usleep(10000);
         }
+    } else if (!strcmp(how, "trap")) {
+        for (int any = 0; !any; usleep(10000)) {
+            int own = told;
+            MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        }
+        if (rank == 0) fclose(fopen(strcat(strcpy(name, argv[3]), "/checkpoint"), "w"));
     } else if (rank == atoi(argv[2])) {
         usleep(100000);
         if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);

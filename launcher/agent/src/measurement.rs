@@ -13,6 +13,7 @@ use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,8 +55,10 @@ pub fn begin() {
     let expectation = spool.as_ref().and_then(expectation);
     // MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
     let patience = expectation.as_ref().map_or(Duration::from_secs(30), Expectation::patience);
+    let mut speaks = None;
     let complain = || {
-        if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
+        speaks = expectation.as_ref().and_then(Expectation::speak_for_node);
+        if speaks.is_some() {
             environment::say(
                 "still waiting for other ranks after MPI_Init. If some of this job were not started through \
                  pmmpi, it will not go on: start all of them with pmmpi",
@@ -64,6 +67,7 @@ pub fn begin() {
     };
     match World::duplicate(library, patience, complain) {
         Ok(mut world) => {
+            drop(speaks);
             if let Some(expectation) = &expectation
                 && let Some(message) = expectation.contradicted_by(world.size(), &version)
             {
@@ -153,8 +157,6 @@ fn node_record(spool: &Spool) -> Vec<u8> {
     })
 }
 
-const FINALIZED: Work = Work { end: End::Finalized, child_cpu_ns: None };
-
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -162,7 +164,10 @@ pub fn end() {
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
-    match session.gather(FINALIZED, Some(&library), host) {
+    // A program may trap SIGTERM, write what it has, and end as if it had done all its work.
+    let signal = cell.asked_to_end.load(Ordering::Acquire);
+    let end = End::Finalized.asked_for_by((signal != 0).then_some(signal));
+    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => cell.set_phase(Phase::Gathered),
             Err(_) => cell.note(Fault::Handover),

@@ -173,7 +173,11 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
 
 impl World {
     /// Collective over all ranks. Where some are not there after `patience`, `complain` is called once.
-    pub fn duplicate(library: Library, patience: Duration, complain: impl Fn()) -> Result<Self, FabricError> {
+    pub fn duplicate(
+        library: Library,
+        patience: Duration,
+        mut complain: impl FnMut(),
+    ) -> Result<Self, FabricError> {
         let (mut comm, mut request): (Handle, Handle) = (0, 0);
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         // SAFETY: MPI is initialised, and every pointer is to a local that lives until the request is done.
