@@ -37,6 +37,9 @@ pub struct RankCell {
     pub rank: AtomicU32,
     /// See `rank`.
     pub size: AtomicU32,
+    /// The signal that asked its launcher to end, if one did; else 0.
+    pub asked_to_end: AtomicI32,
+    _unused: AtomicU32,
     /// t0..t3, ns of CLOCK_MONOTONIC.
     pub t_ns: [AtomicI64; 4],
     /// CLOCK_MONOTONIC_RAW right before t0 and right after t3, ns.
@@ -126,13 +129,18 @@ pub enum Fault {
     Mismatch = 128,
 }
 
+/// The layout that `word` names, if it names one.
+pub(crate) fn layout_of(word: [u8; 8]) -> Option<u64> {
+    word.starts_with(b"PMMPI\0\0").then(|| u64::from_le_bytes(word))
+}
+
 const WORDS: usize = size_of::<RankCell>() / size_of::<u64>();
 /// The word that `phase` is in.
 const PHASE_WORD: usize = 1;
 
 impl RankCell {
-    /// "PMMPI" and the layout's number: an agent of another version must not write here.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x04");
+    /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x05");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {
@@ -161,8 +169,12 @@ impl RankCell {
     }
 
     /// As it would be in a file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.words().iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(self.words()) {
+            to.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        bytes
     }
 
     /// How the rank ended, from its launcher.

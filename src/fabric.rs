@@ -21,8 +21,9 @@ pub trait Fabric {
     fn rank(&self) -> u32;
     /// Processes in the job.
     fn size(&self) -> u32;
-    /// Returns after every rank has called it: every entry precedes every exit.
-    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError>;
+    /// Returns after every rank has called it: every entry precedes every exit. `meanwhile` is called at
+    /// most once, after this rank has entered and only if it must wait: what it takes keeps nobody waiting.
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError>;
     /// From now on what is exchanged cannot meet the program's own messages. Collective; a fabric of the
     /// tool's own has nothing to do.
     fn isolate(&mut self) -> Result<(), FabricError> {
@@ -43,8 +44,8 @@ impl<F: Fabric> Fabric for &mut F {
         (**self).size()
     }
 
-    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
-        (**self).barrier(wait)
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
+        (**self).barrier(wait, meanwhile)
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {
@@ -97,6 +98,11 @@ impl Backoff {
         Self { wait, looks: 0, pause_ns: Self::FIRST_PAUSE_NS }
     }
 
+    /// True once: before the first pause in which the core is given up.
+    pub fn begins_to_wait(&self) -> bool {
+        self.looks.saturating_add(1) == Self::SPINS + Self::YIELDS
+    }
+
     /// Between two looks.
     pub fn pause(&mut self) {
         self.looks = self.looks.saturating_add(1);
@@ -130,7 +136,7 @@ impl Fabric for Solo {
         1
     }
 
-    fn barrier(&mut self, _: Wait) -> Result<(), FabricError> {
+    fn barrier(&mut self, _: Wait, _: &mut dyn FnMut()) -> Result<(), FabricError> {
         Ok(())
     }
 
@@ -183,7 +189,7 @@ impl Fabric for Threads {
         self.meeting().size
     }
 
-    fn barrier(&mut self, _: Wait) -> Result<(), FabricError> {
+    fn barrier(&mut self, _: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         let mut meeting = self.meeting();
         let generation = meeting.generation;
         meeting.arrived += 1;
@@ -191,6 +197,10 @@ impl Fabric for Threads {
             meeting.arrived = 0;
             meeting.generation += 1;
             self.shared.1.notify_all();
+        } else {
+            drop(meeting);
+            meanwhile();
+            meeting = self.meeting();
         }
         while meeting.generation == generation {
             meeting = self.wait(meeting);
@@ -214,5 +224,32 @@ impl Fabric for Threads {
             }
             meeting = self.wait(meeting);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// What a rank does meanwhile may take for ever: the other leaves the barrier all the same.
+    #[test]
+    fn a_barrier_is_entered_before_anything_else_is_done() {
+        let mut ranks = Threads::new(2);
+        let (mut second, mut first) = (ranks.remove(1), ranks.remove(0));
+        let ((waits, is_waiting), (left, has_left)) = (mpsc::channel(), mpsc::channel());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut meanwhile = || {
+                    waits.send(()).unwrap();
+                    has_left.recv_timeout(Duration::from_secs(60)).unwrap();
+                };
+                first.barrier(Wait::Patient, &mut meanwhile).unwrap();
+            });
+            is_waiting.recv().unwrap();
+            second.barrier(Wait::Patient, &mut || panic!("the last one to arrive does not wait")).unwrap();
+            left.send(()).unwrap();
+        });
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | run | a [`RunHeader`] and the number of ranks, from rank 0 |
+//! | run | 8 bytes, the layout of all this; then the schema, the number of ranks and a [`RunHeader`] in wire form, from rank 0 |
 //! | *.node | what is known of a rank of one clock, at (rank + 1) x 65536; what was not written is a hole |
 //! | *.host | that node's [`crate::part::HostPart`] in wire form |
 //!
-//! A page begins with a copy of the rank's [`RankCell`], which its process keeps up to date by plain stores
-//! into mapped memory: it survives the death of rank and launcher, of either or both, without a system
-//! call while the work runs. A launcher that outlives its rank adds how that ended, and 4096 bytes further
-//! the rank's [`RegionTable`]. When the whole run is saved the folder goes.
+//! A page begins with a copy of the rank's [`RankCell`], which its process keeps up to date: it survives the
+//! death of rank and launcher, of either or both. At t1 that is a plain store into mapped memory, so that
+//! no system call runs beside the work; later on it is a write, which fails where a store into a file that
+//! is full or gone would end the program. A launcher that outlives its rank adds how that ended and, 4096
+//! bytes further, the rank's [`RegionTable`]. When the whole run is saved the folder goes.
 
-use crate::cell::{Phase, RankCell};
+use crate::cell::{self, Phase, RankCell};
+use crate::clock;
 use crate::node::NodeKey;
 use crate::part::{NodePart, Part};
 use crate::record::{End, RankRecord, Run, RunHeader};
@@ -26,6 +28,7 @@ use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 
 /// The name of such a folder ends with this.
 pub const SUFFIX: &str = ".partial";
@@ -59,34 +62,42 @@ pub fn folder_of(out: &Path, run_id: &str) -> io::Result<PathBuf> {
     Ok(std::path::absolute(out)?.join(format!("{run_id}{SUFFIX}")))
 }
 
-/// One rank's page, mapped for as long as the process lives.
+/// One rank's page.
 pub struct Page {
-    cell: &'static RankCell,
     file: PathBuf,
+    /// `None` where it cannot be mapped, or need not be any more.
+    map: Option<Map>,
+    written_ns: i64,
 }
+
+/// Where a page's machine word goes that makes the page writable (see [`Map::new`]).
+const TOUCHED_AT: usize = PAGE_BYTES - size_of::<libc::timespec>();
+/// Within this time of a write to it the kernel does not write a page back (its flusher wakes up every 5 s,
+/// for what has been dirty for 30), so it is still dirty and writable: a store does not fault, and so
+/// cannot find the disk full, which would be a SIGBUS to the program.
+const FRESH_NS: i64 = 5_000_000_000;
 
 impl Page {
     /// Makes sure of this rank's place in the folder that rank 0 made: where that is not seen, on a node's
-    /// own disk, nothing is kept. `part` is what the rank will send to rank 0, nothing measured yet. Every
-    /// rank may do this at once.
-    pub fn create(folder: &Path, part: &Part) -> io::Result<Self> {
+    /// own disk, nothing is kept. `part` is what the rank will send to rank 0, nothing measured yet, `cell`
+    /// what it has measured. Every rank may do this at once.
+    pub fn create(folder: &Path, part: &Part, cell: &RankCell) -> io::Result<Self> {
         check_own(folder)?;
         let ([node], [record]) = (&part.nodes[..], &part.ranks[..]) else {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         };
         let name = file_name(&node.key);
         if !node.host.is_empty() {
-            // Another rank of the node may have thought itself its first, too.
-            let written = write_new(&folder.join(format!("{name}{HOST_SUFFIX}")), &node.host);
-            written.or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })?;
+            // Another rank of the node may have thought itself its first, too: the last one's stays.
+            write_whole(&folder.join(format!("{name}{HOST_SUFFIX}")), record.rank, &node.host)?;
         }
         let path = folder.join(format!("{name}{NODE_SUFFIX}"));
         let nodes = vec![NodePart { host: Vec::new(), ..node.clone() }];
         let template = wire::encode(&Part { nodes, ..part.clone() }).map_err(io::Error::other)?;
-        let mut page = vec![0; TEMPLATE_AT];
+        let mut page = cell.to_bytes().to_vec();
         page.extend_from_slice(&(template.len() as u32).to_le_bytes());
         page.extend_from_slice(&template);
-        if page.len() > PAGE_BYTES {
+        if page.len() > TOUCHED_AT {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
         page.resize(PAGE_BYTES, 0);
@@ -94,12 +105,28 @@ impl Page {
         let at = place_of(record.rank);
         crate::spool::within_file_limit(at + PAGE_BYTES as u64)?;
         file.write_all_at(&page, at)?;
-        Ok(Self { cell: map(&file, at)?, file: path })
+        Ok(Self { map: Map::new(&file, at), file: path, written_ns: clock::monotonic_ns() })
     }
 
-    /// The copy of the rank's cell.
-    pub fn cell(&self) -> &'static RankCell {
-        self.cell
+    /// Right after the barrier before the work: a plain store, unless that barrier took very long.
+    pub fn store(&self, cell: &RankCell) -> io::Result<()> {
+        match &self.map {
+            Some(map) if clock::monotonic_ns() - self.written_ns < FRESH_NS => {
+                cell.copy_to(map.cell());
+                Ok(())
+            }
+            _ => self.write(cell),
+        }
+    }
+
+    /// At any other time: open(2) and pwrite(2), in a signal handler if need be.
+    pub fn write(&self, cell: &RankCell) -> io::Result<()> {
+        write_cell(&self.file, cell)
+    }
+
+    /// A file that is mapped cannot be removed from a network file system.
+    pub fn unmap(&mut self) {
+        self.map = None;
     }
 
     /// The file that it is in.
@@ -111,21 +138,30 @@ impl Page {
 /// What rank 0 does before any rank has a page: makes the folder and says whose it is.
 pub fn begin(place: &Place, size: u32) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(&place.folder)?;
-    let bytes = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
-    write_new(&place.folder.join(RUN_FILE), &bytes)
+    let about = wire::encode(&(VERSION, size, &place.header)).map_err(io::Error::other)?;
+    let bytes = [&RankCell::LAYOUT.to_le_bytes()[..], &about].concat();
+    let written = write_whole(&place.folder.join(RUN_FILE), 0, &bytes);
+    if written.is_err() {
+        remove(&place.folder);
+    }
+    written
 }
 
 /// What a launcher adds to the node file that its rank wrote: its `cell`, as far as that came, with the end
 /// in it, and its regions.
 pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable) -> io::Result<()> {
-    let at = place_of(cell.rank.load(std::sync::atomic::Ordering::Relaxed));
-    // Not created: the run may have been saved meanwhile.
-    let file = open_own(node_file, false)?;
-    file.write_all_at(&cell.to_bytes(), at)?;
+    write_cell(node_file, cell)?;
     let regions = regions.to_bytes();
-    let regions_at = at + PAGE_BYTES as u64;
-    crate::spool::within_file_limit(regions_at + regions.len() as u64)?;
-    file.write_all_at(&regions, regions_at)
+    let at = place_of(cell.rank.load(std::sync::atomic::Ordering::Relaxed)) + PAGE_BYTES as u64;
+    crate::spool::within_file_limit(at + regions.len() as u64)?;
+    open_own(node_file, false)?.write_all_at(&regions, at)
+}
+
+fn write_cell(node_file: &Path, cell: &RankCell) -> io::Result<()> {
+    let rank = cell.rank.load(std::sync::atomic::Ordering::Relaxed);
+    crate::spool::within_file_limit(place_of(rank) + PAGE_BYTES as u64)?;
+    // Not created: the run may have been saved meanwhile.
+    open_own(node_file, false)?.write_all_at(&cell.to_bytes(), place_of(rank))
 }
 
 /// The run is saved as a whole. What cannot be removed is not looked at beside the run's file.
@@ -136,12 +172,22 @@ pub fn remove(folder: &Path) {
 /// The run in such a folder, as far as it came.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
-    let header = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
-    let version = header.first().map_or(0, |byte| u32::from(*byte));
+    let about = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
+    let (layout, about) = about.split_first_chunk().ok_or(RunFileError::Empty)?;
+    match cell::layout_of(*layout) {
+        Some(layout) if layout == RankCell::LAYOUT => {}
+        Some(_) => return Err(RunFileError::OtherVersion),
+        None => return Err(RunFileError::Foreign),
+    }
+    let (version, size, header): (u32, u32, RunHeader) = wire::decode(about).map_err(damaged)?;
     if version > VERSION {
         return Err(RunFileError::Newer { version });
     }
-    let (_, size, header): (u32, u32, RunHeader) = wire::decode(&header).map_err(damaged)?;
+    let named = format!("{}{SUFFIX}", header.run_id);
+    if folder.file_name() != Some(named.as_ref()) {
+        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
+    }
+    let mut of_others = false;
     let mut run = Run::empty(header, size);
     let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
     let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
@@ -149,9 +195,15 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
         let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
         // One node's damage is not the run's.
-        let _ = each_page(path, |page| run.add_page(page, &host, &mut nodes));
+        let _ = each_page(path, |page| {
+            of_others |= cell::layout_of(page[..8].try_into().unwrap_or_default()) != Some(RankCell::LAYOUT);
+            run.add_page(page, &host, &mut nodes);
+        });
     }
     run.sort();
+    if of_others && run.ranks.is_empty() && run.lost.is_empty() {
+        return Err(RunFileError::OtherVersion);
+    }
     if run.is_sound() {
         Ok(run)
     } else {
@@ -208,7 +260,10 @@ fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         if read < PAGE_BYTES {
             break;
         }
-        take(&page);
+        // Zeros, where holes are not known.
+        if page.first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) {
+            take(&page);
+        }
         at = (begin + SPACING_BYTES) as i64;
     }
     Ok(())
@@ -254,10 +309,18 @@ fn is_own(metadata: &fs::Metadata) -> bool {
     metadata.uid() == unsafe { libc::geteuid() }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Whoever sees the file sees all of it.
+fn write_whole(path: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
     crate::spool::within_file_limit(bytes.len() as u64)?;
-    let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all_at(bytes, 0)
+    let temporary = path.with_extension(format!("{rank}.tmp"));
+    let written = File::options().write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = written.and_then(|file| file.write_all_at(bytes, 0));
+    let written = written.and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// A report may be about anybody's folder: no link, no pipe, nothing endless.
@@ -274,16 +337,147 @@ fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
 }
 
-fn map(file: &File, at: u64) -> io::Result<&'static RankCell> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-    let offset = libc::off_t::try_from(at).map_err(io::Error::other)?;
-    // SAFETY: a new mapping of a page that was written, checked before it is used and never taken away.
-    unsafe {
-        let mapped = libc::mmap(std::ptr::null_mut(), PAGE_BYTES, access, flags, file.as_raw_fd(), offset);
+/// A page in memory, until it is dropped.
+struct Map(NonNull<RankCell>);
+
+// SAFETY: the mapping is this value's own, and every field of a RankCell is atomic.
+unsafe impl Send for Map {}
+
+impl Map {
+    /// Of a page that was written, in a state in which a store to it does not fault.
+    fn new(file: &File, at: u64) -> Option<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let offset = libc::off_t::try_from(at).ok()?;
+        // SAFETY: a new mapping, checked before it is used.
+        let mapped = unsafe {
+            libc::mmap(std::ptr::null_mut(), PAGE_BYTES, access, libc::MAP_SHARED, file.as_raw_fd(), offset)
+        };
         if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return None;
         }
-        Ok(&*mapped.cast())
+        let map = Self(NonNull::new(mapped.cast())?);
+        // The first store faults, and the file system may find itself full then. The kernel makes that
+        // store: to a system call it is an error (EFAULT) what would be a SIGBUS to the program.
+        // SAFETY: a timespec has its place at the page's end, where there is nothing else.
+        let touched = unsafe {
+            let end = mapped.byte_add(TOUCHED_AT);
+            libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, end) == 0
+        };
+        touched.then_some(map)
+    }
+
+    fn cell(&self) -> &RankCell {
+        // SAFETY: mapped as long as `self` lives; a page is larger than a cell, and its bytes are numbers.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and nobody else knows the address.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::MaxDrift;
+    use crate::fabric::Threads;
+    use crate::gather::Tree;
+    use crate::record::{Job, Mode, RunHeader};
+    use crate::session::{Beginning, Session};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("pmmpi-partial-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    fn header(run_id: &str) -> RunHeader {
+        RunHeader {
+            run_id: run_id.into(),
+            pmmpi_version: "0".into(),
+            command: vec!["work".into()],
+            mode: Mode::Mpi,
+            series: None,
+            labels: vec![],
+            job: Job::default(),
+            mpi_library: None,
+            environment: vec![],
+            started_unix_ns: 0,
+            max_drift: MaxDrift::DEFAULT,
+        }
+    }
+
+    fn session(folder: &Path, fabric: Threads) -> Session<'static, Threads> {
+        let spool = crate::spool::Spool::create().unwrap();
+        assert!(spool.cell().claim());
+        let beginning = Beginning { began_ns: clock::monotonic_ns(), pings: false };
+        let mut session = Session::open(spool.cell(), spool.regions(), fabric, Tree::default(), beginning);
+        let page = Page::create(folder, &session.part_before(Some("threads"), vec![]), spool.cell());
+        session.keep_in(page.unwrap());
+        session
+    }
+
+    /// A file that was cut off, as one on a full disk can be: a store to it would be a SIGBUS.
+    #[test]
+    fn no_stamp_is_kept_by_a_store_that_can_fault() {
+        let out = Folder::new("cut");
+        let place = Place::new(&out.0, &header("cut")).unwrap();
+        begin(&place, 1).unwrap();
+        let mut session = session(&place.folder, Threads::new(1).remove(0));
+        session.start().unwrap();
+        assert_eq!(read(&place.folder).unwrap().lost[0].t_ns.len(), 2);
+        let files = list(&place.folder).unwrap();
+        let file = files.iter().find(|path| path.extension().is_some_and(|e| e == "node")).unwrap();
+        let page = fs::read(file).unwrap();
+        let cut = || File::options().write(true).open(file).unwrap().set_len(0).unwrap();
+        cut();
+        session.note_abort(3);
+        cut();
+        session.stop().unwrap();
+        // What it was, and what the last write put into it.
+        let mut whole = page;
+        let written = fs::read(file).unwrap();
+        whole[..written.len()].iter_mut().zip(&written).for_each(|(to, from)| *to |= from);
+        fs::write(file, whole).unwrap();
+        let run = read(&place.folder).unwrap();
+        assert!(run.is_complete() && run.end() == Some(End::Aborted(3)), "{run:#?}");
+    }
+
+    /// A rank that waits for another has its t2 in its page meanwhile, and keeps nobody waiting for that.
+    #[test]
+    fn what_a_rank_that_waits_has_measured_is_kept_while_it_waits() {
+        let out = Folder::new("waits");
+        let place = Place::new(&out.0, &header("waits")).unwrap();
+        begin(&place, 2).unwrap();
+        let folder = &place.folder;
+        let kept = || read(folder).unwrap().lost.iter().map(|rank| rank.t_ns.len()).collect::<Vec<_>>();
+        let mut ranks = Threads::new(2).into_iter().map(|fabric| session(folder, fabric));
+        let (mut first, mut second) = (ranks.next().unwrap(), ranks.next().unwrap());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                first.start().unwrap();
+                first.stop().unwrap();
+            });
+            second.start().unwrap();
+            while kept() != [3, 2] {
+                assert!(!waiting.is_finished());
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            second.stop().unwrap();
+        });
+        assert!(read(folder).unwrap().is_complete());
     }
 }

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"PMMPIRUN";
@@ -56,6 +56,8 @@ pub enum RunFileError {
         /// Its schema.
         version: u32,
     },
+    /// Another version of pmmpi kept it, while the run ran, in a form of its own.
+    OtherVersion,
     /// It ends too early.
     Truncated {
         /// Bytes that its header promises.
@@ -76,6 +78,9 @@ impl fmt::Display for RunFileError {
             Self::Newer { version } => {
                 write!(f, "has schema {version}; this pmmpi reads up to {VERSION}: use a newer pmmpi")
             }
+            Self::OtherVersion => {
+                f.write_str("was kept by another version of pmmpi: report it with that one")
+            }
             Self::Truncated { expected, found } => write!(f, "is truncated: {found} of {expected} bytes"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),
         }
@@ -87,14 +92,20 @@ impl std::error::Error for RunFileError {}
 /// A place for one run file, taken before there is a run: that it can be written is known early.
 pub struct Slot {
     directory: PathBuf,
+    /// Device and inode: the directory itself, whatever its name leads to later on.
+    identity: (u64, u64),
     /// A file without a name, where the file system knows such files (open(2), O_TMPFILE).
     unnamed: Option<File>,
 }
 
 impl Slot {
-    /// In an existing directory. Creates a file, because asking for permission (access(2)) would be
+    /// In a directory, which is made where there is none. Creates a file, because asking for permission (access(2)) would be
     /// wrong for root, for read-only mounts and for network file systems.
     pub fn take(directory: &Path) -> io::Result<Self> {
+        let identity = identity(directory).or_else(|_| {
+            std::fs::create_dir_all(directory)?;
+            identity(directory)
+        })?;
         let unnamed = File::options().write(true).custom_flags(libc::O_TMPFILE).open(directory);
         let unnamed = match unnamed.map_err(|e| e.raw_os_error()) {
             Ok(file) => Some(file),
@@ -108,16 +119,40 @@ impl Slot {
             File::options().write(true).create_new(true).open(&probe)?;
             std::fs::remove_file(&probe)?;
         }
-        Ok(Self { directory: directory.to_owned(), unnamed })
+        Ok(Self { directory: directory.to_owned(), identity, unnamed })
+    }
+
+    /// Sets room aside for a run of `ranks`, so that it can be saved on a disk that fills up while it runs.
+    /// An error only where there is no room: not every file system can do this.
+    pub fn reserve(self, ranks: u32) -> io::Result<Self> {
+        const LEAST_BYTES: i64 = 64 << 10;
+        const RANK_BYTES: i64 = 256;
+        let bytes = LEAST_BYTES + RANK_BYTES * i64::from(ranks);
+        let Some(file) = &self.unnamed else { return Ok(self) };
+        // KEEP_SIZE: the file does not get longer, which a limit on file sizes could forbid with a signal.
+        // SAFETY: no memory is involved.
+        let failed = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, bytes) } != 0;
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) if failed => Err(error),
+            _ => Ok(self),
+        }
+    }
+
+    /// True where the directory was removed or unmounted since.
+    pub fn is_gone(&self) -> bool {
+        identity(&self.directory).ok() != Some(self.identity)
     }
 
     /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
-    /// Either the whole file is there in the end or none.
+    /// Either the whole file is there in the end or none. A directory that was removed is made again.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
         if let Some(mut file) = self.unnamed {
             file.write_all(&bytes)?;
+            file.set_len(bytes.len() as u64)?; // gives back what it does not need
             file.sync_data()?; // its size, too, and not its times: fdatasync(2)
             let own = format!("/proc/self/fd/{}", file.as_raw_fd());
             if link(Path::new(&own), &target).is_ok() {
@@ -133,6 +168,10 @@ impl Slot {
         }
         Ok(target)
     }
+}
+
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    std::fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Writes `<directory>/<run_id>.pmr` as [`Slot::store`] does.

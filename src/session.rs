@@ -4,12 +4,13 @@
 //! the two snapshots a session does nothing, but where the program asks it to: no system call, no thread, no
 //! memory of its own.
 
-use crate::cell::{Phase, RankCell};
+use crate::cell::{Fault, Phase, RankCell};
 use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
 use crate::gather::Tree;
 use crate::node::{CpuSet, NodeKey};
 use crate::part::Part;
+use crate::partial::Page;
 use crate::record::{End, RankRecord};
 use crate::regions::{Recorder, RegionTable};
 use crate::sync::{self, Ping, Pings};
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A measurement of this rank, recorded in `cell` as it happens.
 pub struct Session<'a, F> {
     cell: &'a RankCell,
-    copy: Option<&'static RankCell>,
+    page: Option<Page>,
     fabric: F,
     tree: Tree,
     regions: Recorder<'a>,
@@ -64,7 +65,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         clock::tsc(); // asks CPUID now, not at t1
         Self {
             cell,
-            copy: None,
+            page: None,
             fabric,
             tree,
             regions: Recorder::new(regions),
@@ -74,23 +75,15 @@ impl<'a, F: Fabric> Session<'a, F> {
         }
     }
 
-    /// `copy` is to be what the cell is, after t1, t2 and t3: memory that outlives more than the cell does.
-    pub fn copy_to(&mut self, copy: &'static RankCell) {
-        self.copy = Some(copy);
-        self.copy();
+    /// What is measured is kept in `page`, too, after t1, t2 and t3: it outlives more than the cell does.
+    pub fn keep_in(&mut self, page: Page) {
+        self.page = Some(page);
     }
 
     /// The program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
         self.cell.note_abort(code);
-        self.copy();
-    }
-
-    /// By plain stores.
-    fn copy(&self) {
-        if let Some(copy) = self.copy {
-            self.cell.copy_to(copy);
-        }
+        keep(self.cell, self.page.as_ref());
     }
 
     /// The interconnect.
@@ -107,14 +100,16 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
         let t0_ns = self.stamp(0);
         self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
-        let passed = self.fabric.barrier(Wait::Eager);
+        let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         self.stamp(1);
         self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
         self.cell.tsc[AT_START].store(clock::tsc().unwrap_or(0), Relaxed);
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
         self.store_cpu_time(AT_START);
-        self.copy();
+        if self.page.as_ref().is_some_and(|page| page.store(self.cell).is_err()) {
+            self.cell.note(Fault::NoPartial);
+        }
         passed.and(exchanged)
     }
 
@@ -126,14 +121,18 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
         self.stamp(2);
         self.cell.set_phase(Phase::Stopped);
-        self.copy();
-        let passed = self.fabric.barrier(Wait::Patient);
+        // Only a rank that waits writes here: the last one to arrive, which others wait for, does so below.
+        let (cell, page) = (self.cell, self.page.as_ref());
+        let passed = self.fabric.barrier(Wait::Patient, &mut || keep(cell, page));
         let t3_ns = self.stamp(3);
         self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
         self.regions.end_all(self.cell.t_ns[2].load(Relaxed), t3_ns);
         self.cell.set_phase(Phase::Released);
-        self.copy();
+        if let Some(page) = &mut self.page {
+            page.unmap();
+        }
+        keep(self.cell, self.page.as_ref());
         passed.and(self.exchange(|pings| &mut pings.after))
     }
 
@@ -148,7 +147,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let isolated = self.fabric.isolate();
         let t0_ns = clock::monotonic_ns();
-        let passed = isolated.and_then(|()| self.fabric.barrier(Wait::Eager));
+        let passed = isolated.and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
         self.regions.begin(name, t0_ns, clock::monotonic_ns());
         passed
     }
@@ -157,7 +156,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let t2_ns = clock::monotonic_ns();
-        let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager));
+        let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
         self.regions.end(name, t2_ns, clock::monotonic_ns());
         passed
     }
@@ -226,6 +225,14 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// A record with nothing measured.
     fn template(&self, end: End) -> RankRecord {
         RankRecord { allowed: self.allowed.clone(), ..RankRecord::unmeasured(end) }
+    }
+}
+
+/// By a system call, which fails where a store into a full or removed file would end the program. A run may
+/// well be saved as a whole later on.
+fn keep(cell: &RankCell, page: Option<&Page>) {
+    if page.is_some_and(|page| page.write(cell).is_err()) {
+        cell.note(Fault::NoPartial);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use pmmpi::record::{End, Run};
 use pmmpi::{partial, runfile};
-use rig::cluster::{Cluster, Job, machine};
-use rig::tool::{Folder, Started, pmmpi, processes_with, run, tool};
+use rig::cluster::{Cluster, Job, kept_of, machine};
+use rig::tool::{Folder, Output, Started, pmmpi, processes_with, run, runs_in, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,10 +118,14 @@ fn kill(process: i32) {
 
 /// Starts a job of `ms`, and gives it with its ranks' processes.
 fn begin(mpi: Mpi, cluster: &Cluster, folder: &Path, ms: &str) -> (Started, Vec<[i32; 2]>) {
+    begin_how(mpi, cluster, folder, &["wait", "0", ms])
+}
+
+fn begin_how(mpi: Mpi, cluster: &Cluster, folder: &Path, how: &[&str]) -> (Started, Vec<[i32; 2]>) {
     let out = folder.join("runs");
     let before = [pmmpi().display().to_string(), "--out".to_owned(), out.display().to_string()];
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
-    let started = job(mpi, cluster, &before, &["wait", "0", ms], folder).start();
+    let started = job(mpi, cluster, &before, how, folder).start();
     let processes = processes(folder, &started);
     (started, processes)
 }
@@ -193,7 +197,7 @@ fn a_run_that_takes_too_long_is_ended() {
         let out = folder.path().join("runs").display().to_string();
         let before = [&pmmpi().display().to_string(), "--timeout", "2", "--out", &out];
         let output = job(mpi, &cluster, &before, &["wait", "0", "100000"], folder.path()).run();
-        assert_ne!(output.code(), 0);
+        assert_eq!(output.code(), 124, "{mpi:?} {}", output.err());
         let left = left_in(Path::new(&out));
         assert_eq!((left.end(), left.lost.len()), (Some(End::TimedOut), RANKS), "{mpi:?}");
         assert_nothing_is_left_behind(folder.path());
@@ -202,7 +206,7 @@ fn a_run_that_takes_too_long_is_ended() {
     let mut command = Command::new(pmmpi());
     command.args(["--timeout", "0.3s", "--runs", "3", "--out"]).arg(folder.path()).args(["sleep", "100"]);
     let output = run(&mut command);
-    assert_eq!(output.code(), 128 + libc::SIGTERM);
+    assert_eq!(output.code(), 124);
     let ends: Vec<_> = folder.runs().iter().map(|run| run.end()).collect();
     assert_eq!(ends, [Some(End::TimedOut)], "{}", output.err());
 }
@@ -229,6 +233,290 @@ fn a_run_that_cannot_be_saved_is_not_lost() {
         assert!(left.is_complete() && left.elapsed().unwrap().lower_ns >= 500_000_000, "{mpi:?} {left:#?}");
         assert_eq!(left.host_count(), 2);
         assert!(left.nodes.iter().all(|node| node.facts.is_some()));
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// A job of two ranks that measure themselves, on a disk of its own of `kib` KiB: what rank 1 does there, with
+/// `more` arguments. Gives what it said and what was on the disk.
+fn on_small_disk(mpi: Mpi, folder: &Folder, kib: u32, how: &str, more: &[&str]) -> (Output, PathBuf) {
+    let disk = folder.path().join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(disk.join("runs"));
+    let job = job.arg(programs::mpi(mpi, "ends")).args([how, "1"]).arg(&disk).args(more);
+    (job.on_small_disk(kib, &disk).run(), kept_of(&disk).join("runs"))
+}
+
+#[test]
+fn a_disk_that_is_full_before_the_run_is_said_before_it_starts() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("full");
+        let (output, _) = on_small_disk(mpi, &folder, 16, "fill", &[]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        let said = ["runs cannot be saved here: No space left on device", "Choose another folder with --out"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        assert!(!kept_of(&folder.path().join("disk")).join("pids.0").exists());
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_during_the_run_costs_nothing() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("fills");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &[]);
+        assert_eq!(output.code(), 0, "{mpi:?} {}", output.err());
+        assert!(runs.join("../fill").metadata().unwrap().len() > 1 << 20);
+        let left = left_in(&runs);
+        assert!(left.is_complete() && left.end() == Some(End::Finalized), "{mpi:?} {left:#?}");
+        // Killed, with not a byte left on the disk.
+        let folder = Folder::new("fills");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["kill"]);
+        assert_ne!(output.code(), 0, "{mpi:?} {}", output.err());
+        let left = left_in(&runs);
+        assert_eq!(
+            (left.lost.len(), left.end()),
+            (2, Some(End::Signaled(libc::SIGKILL))),
+            "{mpi:?} {left:#?}"
+        );
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// A run that is longer than what was set aside for it, on a disk that is full in the end.
+#[test]
+fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
+    let long = "x".repeat(100_000);
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("long");
+        let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["go on", &long]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        let said =
+            ["could not be saved in", "No space left on device", "What each rank measured is in", ".partial"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        let left = left_in(&runs);
+        assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
+        assert_nothing_is_left_behind(folder.path());
+        // Without room for what is kept while it runs: nothing is, and nothing half-written.
+        let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["go on", &long]);
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        assert!(output.err().contains("Nothing of it is kept: measure again"), "{mpi:?} {}", output.err());
+        let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+        assert_eq!(left.filter(|name| name != ".nodes").collect::<Vec<_>>(), [""; 0], "{mpi:?}");
+    }
+}
+
+/// The folder for run files is removed while the job runs, and made again where a run is to be saved.
+#[test]
+fn a_folder_that_is_gone_is_made_again() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("gone");
+        let out = folder.path().join("runs");
+        let alone = machine();
+        let (started, _) = begin(mpi, &Cluster::hours_apart(2), folder.path(), "500");
+        fs::remove_dir_all(&out).unwrap();
+        let output = started.finish().success();
+        assert!(left_in(&out).is_complete(), "{mpi:?}");
+        assert!(
+            output.err().contains("runs was removed or unmounted while the program ran"),
+            "{}",
+            output.err()
+        );
+        // A job that is killed then leaves nothing, and says so.
+        let gone = Folder::new("gone");
+        let out = gone.path().join("runs");
+        let (started, processes) = begin(mpi, &Cluster::hours_apart(2), gone.path(), "600000");
+        fs::remove_dir_all(&out).unwrap();
+        kill(processes[0][0]);
+        let output = started.finish();
+        assert!(
+            output.code() != 0 && output.err().contains("nothing could be kept of the run"),
+            "{}",
+            output.err()
+        );
+        assert!(!output.err().contains("panicked") && !out.exists(), "{}", output.err());
+        // One that cannot be made again costs the run, and the job's good end.
+        let file = Folder::new("gone");
+        let out = file.path().join("runs");
+        let (started, _) = begin(mpi, &Cluster::hours_apart(2), file.path(), "500");
+        fs::remove_dir_all(&out).unwrap();
+        fs::write(&out, "").unwrap();
+        let output = started.finish();
+        let said = ["could not be saved in", "measure again with another folder"];
+        assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        drop(alone);
+        [folder, gone, file].iter().for_each(|folder| assert_nothing_is_left_behind(folder.path()));
+    }
+    // A plain program, between two rounds and in one.
+    let folder = Folder::new("gone");
+    let out = folder.path().join("runs");
+    let script = format!("rm -r {}", out.display());
+    let mut command = Command::new(pmmpi());
+    let output = run(command.args(["--runs", "2", "--out"]).arg(&out).args(["sh", "-c", &script])).success();
+    assert_eq!(runs_in(&out).len(), 1, "{}", output.err());
+    assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
+}
+
+/// An unmounted folder is another one: that one gets the run.
+#[test]
+fn a_folder_that_is_unmounted_leaves_another() {
+    let folder = Folder::new("unmounted");
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = format!("umount --lazy {}", disk.display());
+    let mut command = Command::new("unshare");
+    let mount = format!("mount -t tmpfs none {0} && exec \"$@\"", disk.display());
+    command
+        .args(["--mount", "--map-root-user", "sh", "-c", &mount, "sh"])
+        .arg(pmmpi())
+        .arg("--out")
+        .arg(&disk);
+    let output = run(command.args(["sh", "-c", &script])).success();
+    assert_eq!(runs_in(&disk).len(), 1, "{}", output.err());
+    assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
+}
+
+/// A job that runs is reported as one, whatever becomes of it.
+#[test]
+fn a_job_that_still_runs_is_not_a_failed_one() {
+    for mpi in Mpi::ALL {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("live"));
+        let _alone = machine();
+        let (started, processes) = begin(mpi, &cluster, folder.path(), "600000");
+        let out = folder.path().join("runs");
+        let live = report(&out);
+        let run = &live["runs"][0];
+        assert!(run["end"].is_null() && run["lost_ranks"].as_array().unwrap().len() == RANKS, "{run}");
+        assert_eq!(run["null_reasons"]["end"], "no end was seen: it may still run");
+        let codes = |run: &serde_json::Value| -> Vec<String> {
+            run["warnings"].as_array().unwrap().iter().map(|w| w["code"].to_string()).collect()
+        };
+        assert_eq!(codes(run), ["\"incomplete-run\""], "{run}");
+        kill(processes[1][0]);
+        started.finish();
+        let ended = report(&out);
+        assert_eq!(ended["runs"][0]["end"], "signal 9", "{ended}");
+        assert_eq!(codes(&ended["runs"][0])[0], "\"failed-run\"");
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// A rank that has done its work waits for the others in MPI_Finalize: its t2 is kept meanwhile.
+#[test]
+fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("late");
+        let out = folder.path().join("runs");
+        let _alone = machine();
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(&out).arg(programs::mpi(mpi, "ends"));
+        let started = job.args(["late", "1"]).arg(folder.path()).start();
+        let waits = || {
+            let partial = fs::read_dir(&out).ok()?.flatten().find(|e| e.path().extension().is_some())?;
+            let run = partial::read(&partial.path()).ok()?;
+            let stamps =
+                |rank: u32| run.lost.iter().find(|lost| lost.rank == rank).map(|lost| lost.t_ns.len());
+            Some((stamps(0)?, stamps(1)?))
+        };
+        while waits() != Some((3, 2)) {
+            started.assert_running();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::write(folder.path().join("go"), "").unwrap();
+        started.finish().success();
+        assert!(left_in(&out).is_complete());
+    }
+}
+
+/// What a program has started ends with it: its children, those that lost their parent, and those that do
+/// not listen. The exit status says so even where the program ends well.
+#[test]
+fn nothing_of_a_program_whose_time_is_up_is_left() {
+    for script in [
+        "sh $0 sleeps; true",
+        "(sh $0 sleeps &); sh $0 sleeps; true",
+        "(setsid sh $0 sleeps &) & sh $0 sleeps & wait",
+        "trap 'exit 0' TERM; sh $0 sleeps & wait",
+        "sh $0 deaf",
+        "kill -STOP $$",
+    ] {
+        // One that is deaf is given ten seconds.
+        for runs in ["1", "2"].into_iter().take(if script.contains("deaf") { 1 } else { 2 }) {
+            let folder = Folder::new("all");
+            let helper = folder.path().join("helper");
+            fs::write(&helper, "[ $1 = deaf ] && trap '' TERM\nwhile :; do sleep 0.1; done\n").unwrap();
+            let mut command = Command::new(pmmpi());
+            command.args(["--timeout", "0.5", "--runs", runs, "--out"]).arg(folder.path().join("runs"));
+            let output = run(command.args(["sh", "-c", script]).arg(&helper));
+            assert_eq!(output.code(), 124, "{script} {}", output.err());
+            assert_eq!(processes_with(folder.path().to_str().unwrap()), [0; 0], "{script}");
+            assert_eq!(runs_in(&folder.path().join("runs"))[0].end(), Some(End::TimedOut), "{script}");
+        }
+    }
+    // The same under an MPI launcher, around an MPI program.
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("all");
+        let job =
+            Job::local(mpi, 2).arg(pmmpi()).args(["--timeout", "2", "--out"]).arg(folder.path().join("runs"));
+        let script = "\"$@\"; true";
+        let job = job.args(["bash", "-c", script, "bash"]).arg(programs::mpi(mpi, "ends"));
+        let output = job.args(["wait", "0"]).arg(folder.path()).arg("600000").run();
+        assert_eq!(output.code(), 124, "{mpi:?} {}", output.err());
+        assert_eq!(left_in(&folder.path().join("runs")).end(), Some(End::TimedOut), "{mpi:?}");
+        assert_nothing_is_left_behind(folder.path());
+    }
+}
+
+/// Where the program or the tool cannot be started for one rank, the others do not wait for it: MPICH's
+/// mpirun would let them.
+#[test]
+fn a_rank_that_cannot_be_started_ends_the_job() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("part");
+        let program = programs::mpi(mpi, "ends").display().to_string();
+        let place = folder.path().display().to_string();
+        let here = folder.path().join("no_interpreter");
+        fs::write(&here, "#!/nonexistent/sh\n").unwrap();
+        run(Command::new("chmod").arg("+x").arg(&here)).success();
+        let (tool, none) = (pmmpi().display().to_string(), here.display().to_string());
+        let without = ["env", "PMMPI_LIBDIR=/nonexistent", &tool];
+        for (ranks, code, why) in [
+            (vec![&tool, "--no-save", &none], 127, "not found"),
+            (
+                [&without[..], &["--no-save", &program, "wait", "0", &place, "10"]].concat(),
+                125,
+                "libpmmpi_agent.so",
+            ),
+            ([&without[..], &["--no-save", "--mode", "plain", "true"]].concat(), 125, "pmmpi-runner"),
+        ] {
+            let plain = if ranks.contains(&"plain") { &["--mode", "plain"][..] } else { &[] };
+            let job = Job::local(mpi, 1).args([&tool, "--no-save"]).args(plain).arg(&program);
+            let job = job.args(["wait", "0", &place, "10", ":", "-n", "1"]).args(&ranks);
+            let output = job.run();
+            assert_eq!(output.code(), code, "{mpi:?} {ranks:?} {}", output.err());
+            assert!(output.err().contains(why), "{mpi:?} {ranks:?} {}", output.err());
+            assert_nothing_is_left_behind(folder.path());
+        }
+    }
+}
+
+/// A program that traps SIGTERM, writes its checkpoint and ends well has not done all its work: told by a
+/// batch system, which signals every process of a step, and by whoever signals one launcher.
+#[test]
+fn a_job_that_ends_well_because_it_was_told_to_is_an_interrupted_one() {
+    for (mpi, everybody) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, true), (mpi, false)]) {
+        let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("trap"));
+        let _alone = machine();
+        let (started, processes) = begin_how(mpi, &cluster, folder.path(), &["trap", "0"]);
+        let told = if everybody { processes.concat() } else { vec![processes[1][1]] };
+        for process in told {
+            // SAFETY: a process of the job's.
+            assert_eq!(unsafe { libc::kill(process, libc::SIGTERM) }, 0);
+        }
+        let output = started.finish().success();
+        let left = left_in(&folder.path().join("runs"));
+        assert!(folder.path().join("checkpoint").exists() && left.is_complete(), "{mpi:?} {}", output.err());
+        assert_eq!(left.end(), Some(End::Interrupted(libc::SIGTERM)), "{mpi:?} {everybody} {}", output.err());
         assert_nothing_is_left_behind(folder.path());
     }
 }

@@ -43,17 +43,21 @@ fn a_right_launch_is_let_go() {
     }
 }
 
-/// The measured ranks wait for the others, which will never come; that is said after a while.
+/// The measured ranks wait for the others, which will never come; that is said after a while. Nobody speaks
+/// for rank 0 where that is the one that does not come, but the next one.
 #[test]
 fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
-    for mpi in Mpi::ALL {
+    let zero_comes = Mpi::ALL.map(|mpi| (mpi, true));
+    for (mpi, measured_first) in zero_comes.into_iter().chain([(Mpi::Mpich, false)]) {
         let folder = Folder::new("part");
         let _alone = machine();
         let place = folder.path().to_str().unwrap();
-        let program = programs::mpi(mpi, "ends");
-        let job = Job::local(mpi, 1).args([pmmpi().to_str().unwrap(), "--out", place]).arg(&program);
-        let job = job.args(["wait", "0", place, "10", ":", "-n", "1"]).arg(&program);
-        let started = job.args(["wait", "0", place, "10"]).start();
+        let program = programs::mpi(mpi, "ends").display().to_string();
+        let tool = pmmpi().display().to_string();
+        let bare = [&program, "wait", "0", place, "10"].map(str::to_owned).to_vec();
+        let measured = [vec![tool, "--out".to_owned(), place.to_owned()], bare.clone()].concat();
+        let (first, second) = if measured_first { (&measured, &bare) } else { (&bare, &measured) };
+        let started = Job::local(mpi, 1).args(first).args([":", "-n", "1"]).args(second).start();
         started.wait_for_error("still waiting for other ranks after MPI_Init");
         assert!(folder.runs().is_empty());
         // All at once: Debian's mpirun of Open MPI crashes or hangs if it is told to end now.

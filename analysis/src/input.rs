@@ -51,7 +51,7 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
     let mut known: HashMap<String, (PathBuf, usize)> = HashMap::new();
     for (number, file) in files.iter().enumerate() {
         progress(number, files.len());
-        match if is_partial(file) { partial::read(file) } else { runfile::read(file) } {
+        match read_one(file) {
             Ok(run) => input.keep(file, run, &mut known),
             Err(e) => {
                 let (code, advice) = explain(&e);
@@ -93,6 +93,14 @@ impl Input {
     }
 }
 
+/// What is listed as running may be saved as a whole by the time that it is read.
+fn read_one(file: &Path) -> Result<Run, RunFileError> {
+    if !is_partial(file) {
+        return runfile::read(file);
+    }
+    partial::read(file).or_else(|e| runfile::read(&file.with_extension(EXTENSION)).map_err(|_| e))
+}
+
 /// True for the folder that holds what is left of one run.
 fn is_partial(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes()))
@@ -116,6 +124,7 @@ fn explain(error: &RunFileError) -> (&'static str, &'static str) {
         RunFileError::Newer { .. } => {
             ("newer-file", "report it with the pmmpi that wrote it, or a later one")
         }
+        RunFileError::OtherVersion => ("other-version", "report it with the pmmpi that measured it"),
         RunFileError::Truncated { .. } => ("truncated-file", "copy it again from where it was measured"),
         RunFileError::Damaged(_) => ("damaged-file", "copy it again from where it was measured"),
     }

@@ -7,7 +7,7 @@ use crate::regions::{self, RegionReport};
 use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::record::{Mode, Overhead, Run};
+use pmmpi::record::{End, Mode, Overhead, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
 use polars::prelude::PolarsResult;
@@ -58,8 +58,11 @@ pub struct RunReport {
     pub regions: Vec<RegionReport>,
     /// none, or pingpong: what tightened the bounds beside the barriers.
     pub sync: &'static str,
-    /// Ranks that did not come to the end of the measurement, or of which nothing is known.
+    /// Ranks that did not come to the end of the measurement, or of which nothing is known: the first
+    /// [`MOST_LISTED`] of them.
     pub missing_ranks: Vec<u32>,
+    /// How many there are in all.
+    pub missing_count: u32,
     /// What is known of those among them that began.
     pub lost_ranks: Vec<LostRank>,
     /// What the tool itself took between MPI_Init and MPI_Finalize.
@@ -79,8 +82,8 @@ pub struct LostRank {
     pub rank: u32,
     /// Host name.
     pub node: String,
-    /// finalized, exited N, signal N, ...
-    pub end: String,
+    /// exited N, signal N, ...
+    pub end: Option<String>,
     /// From t1 to t2, where its work was over; else to its end, where a launcher saw that (s).
     pub worked_s: Option<f64>,
     /// True where its work was over and it waited for other ranks.
@@ -149,6 +152,9 @@ pub struct SlowRun {}
 #[derive(Debug, Serialize)]
 pub struct Drift {}
 
+/// A job of 20,000 ranks may lose all of them; a file of some bytes may say so of four thousand million.
+pub const MOST_LISTED: usize = 4096;
+
 /// Shares of the elapsed time above which something is worth a warning.
 const WORTH_A_WARNING: f64 = 0.01;
 
@@ -201,7 +207,9 @@ impl RunReport {
         for key in ["overhead_ns", "overhead"] {
             explain(key, run.overhead().is_none(), "no rank came to the end of the measurement");
         }
-        explain("end", run.end().is_none(), "no rank was measured");
+        let began = run.ranks.len() + run.lost.len() > 0;
+        let why = if began { NO_END_SEEN } else { "no rank was measured" };
+        explain("end", run.end().is_none(), why);
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
         let missing = (0..run.size).filter(|rank| present.next_if_eq(rank).is_none());
@@ -226,7 +234,8 @@ impl RunReport {
             }),
             regions: regions::of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
-            missing_ranks: missing.collect(),
+            missing_ranks: missing.take(MOST_LISTED).collect(),
+            missing_count: run.size.saturating_sub(run.ranks.len() as u32),
             lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
             overhead: run.overhead(),
@@ -236,19 +245,27 @@ impl RunReport {
     }
 }
 
+/// Nobody saw it end, who would have if it had.
+const NO_END_SEEN: &str = "no end was seen: it may still run";
+
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);
     let worked_ns = until.zip(lost.t_ns.get(1)).and_then(|(until, t1)| until.checked_sub(*t1));
+    let end = (lost.end != End::Lost).then(|| lost.end.to_string());
+    let mut null_reasons = BTreeMap::new();
+    if end.is_none() {
+        null_reasons.insert("end", NO_END_SEEN.to_owned());
+    }
+    if worked_ns.is_none() {
+        null_reasons.insert("worked_s", NO_END_SEEN.to_owned());
+    }
     LostRank {
         rank: lost.rank,
         node: run.nodes[lost.node as usize].key.hostname.clone(),
-        end: lost.end.to_string(),
+        end,
         worked_s: worked_ns.map(|ns| ns as f64 / 1e9),
         finished: lost.t_ns.len() > 2,
-        null_reasons: match worked_ns {
-            Some(_) => BTreeMap::new(),
-            None => BTreeMap::from([("worked_s", "nobody saw its end".to_owned())]),
-        },
+        null_reasons,
     }
 }
 

@@ -57,7 +57,10 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
                 format!("{lower} and {upper}")
             }
             Some(_) => "unknown: see the warnings".to_owned(),
-            None => format!("not complete: {}", run.end.as_deref().unwrap_or("no rank began")),
+            None => {
+                let why = run.end.as_ref().or(run.null_reasons.get("end"));
+                format!("not complete: {}", why.map_or("", String::as_str))
+            }
         };
         line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
     }

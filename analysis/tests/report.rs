@@ -348,9 +348,9 @@ fn hostile_names_and_numbers_do_no_harm() {
     assert!(text.lines().all(|line| line.len() < 400) && text.contains("(1 of 1 ranks)"), "{text}");
     let mut endless = run("endless", &[("a", t)]);
     endless.size = u32::MAX;
-    let endless = report(&["report", folder.write(&endless).to_str().unwrap()]);
-    assert_eq!(endless.status.code(), Some(2));
-    assert!(err(&endless).contains("contradict one another"), "{}", err(&endless));
+    let endless = json(&report(&["report", folder.write(&endless).to_str().unwrap(), "--format", "json"]));
+    assert_eq!(endless["runs"][0]["missing_ranks"].as_array().unwrap().len(), 4096);
+    assert_eq!(endless["runs"][0]["missing_count"], u32::MAX - 1);
 }
 
 #[test]
@@ -389,6 +389,101 @@ fn help_fits_a_screen() {
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!text.contains("pmmpi-report"), "{text}");
     }
+}
+
+/// A run that still runs is no failed one.
+#[test]
+fn a_run_of_which_no_end_was_seen_may_still_run() {
+    let folder = Folder::new();
+    let (path, file, spool) = folder.begin("live", 2);
+    let report_json = || json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let codes = |run: &serde_json::Value| -> Vec<String> {
+        let warnings = run["warnings"].as_array().unwrap().iter();
+        warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let live = report_json();
+    assert_valid("report", &live);
+    let run = &live["runs"][0];
+    let reason = json!("no end was seen: it may still run");
+    assert!(run["end"].is_null() && run["lost_ranks"][0]["end"].is_null());
+    assert_eq!(
+        (&run["null_reasons"]["end"], &run["lost_ranks"][0]["null_reasons"]["end"]),
+        (&reason, &reason)
+    );
+    assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
+    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
+    // Now one was.
+    spool.cell().set_end(End::Signaled(9), i64::MAX);
+    pmmpi::partial::keep(&file, spool.cell(), spool.regions()).unwrap();
+    let ended = report_json();
+    assert_valid("report", &ended);
+    let run = &ended["runs"][0];
+    assert_eq!(
+        (run["end"].as_str(), run["lost_ranks"][0]["end"].as_str()),
+        (Some("signal 9"), Some("signal 9"))
+    );
+    assert_eq!(codes(run), ["failed-run", "incomplete-run", "node-unknown"]);
+    // Saved as a whole between the listing and the reading.
+    let name = path.to_str().unwrap();
+    std::fs::remove_file(path.join("run")).unwrap();
+    assert_eq!(report(&["report", name]).status.code(), Some(2));
+    folder.write(&by_hand());
+    std::fs::rename(folder.0.join(format!("{}.pmr", by_hand().header.run_id)), path.with_extension("pmr"))
+        .unwrap();
+    assert!(report(&["report", name]).status.success());
+}
+
+/// What is left of a run and cannot be used is named: never is it "no rank began".
+#[test]
+fn what_is_left_of_a_run_of_another_version_is_named() {
+    let folder = Folder::new();
+    let changed = |id: &str, name: &str, at: usize, to: u8| {
+        let (path, node, _) = folder.begin(id, 1);
+        let file = if name == "run" { path.join(name) } else { node };
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[at] = to;
+        std::fs::write(&file, bytes).unwrap();
+        path
+    };
+    let said = |path: &std::path::Path, what: &str| {
+        let output = report(&["report", path.to_str().unwrap()]);
+        assert!(output.status.code() == Some(2) && err(&output).contains(what), "{what}: {}", err(&output));
+    };
+    let other = "was kept by another version of pmmpi: report it with that one";
+    said(&changed("other", "run", 7, 99), other);
+    said(&changed("other-page", "node", 65536 + 7, 2), other);
+    said(&changed("foreign", "run", 0, b'X'), "is not a run file of pmmpi");
+    said(&changed("newer", "run", 8, 9), "has schema 9");
+    let (path, ..) = folder.begin("renamed", 1);
+    let to = folder.0.join("victim.partial");
+    std::fs::rename(path, &to).unwrap();
+    said(&to, "it holds the run of renamed.partial");
+    let (path, ..) = folder.begin("empty", 1);
+    std::fs::write(path.join("run"), "").unwrap();
+    said(&path, "is empty");
+    // Nothing half-written is left under a name of its own.
+    let (path, ..) = folder.begin("whole", 1);
+    let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
+}
+
+/// A large job that was killed before most of its ranks had begun.
+#[test]
+fn a_large_job_of_which_few_ranks_began_is_reported() {
+    let folder = Folder::new();
+    folder.begin("large", 20_000);
+    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &report);
+    let run = &report["runs"][0];
+    assert_eq!((&run["ranks"], &run["missing_count"]), (&json!(1), &json!(20_000)));
+    let missing: Vec<u64> =
+        run["missing_ranks"].as_array().unwrap().iter().map(|r| r.as_u64().unwrap()).collect();
+    assert_eq!(missing, (0..4096).collect::<Vec<u64>>());
+    assert_eq!(
+        run["warnings"][0]["message"],
+        "0 of 20000 ranks came to the end, 1 began, nothing is known of 19999"
+    );
 }
 
 proptest! {

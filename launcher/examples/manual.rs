@@ -14,6 +14,7 @@ use std::path::PathBuf;
 const EXIT_STATUS: (&str, &str) = (
     "EXIT STATUS",
     "The program's own: its code, or its signal.
+124  the program's time was up (--timeout), however it ended then
 125  pmmpi itself failed, before the program started wherever that is possible
 126  the program cannot be executed
 127  the program was not found",

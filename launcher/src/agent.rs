@@ -12,17 +12,25 @@ use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
 use pmmpi::wire;
-use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::Prepared;
+use pmmpi_rounds::process::{Prepared, Running};
 use pmmpi_rounds::signals;
+use pmmpi_rounds::{Failure, descendants};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Starts the program with the agent in it, and saves what the agent gathered.
-pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
+/// A program that runs with the agent in it.
+pub struct Started {
+    header: RunHeader,
+    spool: Spool,
+    running: Running,
+    began_ns: i64,
+}
+
+/// Starts the program. Where that fails, nothing of it runs.
+pub fn start(task: &Task) -> Result<Started, Failure> {
     let agent = install::agent()?;
     let spool =
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
@@ -40,35 +48,48 @@ pub fn measure(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     }
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
+    signals::note_in(&spool.cell().asked_to_end);
     signals::forward();
+    if task.settings.timeout.is_some() {
+        descendants::adopt();
+    }
     let began_ns = clock::monotonic_ns();
     let running = prepared.and_then(|prepared| prepared.start()).map_err(|e| match e.raw_os_error() {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    describe_node(task, &spool);
-    let ended = running
-        .wait(task.settings.timeout)
-        .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
-    let ended_ns = clock::monotonic_ns();
-    let end = ended.for_the_record();
-    spool.cell().set_end(end, ended_ns);
-    let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
-        outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
-    } else {
-        keep(task, header, &spool, slot, end)
-    };
-    if let (End::Exited(code @ 1..), true) = (ended.end, is_abandoned(spool.cell().phase())) {
-        task.launch.end_job(code);
-    }
-    match kept {
-        // A workload that failed has the last word.
-        Err(failure) if !ended.end.is_success() => {
-            say(failure);
-            Ok(ended.end)
+    Ok(Started { header, spool, running, began_ns })
+}
+
+impl Started {
+    /// Waits for the program's end, and saves what the agent gathered.
+    pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
+        let Self { header, spool, running, began_ns } = self;
+        describe_node(task, &spool);
+        let ended = running
+            .wait(task.settings.timeout)
+            .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
+        let ended_ns = clock::monotonic_ns();
+        let end = ended.for_the_record();
+        spool.cell().set_end(end, ended_ns);
+        let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
+            outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
+        } else {
+            keep(task, header, &spool, slot, end)
+        };
+        let status = ended.status();
+        if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
+            task.launch.end_job(code);
         }
-        Err(failure) => Err(failure),
-        Ok(()) => Ok(ended.end),
+        match kept {
+            // A workload that failed has the last word.
+            Err(failure) if !status.is_success() => {
+                say(failure);
+                Ok(status)
+            }
+            Err(failure) => Err(failure),
+            Ok(()) => Ok(status),
+        }
     }
 }
 
@@ -96,8 +117,8 @@ fn describe_node(task: &Task, spool: &Spool) {
 fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
     if gathered.is_empty() {
-        let partial = keep_partial(spool);
-        explain(task, spool, partial.as_deref());
+        let partial = is_abandoned(spool.cell().phase()).then(|| keep_partial(spool));
+        explain(task, spool, partial);
         return Ok(());
     }
     let parts = wire::split(&gathered).map_err(out::not_kept)?;
@@ -108,7 +129,9 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
         own.end = end;
     }
-    let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
+    let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
+    let saved = task.settings.out.as_deref().map(save).transpose();
+    let saved = saved.map_err(|failure| with_what_is_left(failure, spool));
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
@@ -127,19 +150,38 @@ fn is_abandoned(phase: Phase) -> bool {
     (Phase::Started..Phase::Gathered).contains(&phase)
 }
 
-/// Adds how the rank ended to what is left of the run; gives the folder.
-fn keep_partial(spool: &Spool) -> Option<PathBuf> {
-    let cell = spool.cell();
-    if !is_abandoned(cell.phase()) {
-        return None;
-    }
-    let file = PathBuf::from(OsString::from_vec(spool.take(Blob::Kept).ok()?));
-    partial::keep(&file, cell, spool.regions()).ok()?;
-    file.parent().map(Path::to_owned)
+/// The file that this rank is kept in while it runs, if it is.
+fn kept_in(spool: &Spool) -> Option<PathBuf> {
+    let file = spool.take(Blob::Kept).ok().filter(|file| !file.is_empty())?;
+    Some(PathBuf::from(OsString::from_vec(file)))
 }
 
-/// Why there is no run. A rank that failed in its own way says so itself, else rank 0 does.
-fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
+/// Adds how the rank ended to what is left of the run; gives the folder, or why there is nothing.
+fn keep_partial(spool: &Spool) -> Result<PathBuf, String> {
+    let unusable = || "--out was full, or not the same folder on this node as on rank 0's".to_owned();
+    let file = kept_in(spool).ok_or_else(unusable)?;
+    match partial::keep(&file, spool.cell(), spool.regions()) {
+        Ok(()) => Ok(file.parent().unwrap_or(&file).to_owned()),
+        Err(e) => Err(format!("{}: {e}", file.display())),
+    }
+}
+
+/// A run that could not be saved may be whole all the same, rank by rank.
+fn with_what_is_left(mut failure: Failure, spool: &Spool) -> Failure {
+    let file = kept_in(spool).filter(|file| file.exists());
+    failure.message += &match file.as_deref().and_then(Path::parent) {
+        Some(folder) => format!(
+            "\n       What each rank measured is in {}: `pmmpi report` reads it as it is",
+            folder.display()
+        ),
+        None => "\n       Nothing of it is kept: measure again with another folder, see --out".to_owned(),
+    };
+    failure
+}
+
+/// Why there is no run, and what there is of it where the program had begun. A rank that failed in its own way
+/// says so itself, else rank 0 does.
+fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>) {
     let cell = spool.cell();
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
@@ -148,14 +190,19 @@ fn explain(task: &Task, spool: &Spool, partial: Option<&Path>) {
         (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
     ];
     let program = task.program.display();
+    let kept = match &partial {
+        Some(Ok(folder)) => format!("; what is known of the run is in {}", folder.display()),
+        Some(Err(why)) if task.settings.out.is_some() => {
+            format!("; nothing could be kept of the run: {why}")
+        }
+        _ => String::new(),
+    };
     if cell.has(Fault::Mismatch) {
         return; // the agent said it
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
-        say(format_args!("{program}: not measured: {why}"));
-    } else if task.launch.speaks() && is_abandoned(cell.phase()) && !task.settings.quiet {
-        let kept = partial.map(|folder| format!("; what is known of the run is in {}", folder.display()));
-        let kept = kept.unwrap_or_else(|| "; nothing could be kept of the run".to_owned());
+        say(format_args!("{program}: not measured: {why}{kept}"));
+    } else if task.launch.speaks() && partial.is_some() && !task.settings.quiet {
         say(format_args!("{program}: it ended before MPI_Finalize{kept}"));
     }
 }

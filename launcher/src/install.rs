@@ -52,12 +52,12 @@ pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     Err(program::failure(report.as_os_str(), error.raw_os_error().unwrap_or(libc::EINVAL)))
 }
 
-/// Becomes the runner, which finds its plan in `spool`.
-pub fn exec_runner<T>(runner: &Path, spool: &str) -> Result<T, Failure> {
+/// Becomes the runner, which finds its plan in `spool`. Returns only where that fails.
+pub fn exec_runner(runner: &Path, spool: &str) -> Failure {
     let others = std::env::vars_os().filter(|(name, _)| name != SPOOL_VARIABLE);
     let environment = others.chain([(SPOOL_VARIABLE.into(), spool.into())]);
     let error = exec(runner, &[runner.as_os_str().to_owned()], environment);
-    Err(Failure::own(format_args!("{}: {error}", runner.display())))
+    Failure::own(format_args!("{}: {error}", runner.display()))
 }
 
 /// With the signal mask and dispositions of this process, which std's exec would change.

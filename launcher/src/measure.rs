@@ -35,17 +35,23 @@ pub fn run(settings: &Settings) -> Result<End, Failure> {
     let launch = Launch::read();
     let (task, choice, slot) = match get_ready(settings, launch.clone(), began_ns) {
         Ok(ready) => ready,
-        Err(failure) => {
-            say(&failure);
-            launch.end_job(failure.code);
-            return Ok(End::Exited(failure.code));
-        }
+        Err(failure) => return Ok(not_begun(&launch, &failure)),
     };
     match (choice.mode, task.launch.family) {
-        (Mode::Mpi, _) => agent::measure(&task, slot),
-        (Mode::Plain, Some(family)) => runner::exec(&task, family),
+        (Mode::Mpi, _) => match agent::start(&task) {
+            Ok(started) => started.measure(&task, slot),
+            Err(failure) => Ok(not_begun(&launch, &failure)),
+        },
+        (Mode::Plain, Some(family)) => Ok(not_begun(&launch, &runner::exec(&task, family))),
         (Mode::Plain, None) => task.measure_alone(slot),
     }
+}
+
+/// Nothing runs here, and the other ranks must not wait for this one.
+fn not_begun(launch: &Launch, failure: &Failure) -> End {
+    say(failure);
+    launch.end_job(failure.code);
+    End::Exited(failure.code)
 }
 
 /// Whatever can fail before the program starts.
@@ -83,7 +89,8 @@ impl Task<'_> {
             say(format_args!("{}: {choice}", self.program.display()));
         }
         let saves = self.launch.speaks() || self.launch.family.is_none();
-        self.settings.out.as_deref().filter(|_| saves).map(out::prepare).transpose()
+        let ranks = self.launch.size.unwrap_or(1);
+        self.settings.out.as_deref().filter(|_| saves).map(|out| out::prepare(out, ranks)).transpose()
     }
 
     fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {
@@ -115,8 +122,9 @@ impl Task<'_> {
         Some(Expectation {
             launcher: self.launch.launcher?.to_owned(),
             ranks: self.launch.size?,
+            rank: self.launch.rank?,
             speaks: self.launch.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
-            speaks_for_node: self.launch.reads_node() && !settings.quiet,
+            parent: (!settings.quiet).then(std::os::unix::process::parent_id),
             abort: settings.on_mismatch == OnMismatch::Abort,
         })
     }

@@ -37,7 +37,8 @@ pub fn keep(
     let part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     let part = wire::encode(&part).map_err(out::not_kept)?;
     let run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
-    let saved = task.settings.out.as_deref().map(|folder| out::save(folder, slot, &run)).transpose();
+    let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
+    let saved = task.settings.out.as_deref().map(save).transpose();
     if !task.settings.quiet {
         say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
         if task.launch.launcher.is_some() || around.ended.end.is_success() {

@@ -4,17 +4,16 @@
 use crate::launch::Family;
 use crate::measure::Task;
 use crate::{environment, host, install};
-use pmmpi::record::End;
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
 
-/// Becomes the runner of `family`, which finds its plan in the spool.
-pub fn exec(task: &Task, family: Family) -> Result<End, Failure> {
-    let runner = install::runner(family)?;
+/// Becomes the runner of `family`, which finds its plan in the spool; or says why it cannot.
+pub fn exec(task: &Task, family: Family) -> Failure {
     let spool =
-        fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")))?;
-    install::exec_runner(&runner, &spool.path())
+        || fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")));
+    let ready = install::runner(family).and_then(|runner| Ok((runner, spool()?)));
+    ready.map_or_else(|failure| failure, |(runner, spool)| install::exec_runner(&runner, &spool.path()))
 }
 
 fn fill(task: &Task) -> std::io::Result<Spool> {

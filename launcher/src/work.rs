@@ -159,12 +159,30 @@ fn nature(program: &Path) -> Nature {
 
 /// A program that looks MPI_Init up by its name, in a library that it opens itself.
 fn opens_mpi(program: &Path) -> Option<String> {
-    const NAME: &[u8] = b"MPI_Init\0";
     const LOOKED_AT_BYTES: u64 = 64 << 20;
-    let mut bytes = Vec::new();
-    std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES).read_to_end(&mut bytes).ok()?;
-    let named = memchr::memmem::find(&bytes, NAME).is_some();
+    let file = std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES);
+    let named = holds(file, b"MPI_Init\0").ok()?;
     named.then(|| format!("{}, which has the name MPI_Init in it,", program.display()))
+}
+
+/// Piece by piece: every rank of a node does this at once, and none needs the whole file in its memory.
+fn holds(mut file: impl Read, name: &[u8]) -> std::io::Result<bool> {
+    const PIECE_BYTES: usize = 128 << 10;
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut kept = 0; // the end of the last piece: the name may begin there
+    loop {
+        let read = file.read(&mut piece[kept..])?;
+        let bytes = &piece[..kept + read];
+        if memchr::memmem::find(bytes, name).is_some() {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+        let from = bytes.len().saturating_sub(name.len() - 1);
+        kept = bytes.len() - from;
+        piece.copy_within(from..from + kept, 0);
+    }
 }
 
 /// Why an agent could not see what `program` does, as far as its file tells.
@@ -227,6 +245,33 @@ mod tests {
         assert_eq!(of("echo"), None);
         assert_eq!(of(""), None);
         std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Some bytes at a time, so that a name lies across any two pieces.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.1.min(to.len()).min(self.0.len());
+            to[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_wherever_it_lies() {
+        for at in (0..40).chain([131_060, 131_063, 131_072, 200_000]) {
+            let mut bytes = vec![b'M'; 200_100];
+            for pieces in [1, 3, 8, 1000, usize::MAX] {
+                assert!(!holds(Slow(&bytes, pieces), b"MPI_Init\0").unwrap());
+            }
+            bytes[at..at + 9].copy_from_slice(b"MPI_Init\0");
+            for pieces in [1, 3, 8, 1000, usize::MAX] {
+                assert!(holds(Slow(&bytes, pieces), b"MPI_Init\0").unwrap(), "{at} {pieces}");
+            }
+        }
+        assert!(!holds(Slow(b"", 1), b"MPI_Init\0").unwrap());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 /* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
-   writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. */
+   writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. "late": it
+   comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk; then "kill"
+   as argv[4] has it killed. "trap": all end well, and early, once one was told to end. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,10 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
+static volatile sig_atomic_t told;
+static void on_signal(int signal) { told = signal; }
+
+static void fill(const char *folder) {
+    char name[4096], bytes[4096] = {1};
+    snprintf(name, sizeof name, "%s/fill", folder);
+    FILE *file = fopen(name, "w");
+    setbuf(file, NULL);
+    while (fwrite(bytes, sizeof bytes, 1, file) == 1) {}
+    fclose(file);
+}
+
 int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!strcmp(argv[1], "trap")) signal(SIGTERM, on_signal);
     char name[4096], last[4096];
     snprintf(name, sizeof name, "%s/.pids.%d", argv[3], rank);
     snprintf(last, sizeof last, "%s/pids.%d", argv[3], rank);
@@ -24,14 +39,23 @@ int main(int argc, char **argv) {
             MPI_Barrier(MPI_COMM_WORLD);
             usleep(10000);
         }
+    } else if (!strcmp(how, "trap")) {
+        for (int any = 0; !any; usleep(10000)) {
+            int own = told;
+            MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        }
+        if (rank == 0) fclose(fopen(strcat(strcpy(name, argv[3]), "/checkpoint"), "w"));
     } else if (rank == atoi(argv[2])) {
         usleep(100000);
         if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
         if (!strcmp(how, "exit")) exit(5);
         if (!strcmp(how, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
-        if (!strcmp(how, "kill")) raise(SIGKILL);
+        if (!strcmp(how, "fill")) fill(argv[3]);
+        if (!strcmp(how, "kill") || (argc > 4 && !strcmp(argv[4], "kill"))) raise(SIGKILL);
+        snprintf(name, sizeof name, "%s/go", argv[3]);
+        while (!strcmp(how, "late") && access(name, F_OK)) usleep(1000);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(how, "late")) MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;
 }

@@ -73,6 +73,11 @@ impl Cluster {
     }
 }
 
+/// What was on a job's own disk.
+pub fn kept_of(disk: &std::path::Path) -> PathBuf {
+    disk.with_extension("kept")
+}
+
 /// An `mpirun` command line that grows; its cluster outlives it.
 pub struct Job<'a> {
     command: Command,
@@ -117,6 +122,18 @@ impl Job<'_> {
     pub fn current_dir(mut self, folder: &std::path::Path) -> Self {
         self.command.current_dir(folder);
         self
+    }
+
+    /// With a disk of its own at `place`, of `kib` KiB, which only the job sees; what was on it is in
+    /// [`kept_of`] it afterwards.
+    pub fn on_small_disk(self, kib: u32, place: &std::path::Path) -> Self {
+        let script = "disk=$1; mount -t tmpfs -o size=$2 none $disk || exit; shift 2; rm -rf $disk.kept; \"$@\"; code=$?; \
+                      cp -r --sparse=always $disk/. $disk.kept; exit $code";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(place);
+        command.arg(format!("{kib}k")).arg(self.command.get_program()).args(self.command.get_args());
+        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self { command, ..self }
     }
 
     /// To its end, with the machine to itself.

@@ -2,16 +2,36 @@
 
 use super::common::Folder;
 use pmmpi::bounds::MaxDrift;
+use pmmpi::fabric::Solo;
+use pmmpi::gather::Tree;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
+use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
+use pmmpi::session::{Beginning, Session};
 use pmmpi::slew::RawClock;
+use pmmpi::spool::Spool;
 use pmmpi::stamps::Stamps;
 use std::path::PathBuf;
 
 impl Folder {
     pub fn write(&self, run: &Run) -> PathBuf {
         runfile::write(&self.0, run).unwrap()
+    }
+
+    /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its spool.
+    pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, Spool) {
+        let place = Place::new(&self.0, &run(run_id, &[]).header).unwrap();
+        partial::begin(&place, size).unwrap();
+        let spool = Spool::create().unwrap();
+        assert!(spool.cell().claim());
+        let beginning = Beginning { began_ns: 0, pings: false };
+        let mut session = Session::open(spool.cell(), spool.regions(), Solo, Tree::default(), beginning);
+        let page = Page::create(&place.folder, &session.part_before(None, vec![]), spool.cell()).unwrap();
+        let file = page.file().to_owned();
+        session.keep_in(page);
+        session.start().unwrap();
+        (place.folder, file, spool)
     }
 }
 

@@ -19,6 +19,7 @@ use std::ffi::c_int;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -95,8 +96,14 @@ fn join(
     let expectation = spool.and_then(expectation);
     let version = library.version.clone();
     let mut world = World::new(library)?;
-    if expectation.as_ref().is_some_and(|expectation| expectation.speaks_for_node) {
-        world.when_late(START_PATIENCE, || environment::say(NOT_ALL_STARTED));
+    if let Some(expectation) = expectation.clone() {
+        let mut speaks = Vec::new(); // kept as long as this is: no other rank of the node says it
+        world.when_late(expectation.patience(), move || {
+            speaks.extend(expectation.speak_for_node());
+            if !speaks.is_empty() {
+                environment::say(NOT_ALL_STARTED);
+            }
+        });
     }
     if let Some(expectation) = &expectation
         && let Some(message) = expectation.contradicted_by(world.size(), &version)
@@ -124,7 +131,6 @@ fn told(spool: &Spool, size: u32) -> Told {
 }
 
 /// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
-const START_PATIENCE: Duration = Duration::from_secs(10);
 const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some of this job were not started through \
                                pmmpi, it will not go on: start all of them with pmmpi";
 /// Ranks may have unequal work between two regions.
@@ -163,9 +169,11 @@ fn keep(
     library: &str,
     host: &[u8],
 ) -> io::Result<()> {
-    let page = Page::create(folder, &session.part_before(Some(library), host.to_vec()))?;
-    session.copy_to(page.cell());
-    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())
+    let part = session.part_before(Some(library), host.to_vec());
+    let page = Page::create(folder, &part, spool.cell())?;
+    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())?;
+    session.keep_in(page);
+    Ok(())
 }
 
 fn node_record(spool: &Spool) -> Vec<u8> {
@@ -179,8 +187,6 @@ fn node_record(spool: &Spool) -> Vec<u8> {
     })
 }
 
-const FINALIZED: Work = Work { end: End::Finalized, child_cpu_ns: None };
-
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -188,7 +194,10 @@ pub fn end() {
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
-    match session.gather(FINALIZED, Some(&library), host) {
+    // A program may trap SIGTERM, write what it has, and end as if it had done all its work.
+    let signal = cell.asked_to_end.load(Ordering::Acquire);
+    let end = End::Finalized.asked_for_by((signal != 0).then_some(signal));
+    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => cell.set_phase(Phase::Gathered),
             Err(_) => cell.note(Fault::Handover),

@@ -69,7 +69,8 @@ impl Library {
 }
 
 impl Library {
-    /// Waits for a request without blocking in MPI; `look` is called between two looks.
+    /// Waits for a request without blocking in MPI: `meanwhile` is called once if that takes long enough to
+    /// give up the core, `look` between two looks.
     ///
     /// # Safety
     /// What the request was started with must be alive.
@@ -77,6 +78,7 @@ impl Library {
         &self,
         request: &mut Handle,
         wait: Wait,
+        meanwhile: &mut dyn FnMut(),
         mut look: impl FnMut(),
     ) -> Result<(), FabricError> {
         let mut backoff = Backoff::new(wait);
@@ -87,6 +89,9 @@ impl Library {
             check("MPI_Test", unsafe { (self.test)(request, &mut done, &mut status) })?;
             if done != 0 {
                 return Ok(());
+            }
+            if backoff.begins_to_wait() {
+                meanwhile();
             }
             look();
             backoff.pause();
@@ -121,7 +126,8 @@ pub struct World {
 /// What is said once, where a rank waits long for others.
 struct Late {
     since: Duration,
-    complain: Box<dyn Fn() + Send>,
+    complain: Box<dyn FnMut() + Send>,
+    said: bool,
 }
 
 fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
@@ -143,8 +149,8 @@ impl World {
     }
 
     /// Calls `complain` once, where other ranks have not come for `since` to where this one waits eagerly.
-    pub fn when_late(&mut self, since: Duration, complain: impl Fn() + Send + 'static) {
-        self.late = Some(Late { since, complain: Box::new(complain) });
+    pub fn when_late(&mut self, since: Duration, complain: impl FnMut() + Send + 'static) {
+        self.late = Some(Late { since, complain: Box::new(complain), said: false });
     }
 
     /// Not any more.
@@ -156,16 +162,22 @@ impl World {
     ///
     /// # Safety
     /// What the request was started with must be alive.
-    unsafe fn meet(&mut self, request: &mut Handle, wait: Wait) -> Result<(), FabricError> {
+    unsafe fn meet(
+        &mut self,
+        request: &mut Handle,
+        wait: Wait,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), FabricError> {
         let begin = Instant::now();
-        let late = &mut self.late;
+        let mut late = self.late.as_mut().filter(|late| wait == Wait::Eager && !late.said);
         let look = || {
-            if wait == Wait::Eager && late.as_ref().is_some_and(|late| begin.elapsed() > late.since) {
-                late.take().into_iter().for_each(|late| (late.complain)());
+            if let Some(late) = late.take_if(|late| begin.elapsed() > late.since) {
+                late.said = true;
+                (late.complain)();
             }
         };
         // SAFETY: as the caller says.
-        unsafe { self.library.complete(request, wait, look) }
+        unsafe { self.library.complete(request, wait, meanwhile, look) }
     }
 }
 
@@ -188,12 +200,12 @@ impl Fabric for World {
         self.size
     }
 
-    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
         unsafe {
             check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
-            self.meet(&mut request, wait)
+            self.meet(&mut request, wait, meanwhile)
         }
     }
 
@@ -205,7 +217,7 @@ impl Fabric for World {
         // SAFETY: both pointers are to locals that live until the request is complete.
         unsafe {
             check("MPI_Comm_idup", (self.library.comm_idup)(self.comm, &mut comm, &mut request))?;
-            self.meet(&mut request, Wait::Eager)?;
+            self.meet(&mut request, Wait::Eager, &mut || ())?;
             // An error in the tool's own traffic is the tool's to report, not the job's to die of.
             let errors_return = self.library.handles.errors_return;
             check("MPI_Comm_set_errhandler", (self.library.comm_set_errhandler)(comm, errors_return))?;
@@ -222,7 +234,7 @@ impl Fabric for World {
         unsafe {
             let message = message.as_ptr().cast();
             check("MPI_Isend", (self.library.isend)(message, count, byte, to, TAG, self.comm, &mut request))?;
-            self.library.complete(&mut request, Wait::Eager, || ())
+            self.library.complete(&mut request, Wait::Eager, &mut || (), || ())
         }
     }
 
@@ -237,7 +249,7 @@ impl Fabric for World {
                 "MPI_Irecv",
                 (self.library.irecv)(buffer, count, byte, from, TAG, self.comm, &mut request),
             )?;
-            self.library.complete(&mut request, Wait::Eager, || ())
+            self.library.complete(&mut request, Wait::Eager, &mut || (), || ())
         }
     }
 }

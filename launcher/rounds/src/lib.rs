@@ -1,17 +1,20 @@
 //! Work that is a child process, round after round: what the launcher does alone on a laptop and what
 //! the runner does on every rank of a job.
 //!
-//! [`process`] starts one program and learns how it ended, [`signals`] reach it, [`plan`] is what the
-//! launcher asks for, [`rounds`] does it on any fabric, [`console`] is everything that is said about it
+//! [`process`] starts one program and learns how it ended, [`descendants`] are what that program started,
+//! [`signals`] reach it, [`plan`] is what the
+//! launcher asks for, [`rounds`] does it on any fabric, [`saving`] keeps its runs, [`console`] is everything that is said about it
 //! on stderr.
 
 #![warn(missing_docs)]
 
 pub mod console;
+pub mod descendants;
 mod failure;
 pub mod plan;
 pub mod process;
 pub mod rounds;
+pub mod saving;
 pub mod signals;
 
 pub use failure::Failure;

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use crate::descendants;
 use crate::failure::Failure;
 use crate::signals::{self, Held};
 use pmmpi::record::End;
@@ -39,6 +40,11 @@ impl Ended {
     /// The exec failed with `errno`.
     pub fn not_started(errno: i32) -> Self {
         Self { end: End::NotStarted(errno), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
+    }
+
+    /// What this process is to end as: a program whose time was up may end well after all.
+    pub fn status(&self) -> End {
+        if self.timed_out { End::Exited(TIMED_OUT) } else { self.end }
     }
 
     /// Its end, and why so.
@@ -128,17 +134,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Sleeps until the child has ended: wait4(2). After `timeout`, where there is one, it is told to end,
-    /// and killed if it has not done so after ten seconds.
+    /// Sleeps until the child has ended: wait4(2). After `timeout`, where there is one, it and all that it
+    /// started are told to end, and killed if they have not done so after ten seconds.
     pub fn wait(self, timeout: Option<Duration>) -> io::Result<Ended> {
         let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
         if timed_out {
-            // SAFETY: the child has not been waited for, so the number is its own.
-            unsafe { libc::kill(self.pid, libc::SIGTERM) };
-            if !self.ends_within(GRACE) {
-                // SAFETY: as above.
-                unsafe { libc::kill(self.pid, libc::SIGKILL) };
-            }
+            self.end_all();
         }
         let mut status = 0;
         // SAFETY: an all-zero rusage is valid; both pointers are to live locals.
@@ -167,10 +168,43 @@ impl Running {
     }
 }
 
+/// The exit status of a program whose time was up, as timeout(1) has it.
+pub const TIMED_OUT: i32 = 124;
 /// What a program may take to end once it is told to: less than the 30 s that Slurm leaves to a job (KillWait).
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Between two looks for orphans that have ended: many would use up the machine's process numbers.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
 impl Running {
+    /// Ends the child and all that it started, as far as they let themselves be told.
+    fn end_all(&self) {
+        let deadline = Instant::now() + GRACE;
+        let mut told = Vec::new();
+        let mut pause = Duration::from_millis(10);
+        loop {
+            let left = descendants::living(self.pid);
+            if left.is_empty() {
+                return;
+            }
+            if Instant::now() > deadline {
+                // What is started meanwhile is found by the next look.
+                descendants::signal(&left, libc::SIGKILL);
+            } else {
+                let new: Vec<_> = left.into_iter().filter(|process| !told.contains(process)).collect();
+                descendants::signal(&new, libc::SIGTERM);
+                descendants::signal(&new, libc::SIGCONT); // one that is stopped must be told, too
+                told.extend(new);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(500));
+            descendants::reap_all_but(self.pid);
+            if Instant::now() > deadline + GRACE {
+                return; // in a device's wait: nothing ends it
+            }
+        }
+    }
+
     /// Sleeps until it has ended, without waiting for it; false after `limit`.
     fn ends_within(&self, limit: Duration) -> bool {
         let Some(deadline) = Instant::now().checked_add(limit) else { return true }; // in no lifetime
@@ -180,6 +214,7 @@ impl Running {
         let fd = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
+            descendants::reap_all_but(self.pid);
             if self.has_ended() {
                 return true;
             }
@@ -189,7 +224,8 @@ impl Running {
             match &fd {
                 Some(fd) => {
                     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-                    let left = libc::c_int::try_from(left.as_millis() + 1).unwrap_or(libc::c_int::MAX);
+                    let left = libc::c_int::try_from(left.min(LONGEST_SLEEP).as_millis() + 1)
+                        .unwrap_or(libc::c_int::MAX);
                     // SAFETY: one live structure. An interruption is one more look.
                     unsafe { libc::poll(&mut poll, 1, left) };
                 }

@@ -2,8 +2,10 @@
 
 use crate::Failure;
 use crate::console::{Console, say};
+use crate::descendants;
 use crate::plan::{OnFailure, Plan};
 use crate::process::{Ended, Prepared};
+use crate::saving;
 use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
@@ -42,6 +44,9 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
     let console = if speaks { Console::new(plan) } else { Console::silent() };
+    if plan.timeout.is_some() {
+        descendants::adopt();
+    }
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
@@ -62,7 +67,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
         }
         let verdict = message::spread(&mut fabric, vec![verdict]).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
-            result = Some(round.own.end);
+            result = Some(round.own.status());
         }
         if verdict == [STOP] {
             if let Some(signal) = signals::asked_to_end().filter(|_| number + 1 < plan.rounds()) {
@@ -134,9 +139,7 @@ fn settle(
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
             let slot = slot.take().map_or_else(|| Slot::take(folder), Ok);
-            slot.and_then(|slot| slot.store(&run)).map_err(|e| {
-                Failure::own(format_args!("the run could not be saved in {}: {e}", folder.display()))
-            })
+            saving::save(folder, slot.map_err(|e| saving::not_saved(folder, e))?, &run, plan.quiet)
         };
         let started = run.ranks.iter().any(|rank| !matches!(rank.end, End::NotStarted(_)));
         let saved = plan.out.as_ref().filter(|_| started).map(save).transpose();
@@ -282,7 +285,8 @@ mod tests {
     #[test]
     fn a_run_that_cannot_be_saved_ends_the_rounds() {
         let folder = Folder::new("unsaved");
-        let plan = Plan { out: Some(folder.0.join("absent")), warmup: 0, ..plan("exit 0", &folder.0) };
+        std::fs::write(folder.0.join("file"), "").unwrap();
+        let plan = Plan { out: Some(folder.0.join("file/absent")), warmup: 0, ..plan("exit 0", &folder.0) };
         let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
         assert!(failure.message.contains("could not be saved"), "{failure}");

@@ -3,7 +3,7 @@
 
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 /// Not passed on: KILL and STOP cannot be; TSTP, TTIN and TTOU must stop this process for the shell; CHLD
 /// is about the child; PIPE and XFSZ are ignored ([`prepare`]).
@@ -30,6 +30,8 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// Signals that came while there was no child, a bit each.
 static PENDING: AtomicU64 = AtomicU64::new(0);
 static ASKED_TO_END: AtomicI32 = AtomicI32::new(0);
+/// Where another process looks for that, if one does.
+static NOTED_IN: AtomicPtr<AtomicI32> = AtomicPtr::new(ptr::null_mut());
 static UNDER_A_LAUNCHER: AtomicBool = AtomicBool::new(false);
 /// Those of [`WRITE_SIGNALS`] that had their default action, a bit each.
 static WERE_DEADLY: AtomicU64 = AtomicU64::new(0);
@@ -80,6 +82,11 @@ pub fn asked_to_end() -> Option<i32> {
     (signal != 0).then_some(signal)
 }
 
+/// A signal that asks this process to end is to be noted in memory that it shares, too.
+pub fn note_in(place: &'static AtomicI32) {
+    NOTED_IN.store(ptr::from_ref(place).cast_mut(), Ordering::Release);
+}
+
 /// To be called before there is a second thread: notes the dispositions that the child is to inherit and
 /// that change here. A reader of stderr that has gone away, or a limit on file sizes, must not end this
 /// process: its child's end is still to be reported.
@@ -108,6 +115,9 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
         }
         if ENDING.contains(&signal) {
             ASKED_TO_END.store(signal, Ordering::Release);
+            if let Some(place) = NOTED_IN.load(Ordering::Acquire).as_ref() {
+                place.store(signal, Ordering::Release);
+            }
         }
         let child = CHILD.load(Ordering::Acquire);
         if child == 0 {

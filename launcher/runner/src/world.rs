@@ -28,11 +28,14 @@ impl Fabric for World {
         self.comm.size().unsigned_abs()
     }
 
-    fn barrier(&mut self, wait: Wait) -> Result<(), FabricError> {
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         let mut request = self.comm.immediate_barrier();
         let mut backoff = Backoff::new(wait);
         while let Err(pending) = request.test() {
             request = pending;
+            if backoff.begins_to_wait() {
+                meanwhile();
+            }
             backoff.pause();
         }
         Ok(())
