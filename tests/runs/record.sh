@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records the run files that tests/runs/vN holds, of real jobs: two hosts with clocks of their own, a plain program
+# Records the run files that tests/runs/vN holds, of real jobs: two hosts with clocks of their own, regions, a plain program
 # under an MPI launcher, a program that a signal killed, and one that was told to end. For a new schema version.
 #
 # usage: record.sh BIN RIG_HOST FOLDER     the folder of pmmpi, the rig's program that makes hosts, tests/runs/vN
@@ -16,6 +16,13 @@ TMPDIR=$work RUNS=3 "$(dirname "$0")/../rig/demo.sh" "$bin" "$rig_host"
 cp "$work"/*/pmmpi-results/*.pmr "$folder"
 
 export PMMPI_OUT="$folder"
+# A program with regions, and pings between the hosts.
+here=$(cd "$(dirname "$0")/../.." && pwd)
+mpicc.openmpi -I "$here/launcher/agent/include" "$here/tests/programs/regions.c" -o "$work/regions"
+cd "$work"/*/
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$PWD/rsh" mpirun.openmpi -n 2 --hostfile hostfile --bind-to none \
+    pmmpi --sync pingpong "$work/regions" . 3 10
 for launch in 1 2; do
     mpirun.mpich -n 3 pmmpi --mode plain --label kind=plain sleep 0.05
 done
