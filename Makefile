@@ -38,9 +38,10 @@ stage:
 	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
 	@$(RELEASE)/examples/manual $(STAGE)/share
 	@$(RELEASE)/examples/report-manual $(STAGE)/share
+	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
 	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
 	for mpi in $(MPIS); do \
-		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --target-dir $(CARGO_TARGET_DIR)/$$mpi \
+		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --bins --examples --target-dir $(CARGO_TARGET_DIR)/$$mpi \
 		&& install --strip $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \
 	done
 
@@ -53,7 +54,7 @@ lint: deps ## formatting, clippy, dependency policy: no warning is let through
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 	$(foreach mpi,$(firstword $(MPIS)),MPICC=mpicc.$(mpi) $(CARGO) clippy --release --locked -p pmmpi-runner \
-		--target-dir $(CARGO_TARGET_DIR)/$(mpi) -- -D warnings)
+		--all-targets --target-dir $(CARGO_TARGET_DIR)/$(mpi) -- -D warnings)
 
 doc: ## the Rust documentation
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps
@@ -67,6 +68,8 @@ demo: build ## measure Debian's hpcc on two hosts with clocks of their own, and 
 
 install: build ## into PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pmmpi
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(STAGE)/include/* $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(STAGE)/bin/* $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(STAGE)/lib/pmmpi/* $(DESTDIR)$(PREFIX)/lib/pmmpi
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions \

@@ -1,4 +1,4 @@
-//! What a measurement is. This crate knows no MPI library and no data frames.
+//! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
 //!
 //! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`stamps::Stamps`]
 //! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
@@ -28,6 +28,8 @@ pub mod part;
 pub mod partial;
 pub mod record;
 pub mod regions;
+#[cfg(feature = "mpi")]
+pub mod rsmpi;
 mod run_id;
 pub mod runfile;
 pub mod selfcheck;
@@ -39,4 +41,6 @@ pub mod summary;
 pub mod sync;
 pub mod wire;
 
+#[cfg(feature = "mpi")]
+pub use rsmpi::Session;
 pub use run_id::new_run_id;

@@ -161,3 +161,21 @@ fn regions_of_a_killed_job_are_kept() {
         assert!(run.regions.totals.iter().map(entries).eq(run.regions.totals.iter().map(|_| 3)));
     }
 }
+
+/// A program of rsmpi's that measures itself, on hosts whose clocks are hours apart.
+#[test]
+fn a_program_in_rust_measures_itself() {
+    for mpi in Mpi::ALL {
+        let (folder, cluster) = (Folder::new("rust"), Cluster::hours_apart(2));
+        let program = rig::tool::target().join(format!("{}/release/examples/session", mpi.name()));
+        let output = cluster.mpirun(mpi, RANKS).arg(program).arg(folder.path()).run().success();
+        assert!(output.out().contains("3 ranks on 2 nodes"), "{}", output.out());
+        let runs = runs_in(folder.path());
+        let (run, elapsed) = (&runs[0], runs[0].elapsed().unwrap());
+        assert!(runs.len() == 1 && run.is_complete() && elapsed.consistent);
+        assert!(run.nodes.iter().all(|node| node.facts.is_some()));
+        let bounds = &run.regions.bounds(RANKS, run.max_drift())[0];
+        assert_eq!((bounds.name, bounds.entries), ("sleep", Some(2)));
+        assert!(bounds.lower_ns >= 23_000_000 && bounds.lower_ns <= elapsed.upper_ns);
+    }
+}

@@ -11,8 +11,9 @@ pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const RANKS: &str = "16";
     const ROUNDS: usize = 31;
     let program = folder.compile("mpicc.openmpi", "steps")?;
+    let runs = folder.0.join("runs");
     let command = |pmmpi: Option<&Path>| {
-        let mut command = mpirun(RANKS, pmmpi, &folder.0);
+        let mut command = mpirun(RANKS, pmmpi.map(|tool| (tool, runs.as_path())));
         command.arg(&program).arg("150");
         command
     };
@@ -28,8 +29,9 @@ pub fn hpcc(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let example = std::fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt")?;
     let input: Vec<String> = example.lines().enumerate().map(|(i, line)| input_line(i, line)).collect();
     std::fs::write(place.join("hpccinf.txt"), input.join("\n") + "\n")?;
+    let runs = folder.0.join("runs");
     let command = |pmmpi: Option<&Path>| {
-        let mut command = mpirun("2", pmmpi, &folder.0);
+        let mut command = mpirun("2", pmmpi.map(|tool| (tool, runs.as_path())));
         command.current_dir(&place).arg("hpcc");
         command
     };
@@ -47,12 +49,13 @@ fn input_line(number: usize, line: &str) -> String {
     format!("{value} {}", line.split_once(' ').map_or("", |(_, comment)| comment))
 }
 
-fn mpirun(ranks: &str, pmmpi: Option<&Path>, folder: &Path) -> Command {
+/// Open MPI's, with the tool and its folder for runs, if it is to measure.
+pub fn mpirun(ranks: &str, pmmpi: Option<(&Path, &Path)>) -> Command {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks]);
     command.args(["--mca", "mpi_yield_when_idle", "1"]);
-    if let Some(pmmpi) = pmmpi {
-        command.arg(pmmpi).arg("--out").arg(folder.join("runs"));
+    if let Some((pmmpi, runs)) = pmmpi {
+        command.arg(pmmpi).arg("--out").arg(runs);
     }
     command
 }

@@ -7,7 +7,9 @@ mod bounds;
 mod host;
 mod jobs;
 mod paired;
+mod regions;
 mod report;
+mod scale;
 mod trivial;
 
 use std::error::Error;
@@ -34,6 +36,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{}", trivial::report(&folder)?);
     println!("{}", jobs::oversubscribed(&folder)?);
     println!("{}", jobs::hpcc(&folder)?);
+    println!("{}", regions::report(&folder)?);
+    println!("{}", scale::report(&folder)?);
     println!("{}", bounds::report()?);
     println!("{}", report::report(&folder)?);
     Ok(())
@@ -53,7 +57,10 @@ impl Folder {
     fn compile(&self, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
         let program = self.0.join(name);
-        let status = Command::new(compiler).arg("-O2").arg("-o").arg(&program).arg(&source).status();
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include");
+        let mut command = Command::new(compiler);
+        command.arg("-O2").arg("-I").arg(include).arg("-o").arg(&program).arg(&source);
+        let status = command.status();
         match status {
             Ok(status) if status.success() => Ok(program),
             Ok(status) => Err(format!("{compiler} {}: {status}", source.display()).into()),

@@ -249,7 +249,7 @@ impl Fabric for World {
                 "MPI_Irecv",
                 (self.library.irecv)(buffer, count, byte, from, TAG, self.comm, &mut request),
             )?;
-            self.library.complete(&mut request, Wait::Eager, &mut || (), || ())
+            self.meet(&mut request, Wait::Eager, &mut || ())
         }
     }
 }

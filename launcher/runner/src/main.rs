@@ -5,11 +5,11 @@
 #![no_main]
 
 mod descriptors;
-mod world;
 
 use descriptors::Descriptors;
 use pmmpi::clock;
 use pmmpi::record::End;
+use pmmpi::rsmpi::World;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::wire;
 use pmmpi_rounds::console::say;
@@ -18,7 +18,6 @@ use pmmpi_rounds::rounds::{self, Place};
 use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
-use world::World;
 
 /// C's main, for the launcher's reason: the child inherits what this process was started with.
 #[unsafe(no_mangle)]
@@ -46,7 +45,7 @@ fn run() -> Result<End, Failure> {
     let mpi_library = mpi_library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.
     let place = Place { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
-    let result = rounds::run(World::duplicate(&universe), &plan, place);
+    let result = rounds::run(World::duplicate(&universe.world()), &plan, place);
     drop(universe); // MPI_Finalize
     result
 }

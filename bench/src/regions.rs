@@ -1,0 +1,44 @@
+//! What an entry of a region costs beside its two barriers.
+
+use crate::jobs::mpirun;
+use crate::paired::Spread;
+use crate::{Folder, must_succeed, pmmpi};
+use std::error::Error;
+use std::process::Command;
+
+const ENTRIES: &str = "10000";
+const ROUNDS: usize = 7;
+
+/// As Markdown.
+pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
+    let mut text = format!(
+        "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs, each the median of its \
+         hundreds)\n\n| | two MPI_Barrier, us | an entry, us | an entry beside them, us |\n|---|---|---|---|\n"
+    );
+    let (tool, runs, out) = (pmmpi()?, folder.0.join("runs"), folder.0.join("regions.ns"));
+    for (name, compiler) in [("Open MPI", "mpicc.openmpi"), ("MPICH", "mpicc.mpich")] {
+        let program = folder.compile(compiler, "regions")?;
+        let mut table = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut command = match name {
+                "Open MPI" => mpirun("2", Some((&tool, &runs))),
+                _ => {
+                    let mut command = Command::new("mpiexec.hydra");
+                    command.args(["-n", "2"]).arg(&tool).arg("--out").arg(&runs);
+                    command
+                }
+            };
+            must_succeed(command.arg(&program).arg(ENTRIES).arg(&out))?;
+            let measured = std::fs::read_to_string(&out)?;
+            table.push(measured.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>()?);
+        }
+        let microseconds = |value: fn(&[f64]) -> f64| Spread::of(&table, value).text(1e-3, 2);
+        text += &format!(
+            "| {name} | {} | {} | {} |\n",
+            microseconds(|row| row[0]),
+            microseconds(|row| row[1]),
+            microseconds(|row| row[1] - row[0])
+        );
+    }
+    Ok(text)
+}

@@ -1,0 +1,54 @@
+//! The tool's own time on many ranks, beside two barriers and a gather by hand in the same run.
+
+use crate::jobs::mpirun;
+use crate::paired::Spread;
+use crate::{Folder, must_succeed, pmmpi};
+use pmmpi::runfile;
+use std::error::Error;
+use std::path::Path;
+
+const RANKS: &str = "256";
+const ROUNDS: usize = 5;
+
+/// As Markdown.
+pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
+    let (tool, runs, by_hand) = (pmmpi()?, folder.0.join("scale"), folder.0.join("by_hand.ns"));
+    let program = folder.compile("mpicc.openmpi", "by_hand")?;
+    let mut table = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut command = mpirun(RANKS, Some((&tool, &runs)));
+        must_succeed(command.arg(&program).arg(&by_hand))?;
+        table.push(row(&runs, &by_hand)?);
+    }
+    let milliseconds = |column: usize| Spread::of(&table, |row| row[column]).text(1e-6, 1);
+    let ratio = Spread::of(&table, |row| (row[0] + row[1] + row[2]) / row[3]).text(1.0, 2);
+    Ok(format!(
+        "## {RANKS} ranks, oversubscribed (bench/programs/by_hand.c, Open MPI, {ROUNDS} runs)\n\n\
+         | of pmmpi, as the rank saw it that came last | ms |\n|---|---|\n\
+         | end of MPI_Init to t1: finding the others, a page each, a barrier | {} |\n\
+         | t2 to t3: a barrier | {} |\n| t3 until rank 0 has every record | {} |\n\
+         | two MPI_Barrier and one MPI_Gatherv of 200 bytes a rank by hand, in the same run | {} |\n\n\
+         pmmpi by hand: {ratio} times.\n",
+        milliseconds(0),
+        milliseconds(1),
+        milliseconds(2),
+        milliseconds(3),
+    ))
+}
+
+/// What the one run there took, part by part, and what was taken by hand (ns). The run is removed.
+fn row(runs: &Path, by_hand: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
+    let files = std::fs::read_dir(runs)?.map(|entry| entry.map(|entry| entry.path()));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let file = files.iter().find(|path| path.extension().is_some_and(|e| e == runfile::EXTENSION));
+    let file = file.ok_or("no run was saved")?;
+    let overhead = runfile::read(file)?.overhead().ok_or("no rank came to the end")?;
+    std::fs::remove_file(file)?;
+    let by_hand: f64 = std::fs::read_to_string(by_hand)?.trim().parse()?;
+    Ok(vec![
+        overhead.starting_ns as f64,
+        overhead.end_barrier_ns as f64,
+        overhead.gather_ns as f64,
+        by_hand,
+    ])
+}

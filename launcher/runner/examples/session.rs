@@ -1,0 +1,23 @@
+//! A program that measures itself: two entries of a region, 10 ms and the rank's number more each. Rank 0 saves the
+//! run in the folder that the argument names.
+
+use mpi::traits::Communicator;
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: session FOLDER")?);
+    let universe = mpi::initialize().ok_or("MPI is initialised already")?;
+    let world = universe.world();
+    let mut session = pmmpi::Session::begin(&world)?;
+    let pause = Duration::from_millis(10 + u64::from(world.rank().unsigned_abs()));
+    for _ in 0..2 {
+        session.region("sleep", || std::thread::sleep(pause))?;
+    }
+    if let Some(run) = session.end()? {
+        let file = pmmpi::runfile::write(&folder, &run)?;
+        println!("{}", pmmpi::summary::Summary { run: &run, file: Some(&file) });
+    }
+    Ok(())
+}

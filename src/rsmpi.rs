@@ -1,0 +1,164 @@
+//! Measuring a program of rsmpi's from its own code (feature `mpi`).
+//!
+//! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
+
+use crate::bounds::MaxDrift;
+use crate::cell::RankCell;
+use crate::clock;
+use crate::fabric::{Backoff, Fabric, FabricError, Wait};
+use crate::gather::Tree;
+use crate::node::{NodeFacts, NodeKey};
+use crate::part::HostPart;
+use crate::record::{End, Job, Mode, Run, RunHeader};
+use crate::regions::RegionTable;
+use crate::session::{self, Beginning, Work};
+use crate::wire::{self, WireError};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A duplicate of a communicator.
+pub struct World {
+    comm: SimpleCommunicator,
+}
+
+impl World {
+    /// Collective over the communicator's ranks.
+    pub fn duplicate(comm: &impl Communicator) -> Self {
+        Self { comm: comm.duplicate() }
+    }
+}
+
+/// A measurement of a program's own: `t0, barrier, t1, WORK, t2, barrier, t3` on the ranks of a communicator.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let universe = mpi::initialize().ok_or("MPI is initialised already")?;
+/// let mut session = pmmpi::Session::begin(&universe.world())?;
+/// let sum = session.region("sum", || (0..1_000_000u64).sum::<u64>())?;
+/// if let Some(run) = session.end()? {
+///     println!("{sum}: {}", pmmpi::summary::Summary { run: &run, file: None });
+///     pmmpi::runfile::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Session {
+    inner: session::Session<'static, World>,
+    cell: &'static RankCell,
+    leads_node: bool,
+    started_unix_ns: i64,
+}
+
+impl Session {
+    /// Collective over the communicator's ranks. The work begins when this returns.
+    pub fn begin(comm: &impl Communicator) -> Result<Self, FabricError> {
+        let (began_ns, started_unix_ns) = (clock::monotonic_ns(), clock::realtime_ns());
+        let mut world = World::duplicate(comm);
+        let (tree, _) = Tree::grow(&mut world, NodeKey::own(), Vec::new)?;
+        let leads_node = tree.leader == world.rank();
+        // Two small tables a measurement, for as long as the process lives.
+        let (cell, regions) = (&*Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
+        let beginning = Beginning { began_ns, pings: false };
+        let mut inner = session::Session::open(cell, regions, world, tree, beginning);
+        inner.start()?;
+        Ok(Self { inner, cell, leads_node, started_unix_ns })
+    }
+
+    /// Does `work` as an entry of the region `name`. Collective; see [`crate::regions`].
+    pub fn region<T>(&mut self, name: &str, work: impl FnOnce() -> T) -> Result<T, FabricError> {
+        self.inner.enter_region(name.as_bytes())?;
+        let result = work();
+        self.inner.leave_region(name.as_bytes())?;
+        Ok(result)
+    }
+
+    /// The work is over. Collective; the whole run on the communicator's rank 0, `None` elsewhere.
+    pub fn end(mut self) -> Result<Option<Run>, SessionError> {
+        self.inner.stop().map_err(SessionError::Fabric)?;
+        let library = mpi::environment::library_version().ok();
+        let library = library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
+        let host = if self.leads_node { host() } else { Vec::new() };
+        let work = Work { end: End::Finalized, child_cpu_ns: None };
+        let parts = self.inner.gather(work, library.as_deref(), host).map_err(SessionError::Fabric)?;
+        let (size, gather_ns) = (self.cell.size.load(Relaxed), self.cell.gather_ns.load(Relaxed));
+        let run = parts.map(|parts| Run::assemble(header(self.started_unix_ns), size, &parts, gather_ns));
+        run.transpose().map_err(SessionError::Wire)
+    }
+}
+
+/// Without the topology, which takes a library.
+fn host() -> Vec<u8> {
+    let host = HostPart { facts: NodeFacts::read(Path::new("/")), topology: None };
+    wire::encode(&host).unwrap_or_default()
+}
+
+fn header(started_unix_ns: i64) -> RunHeader {
+    RunHeader {
+        run_id: crate::new_run_id(started_unix_ns),
+        pmmpi_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        mode: Mode::Mpi,
+        series: None,
+        labels: Vec::new(),
+        job: Job::default(),
+        mpi_library: None,
+        environment: Vec::new(),
+        started_unix_ns,
+        max_drift: MaxDrift::DEFAULT,
+    }
+}
+
+/// Why a measurement gave no run.
+#[derive(Debug)]
+pub enum SessionError {
+    /// An MPI call failed.
+    Fabric(FabricError),
+    /// A rank's record cannot be understood.
+    Wire(WireError),
+}
+
+impl std::fmt::Display for SessionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fabric(e) => e.fmt(f),
+            Self::Wire(e) => write!(f, "a rank's record cannot be understood: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+impl Fabric for World {
+    fn rank(&self) -> u32 {
+        self.comm.rank().unsigned_abs()
+    }
+
+    fn size(&self) -> u32 {
+        self.comm.size().unsigned_abs()
+    }
+
+    fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
+        let mut request = self.comm.immediate_barrier();
+        let mut backoff = Backoff::new(wait);
+        while let Err(pending) = request.test() {
+            request = pending;
+            if backoff.begins_to_wait() {
+                meanwhile();
+            }
+            backoff.pause();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
+        self.comm.process_at_rank(to as i32).send(message);
+        Ok(())
+    }
+
+    fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
+        self.comm.process_at_rank(from as i32).receive_into(buffer);
+        Ok(())
+    }
+}
