@@ -5,9 +5,11 @@ use crate::cluster::machine;
 use crate::tool::{self, Folder, Output};
 use std::fs::{self, File};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Nodes are called node0 to node3.
@@ -20,13 +22,58 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Slurm {
     folder: Folder,
     daemons: Vec<Child>,
+    /// A node was lost.
+    spoilt: bool,
+}
+
+/// The cluster that a test has to itself, with the machine. Where another test waits for it already it stays
+/// for that one: a start takes a second.
+pub struct Turn {
+    cluster: MutexGuard<'static, Option<Slurm>>,
     _alone: MutexGuard<'static, ()>,
 }
 
+static CLUSTER: Mutex<Option<Slurm>> = Mutex::new(None);
+/// Tests that have the cluster or wait for it.
+static TESTS: AtomicUsize = AtomicUsize::new(0);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let is_last = TESTS.fetch_sub(1, Ordering::Relaxed) == 1;
+        // What a failed test left may make the next one fail, too.
+        if is_last || self.spoilt || std::thread::panicking() {
+            *self.cluster = None;
+        }
+    }
+}
+
+impl Deref for Turn {
+    type Target = Slurm;
+
+    fn deref(&self) -> &Slurm {
+        self.cluster.as_ref().expect("a cluster until the turn ends")
+    }
+}
+
+impl DerefMut for Turn {
+    fn deref_mut(&mut self) -> &mut Slurm {
+        self.cluster.as_mut().expect("a cluster until the turn ends")
+    }
+}
+
 impl Slurm {
+    /// Waits for the cluster, which is started where there is none.
+    pub fn turn() -> Turn {
+        TESTS.fetch_add(1, Ordering::Relaxed);
+        let _alone = machine();
+        let mut cluster = CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
+        cluster.get_or_insert_with(Self::start);
+        Turn { cluster, _alone }
+    }
+
     /// Starts the controller and the nodes, and waits until all are idle.
-    pub fn start() -> Self {
-        let mut slurm = Self { folder: Folder::new("slurm"), daemons: Vec::new(), _alone: machine() };
+    fn start() -> Self {
+        let mut slurm = Self { folder: Folder::new("slurm"), daemons: Vec::new(), spoilt: false };
         slurm.configure();
         slurm.daemon(&mut Command::new("slurmctld"), "ctld", &["-D", "-i"]);
         for node in 0..NODES {
@@ -40,19 +87,25 @@ impl Slurm {
         slurm
     }
 
-    /// A Slurm command of this cluster's, in a folder of the test's.
-    pub fn run(&self, folder: &std::path::Path, program: &str, args: &[&str]) -> Output {
-        let mut command = self.command(program);
-        tool::run(command.current_dir(folder).args(args))
+    /// A Slurm command of this cluster's, in a folder of the test's, with the tool in PATH.
+    pub fn command(&self, folder: &Path, program: &str, args: &[&str]) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let bin = tool::target().join("pmmpi/bin");
+        let mut command = Command::new(program);
+        command.env("SLURM_CONF", self.configuration()).envs(FOR_ROOT);
+        command.env("PATH", format!("{}:{path}", bin.display()));
+        command.current_dir(folder).args(args);
+        command
     }
 
-    /// A command that runs on its own.
-    pub fn start_command(&self, folder: &std::path::Path, program: &str, args: &[&str]) -> tool::Started {
-        tool::start(self.command(program).current_dir(folder).args(args))
+    /// The same, to its end.
+    pub fn run(&self, folder: &Path, program: &str, args: &[&str]) -> Output {
+        tool::run(&mut self.command(folder, program, args))
     }
 
-    /// Everything that runs on a node dies at once, as if its power had failed.
-    pub fn lose_node(&self, node: usize) {
+    /// Everything that runs on a node dies at once, as if its power had failed. It does not come back.
+    pub fn lose_node(&mut self, node: usize) {
+        self.spoilt = true;
         let host = |process: &str| fs::read_link(format!("/proc/{process}/ns/uts")).ok();
         let lost = host(&self.daemons[1 + node].id().to_string()).expect("the node's daemon");
         for entry in fs::read_dir("/proc").expect("/proc").flatten() {
@@ -66,19 +119,11 @@ impl Slurm {
         }
     }
 
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        let path = std::env::var("PATH").unwrap_or_default();
-        let bin = tool::target().join("pmmpi/bin");
-        command.env("SLURM_CONF", self.configuration()).envs(FOR_ROOT);
-        command.env("PATH", format!("{}:{path}", bin.display()));
-        command
-    }
-
     fn configuration(&self) -> PathBuf {
         self.folder.path().join("slurm.conf")
     }
 
+    /// A heterogeneous job is started by the backfill scheduler alone, which looks every 30 s by default.
     fn configure(&self) {
         let folder = self.folder.path().display();
         let hostname = Command::new("uname").arg("-n").output().expect("uname");
@@ -93,7 +138,7 @@ impl Slurm {
              SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\nMpiDefault=none\n\
              ReturnToService=2\nSlurmdParameters=config_overrides\nJobAcctGatherType=jobacct_gather/none\n\
              AccountingStorageType=accounting_storage/none\nJobCompType=jobcomp/none\nSchedulerType=sched/backfill\n\
-             InactiveLimit=0\nKillWait=5\n\
+             SchedulerParameters=bf_interval=1\nInactiveLimit=0\nKillWait=5\n\
              NodeName=node[0-{}] NodeAddr=127.0.0.1 Port=[{}] CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \
              ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN\n\
              PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n",
@@ -119,7 +164,8 @@ impl Slurm {
     fn wait_until_idle(&self) {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
-            let output = self.command("sinfo").args(["-h", "-N", "-o", "%T"]).output().expect("sinfo");
+            let output =
+                self.command(self.folder.path(), "sinfo", &["-h", "-N", "-o", "%T"]).output().expect("sinfo");
             let states = String::from_utf8_lossy(&output.stdout).into_owned();
             if states.lines().filter(|state| *state == "idle").count() == NODES {
                 return;
