@@ -151,10 +151,11 @@ fn the_batch_script_measures_and_reports() {
     let folder = Folder::new("batch");
     let (script, program) = (script("hpl"), text(programs::mpi(Mpi::OpenMpi, "truth")));
     let here = text(folder.path());
-    let args = ["--wait", "--output=log", "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs", &script];
-    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&program, &here, "10", "5"]].concat());
-    let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-    assert!(output.status.success(), "{}\n{log}", output.err());
+    let export = "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs";
+    let args = ["--output=log", export, &script, &program, &here, "10", "5"];
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args));
+    let log = read(folder.path().join("log"));
+    assert!(succeeded, "{log}");
     let runs = runs_in(&folder.path().join("runs"));
     assert_eq!(runs.len(), 3, "{log}");
     assert!(runs.iter().all(|run| run.ranks.len() == 4 && run.header.labels.len() == 1));
@@ -167,10 +168,10 @@ fn each_job_of_an_array_is_measured() {
     let slurm = Slurm::turn();
     let folder = Folder::new("array");
     let program = text(programs::mpi(Mpi::Mpich, "says"));
-    let args =
-        ["--wait", "--array=1-3", "--output=log.%a", "--export=ALL,PMMPI_SRUN_MPI=pmi2,PMMPI_OUT=runs"];
-    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&script("step"), &program]].concat());
-    assert!(output.status.success(), "{}", output.err());
+    let export = "--export=ALL,PMMPI_SRUN_MPI=pmi2,PMMPI_OUT=runs";
+    let args = ["--array=1-3", "--output=log.%a", export, &script("step"), &program];
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args));
+    assert!(succeeded, "{}", read(folder.path().join("log.1")));
     let runs = runs_in(&folder.path().join("runs"));
     assert!(runs.len() == 3 && runs.iter().all(|run| run.ranks.len() == 4 && run.nodes.len() == 2));
     let mut labels: Vec<_> = runs.iter().map(|run| run.header.labels[1].1.clone()).collect();
@@ -178,64 +179,64 @@ fn each_job_of_an_array_is_measured() {
     assert_eq!(labels, ["1", "2", "3"]);
 }
 
-/// What one component of a heterogeneous step runs after its program: Slurm 22.05's srun joins a thread of its
-/// pmix plugin twice, and may hang in that where two components end at once, with pmmpi or without.
-const LATER: [&str; 4] = ["sh", "-c", "\"$@\"; sleep 1", "later"];
-
 /// Two components, other numbers of ranks on a node in each: one world, one run.
 #[test]
 fn components_of_a_heterogeneous_step_are_one_run() {
-    let slurm = Slurm::turn();
+    // Slurm 22.05's srun joins one thread of its pmix plugin once for each component, and does not end where two
+    // joins meet, whatever it started: so one component ends later.
+    const LATER: [&str; 4] = ["sh", "-c", "\"$@\"; sleep 1", "later"];
     for mpi in Mpi::ALL {
+        let mut slurm = Slurm::turn();
         let folder = Folder::new("het");
         let (tool, program) = (text(pmmpi()), text(programs::mpi(mpi, "says")));
         let measured = [tool.as_str(), "--on-mismatch", "abort", "--out", "runs", &program];
         let first = [&["-N1", "-n2", manager(mpi)], &measured[..]].concat();
         let args = [&first[..], &[":", "-N2", "-n2"], &LATER, &measured].concat();
-        let output = slurm.run(folder.path(), "srun", &args).success();
-        assert_is_one_het_run(&folder, &output.out(), &output.err());
-        assert_eq!(output.out().matches("of 4").count(), 4, "{}", output.out());
+        let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
+        started.wait_for_error("4 ranks on 3 nodes");
+        // On a busy machine the joins meet all the same.
+        let ended = started.ends_within(Duration::from_secs(30));
+        if !ended {
+            slurm.spoil();
+            started.signal_group(libc::SIGKILL);
+        }
+        let output = started.finish();
+        assert!(output.status.success() || !ended, "{}", output.err());
+        assert_is_one_run(&folder, &format!("{}{}", output.out(), output.err()));
     }
 }
 
-/// A batch job of two components: a step of both is one run, a step of one of them too.
+/// A batch job of two components: a step of both is one run, and a step of the second alone is one, too.
 #[test]
 fn steps_of_a_heterogeneous_batch_job_are_measured() {
     let slurm = Slurm::turn();
-    for mpi in Mpi::ALL {
-        let folder = Folder::new("hetbatch");
-        let (tool, program, manager) = (text(pmmpi()), text(programs::mpi(mpi, "says")), manager(mpi));
-        let measured = |out: &str| format!("{tool} --on-mismatch abort --out {out} {program}");
-        let both = measured("runs");
-        let later = "sh -c '\"$@\"; [ $SLURM_NODEID = 0 ] || sleep 1' later";
-        let text = format!(
-            "#!/bin/sh\n#SBATCH --nodes=1 --ntasks-per-node=2\n#SBATCH hetjob\n#SBATCH --nodes=2 --ntasks-per-node=1\n\
-             srun {manager} --het-group=0,1 {later} {both} 2>&1\nsrun {manager} --het-group=1 {} 2>&1\n",
-            measured("second")
-        );
-        let script = programs::script(folder.path(), &text).display().to_string();
-        let output = slurm.run(folder.path(), "sbatch", &["--wait", "--output=log", &script]);
-        let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-        assert!(output.status.success(), "{}\n{log}", output.err());
-        assert_eq!(log.matches("of 4").count(), 4, "{log}");
-        assert_is_one_het_run(&folder, &log, "");
-        let second = only_run(&folder.path().join("second"));
-        assert_eq!(
-            (second.ranks.len(), second.nodes.len(), second.header.job.launched_ranks),
-            (2, 2, Some(2))
-        );
-    }
+    let folder = Folder::new("hetbatch");
+    let program = text(programs::mpi(Mpi::Mpich, "says"));
+    let step = |groups: &str, out: &str| {
+        format!("srun --mpi=pmi2 --het-group={groups} pmmpi --on-mismatch abort --out {out} {program}\n")
+    };
+    let layout =
+        "#SBATCH --nodes=1 --ntasks-per-node=2\n#SBATCH hetjob\n#SBATCH --nodes=2 --ntasks-per-node=1\n";
+    let script = format!("#!/bin/sh\n{layout}{}{}", step("0,1", "runs"), step("1", "second"));
+    let script = text(programs::script(folder.path(), &script));
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &["--output=log", &script]));
+    let log = read(folder.path().join("log"));
+    assert!(succeeded, "{log}");
+    assert_is_one_run(&folder, &log);
+    let second = only_run(&folder.path().join("second"));
+    assert_eq!((second.ranks.len(), second.nodes.len(), second.header.job.launched_ranks), (2, 2, Some(2)));
 }
 
-fn assert_is_one_het_run(folder: &Folder, said: &str, also: &str) {
+/// Of four ranks, two of them on the first of three nodes.
+fn assert_is_one_run(folder: &Folder, said: &str) {
     let run = only_run(&folder.path().join("runs"));
     assert_eq!((run.ranks.len(), run.nodes.len(), run.end()), (4, 3, Some(End::Finalized)));
     assert_eq!(run.header.job.launched_ranks, Some(4));
     assert!(run.header.environment.contains(&("SLURM_HET_SIZE".to_owned(), "2".to_owned())));
     assert!(run.elapsed().unwrap().consistent && run.nodes.iter().all(|node| node.facts.is_some()));
-    let lines = format!("{said}{also}");
-    assert_eq!(lines.matches("4 ranks on 3 nodes").count(), 1, "{lines}");
-    assert!(!lines.contains("warning"), "{lines}");
+    assert_eq!(said.matches("4 ranks on 3 nodes").count(), 1, "{said}");
+    assert_eq!(said.matches(" of 4").count(), 4, "{said}");
+    assert!(!said.contains("warning"), "{said}");
 }
 
 /// A program that one MPI runs as jobs of one rank is named once for all components.
@@ -319,7 +320,7 @@ fn partial_folder(folder: &Folder) -> PathBuf {
     left[0].clone()
 }
 
-/// Without a name or a home of any use; the cluster's daemons are root's.
+/// Neither is root, whose the cluster's daemons are.
 const USER: u32 = 65_534;
 const ANOTHER_USER: u32 = 1;
 
@@ -383,10 +384,9 @@ fn a_user_who_is_not_root_measures() {
         home.run(&slurm, "srun", &plain).success();
         let export =
             format!("--export=ALL,PMMPI_OUT=runs,PMMPI_SRUN_{}", manager(mpi)[2..].replace("mpi", "MPI"));
-        let batch = ["--wait", "--output=log", &export, &home.copy(script("step")), &program];
-        let output = home.run(&slurm, "sbatch", &batch);
-        let log = std::fs::read_to_string(home.path().join("log")).unwrap_or_default();
-        assert!(output.status.success(), "{}\n{log}", output.err());
+        let batch = ["--output=log", &export, &home.copy(script("step")), &program];
+        let succeeded = slurm.batch(&mut home.command(&slurm, "sbatch", &batch));
+        assert!(succeeded, "{}", read(home.path().join("log")));
 
         let runs = runs_in(&home.path().join("runs"));
         let ranks: Vec<_> = runs.iter().map(|run| (run.ranks.len(), run.header.mode)).collect();
@@ -431,9 +431,9 @@ fn nobody_reads_what_is_kept_of_anothers_run() {
             tool::run(command.uid(user).gid(user))
         };
         let own = report(USER).success();
-        assert!(own.out().contains("2 of 2 ranks lost") || own.out().contains("lost"), "{}", own.out());
+        assert!(own.out().contains("not complete"), "{}", own.out());
         let others = report(ANOTHER_USER);
-        assert!(!others.out().contains("lost"), "{}", others.out());
+        assert!(!others.out().contains("not complete"), "{}", others.out());
         assert!(others.err().contains("Permission denied"), "{}\n{}", others.out(), others.err());
     }
 }
@@ -446,6 +446,11 @@ fn text(path: impl AsRef<Path>) -> String {
 /// A script of slurm/.
 fn script(name: &str) -> String {
     text(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../slurm/{name}.sbatch")))
+}
+
+/// Empty where there is no such file.
+fn read(file: PathBuf) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
 }
 
 fn only_run(folder: &Path) -> Run {

@@ -18,11 +18,14 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 /// Daemons that are not up by then never will be.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Nothing in a test takes longer unless it hangs.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// A running cluster; it ends with this value.
 pub struct Slurm {
     folder: Folder,
     daemons: Vec<Child>,
-    /// A node was lost.
+    /// Another test could not use it.
     spoilt: bool,
 }
 
@@ -103,9 +106,33 @@ impl Slurm {
         tool::run(&mut self.command(folder, program, args))
     }
 
+    /// Submits with this sbatch command and waits for the end: true where each job of it succeeded. (sbatch --wait
+    /// looks every few seconds only.)
+    pub fn batch(&self, sbatch: &mut Command) -> bool {
+        let submitted = tool::run(sbatch).success().out();
+        let id = submitted.split_whitespace().last().expect("sbatch says the number");
+        let deadline = Instant::now() + BATCH_TIMEOUT;
+        loop {
+            let shown = self.run(self.folder.path(), "scontrol", &["show", "job", id]).success().out();
+            let words = shown.split_whitespace();
+            let states: Vec<&str> = words.filter_map(|word| word.strip_prefix("JobState=")).collect();
+            let goes_on = |state: &&str| ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"].contains(state);
+            if !states.iter().any(goes_on) {
+                return states.iter().all(|state| *state == "COMPLETED");
+            }
+            assert!(Instant::now() < deadline, "a batch job does not end:\n{shown}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Another test will have a cluster of its own.
+    pub fn spoil(&mut self) {
+        self.spoilt = true;
+    }
+
     /// Everything that runs on a node dies at once, as if its power had failed. It does not come back.
     pub fn lose_node(&mut self, node: usize) {
-        self.spoilt = true;
+        self.spoil();
         let host = |process: &str| fs::read_link(format!("/proc/{process}/ns/uts")).ok();
         let lost = host(&self.daemons[1 + node].id().to_string()).expect("the node's daemon");
         for entry in fs::read_dir("/proc").expect("/proc").flatten() {
@@ -138,7 +165,7 @@ impl Slurm {
              SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\nMpiDefault=none\n\
              ReturnToService=2\nSlurmdParameters=config_overrides\nJobAcctGatherType=jobacct_gather/none\n\
              AccountingStorageType=accounting_storage/none\nJobCompType=jobcomp/none\nSchedulerType=sched/backfill\n\
-             SchedulerParameters=bf_interval=1\nInactiveLimit=0\nKillWait=5\n\
+             SchedulerParameters=bf_interval=1\nInactiveLimit=0\nKillWait=2\n\
              NodeName=node[0-{}] NodeAddr=127.0.0.1 Port=[{}] CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \
              ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN\n\
              PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n",
