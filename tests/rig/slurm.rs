@@ -1,8 +1,8 @@
 //! A real Slurm cluster of four nodes on this machine, each node with its own name and clock.
 
-use crate::FOR_ROOT;
 use crate::cluster::machine;
 use crate::tool::{self, Folder, Output};
+use crate::{FOR_ROOT, Mpi};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::ops::{Deref, DerefMut};
@@ -24,6 +24,37 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const MPI_CONF: &str = "PMIxCollFence=ring\n";
 /// Nothing in a test takes longer unless it hangs.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How srun starts a job of this MPI's.
+pub fn manager(mpi: Mpi) -> &'static str {
+    match mpi {
+        Mpi::OpenMpi => "--mpi=pmix",
+        Mpi::Mpich => "--mpi=pmi2",
+    }
+}
+
+/// One rank on each of two.
+pub const TWO_NODES: [&str; 2] = ["-N2", "--ntasks-per-node=1"];
+
+/// The path or whatever else is to go into a command line.
+pub fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().display().to_string()
+}
+
+/// An option of sbatch that tells a script of slurm/ which MPI its program is of.
+pub fn exported(mpi: Mpi, more: &str) -> String {
+    format!("--export=ALL,{},{more}", manager(mpi).replace("--mpi", "PMMPI_SRUN_MPI"))
+}
+
+/// A script of slurm/.
+pub fn script(name: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../slurm/{name}.sbatch")))
+}
+
+/// Empty where there is no such file.
+pub fn read(file: PathBuf) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
 
 /// A running cluster; it ends with this value.
 pub struct Slurm {
@@ -219,7 +250,8 @@ impl Drop for Slurm {
             // SAFETY: a child that has not been waited for.
             unsafe { libc::kill(daemon.id() as i32, libc::SIGTERM) };
         }
-        let deadline = Instant::now() + Duration::from_secs(10);
+        // One that has had to end a job may wait ten seconds for nothing.
+        let deadline = Instant::now() + Duration::from_secs(2);
         for daemon in &mut self.daemons {
             while matches!(daemon.try_wait(), Ok(None)) && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(10));
