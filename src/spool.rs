@@ -71,6 +71,10 @@ pub struct Spool {
 impl Spool {
     /// New and empty, by the launcher.
     pub fn create() -> io::Result<Self> {
+        // A launcher that may be run and not read (mode 711) is guarded by the kernel: only root could reach
+        // the spool through /proc then (PR_SET_DUMPABLE(2const)). It holds nothing that this user may not see.
+        // SAFETY: no memory is involved. Where it fails, the agent cannot open the spool, and that is said.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
         // SAFETY: the name is a C string; the result is checked before it is used.
         let fd = unsafe { libc::memfd_create(c"pmmpi".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {

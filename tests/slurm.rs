@@ -1,32 +1,72 @@
-//! Under a real Slurm: `srun pmmpi ./prog`, and the batch script in slurm/.
+//! Under a real Slurm of four nodes: each kind of program and of launch. docs/programs.md lists these tests, which
+//! share a cluster, one at a time. tests/slurm_ends.rs has what ends badly, and users who are not root.
 
-use pmmpi::record::{End, Mode};
-use rig::slurm::{NODES, Slurm};
-use rig::tool::{Folder, pmmpi, runs_in};
+use pmmpi::record::{End, Mode, Run};
+use rig::kinds::{self, Kind};
+use rig::slurm::{NODES, Slurm, TWO_NODES, exported, manager, read, script, text};
+use rig::tool::{self, Folder, pmmpi, runs_in};
 use rig::{Mpi, programs};
 use std::path::Path;
+use std::time::Duration;
 
-fn srun_mpi(mpi: Mpi) -> &'static str {
-    match mpi {
-        Mpi::OpenMpi => "--mpi=pmix",
-        Mpi::Mpich => "--mpi=pmi2",
-    }
+/// Two ranks on two nodes.
+fn measure(mpi: Mpi, kind: Kind) {
+    let slurm = Slurm::turn();
+    kinds::measured_once(kind, mpi, |program, before| {
+        let argv: Vec<&str> = program.argv.iter().map(String::as_str).collect();
+        let args = [&TWO_NODES[..], &[manager(mpi)], before, &argv].concat();
+        let mut command = slurm.command(&std::env::temp_dir(), "srun", &args);
+        tool::run(command.envs(program.environment.iter().map(|(name, value)| (name, value))))
+    });
+}
+
+macro_rules! cells {
+    ($($mpi:expr, $($kind:ident => $name:ident),*;)*) => {$($(
+        #[test]
+        fn $name() {
+            measure($mpi, kinds::$kind);
+        }
+    )*)*};
+}
+
+cells! {
+    Mpi::OpenMpi, c => c_under_srun_pmix, plusplus => cplusplus_under_srun_pmix, mpif_h => mpif_h_under_srun_pmix,
+        use_mpi => use_mpi_under_srun_pmix, use_mpi_f08 => use_mpi_f08_under_srun_pmix,
+        mpi4py => mpi4py_under_srun_pmix, shell_command => a_shell_command_under_srun_pmix,
+        env_and_numactl => env_and_numactl_under_srun_pmix, script => a_script_under_srun_pmix;
+    Mpi::Mpich, c => c_under_srun_pmi2, plusplus => cplusplus_under_srun_pmi2, mpif_h => mpif_h_under_srun_pmi2,
+        use_mpi => use_mpi_under_srun_pmi2, use_mpi_f08 => use_mpi_f08_under_srun_pmi2,
+        mpi4py => mpi4py_under_srun_pmi2, shell_command => a_shell_command_under_srun_pmi2,
+        env_and_numactl => env_and_numactl_under_srun_pmi2, script => a_script_under_srun_pmi2;
 }
 
 #[test]
-fn jobs_of_slurm_are_measured() {
-    let slurm = Slurm::start();
-    let tool = pmmpi().display().to_string();
+fn threads_are_initialised_as_asked_under_srun() {
+    let slurm = Slurm::turn();
+    for mpi in Mpi::ALL {
+        let init_thread = programs::mpi(mpi, "init_thread").display().to_string();
+        for level in ["0", "1", "2", "3"] {
+            let program = programs::Launchable::of_words([init_thread.as_str(), level]);
+            kinds::measured(&program, |_, before| {
+                let args = [&TWO_NODES[..], &[manager(mpi)], before, &[init_thread.as_str(), level]].concat();
+                slurm.run(&std::env::temp_dir(), "srun", &args)
+            });
+        }
+    }
+}
+
+/// Eight ranks on four nodes whose clocks are hours apart.
+#[test]
+fn a_step_is_bounded_and_knows_its_job() {
+    let slurm = Slurm::turn();
     for mpi in Mpi::ALL {
         let folder = Folder::new("srun");
-        let program = programs::mpi(mpi, "truth").display().to_string();
-        let here = folder.path().display().to_string();
-        let layout = ["-N4", "--ntasks-per-node=2", srun_mpi(mpi)];
-        let srun = |args: &[&str]| slurm.run(folder.path(), "srun", &[&layout, args].concat());
-
-        // An MPI program, with the agent in it.
-        srun(&[&tool, "--out", "mpi", &program, &here, "20", "5"]).success();
-        let run = &runs_in(&folder.path().join("mpi"))[0];
+        let (tool, program) = (text(pmmpi()), text(programs::mpi(mpi, "truth")));
+        let here = text(folder.path());
+        let args =
+            ["-N4", "--ntasks-per-node=2", manager(mpi), &tool, "--out", "runs", &program, &here, "20", "5"];
+        slurm.run(folder.path(), "srun", &args).success();
+        let run = only_run(&folder.path().join("runs"));
         assert_eq!((run.ranks.len(), run.nodes.len(), run.end()), (2 * NODES, NODES, Some(End::Finalized)));
         let job = &run.header.job;
         assert_eq!((job.launcher.as_deref(), job.launched_ranks), (Some("srun"), Some(2 * NODES as u32)));
@@ -34,60 +74,54 @@ fn jobs_of_slurm_are_measured() {
         assert!(run.header.environment.iter().any(|(name, _)| name == "SLURM_STEP_NUM_TASKS"));
         let bounds = run.elapsed().unwrap();
         assert!(bounds.consistent && bounds.lower_ns >= 50_000_000, "{bounds:?}");
+    }
+}
 
-        // A plain program, through the runner.
-        let plain = ["--out", "plain", "--runs", "2", "--", "sleep", "0.02"];
-        srun(&[&[tool.as_str()], &plain[..]].concat()).success();
-        let runs = runs_in(&folder.path().join("plain"));
+/// In rounds, through the runner; and its failure is the step's.
+#[test]
+fn a_plain_program_is_measured_in_rounds_under_srun() {
+    let slurm = Slurm::turn();
+    let tool = text(pmmpi());
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("plain");
+        let srun = |args: &[&str]| {
+            let layout = ["-N4", "--ntasks-per-node=2", manager(mpi), &tool, "--out"];
+            slurm.run(folder.path(), "srun", &[&layout, args].concat())
+        };
+        srun(&["runs", "--runs", "2", "--", "sleep", "0.02"]).success();
+        let runs = runs_in(&folder.path().join("runs"));
         assert_eq!(runs.len(), 2, "{mpi:?}");
         for run in &runs {
             assert_eq!((run.ranks.len(), run.nodes.len(), run.header.mode), (2 * NODES, NODES, Mode::Plain));
             assert!(run.elapsed().unwrap().consistent);
         }
-
-        // The workload's failure is the step's.
-        let output = srun(&[&tool, "--out", "failed", "--mode", "plain", "sh", "-c", "exit 9"]);
-        assert_eq!(output.code(), 9, "{}", output.err());
+        let failed = srun(&["failed", "--mode", "plain", "sh", "-c", "exit 9"]);
+        assert_eq!(failed.code(), 9, "{}", failed.err());
     }
-
-    // Without a process manager each task is alone, and is told so.
-    let folder = Folder::new("alone");
-    let alone = ["-N2", "--ntasks-per-node=1", "--mpi=none", &tool, "--out", "alone", "sleep", "0.01"];
-    let output = slurm.run(folder.path(), "srun", &alone).success();
-    assert!(output.err().contains("add --mpi=pmix or --mpi=pmi2"), "{}", output.err());
-    assert_eq!(runs_in(&folder.path().join("alone")).len(), 2);
-
-    a_wrong_process_manager_is_named(&slurm);
-    batch_script_measures(&slurm);
-    an_array_of_steps_measures(&slurm);
-    ends_of_steps_are_recorded(&slurm);
 }
 
-/// Each job of an array leaves a run, under MPICH's process manager as well.
-fn an_array_of_steps_measures(slurm: &Slurm) {
-    let folder = Folder::new("array");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm/step.sbatch").display().to_string();
-    let program = programs::mpi(Mpi::Mpich, "says").display().to_string();
-    let args =
-        ["--wait", "--array=1-3", "--output=log.%a", "--export=ALL,PMMPI_SRUN_MPI=pmi2,PMMPI_OUT=runs"];
-    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&script, &program]].concat());
-    assert!(output.status.success(), "{}", output.err());
-    let runs = runs_in(&folder.path().join("runs"));
-    assert!(runs.len() == 3 && runs.iter().all(|run| run.ranks.len() == 4 && run.nodes.len() == 2));
-    let mut labels: Vec<_> = runs.iter().map(|run| run.header.labels[1].1.clone()).collect();
-    labels.sort();
-    assert_eq!(labels, ["1", "2", "3"]);
+/// Without a process manager each task is alone, and is told so.
+#[test]
+fn plain_programs_without_a_process_manager_are_alone() {
+    let slurm = Slurm::turn();
+    let folder = Folder::new("alone");
+    let tool = text(pmmpi());
+    let args = [&TWO_NODES[..], &["--mpi=none", &tool, "--out", "runs", "sleep", "0.01"]].concat();
+    let output = slurm.run(folder.path(), "srun", &args).success();
+    assert!(output.err().contains("add --mpi=pmix or --mpi=pmi2"), "{}", output.err());
+    assert_eq!(runs_in(&folder.path().join("runs")).len(), 2);
 }
 
 /// MPICH under pmix or under no process manager runs as so many jobs of one rank.
-fn a_wrong_process_manager_is_named(slurm: &Slurm) {
+#[test]
+fn a_wrong_process_manager_is_named() {
+    let slurm = Slurm::turn();
     let folder = Folder::new("mismatch");
-    let tool = pmmpi().display().to_string();
-    let program = programs::mpi(Mpi::Mpich, "says").display().to_string();
+    let (tool, program) = (text(pmmpi()), text(programs::mpi(Mpi::Mpich, "says")));
     for manager in ["--mpi=pmix", "--mpi=none"] {
         let srun = |more: &[&str]| {
-            let args = ["-N2", "--ntasks-per-node=1", manager, &tool, "--no-save"];
-            slurm.run(folder.path(), "srun", &[&args, more, &[program.as_str()]].concat())
+            let args = [&TWO_NODES[..], &[manager, &tool, "--no-save"], more, &[&program]].concat();
+            slurm.run(folder.path(), "srun", &args)
         };
         let warned = srun(&[]).success();
         assert_eq!(warned.err().matches("add --mpi=pmi2 to srun").count(), 1, "{}", warned.err());
@@ -97,58 +131,140 @@ fn a_wrong_process_manager_is_named(slurm: &Slurm) {
     }
 }
 
-/// A killed rank with srun -K1, scancel, and a node that is lost: what was measured is kept each time.
-fn ends_of_steps_are_recorded(slurm: &Slurm) {
-    let tool = pmmpi().display().to_string();
+/// slurm/hpl.sbatch as it is: several runs of HPC Challenge, HPL in it, and a report.
+fn the_batch_script_measures_hpl(mpi: Mpi) {
+    let slurm = Slurm::turn();
+    let folder = Folder::new("batch");
+    std::fs::write(folder.path().join("hpccinf.txt"), programs::hpcc_input(100, 2)).unwrap();
+    let export = exported(mpi, "PMMPI_RUNS=2,PMMPI_OUT=runs");
+    let args = ["--output=log", "--ntasks-per-node=1", &export, &script("hpl"), &text(programs::hpcc(mpi))];
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args));
+    let log = read(folder.path().join("log"));
+    assert!(succeeded, "{log}");
+    let runs = runs_in(&folder.path().join("runs"));
+    assert_eq!(runs.len(), 2, "{log}");
+    assert!(runs.iter().all(|run| (run.ranks.len(), run.nodes.len(), run.header.labels.len()) == (2, 2, 1)));
+    assert!(log.contains("2 runs, 2 nodes, 2 files"), "{log}");
+    let result = read(folder.path().join("hpccoutf.txt"));
+    assert_eq!(result.matches("End of HPC Challenge tests.").count(), 3, "a warm-up and two runs");
+}
+
+#[test]
+fn hpl_is_measured_under_srun_pmix() {
+    the_batch_script_measures_hpl(Mpi::OpenMpi);
+}
+
+#[test]
+fn hpl_is_measured_under_srun_pmi2() {
+    the_batch_script_measures_hpl(Mpi::Mpich);
+}
+
+/// Rank 0 alone finds out, and the others wait for it in MPI_Init: the script's srun ends them.
+#[test]
+fn a_batch_job_whose_runs_cannot_be_saved_ends() {
+    let slurm = Slurm::turn();
     for mpi in Mpi::ALL {
-        let program = programs::mpi(mpi, "ends").display().to_string();
-        let layout = ["-N4", "--ntasks-per-node=1", "--job-name=ends", srun_mpi(mpi)];
-        let last = if mpi == Mpi::Mpich { &["kill", "scancel", "node"][..] } else { &["kill", "scancel"] };
-        for &way in last {
-            let folder = Folder::new("steps");
-            let here = folder.path().display().to_string();
-            let how = if way == "kill" { ["kill", "1", &here, "0"] } else { ["wait", "0", &here, "600000"] };
-            let args = [&layout[..], &["-K1", &tool, "--out", "runs", &program], &how].concat();
-            let started = slurm.start_command(folder.path(), "srun", &args);
-            let ready = || (0..NODES).all(|rank| folder.path().join(format!("pids.{rank}")).exists());
-            while way != "kill" && !ready() {
-                started.assert_running();
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            match way {
-                "scancel" => drop(slurm.run(folder.path(), "scancel", &["--name=ends"]).success()),
-                "node" => {
-                    // The last thing that this cluster does: the node does not come back.
-                    slurm.lose_node(3);
-                    slurm.run(folder.path(), "scancel", &["--name=ends"]).success();
-                }
-                _ => {}
-            }
-            let output = started.finish();
-            assert!(!output.status.success());
-            let left = std::fs::read_dir(folder.path().join("runs")).unwrap().flatten().map(|e| e.path());
-            let left: Vec<_> = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).collect();
-            let run = pmmpi::partial::read(&left[0]).unwrap();
-            assert_eq!((run.lost.len(), run.nodes.len()), (NODES, NODES), "{mpi:?} {way} {}", output.err());
-            match way {
-                "kill" => assert_eq!(run.end(), Some(End::Signaled(libc::SIGKILL)), "{mpi:?}"),
-                _ => assert!(run.end().is_some_and(|end| !end.is_success())),
-            }
-        }
+        let folder = Folder::new("unsaved");
+        let export = exported(mpi, "PMMPI_OUT=/proc/none");
+        let args = ["--output=log", &export, &script("step"), &text(programs::mpi(mpi, "says"))];
+        assert!(!slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args)));
+        let log = read(folder.path().join("log"));
+        assert!(log.contains("runs cannot be saved here") && !log.contains("rank 0 of"), "{log}");
     }
 }
 
-fn batch_script_measures(slurm: &Slurm) {
-    let folder = Folder::new("batch");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm/hpl.sbatch").display().to_string();
-    let program = programs::mpi(Mpi::OpenMpi, "truth").display().to_string();
-    let here = folder.path().display().to_string();
-    let args = ["--wait", "--output=log", "--export=ALL,PMMPI_RUNS=3,PMMPI_OUT=runs", &script];
-    let output = slurm.run(folder.path(), "sbatch", &[&args[..], &[&program, &here, "10", "5"]].concat());
-    let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-    assert!(output.status.success(), "{}\n{log}", output.err());
+/// slurm/step.sbatch as it is: each job of an array leaves a run.
+#[test]
+fn each_job_of_an_array_is_measured() {
+    let slurm = Slurm::turn();
+    let folder = Folder::new("array");
+    let program = text(programs::mpi(Mpi::Mpich, "says"));
+    let export = exported(Mpi::Mpich, "PMMPI_OUT=runs");
+    let args = ["--array=1-3", "--output=log.%a", &export, &script("step"), &program];
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args));
+    assert!(succeeded, "{}", read(folder.path().join("log.1")));
     let runs = runs_in(&folder.path().join("runs"));
-    assert_eq!(runs.len(), 3, "{log}");
-    assert!(runs.iter().all(|run| run.ranks.len() == 4 && run.header.labels.len() == 1));
-    assert!(log.contains("3 runs, 2 nodes, 3 files"), "{log}");
+    assert!(runs.len() == 3 && runs.iter().all(|run| run.ranks.len() == 4 && run.nodes.len() == 2));
+    let mut labels: Vec<_> = runs.iter().map(|run| run.header.labels[1].1.clone()).collect();
+    labels.sort();
+    assert_eq!(labels, ["1", "2", "3"]);
+}
+
+/// Two components, other numbers of ranks on a node in each: one world, one run.
+#[test]
+fn components_of_a_heterogeneous_step_are_one_run() {
+    // Slurm 22.05's srun joins one thread of its pmix plugin once for each component, and does not end where two
+    // joins meet, whatever it started: so one component ends later.
+    const LATER: [&str; 4] = ["sh", "-c", "\"$@\"; sleep 1", "later"];
+    for mpi in Mpi::ALL {
+        let mut slurm = Slurm::turn();
+        let folder = Folder::new("het");
+        let (tool, program) = (text(pmmpi()), text(programs::mpi(mpi, "says")));
+        let measured = [tool.as_str(), "--on-mismatch", "abort", "--out", "runs", &program];
+        let first = [&["-N1", "-n2", manager(mpi)], &measured[..]].concat();
+        let args = [&first[..], &[":", "-N2", "-n2"], &LATER, &measured].concat();
+        let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
+        started.wait_for_error("4 ranks on 3 nodes");
+        // On a busy machine the joins meet all the same.
+        let ended = started.ends_within(Duration::from_secs(30));
+        if !ended {
+            slurm.spoil();
+            started.signal_group(libc::SIGKILL);
+        }
+        let output = started.finish();
+        assert!(output.status.success() || !ended, "{}", output.err());
+        assert_is_one_run(&folder, &format!("{}{}", output.out(), output.err()));
+    }
+}
+
+/// A batch job of two components: a step of both is one run, and a step of the second alone is one, too.
+#[test]
+fn steps_of_a_heterogeneous_batch_job_are_measured() {
+    let slurm = Slurm::turn();
+    let folder = Folder::new("hetbatch");
+    let program = text(programs::mpi(Mpi::Mpich, "says"));
+    let step = |groups: &str, out: &str| {
+        format!("srun --mpi=pmi2 --het-group={groups} pmmpi --on-mismatch abort --out {out} {program}\n")
+    };
+    let layout =
+        "#SBATCH --nodes=1 --ntasks-per-node=2\n#SBATCH hetjob\n#SBATCH --nodes=2 --ntasks-per-node=1\n";
+    let script = format!("#!/bin/sh\n{layout}{}{}", step("0,1", "runs"), step("1", "second"));
+    let script = text(programs::script(folder.path(), &script));
+    let succeeded = slurm.batch(&mut slurm.command(folder.path(), "sbatch", &["--output=log", &script]));
+    let log = read(folder.path().join("log"));
+    assert!(succeeded, "{log}");
+    assert_is_one_run(&folder, &log);
+    let second = only_run(&folder.path().join("second"));
+    assert_eq!((second.ranks.len(), second.nodes.len(), second.header.job.launched_ranks), (2, 2, Some(2)));
+}
+
+/// Of four ranks, two of them on the first of three nodes.
+fn assert_is_one_run(folder: &Folder, said: &str) {
+    let run = only_run(&folder.path().join("runs"));
+    assert_eq!((run.ranks.len(), run.nodes.len(), run.end()), (4, 3, Some(End::Finalized)));
+    assert_eq!(run.header.job.launched_ranks, Some(4));
+    assert!(run.header.environment.contains(&("SLURM_HET_SIZE".to_owned(), "2".to_owned())));
+    assert!(run.elapsed().unwrap().consistent && run.nodes.iter().all(|node| node.facts.is_some()));
+    assert_eq!(said.matches("4 ranks on 3 nodes").count(), 1, "{said}");
+    assert_eq!(said.matches(" of 4").count(), 4, "{said}");
+    assert!(!said.contains("warning"), "{said}");
+}
+
+/// A program that one MPI runs as jobs of one rank is named once for all components.
+#[test]
+fn a_wrong_process_manager_of_a_heterogeneous_step_is_named_once() {
+    let slurm = Slurm::turn();
+    let folder = Folder::new("hetwrong");
+    let (tool, program) = (text(pmmpi()), text(programs::mpi(Mpi::Mpich, "says")));
+    let measured = ["-N1", "-n2", &tool, "--no-save", &program];
+    let args = [&["--mpi=none"], &measured[..], &[":"], &measured].concat();
+    let warned = slurm.run(folder.path(), "srun", &args).success();
+    assert_eq!(warned.err().matches("srun started 4 ranks").count(), 1, "{}", warned.err());
+    assert_eq!(warned.err().matches("add --mpi=pmi2 to srun").count(), 1, "{}", warned.err());
+}
+
+fn only_run(folder: &Path) -> Run {
+    let mut runs = runs_in(folder);
+    assert_eq!(runs.len(), 1);
+    runs.remove(0)
 }

@@ -7,7 +7,7 @@ type Variable = (OsString, OsString);
 
 /// What changes performance; nothing else of an environment, which may hold secrets, is stored.
 /// A name that ends with an underscore stands for all that begin with it.
-const REMEMBERED: [&str; 33] = [
+const REMEMBERED: [&str; 34] = [
     "OMP_",
     "GOMP_",
     "KMP_",
@@ -28,6 +28,7 @@ const REMEMBERED: [&str; 33] = [
     "SLURM_CPU_FREQ_REQ",
     "SLURM_CPUS_PER_TASK",
     "SLURM_DISTRIBUTION",
+    "SLURM_HET_SIZE",
     "SLURM_HINT",
     "SLURM_JOB_CPUS_PER_NODE",
     "SLURM_JOB_NODELIST",

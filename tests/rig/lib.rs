@@ -2,6 +2,7 @@
 //! programs to measure, and an independent solver for what the bounds should be.
 
 pub mod cluster;
+pub mod kinds;
 pub mod lp;
 pub mod programs;
 pub mod slurm;

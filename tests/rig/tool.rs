@@ -172,6 +172,11 @@ impl Started {
         assert!(!self.has_ended(), "{} has ended\n{}\n{}", self.command, text("out"), text("err"));
     }
 
+    /// True where it ends within that time.
+    pub fn ends_within(&self, limit: Duration) -> bool {
+        is_over_within(limit, || self.has_ended())
+    }
+
     /// Waits for the end.
     pub fn finish(mut self) -> Output {
         self.wait(|| self.has_ended());
