@@ -205,8 +205,9 @@ fn components_of_a_heterogeneous_step_are_one_run() {
         let args = [&first[..], &[":", "-N2", "-n2"], &LATER, &measured].concat();
         let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
         started.wait_for_error("4 ranks on 3 nodes");
-        // On a busy machine the joins meet all the same.
-        let ended = started.ends_within(Duration::from_secs(30));
+        started.wait_for(" of 4", 4);
+        // Now and then the joins meet all the same.
+        let ended = started.ends_within(Duration::from_secs(10));
         if !ended {
             slurm.spoil();
             started.signal_group(libc::SIGKILL);

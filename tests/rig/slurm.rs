@@ -239,8 +239,9 @@ impl Slurm {
     }
 
     fn logs(&self) -> String {
-        let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
-        read("ctld.log") + &read("node0.log")
+        let nodes = (0..NODES).map(|node| format!("node{node}.log"));
+        let names = ["ctld.log".to_owned()].into_iter().chain(nodes);
+        names.map(|name| read(self.folder.path().join(name))).collect()
     }
 }
 
@@ -263,12 +264,17 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports that nobody listens on now.
+/// Ports that nobody listens on now, below those that the kernel gives to whoever asks for any: one of these may be
+/// somebody's before a daemon is up.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let listeners: Vec<TcpListener> = (0..count).map(listen).collect();
-    let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
-    let mut ports: Vec<u16> = listeners.iter().map(port).collect();
+    const FIRST: u16 = 20_000;
+    const PORTS: u16 = 12_000;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let begin = std::process::id() as usize * 97 + NEXT.fetch_add(100, Ordering::Relaxed);
+    let ports = (0..usize::from(PORTS)).map(|at| FIRST + ((begin + at) % usize::from(PORTS)) as u16);
+    let is_free = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok();
+    let mut ports: Vec<u16> = ports.filter(is_free).take(count).collect();
+    assert_eq!(ports.len(), count, "no free ports");
     ports.sort_unstable();
     ports
 }
