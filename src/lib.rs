@@ -18,6 +18,7 @@ pub mod anchors;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
+mod end;
 pub mod fabric;
 pub mod gather;
 pub mod message;

@@ -1,6 +1,6 @@
 //! Byte strings of any length between two ranks.
 //!
-//! A string goes in pieces of at most [`PIECE_BYTES`]: no MPI count, an int, can overflow, however much a
+//! A string goes in pieces of at most 64 KiB: no MPI count, an int, can overflow, however much a
 //! large job has to say. The first piece begins with the whole length; whatever is short, as nearly
 //! everything is, takes one message.
 

@@ -54,10 +54,13 @@ pub fn end(rest: &[u8]) -> Result<(), WireError> {
 /// The value whose [`encode`]d form `bytes` begin with, and what follows it.
 pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
     use bincode::serde::decode_from_slice as read;
-    let (value, used) = match bytes.len().saturating_mul(MOST_PER_BYTE) {
-        ..=SMALL => read(bytes, config::<SMALL>()),
-        ..=LARGE => read(bytes, config::<LARGE>()),
-        _ => read(bytes, config::<LARGEST>()),
+    let most = bytes.len().saturating_mul(MOST_PER_BYTE);
+    let (value, used) = if most <= SMALL {
+        read(bytes, config::<SMALL>())
+    } else if most <= LARGE {
+        read(bytes, config::<LARGE>())
+    } else {
+        read(bytes, config::<LARGEST>())
     }
     .map_err(|e| WireError(e.to_string()))?;
     Ok((value, &bytes[used..]))

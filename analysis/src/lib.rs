@@ -2,11 +2,13 @@
 //! and what stands against believing them.
 //!
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
-//! [`nodes`] and [`median`] are the statistics, [`report`] is the answer as a value, and [`text`] and
+//! [`nodes`], [`regions`] and [`median`] are the statistics, [`report`] is the answer as a value, with what
+//! [`about`] says against it, and [`text`] and
 //! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
 
 #![warn(missing_docs)]
 
+pub mod about;
 pub mod class;
 pub mod input;
 pub mod median;

@@ -1,0 +1,137 @@
+//! What stands against believing a run: a code, a message, advice.
+
+use crate::regions;
+use crate::warning::Warning;
+use pmmpi::bounds::NO_RATE_PPM;
+use pmmpi::record::{Mode, Run};
+use pmmpi::selfcheck;
+use pmmpi::summary::seconds_between;
+
+/// Shares of the elapsed time above which something is worth a warning.
+const WORTH_A_WARNING: f64 = 0.01;
+
+/// All that stands against believing a run.
+pub fn about(run: &Run) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
+    if let Some((rank, node, end)) =
+        run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
+    {
+        let node = &run.nodes[node as usize].key.hostname;
+        warn(
+            "failed-run",
+            format!("rank {rank} on {node}: {end}"),
+            "its time counts for no node; see the program's own messages",
+        );
+    }
+    if !run.is_complete() {
+        let unknown = (run.size as usize).saturating_sub(run.ranks.len() + run.lost.len());
+        warn(
+            "incomplete-run",
+            format!(
+                "{} of {} ranks came to the end, {} began, nothing is known of {unknown}",
+                run.ranks.len(),
+                run.size,
+                run.ranks.len() + run.lost.len()
+            ),
+            "elapsed cannot be bounded; if the job still runs, report again after its end",
+        );
+    }
+    let job = &run.header.job;
+    let (launcher, library) = (job.launcher.as_deref(), run.header.mpi_library.as_deref());
+    let mismatch = selfcheck::contradiction(
+        launcher.unwrap_or("the launcher"),
+        job.launched_ranks.unwrap_or(0),
+        run.size,
+        library.unwrap_or("unknown"),
+    );
+    if let Some(message) = mismatch.filter(|_| run.header.mode == Mode::Mpi) {
+        warn(
+            "separate-jobs",
+            message,
+            "each of these jobs did the whole work; --on-mismatch abort would end them",
+        );
+    }
+    if run.nodes.iter().any(|node| node.facts.is_none()) {
+        let unknown: Vec<_> =
+            run.nodes.iter().filter(|n| n.facts.is_none()).map(|n| n.key.hostname.as_str()).collect();
+        warn(
+            "node-unknown",
+            format!("nothing is recorded of the hardware of {}", unknown.join(", ")),
+            "it is compared with no other node; start each rank with pmmpi",
+        );
+    }
+    if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
+        warn("no-stamps", format!("rank {} took no stamps", rank.rank), "report this with the run file");
+    }
+    if let Some(elapsed) = run.elapsed() {
+        about_elapsed(run, &elapsed, &mut warn);
+    }
+    warnings.extend(about_slew(run));
+    warnings.extend(regions::warnings(run));
+    warnings
+}
+
+/// The bounds hold nevertheless: [`Run::max_drift`] takes the slew into account.
+fn about_slew(run: &Run) -> Option<Warning> {
+    let most = run.ranks.iter().max_by(|a, b| a.slew_ppm().abs().total_cmp(&b.slew_ppm().abs()))?;
+    let slew = most.slew_ppm();
+    (slew.abs() > run.header.max_drift.ppm()).then(|| {
+        Warning::new(
+            "slewed-clock",
+            format!(
+                "the clock of {} ran {:.0} ppm {} during the run: its bounds allow {:.0} ppm",
+                run.nodes[most.node as usize].key.hostname,
+                slew.abs(),
+                if slew > 0.0 { "fast" } else { "slow" },
+                run.max_drift().ppm()
+            ),
+            "its time service is correcting a large error: look at `chronyc tracking` or `ntpq -p`",
+        )
+    })
+}
+
+fn about_elapsed(
+    run: &Run,
+    elapsed: &pmmpi::bounds::ElapsedBounds,
+    warn: &mut impl FnMut(&'static str, String, &str),
+) {
+    if !elapsed.consistent {
+        let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.as_str());
+        let suspects: Vec<_> = elapsed.suspects.iter().filter_map(host).collect();
+        return warn(
+            "inconsistent-clocks",
+            format!(
+                "no clocks within {} ppm give these stamps ({}); suspects: {}",
+                run.max_drift().ppm(),
+                match elapsed.rho_min_ppm {
+                    least if least < NO_RATE_PPM => format!("least: {least:.1} ppm"),
+                    _ => "nor any others".to_owned(),
+                },
+                if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
+            ),
+            "a clock was stepped during the run, or a barrier let a rank through: look at those nodes' time service",
+        );
+    }
+    let width = elapsed.upper_ns.saturating_sub(elapsed.lower_ns) as f64;
+    if width > WORTH_A_WARNING * elapsed.upper_ns as f64 {
+        let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
+        warn(
+            "wide-bounds",
+            format!(
+                "the bounds {lower} and {upper} s are {:.0} % apart",
+                100.0 * width / elapsed.upper_ns as f64
+            ),
+            "measure a longer run: what is unknown is the time of the barriers, whatever the work",
+        );
+    }
+    if let Some(overhead) =
+        run.overhead_ns().filter(|o| *o as f64 > WORTH_A_WARNING * elapsed.upper_ns as f64)
+    {
+        warn(
+            "overhead",
+            format!("pmmpi itself took {:.6} s beside the work", overhead as f64 / 1e9),
+            "the bounds do not contain it; measure a longer run if the job's whole time matters",
+        );
+    }
+}
