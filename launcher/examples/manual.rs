@@ -25,10 +25,20 @@ const ENVIRONMENT: (&str, &str) = (
 PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology and the runners are,
               if not in ../lib/pmmpi as seen from pmmpi's own folder",
 );
+const REGIONS: (&str, &str) = (
+    "REGIONS",
+    "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
+pmmpi in pmmpi.f90 (Fortran) bracket a part of the work with barriers of its
+own, and `pmmpi report` bounds it. All ranks call them in the same order.
+MPI_Pcontrol(N), N >= 2, enters region N in place of the one before it,
+MPI_Pcontrol(-N) leaves it, 0 stops counting on its rank, 1 goes on.",
+);
 const FILES: (&str, &str) = (
     "FILES",
-    "pmmpi-results/RUN_ID.pmr  one run each, written whole or not at all
-pmmpi-results/.nodes/     what changes only when a node boots; may be removed",
+    "pmmpi-results/RUN_ID.pmr      one run each, written whole or not at all
+pmmpi-results/RUN_ID.partial/ a run while it runs, and what is left of one that
+                              ended badly; `pmmpi report` reads it
+pmmpi-results/.nodes/         what changes only when a node boots; may be removed",
 );
 
 fn main() -> std::io::Result<()> {
@@ -41,9 +51,9 @@ fn main() -> std::io::Result<()> {
     for name in ["run", "repeat"] {
         let sub = command.find_subcommand(name).cloned().unwrap_or_default();
         let sub = sub.bin_name(format!("pmmpi {name}"));
-        page::write(&man, &format!("pmmpi-{name}"), sub, &[EXIT_STATUS, ENVIRONMENT, FILES])?;
+        page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     }
-    page::write(&man, "pmmpi", command, &[EXIT_STATUS, ENVIRONMENT, FILES])?;
+    page::write(&man, "pmmpi", command, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;
     }
