@@ -67,6 +67,8 @@ pub struct Slurm {
 /// The cluster that a test has to itself, with the machine. Where another test waits for it already it stays
 /// for that one: a start takes a second.
 pub struct Turn {
+    // First: it is given back before the cluster is.
+    _wanted: Wanted,
     cluster: MutexGuard<'static, Option<Slurm>>,
     _alone: MutexGuard<'static, ()>,
 }
@@ -75,9 +77,25 @@ static CLUSTER: Mutex<Option<Slurm>> = Mutex::new(None);
 /// Tests that have the cluster or wait for it.
 static TESTS: AtomicUsize = AtomicUsize::new(0);
 
+/// One of [`TESTS`].
+struct Wanted;
+
+impl Wanted {
+    fn new() -> Self {
+        TESTS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        TESTS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
-        let is_last = TESTS.fetch_sub(1, Ordering::Relaxed) == 1;
+        let is_last = TESTS.load(Ordering::Relaxed) == 1;
         // What a failed test left may make the next one fail, too.
         if is_last || self.spoilt || std::thread::panicking() {
             *self.cluster = None;
@@ -102,11 +120,11 @@ impl DerefMut for Turn {
 impl Slurm {
     /// Waits for the cluster, which is started where there is none.
     pub fn turn() -> Turn {
-        TESTS.fetch_add(1, Ordering::Relaxed);
+        let _wanted = Wanted::new();
         let _alone = machine();
         let mut cluster = CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
         cluster.get_or_insert_with(Self::start);
-        Turn { cluster, _alone }
+        Turn { _wanted, cluster, _alone }
     }
 
     /// Starts the controller and the nodes, and waits until all are idle.
