@@ -221,15 +221,19 @@ impl JobStamps {
         }
         let placed = self.placed(anchors, drift);
         let nodes = self.node_count();
-        let tightened = anchors.elapsed(&placed, nodes, drift).map(|said| {
+        let tightened = |bounds: &ElapsedBounds, placed: &[Placed], drift| {
+            let said = anchors.elapsed(placed, nodes, drift)?;
             let lower_ns = bounds.lower_ns.max(to_i64(said.lower));
             let upper_ns = said.upper.map_or(bounds.upper_ns, |upper| bounds.upper_ns.min(to_i64(upper)));
-            (lower_ns, upper_ns)
-        });
-        if let Some((lower_ns, upper_ns)) = tightened.filter(|(lower_ns, upper_ns)| lower_ns <= upper_ns) {
+            (lower_ns <= upper_ns).then_some((lower_ns, upper_ns))
+        };
+        if let Some((lower_ns, upper_ns)) = tightened(&bounds, &placed, drift) {
             return Some(ElapsedBounds { lower_ns, upper_ns, ..bounds });
         }
-        let explains = |drift| anchors.elapsed(&self.placed(anchors, drift), nodes, drift).is_some();
+        let explains = |drift| {
+            let bounds = self.elapsed(drift).filter(|bounds| bounds.consistent);
+            bounds.is_some_and(|bounds| tightened(&bounds, &self.placed(anchors, drift), drift).is_some())
+        };
         let rho_min_ppm = least(explains).map_or(NO_RATE_PPM, MaxDrift::ppm);
         let suspects = disagreeing(&placed);
         Some(ElapsedBounds { consistent: false, rho_min_ppm, suspects, ..bounds })

@@ -140,7 +140,7 @@ const PHASE_WORD: usize = 1;
 
 impl RankCell {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x05");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x06");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {

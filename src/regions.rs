@@ -33,6 +33,8 @@ pub struct RegionTable {
     unrecorded: AtomicU64,
     /// Between MPI_Pcontrol(0) and MPI_Pcontrol(1), ns of its own clock.
     paused_ns: AtomicI64,
+    /// When the last pause began; 0 where there is none.
+    paused_since_ns: AtomicI64,
     slots: [Slot; MOST],
 }
 
@@ -41,6 +43,7 @@ pub struct RegionTable {
 struct Slot {
     name: [AtomicU64; NAME_WORDS],
     entries: AtomicU64,
+    which: AtomicU64,
     start_barrier_ns: AtomicI64,
     inner_ns: AtomicI64,
     end_barrier_ns: AtomicI64,
@@ -84,6 +87,20 @@ impl RegionTable {
         table
     }
 
+    /// From now on nothing is recorded on this rank.
+    pub fn pause(&self, now_ns: i64) {
+        // Of two pauses in a row the first one counts.
+        let _ = self.paused_since_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
+    }
+
+    /// From now on it is again.
+    pub fn resume(&self, now_ns: i64) {
+        let since_ns = self.paused_since_ns.swap(0, Relaxed);
+        if since_ns != 0 {
+            self.paused_ns.fetch_add(now_ns - since_ns, Relaxed);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.used.load(Acquire) == 0
             && self.unrecorded.load(Relaxed) == 0
@@ -100,6 +117,7 @@ impl RegionTable {
                 rank,
                 region: number as u32,
                 entries: slot.entries.load(Acquire),
+                which: slot.which.load(Relaxed) as u32,
                 start_barrier_ns: slot.start_barrier_ns.load(Relaxed),
                 inner_ns: slot.inner_ns.load(Relaxed),
                 end_barrier_ns: slot.end_barrier_ns.load(Relaxed),
@@ -131,13 +149,18 @@ impl Slot {
         self.name.iter().zip(name).all(|(word, name)| word.load(Relaxed) == *name)
     }
 
+    /// Bytes that are no UTF-8 are written as \xNN: names that differ stay different.
     fn name(&self) -> String {
         let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let text = String::from_utf8_lossy(&bytes);
-        text.trim_end_matches(['\0', '\u{fffd}']).to_owned()
+        let mut text = String::new();
+        for chunk in bytes.utf8_chunks() {
+            text += chunk.valid();
+            chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+        }
+        text.trim_end_matches('\0').to_owned()
     }
 
-    fn add(&self, t_ns: [i64; 4]) {
+    fn add(&self, number: u64, t_ns: [i64; 4]) {
         let [t0, t1, t2, t3] = t_ns;
         let inner_ns = t2 - t1;
         self.start_barrier_ns.fetch_add(t1 - t0, Relaxed);
@@ -145,6 +168,7 @@ impl Slot {
         self.end_barrier_ns.fetch_add(t3 - t2, Relaxed);
         self.shortest_ns.fetch_min(inner_ns, Relaxed);
         self.longest_ns.fetch_max(inner_ns, Relaxed);
+        self.which.fetch_add(mixed(number), Relaxed);
         self.entries.fetch_add(1, Release);
     }
 }
@@ -154,11 +178,18 @@ impl Slot {
 pub struct Recorder<'a> {
     table: &'a RegionTable,
     open: Vec<Open>,
-    paused_since_ns: Option<i64>,
+    begun: u64,
+    /// Entries that are open beyond [`DEEPEST`]: they are not recorded.
+    deeper: u64,
 }
+
+/// So many regions lie in one another. More are entries that are begun and never ended.
+const DEEPEST: usize = 64;
 
 #[derive(Debug)]
 struct Open {
+    /// Entries are counted on all ranks alike: each has begun with a barrier.
+    number: u64,
     name: Name,
     t0_ns: i64,
     t1_ns: i64,
@@ -167,7 +198,7 @@ struct Open {
 impl<'a> Recorder<'a> {
     /// In no region.
     pub fn new(table: &'a RegionTable) -> Self {
-        Self { table, open: Vec::with_capacity(16), paused_since_ns: None }
+        Self { table, open: Vec::with_capacity(DEEPEST), begun: 0, deeper: 0 }
     }
 
     /// What was recorded.
@@ -177,12 +208,23 @@ impl<'a> Recorder<'a> {
 
     /// An entry began: its barrier was entered at t0 and left at t1.
     pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) {
-        self.open.push(Open { name: padded(name), t0_ns, t1_ns });
+        let number = self.begun;
+        self.begun += 1;
+        if self.open.len() < DEEPEST {
+            self.open.push(Open { number, name: padded(name), t0_ns, t1_ns });
+        } else {
+            self.deeper += 1;
+            self.table.unrecorded.fetch_add(1, Relaxed);
+        }
     }
 
     /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
     /// the rank is in no such region.
     pub fn end(&mut self, name: &[u8], t2_ns: i64, t3_ns: i64) {
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return;
+        }
         let name = padded(name);
         if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
             let open = self.open.remove(at);
@@ -195,30 +237,29 @@ impl<'a> Recorder<'a> {
         while let Some(open) = self.open.pop() {
             self.add(&open, t2_ns, t3_ns);
         }
-        self.resume(t2_ns);
-    }
-
-    /// From now on nothing is recorded on this rank.
-    pub fn pause(&mut self, now_ns: i64) {
-        self.paused_since_ns.get_or_insert(now_ns);
-    }
-
-    /// From now on it is again.
-    pub fn resume(&mut self, now_ns: i64) {
-        if let Some(since_ns) = self.paused_since_ns.take() {
-            self.table.paused_ns.fetch_add(now_ns - since_ns, Relaxed);
-        }
+        self.table.resume(t2_ns);
     }
 
     fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
-        if self.paused_since_ns.is_some() {
+        // Of entries of one region that lie in one another the outermost counts: no time twice.
+        let is_inner = self.open.iter().any(|outer| outer.name == open.name);
+        if is_inner || self.table.paused_since_ns.load(Relaxed) != 0 {
             return;
         }
         match self.table.slot(&open.name) {
-            Some(slot) => slot.add([open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
+            Some(slot) => slot.add(open.number, [open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
             None => _ = self.table.unrecorded.fetch_add(1, Relaxed),
         }
     }
+}
+
+/// Sums of such numbers differ where the numbers do, but for one case in 2^32 (G. Steele et al., "Fast Splittable
+/// Pseudorandom Number Generators", 2014: SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let z = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
 }
 
 /// As it is compared and stored.
@@ -255,6 +296,8 @@ pub struct RegionTotals {
     pub region: u32,
     /// How often it was entered and left.
     pub entries: u64,
+    /// A checksum of which entries these are: times of different ones must not be compared.
+    pub which: u32,
     /// Sum of t1 - t0.
     pub start_barrier_ns: i64,
     /// Sum of t2 - t1.
@@ -279,7 +322,7 @@ impl RegionTotals {
 pub struct RegionBounds<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How often each rank entered it; `None` where they differ.
+    /// How often each rank entered it; `None` where they did not count the same entries.
     pub entries: Option<u64>,
     /// Not shorter than this (ns).
     pub lower_ns: i64,
@@ -296,16 +339,14 @@ pub struct RegionBounds<'a> {
 impl Regions {
     /// Adds what other ranks did.
     pub fn join(&mut self, other: Self) {
-        let known: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let mut known: HashMap<String, u32> = self.names.iter().cloned().zip(0..).collect();
         let mut numbers = Vec::with_capacity(other.names.len());
-        let mut new = Vec::new();
-        for name in &other.names {
-            numbers.push(known.get(name.as_str()).copied().unwrap_or_else(|| {
-                new.push(name.clone());
-                (self.names.len() + new.len() - 1) as u32
+        for name in other.names {
+            numbers.push(*known.entry(name).or_insert_with_key(|name| {
+                self.names.push(name.clone());
+                self.names.len() as u32 - 1
             }));
         }
-        self.names.extend(new);
         let renumbered = |totals: RegionTotals| {
             let region = *numbers.get(totals.region as usize)?;
             Some(RegionTotals { region, ..totals })
@@ -335,7 +376,8 @@ impl<'a> RegionBounds<'a> {
     fn of(name: &'a str, rows: &[&RegionTotals], ranks: usize, drift: MaxDrift) -> Option<Self> {
         let slowest = rows.iter().max_by_key(|t| t.inner_ns)?;
         let outer_ns = rows.iter().map(|t| t.outer_ns()).min()?;
-        let same = rows.len() == ranks && rows.iter().all(|t| t.entries == slowest.entries);
+        let entries = |t: &RegionTotals| (t.entries, t.which);
+        let same = rows.len() == ranks && rows.iter().all(|t| entries(t) == entries(slowest));
         let sum: i128 = rows.iter().map(|t| i128::from(t.inner_ns)).sum();
         Some(Self {
             name,
@@ -364,12 +406,13 @@ mod tests {
             recorder.end(b"solve", at * 100 + 53, at * 100 + 60);
         }
         recorder.end(b"never begun", 1, 2);
-        recorder.pause(10);
+        table.pause(10);
+        table.pause(15);
         for name in [&b"solve"[..], b"unseen"] {
             recorder.begin(name, 0, 1);
             recorder.end(name, 2, 3);
         }
-        recorder.resume(30);
+        table.resume(30);
         recorder.end_all(2_000_000, 2_000_007);
         let regions = RegionTable::from_bytes(&table.to_bytes()).regions(4);
         assert_eq!(regions.names, ["solve", "outer"]);
@@ -377,6 +420,7 @@ mod tests {
             rank: 4,
             region: 0,
             entries: 10_000,
+            which: regions.totals[0].which,
             start_barrier_ns: 30_000,
             inner_ns: 500_000,
             end_barrier_ns: 70_000,
@@ -400,18 +444,16 @@ mod tests {
         let regions = table.regions(0);
         assert_eq!((regions.names.len(), regions.unrecorded), (MOST, 3));
         assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
-        // A character that was cut through is left out.
-        recorder.begin("é".repeat(60).as_bytes(), 0, 1);
         assert_eq!(RegionTable::from_bytes(&[0xff; 100_000]).regions(0).names.len(), MOST);
     }
 
     #[test]
     fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
-        let of = |rank: u32, names: [&str; 2], inner_ns: i64| {
+        let of = |rank: u32, ended_first: [&str; 2], inner_ns: i64| {
             let table = RegionTable::boxed();
             let mut recorder = Recorder::new(&table);
-            for name in names {
-                recorder.begin(name.as_bytes(), 0, 10);
+            ["a", "bb"].iter().for_each(|name| recorder.begin(name.as_bytes(), 0, 10));
+            for name in ended_first {
                 recorder.end(name.as_bytes(), 10 + inner_ns + name.len() as i64, 200);
             }
             table.regions(rank)
@@ -423,5 +465,54 @@ mod tests {
         assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
         assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
+    }
+
+    #[test]
+    fn entries_in_one_another_count_once_and_not_without_end() {
+        let table = RegionTable::boxed();
+        let mut recorder = Recorder::new(&table);
+        for at in 0..3 {
+            recorder.begin(b"f", at, at);
+        }
+        for at in 0..3 {
+            recorder.end(b"f", 10 + at, 10 + at);
+        }
+        assert_eq!((table.regions(0).totals[0].entries, table.regions(0).totals[0].inner_ns), (1, 12));
+        for at in 0..1000 {
+            recorder.begin(b"never ended", at, at);
+            recorder.end(b"misspelt", at, at);
+        }
+        assert_eq!(table.regions(0).unrecorded, 1000 - DEEPEST as u64);
+        // Latin-1, which is no UTF-8.
+        for name in [&b"B\xe4r"[..], b"B\xf6r"] {
+            let mut recorder = Recorder::new(&table);
+            recorder.begin(name, 0, 1);
+            recorder.end(name, 2, 3);
+        }
+        assert_eq!(table.regions(0).names[1..], ["B\\xe4r", "B\\xf6r"]);
+    }
+
+    /// One rank paused in the first of two entries, the other in the second: their sums are of different times.
+    #[test]
+    fn ranks_that_counted_other_entries_are_not_compared() {
+        let of = |rank: u32, paused: i64| {
+            let table = RegionTable::boxed();
+            let mut recorder = Recorder::new(&table);
+            for entry in 1..=3 {
+                recorder.begin(b"a", entry * 100, entry * 100 + 1);
+                if entry == paused {
+                    table.pause(1);
+                }
+                recorder.end(b"a", entry * 100 + 50, entry * 100 + 51);
+                table.resume(2);
+            }
+            table.regions(rank)
+        };
+        let entries = |other: i64| {
+            let mut regions = of(0, 1);
+            regions.join(of(1, other));
+            regions.bounds(2, MaxDrift::DEFAULT)[0].entries
+        };
+        assert_eq!((entries(1), entries(2)), (Some(2), None));
     }
 }

@@ -133,7 +133,9 @@ impl<'a, F: Fabric> Session<'a, F> {
             page.unmap();
         }
         keep(self.cell, self.page.as_ref());
-        passed.and(self.exchange(|pings| &mut pings.after))
+        // The program may have left messages under way that would meet those that follow.
+        let isolated = self.fabric.isolate();
+        passed.and(isolated).and(self.exchange(|pings| &mut pings.after))
     }
 
     fn exchange(&mut self, which: fn(&mut Pings) -> &mut Vec<Ping>) -> Result<(), FabricError> {
@@ -159,16 +161,6 @@ impl<'a, F: Fabric> Session<'a, F> {
         let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
         self.regions.end(name, t2_ns, clock::monotonic_ns());
         passed
-    }
-
-    /// From now on regions are not recorded on this rank.
-    pub fn pause(&mut self) {
-        self.regions.pause(clock::monotonic_ns());
-    }
-
-    /// From now on they are again.
-    pub fn resume(&mut self) {
-        self.regions.resume(clock::monotonic_ns());
     }
 
     /// Every node's [`Part`] in wire form on rank 0, `None` elsewhere. `host` is what this rank

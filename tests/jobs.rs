@@ -277,3 +277,18 @@ fn hpl_is_measured_under_mpich() {
         measure_hpcc(Mpi::Mpich, ranks, hosts);
     }
 }
+
+/// Messages that a program leaves open meet none of the tool's.
+#[test]
+fn what_a_program_leaves_under_way_does_not_matter() {
+    for mpi in Mpi::ALL {
+        for way in ["receive", "attribute", "short", "long"] {
+            let folder = Folder::new("stray");
+            let job =
+                Job::local(mpi, 2).arg(pmmpi()).args(["--sync", "pingpong", "--out"]).arg(folder.path());
+            job.arg(programs::mpi(mpi, "stray")).arg(way).run().success();
+            let runs = rig::tool::runs_in(folder.path());
+            assert!(runs.len() == 1 && runs[0].is_complete(), "{mpi:?} {way}");
+        }
+    }
+}

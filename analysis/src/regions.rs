@@ -22,7 +22,7 @@ pub struct RegionReport {
     pub share: Option<f64>,
     /// Mean over ranks of their time between the barriers, as a fraction of the longest: 1 where all are
     /// equally busy.
-    pub balance: f64,
+    pub balance: Option<f64>,
     /// The rank with the longest.
     pub slowest_rank: u32,
     /// Its host name.
@@ -50,7 +50,7 @@ impl RegionReport {
         let mut null_reasons = BTreeMap::new();
         let contradiction = "the ranks' times contradict one another: a clock was stepped";
         let why = match bounds.entries {
-            None => "not every rank entered it equally often",
+            None => "ranks counted different entries of it",
             Some(_) => contradiction,
         };
         let mut explain = |key, is_null: bool, why: &str| {
@@ -61,6 +61,7 @@ impl RegionReport {
         explain("entries", bounds.entries.is_none(), why);
         explain("lower_ns", agreed.is_none(), why);
         explain("upper_ns", agreed.is_none(), why);
+        explain("balance", agreed.is_none(), why);
         explain("share", share.is_none(), if agreed.is_none() { why } else { "elapsed is not known" });
         let (slowest_rank, longest_ns) = bounds.slowest;
         let node = run.ranks.iter().find(|rank| rank.rank == slowest_rank).map(|rank| rank.node);
@@ -74,7 +75,8 @@ impl RegionReport {
             lower_ns: agreed.map(|_| lower_ns),
             upper_ns: agreed.map(|_| upper_ns),
             share,
-            balance: if longest_ns > 0 { bounds.mean_ns as f64 / longest_ns as f64 } else { 1.0 },
+            balance: agreed
+                .map(|_| if longest_ns > 0 { bounds.mean_ns as f64 / longest_ns as f64 } else { 1.0 }),
             slowest_rank,
             slowest_node: host,
             entry_ns: bounds.entry_ns,
@@ -90,10 +92,10 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             "regions-left-out",
             format!(
-                "{} entries of regions beyond the first {MOST} names are not counted",
+                "{} entries of regions are not counted: beyond the first {MOST} names, or 64 in one another",
                 run.regions.unrecorded
             ),
-            "give regions fewer names: one for each kind of work, not for each step",
+            "give regions few names, one for each kind of work, and end each entry",
         ));
     }
     if let Some((rank, ns)) = run.regions.paused.iter().max_by_key(|(_, ns)| ns) {

@@ -87,11 +87,9 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
             format!("{lower} and {upper}")
         });
         let entries = region.entries.map_or("differ".to_owned(), |entries| entries.to_string());
+        let balance = region.balance.map_or("-".to_owned(), |balance| format!("{balance:.2}"));
         let share = region.share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-        line(
-            text,
-            &format!("{:<42} {entries:>8}  {took:<25} {share:>6}  {:.2}", region.name, region.balance),
-        );
+        line(text, &format!("{:<42} {entries:>8}  {took:<25} {share:>6}  {balance:>7}", region.name));
     }
     and_more(text, hidden, "more regions");
 }

@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 struct Measurement {
@@ -37,6 +37,14 @@ struct Measurement {
 }
 
 static MEASUREMENT: Mutex<Option<Measurement>> = Mutex::new(None);
+/// What needs no lock: another thread may have it while it waits for other ranks.
+static UNLOCKED: OnceLock<Unlocked> = OnceLock::new();
+
+struct Unlocked {
+    cell: &'static RankCell,
+    /// Where regions are wanted.
+    regions: Option<&'static RegionTable>,
+}
 
 /// The launcher reads a node's files while MPI starts, and is nearly always done first.
 const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,15 +81,17 @@ pub fn begin() {
     {
         cell.note(Fault::NoPartial);
     }
+    let expectation = spool.as_ref().and_then(expectation);
     drop(spool); // no descriptor of the tool's is open while the work runs
     if session.start().is_err() {
         cell.note(Fault::MpiCall);
     }
     session.fabric().never_mind();
-    if session.fabric().rank() < 2 {
-        // One of the two waits wherever not all ranks come.
-        session.fabric().when_late(REGION_PATIENCE, || environment::say(NOT_ALL_IN_REGION));
+    if let Some(expectation) = expectation {
+        session.fabric().when_late(REGION_PATIENCE, complaint(expectation, NOT_ALL_IN_REGION));
     }
+    let unlocked = Unlocked { cell, regions: told.extras.regions.then_some(regions) };
+    let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
     let (regions, numbered) = (told.extras.regions, None);
     let measurement = Measurement { session, cell, claimed, library: version, host, regions, numbered };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
@@ -97,13 +107,7 @@ fn join(
     let version = library.version.clone();
     let mut world = World::new(library)?;
     if let Some(expectation) = expectation.clone() {
-        let mut speaks = Vec::new(); // kept as long as this is: no other rank of the node says it
-        world.when_late(expectation.patience(), move || {
-            speaks.extend(expectation.speak_for_node());
-            if !speaks.is_empty() {
-                environment::say(NOT_ALL_STARTED);
-            }
-        });
+        world.when_late(expectation.patience(), complaint(expectation, NOT_ALL_STARTED));
     }
     if let Some(expectation) = &expectation
         && let Some(message) = expectation.contradicted_by(world.size(), &version)
@@ -128,6 +132,17 @@ fn told(spool: &Spool, size: u32) -> Told {
         }
     });
     Told { folder, extras: orders.extras }
+}
+
+/// Says `text` if no other rank of the node has.
+fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Send + 'static {
+    let mut speaks = Vec::new(); // kept as long as this is: no other rank of the node says it
+    move || {
+        speaks.extend(expectation.speak_for_node());
+        if !speaks.is_empty() {
+            environment::say(text);
+        }
+    }
 }
 
 /// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
@@ -191,6 +206,7 @@ fn node_record(spool: &Spool) -> Vec<u8> {
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(Measurement { mut session, cell, claimed, library, host, .. }) = measurement else { return };
+    session.fabric().never_mind();
     if session.stop().is_err() {
         cell.note(Fault::MpiCall);
     }
@@ -223,13 +239,17 @@ pub fn with_regions(mark: impl FnOnce(&mut Session<'static, World>, &mut Option<
     }
 }
 
+/// Where this rank's regions are recorded, if they are wanted.
+pub fn region_table() -> Option<&'static RegionTable> {
+    UNLOCKED.get()?.regions
+}
+
 /// The program is about to end itself and the whole job.
 pub fn note_abort(code: i32) {
-    // Not waiting: a signal handler may call MPI_Abort.
-    if let Ok(measurement) = MEASUREMENT.try_lock()
-        && let Some(measurement) = &*measurement
-    {
-        measurement.session.note_abort(code);
+    // Not waiting: a signal handler may call MPI_Abort, or a thread while another one waits in a region.
+    match MEASUREMENT.try_lock() {
+        Ok(measurement) => measurement.iter().for_each(|measurement| measurement.session.note_abort(code)),
+        Err(_) => UNLOCKED.get().into_iter().for_each(|unlocked| unlocked.cell.note_abort(code)),
     }
 }
 

@@ -13,7 +13,7 @@ type Status = [u64; 16];
 const VERSION_BYTES: usize = 8192;
 
 type GetLibraryVersion = unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int;
-type CommIdup = unsafe extern "C" fn(Handle, *mut Handle, *mut Handle) -> c_int;
+type CommSplit = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
 type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
 type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
@@ -27,7 +27,7 @@ pub struct Library {
     /// First line of what MPI_Get_library_version says.
     pub version: String,
     handles: Handles,
-    comm_idup: CommIdup,
+    comm_split: CommSplit,
     comm_free: CommFree,
     comm_set_errhandler: CommSetErrhandler,
     comm_rank: CommInt,
@@ -55,7 +55,7 @@ impl Library {
         Some(Self {
             handles: Handles::of(&version)?,
             version: version.lines().next().unwrap_or_default().trim().to_owned(),
-            comm_idup: pmpi!(c"PMPI_Comm_idup" as CommIdup),
+            comm_split: pmpi!(c"PMPI_Comm_split" as CommSplit),
             comm_free: pmpi!(c"PMPI_Comm_free" as CommFree),
             comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
             comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
@@ -111,15 +111,15 @@ fn version() -> Option<String> {
 
 /// All ranks.
 ///
-/// Right after MPI_Init and right before MPI_Finalize nothing of the program's is under way, and MPI_COMM_WORLD
-/// itself serves: a duplicate would cost every job more than all the rest (MPI agrees on its context in several
-/// rounds). Among the program's own traffic, in regions, there is one.
+/// Right after MPI_Init nothing of the program's is under way, and MPI_COMM_WORLD itself serves: one of the
+/// tool's own costs more than all the rest (MPI agrees on its context in several rounds). Later there is one: in regions, and
+/// after t3 for the gather, since a program may leave receives and messages open to its end and beyond.
 pub struct World {
     library: Library,
     comm: Handle,
     rank: u32,
     size: u32,
-    is_duplicate: bool,
+    is_own: bool,
     late: Option<Late>,
 }
 
@@ -145,7 +145,7 @@ impl World {
             check("MPI_Comm_size", (library.comm_size)(comm, &mut size))?;
         }
         let (rank, size) = (rank as u32, size as u32);
-        Ok(Self { library, comm, rank, size, is_duplicate: false, late: None })
+        Ok(Self { library, comm, rank, size, is_own: false, late: None })
     }
 
     /// Calls `complain` once, where other ranks have not come for `since` to where this one waits eagerly.
@@ -183,7 +183,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.is_duplicate {
+        if self.is_own {
             // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
             // do about an error: MPI_Finalize comes next.
             unsafe { (self.library.comm_free)(&mut self.comm) };
@@ -210,19 +210,20 @@ impl Fabric for World {
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {
-        if self.is_duplicate {
+        if self.is_own {
             return Ok(());
         }
-        let (mut comm, mut request): (Handle, Handle) = (0, 0);
-        // SAFETY: both pointers are to locals that live until the request is complete.
+        let mut comm: Handle = 0;
+        // SAFETY: the pointer is to a local. A split, not a duplicate: that would call the program's own
+        // functions for its attributes.
         unsafe {
-            check("MPI_Comm_idup", (self.library.comm_idup)(self.comm, &mut comm, &mut request))?;
-            self.meet(&mut request, Wait::Eager, &mut || ())?;
+            let code = (self.library.comm_split)(self.comm, 0, self.rank as c_int, &mut comm);
+            check("MPI_Comm_split", code)?;
             // An error in the tool's own traffic is the tool's to report, not the job's to die of.
             let errors_return = self.library.handles.errors_return;
             check("MPI_Comm_set_errhandler", (self.library.comm_set_errhandler)(comm, errors_return))?;
         }
-        (self.comm, self.is_duplicate) = (comm, true);
+        (self.comm, self.is_own) = (comm, true);
         Ok(())
     }
 
@@ -254,7 +255,7 @@ impl Fabric for World {
     }
 }
 
-/// Of all messages: none is under way while the program's own are.
+/// Of all messages.
 const TAG: c_int = 1;
 
 /// More than an int can count.

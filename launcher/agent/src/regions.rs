@@ -1,10 +1,12 @@
 //! Regions that the program names: by number with MPI_Pcontrol, by name with what pmmpi.h calls.
 
 use crate::measurement;
+use crate::mpi::World;
 use crate::resolve;
+use pmmpi::session::Session;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     /// That this thread is in an interposer already: a profiling library's MPI_Pcontrol calls PMPI_Pcontrol.
@@ -49,9 +51,14 @@ fn pcontrol(name: &CStr, level: c_int, [a, b, c]: [usize; 3]) -> c_int {
 /// 0 pauses and 1 resumes, on this rank alone; from 2 on, a region's number, entered by all ranks together in
 /// place of the one before; its negative leaves it.
 fn control(level: c_int) {
+    let now_ns = pmmpi::clock::monotonic_ns();
+    match (level, measurement::region_table()) {
+        // Not waiting for another thread that is in a region's barrier.
+        (0, Some(table)) => return table.pause(now_ns),
+        (1, Some(table)) => return table.resume(now_ns),
+        _ => {}
+    }
     measurement::with_regions(|session, numbered| match level {
-        0 => session.pause(),
-        1 => session.resume(),
         2.. => {
             if let Some(left) = numbered.replace(level) {
                 // A barrier that failed is the session's to report at its end.
@@ -72,25 +79,35 @@ fn name_of(number: c_int) -> String {
 }
 
 /// # Safety
-/// `name` is a C string.
+/// `name` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmmpi_region_begin(name: *const c_char) {
+    if name.is_null() {
+        return;
+    }
     // SAFETY: as the caller says.
     let name = unsafe { CStr::from_ptr(name) };
-    contained(|| {
-        measurement::with_regions(|session, _| _ = session.enter_region(name.to_bytes()));
-    });
+    mark(|session| _ = session.enter_region(name.to_bytes()));
 }
 
 /// # Safety
-/// `name` is a C string.
+/// `name` is a C string, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmmpi_region_end(name: *const c_char) {
+    if name.is_null() {
+        return;
+    }
     // SAFETY: as the caller says.
     let name = unsafe { CStr::from_ptr(name) };
-    contained(|| {
-        measurement::with_regions(|session, _| _ = session.leave_region(name.to_bytes()));
-    });
+    mark(|session| _ = session.leave_region(name.to_bytes()));
+}
+
+/// Nothing in a signal handler that came while this thread is in a mark.
+fn mark(step: impl FnOnce(&mut Session<'static, World>)) {
+    if !INSIDE.replace(true) {
+        contained(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
+        INSIDE.set(false);
+    }
 }
 
 /// A panic of the tool ends here; the workload goes on.
