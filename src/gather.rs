@@ -103,8 +103,8 @@ impl Tree {
             // One that cannot be understood is a rank that is missing.
             part.join(wire::decode(&message::receive(fabric, *member)?).unwrap_or_default());
         }
-        // An encoder for a memory buffer fails only above the limit; the empty part then says so.
-        let bytes = wire::encode(&part).unwrap_or_default();
+        // An encoder for a memory buffer fails only above the limit: these ranks are missing then, not all.
+        let bytes = wire::encode(&part).or_else(|_| wire::encode(&Part::default())).unwrap_or_default();
         let rank = fabric.rank();
         if rank != 0 {
             let to = if rank == self.leader { 0 } else { self.leader };

@@ -28,6 +28,7 @@ pub mod orders;
 pub mod part;
 pub mod partial;
 pub mod record;
+pub mod region_table;
 pub mod regions;
 #[cfg(feature = "mpi")]
 pub mod rsmpi;

@@ -17,7 +17,7 @@ use crate::clock;
 use crate::node::NodeKey;
 use crate::part::{NodePart, Part};
 use crate::record::{End, RankRecord, Run, RunHeader};
-use crate::regions::RegionTable;
+use crate::region_table::RegionTable;
 use crate::runfile::{RunFileError, VERSION};
 use crate::wire;
 use serde::{Deserialize, Serialize};
@@ -382,10 +382,9 @@ impl Drop for Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::MaxDrift;
     use crate::fabric::Threads;
     use crate::gather::Tree;
-    use crate::record::{Job, Mode, RunHeader};
+    use crate::record::{Mode, RunHeader};
     use crate::session::{Beginning, Session};
 
     struct Folder(PathBuf);
@@ -405,19 +404,7 @@ mod tests {
     }
 
     fn header(run_id: &str) -> RunHeader {
-        RunHeader {
-            run_id: run_id.into(),
-            pmmpi_version: "0".into(),
-            command: vec!["work".into()],
-            mode: Mode::Mpi,
-            series: None,
-            labels: vec![],
-            job: Job::default(),
-            mpi_library: None,
-            environment: vec![],
-            started_unix_ns: 0,
-            max_drift: MaxDrift::DEFAULT,
-        }
+        RunHeader::new(run_id.into(), vec!["work".into()], Mode::Mpi, 0)
     }
 
     fn session(folder: &Path, fabric: Threads) -> Session<'static, Threads> {

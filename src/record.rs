@@ -171,6 +171,25 @@ pub struct RunHeader {
     pub max_drift: MaxDrift,
 }
 
+impl RunHeader {
+    /// Of a run of which no more is known.
+    pub fn new(run_id: String, command: Vec<String>, mode: Mode, started_unix_ns: i64) -> Self {
+        Self {
+            run_id,
+            pmmpi_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            mode,
+            series: None,
+            labels: Vec::new(),
+            job: Job::default(),
+            mpi_library: None,
+            environment: Vec::new(),
+            started_unix_ns,
+            max_drift: MaxDrift::DEFAULT,
+        }
+    }
+}
+
 /// One run: complete where every rank came to t3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {

@@ -1,7 +1,7 @@
 //! Parts of a program's work that it names itself, each entry between barriers of its own.
 //!
-//! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a fixed
-//! table, so that thousands of them take no more memory than one. What is left to say of n entries, whose
+//! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a
+//! [`RegionTable`](crate::region_table::RegionTable), so that thousands of them take no more memory than one. What is left to say of n entries, whose
 //! true durations are W_1 .. W_n (from the first rank's t1 to the last rank's t2), is that of each W_i, added:
 //!
 //! max over ranks of sum (t2 - t1) <= W_1 + .. + W_n <= min over ranks of sum (t3 - t0).
@@ -11,268 +11,7 @@
 
 use crate::bounds::MaxDrift;
 use serde::{Deserialize, Serialize};
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::collections::HashMap;
-use std::mem::size_of;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI64, AtomicU64};
-
-/// Regions of one program; entries of others are not recorded.
-pub const MOST: usize = 255;
-/// Bytes of a region's name that count.
-pub const NAME_BYTES: usize = 63;
-const NAME_WORDS: usize = (NAME_BYTES + 1) / size_of::<u64>();
-type Name = [u64; NAME_WORDS];
-
-/// What one rank did in its regions, in memory that outlives it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct RegionTable {
-    used: AtomicU64,
-    /// Entries of regions that had no place any more.
-    unrecorded: AtomicU64,
-    /// Between MPI_Pcontrol(0) and MPI_Pcontrol(1), ns of its own clock.
-    paused_ns: AtomicI64,
-    /// When the last pause began; 0 where there is none.
-    paused_since_ns: AtomicI64,
-    slots: [Slot; MOST],
-}
-
-#[derive(Debug)]
-#[repr(C)]
-struct Slot {
-    name: [AtomicU64; NAME_WORDS],
-    entries: AtomicU64,
-    which: AtomicU64,
-    start_barrier_ns: AtomicI64,
-    inner_ns: AtomicI64,
-    end_barrier_ns: AtomicI64,
-    shortest_ns: AtomicI64,
-    longest_ns: AtomicI64,
-}
-
-const TABLE_WORDS: usize = size_of::<RegionTable>() / size_of::<u64>();
-
-impl RegionTable {
-    /// For a rank that shares it with nobody.
-    pub fn boxed() -> Box<Self> {
-        let layout = Layout::new::<Self>();
-        // SAFETY: every field is an atomic integer, and zeros are such; the memory has the type's layout and
-        // is the box's own.
-        unsafe {
-            let table = alloc_zeroed(layout);
-            if table.is_null() {
-                handle_alloc_error(layout);
-            }
-            Box::from_raw(table.cast())
-        }
-    }
-
-    /// As it would be in a file; empty where no region was entered.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        // SAFETY: the table is made of atomics of 8 bytes, without gaps.
-        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(self).cast() };
-        let used = if self.is_empty() { 0 } else { TABLE_WORDS };
-        words[..used].iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
-    }
-
-    /// From a file; what is missing at its end is zero.
-    pub fn from_bytes(bytes: &[u8]) -> Box<Self> {
-        let table = Self::boxed();
-        // SAFETY: as above.
-        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(&*table).cast() };
-        for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
-            word.store(u64::from_le_bytes(*bytes), Relaxed);
-        }
-        table
-    }
-
-    /// From now on nothing is recorded on this rank.
-    pub fn pause(&self, now_ns: i64) {
-        // Of two pauses in a row the first one counts.
-        let _ = self.paused_since_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
-    }
-
-    /// From now on it is again.
-    pub fn resume(&self, now_ns: i64) {
-        let since_ns = self.paused_since_ns.swap(0, Relaxed);
-        if since_ns != 0 {
-            self.paused_ns.fetch_add(now_ns - since_ns, Relaxed);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.used.load(Acquire) == 0
-            && self.unrecorded.load(Relaxed) == 0
-            && self.paused_ns.load(Relaxed) == 0
-    }
-
-    /// What the rank `rank` did.
-    pub fn regions(&self, rank: u32) -> Regions {
-        let used = (self.used.load(Acquire) as usize).min(MOST);
-        let mut regions = Regions { unrecorded: self.unrecorded.load(Relaxed), ..Regions::default() };
-        for (number, slot) in self.slots[..used].iter().enumerate() {
-            regions.names.push(slot.name());
-            regions.totals.push(RegionTotals {
-                rank,
-                region: number as u32,
-                entries: slot.entries.load(Acquire),
-                which: slot.which.load(Relaxed) as u32,
-                start_barrier_ns: slot.start_barrier_ns.load(Relaxed),
-                inner_ns: slot.inner_ns.load(Relaxed),
-                end_barrier_ns: slot.end_barrier_ns.load(Relaxed),
-                shortest_ns: slot.shortest_ns.load(Relaxed),
-                longest_ns: slot.longest_ns.load(Relaxed),
-            });
-        }
-        let paused_ns = self.paused_ns.load(Relaxed);
-        regions.paused.extend((paused_ns != 0).then_some((rank, paused_ns)));
-        regions
-    }
-
-    /// The slot of this name, if there is one or room for it.
-    fn slot(&self, name: &Name) -> Option<&Slot> {
-        let used = (self.used.load(Relaxed) as usize).min(MOST);
-        if let Some(known) = self.slots[..used].iter().find(|slot| slot.is(name)) {
-            return Some(known);
-        }
-        let slot = self.slots.get(used)?;
-        slot.name.iter().zip(name).for_each(|(word, name)| word.store(*name, Relaxed));
-        slot.shortest_ns.store(i64::MAX, Relaxed);
-        self.used.store(used as u64 + 1, Release);
-        Some(slot)
-    }
-}
-
-impl Slot {
-    fn is(&self, name: &Name) -> bool {
-        self.name.iter().zip(name).all(|(word, name)| word.load(Relaxed) == *name)
-    }
-
-    /// Bytes that are no UTF-8 are written as \xNN: names that differ stay different.
-    fn name(&self) -> String {
-        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let mut text = String::new();
-        for chunk in bytes.utf8_chunks() {
-            text += chunk.valid();
-            chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-        }
-        text.trim_end_matches('\0').to_owned()
-    }
-
-    fn add(&self, number: u64, t_ns: [i64; 4]) {
-        let [t0, t1, t2, t3] = t_ns;
-        let inner_ns = t2 - t1;
-        self.start_barrier_ns.fetch_add(t1 - t0, Relaxed);
-        self.inner_ns.fetch_add(inner_ns, Relaxed);
-        self.end_barrier_ns.fetch_add(t3 - t2, Relaxed);
-        self.shortest_ns.fetch_min(inner_ns, Relaxed);
-        self.longest_ns.fetch_max(inner_ns, Relaxed);
-        self.which.fetch_add(mixed(number), Relaxed);
-        self.entries.fetch_add(1, Release);
-    }
-}
-
-/// The regions that a rank is in, innermost last.
-#[derive(Debug)]
-pub struct Recorder<'a> {
-    table: &'a RegionTable,
-    open: Vec<Open>,
-    begun: u64,
-    /// Entries that are open beyond [`DEEPEST`]: they are not recorded.
-    deeper: u64,
-}
-
-/// So many regions lie in one another. More are entries that are begun and never ended.
-const DEEPEST: usize = 64;
-
-#[derive(Debug)]
-struct Open {
-    /// Entries are counted on all ranks alike: each has begun with a barrier.
-    number: u64,
-    name: Name,
-    t0_ns: i64,
-    t1_ns: i64,
-}
-
-impl<'a> Recorder<'a> {
-    /// In no region.
-    pub fn new(table: &'a RegionTable) -> Self {
-        Self { table, open: Vec::with_capacity(DEEPEST), begun: 0, deeper: 0 }
-    }
-
-    /// What was recorded.
-    pub fn table(&self) -> &'a RegionTable {
-        self.table
-    }
-
-    /// An entry began: its barrier was entered at t0 and left at t1.
-    pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) {
-        let number = self.begun;
-        self.begun += 1;
-        if self.open.len() < DEEPEST {
-            self.open.push(Open { number, name: padded(name), t0_ns, t1_ns });
-        } else {
-            self.deeper += 1;
-            self.table.unrecorded.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
-    /// the rank is in no such region.
-    pub fn end(&mut self, name: &[u8], t2_ns: i64, t3_ns: i64) {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-            return;
-        }
-        let name = padded(name);
-        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
-            let open = self.open.remove(at);
-            self.add(&open, t2_ns, t3_ns);
-        }
-    }
-
-    /// The work is over, and with it every entry that was not ended.
-    pub fn end_all(&mut self, t2_ns: i64, t3_ns: i64) {
-        while let Some(open) = self.open.pop() {
-            self.add(&open, t2_ns, t3_ns);
-        }
-        self.table.resume(t2_ns);
-    }
-
-    fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
-        // Of entries of one region that lie in one another the outermost counts: no time twice.
-        let is_inner = self.open.iter().any(|outer| outer.name == open.name);
-        if is_inner || self.table.paused_since_ns.load(Relaxed) != 0 {
-            return;
-        }
-        match self.table.slot(&open.name) {
-            Some(slot) => slot.add(open.number, [open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
-            None => _ = self.table.unrecorded.fetch_add(1, Relaxed),
-        }
-    }
-}
-
-/// Sums of such numbers differ where the numbers do, but for one case in 2^32 (G. Steele et al., "Fast Splittable
-/// Pseudorandom Number Generators", 2014: SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let z = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
-/// As it is compared and stored.
-fn padded(name: &[u8]) -> Name {
-    let mut bytes = [0u8; NAME_WORDS * size_of::<u64>()];
-    let length = name.len().min(NAME_BYTES);
-    bytes[..length].copy_from_slice(&name[..length]);
-    let mut words = [0; NAME_WORDS];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    words
-}
 
 /// What some ranks did in regions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -283,7 +22,7 @@ pub struct Regions {
     pub totals: Vec<RegionTotals>,
     /// Ranks that called MPI_Pcontrol(0), and how long they were paused (ns).
     pub paused: Vec<(u32, i64)>,
-    /// Entries, over all ranks, of regions beyond the first [`MOST`] of a rank.
+    /// Entries, over all ranks, of regions beyond the first [`MOST`](crate::region_table::MOST) of a rank, or too deep in one another.
     pub unrecorded: u64,
 }
 
@@ -356,9 +95,10 @@ impl Regions {
         self.unrecorded = self.unrecorded.saturating_add(other.unrecorded);
     }
 
-    /// True where every index is that of something.
+    /// True where every index is that of something, and each rank has one row a region, in order.
     pub(crate) fn is_sound(&self, size: u32) -> bool {
         self.totals.iter().all(|t| t.rank < size && (t.region as usize) < self.names.len())
+            && self.totals.windows(2).all(|w| (w[0].region, w[0].rank) < (w[1].region, w[1].rank))
             && self.paused.iter().all(|(rank, _)| *rank < size)
     }
 
@@ -394,59 +134,7 @@ impl<'a> RegionBounds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn entries_add_up_in_a_fixed_place() {
-        let table = RegionTable::boxed();
-        assert!(table.to_bytes().is_empty());
-        let mut recorder = Recorder::new(&table);
-        recorder.begin(b"outer", 0, 5);
-        for at in 1..=10_000 {
-            recorder.begin(b"solve", at * 100, at * 100 + 3);
-            recorder.end(b"solve", at * 100 + 53, at * 100 + 60);
-        }
-        recorder.end(b"never begun", 1, 2);
-        table.pause(10);
-        table.pause(15);
-        for name in [&b"solve"[..], b"unseen"] {
-            recorder.begin(name, 0, 1);
-            recorder.end(name, 2, 3);
-        }
-        table.resume(30);
-        recorder.end_all(2_000_000, 2_000_007);
-        let regions = RegionTable::from_bytes(&table.to_bytes()).regions(4);
-        assert_eq!(regions.names, ["solve", "outer"]);
-        let solve = RegionTotals {
-            rank: 4,
-            region: 0,
-            entries: 10_000,
-            which: regions.totals[0].which,
-            start_barrier_ns: 30_000,
-            inner_ns: 500_000,
-            end_barrier_ns: 70_000,
-            shortest_ns: 50,
-            longest_ns: 50,
-        };
-        assert_eq!(regions.totals[0], solve);
-        assert_eq!((regions.totals[1].inner_ns, regions.totals[1].outer_ns()), (1_999_995, 2_000_007));
-        assert_eq!((regions.paused, regions.unrecorded), (vec![(4, 20)], 0));
-    }
-
-    #[test]
-    fn there_is_room_for_so_many_names() {
-        let table = RegionTable::boxed();
-        let mut recorder = Recorder::new(&table);
-        for number in 0..MOST + 3 {
-            let name = format!("{number:03}{}", "x".repeat(100));
-            recorder.begin(name.as_bytes(), 0, 1);
-            recorder.end(name.as_bytes(), 2, 3);
-        }
-        let regions = table.regions(0);
-        assert_eq!((regions.names.len(), regions.unrecorded), (MOST, 3));
-        assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
-        assert_eq!(RegionTable::from_bytes(&[0xff; 100_000]).regions(0).names.len(), MOST);
-    }
-
+    use crate::region_table::{Recorder, RegionTable};
     #[test]
     fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
         let of = |rank: u32, ended_first: [&str; 2], inner_ns: i64| {
@@ -465,31 +153,6 @@ mod tests {
         assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
         assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
-    }
-
-    #[test]
-    fn entries_in_one_another_count_once_and_not_without_end() {
-        let table = RegionTable::boxed();
-        let mut recorder = Recorder::new(&table);
-        for at in 0..3 {
-            recorder.begin(b"f", at, at);
-        }
-        for at in 0..3 {
-            recorder.end(b"f", 10 + at, 10 + at);
-        }
-        assert_eq!((table.regions(0).totals[0].entries, table.regions(0).totals[0].inner_ns), (1, 12));
-        for at in 0..1000 {
-            recorder.begin(b"never ended", at, at);
-            recorder.end(b"misspelt", at, at);
-        }
-        assert_eq!(table.regions(0).unrecorded, 1000 - DEEPEST as u64);
-        // Latin-1, which is no UTF-8.
-        for name in [&b"B\xe4r"[..], b"B\xf6r"] {
-            let mut recorder = Recorder::new(&table);
-            recorder.begin(name, 0, 1);
-            recorder.end(name, 2, 3);
-        }
-        assert_eq!(table.regions(0).names[1..], ["B\\xe4r", "B\\xf6r"]);
     }
 
     /// One rank paused in the first of two entries, the other in the second: their sums are of different times.
@@ -514,5 +177,18 @@ mod tests {
             regions.bounds(2, MaxDrift::DEFAULT)[0].entries
         };
         assert_eq!((entries(1), entries(2)), (Some(2), None));
+    }
+
+    /// One rank's row twice would stand for a rank that is missing.
+    #[test]
+    fn a_row_that_is_there_twice_is_refused() {
+        let table = RegionTable::boxed();
+        let mut recorder = Recorder::new(&table);
+        recorder.begin(b"a", 0, 1);
+        recorder.end(b"a", 2, 3);
+        let mut regions = table.regions(1);
+        assert!(regions.is_sound(2) && !regions.is_sound(1));
+        regions.totals.push(regions.totals[0]);
+        assert!(!regions.is_sound(2));
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
 
-use crate::bounds::MaxDrift;
 use crate::cell::RankCell;
 use crate::clock;
 use crate::fabric::{Backoff, Fabric, FabricError, Wait};
 use crate::gather::Tree;
 use crate::node::{NodeFacts, NodeKey};
 use crate::part::HostPart;
-use crate::record::{End, Job, Mode, Run, RunHeader};
-use crate::regions::RegionTable;
+use crate::record::{End, Mode, Run, RunHeader};
+use crate::region_table::RegionTable;
 use crate::session::{self, Beginning, Work};
 use crate::wire::{self, WireError};
 use mpi::topology::SimpleCommunicator;
@@ -95,19 +94,12 @@ fn host() -> Vec<u8> {
 }
 
 fn header(started_unix_ns: i64) -> RunHeader {
-    RunHeader {
-        run_id: crate::new_run_id(started_unix_ns),
-        pmmpi_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-        mode: Mode::Mpi,
-        series: None,
-        labels: Vec::new(),
-        job: Job::default(),
-        mpi_library: None,
-        environment: Vec::new(),
+    RunHeader::new(
+        crate::new_run_id(started_unix_ns),
+        std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        Mode::Mpi,
         started_unix_ns,
-        max_drift: MaxDrift::DEFAULT,
-    }
+    )
 }
 
 /// Why a measurement gave no run.

@@ -12,7 +12,7 @@ use crate::node::{CpuSet, NodeKey};
 use crate::part::Part;
 use crate::partial::Page;
 use crate::record::{End, RankRecord};
-use crate::regions::{Recorder, RegionTable};
+use crate::region_table::{Recorder, RegionTable};
 use crate::sync::{self, Ping, Pings};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -151,7 +151,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         let t0_ns = clock::monotonic_ns();
         let passed = isolated.and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
         self.regions.begin(name, t0_ns, clock::monotonic_ns());
-        passed
+        self.judge(passed)
     }
 
     /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
@@ -159,7 +159,18 @@ impl<'a, F: Fabric> Session<'a, F> {
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let t2_ns = clock::monotonic_ns();
         let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
-        self.regions.end(name, t2_ns, clock::monotonic_ns());
+        let t3_ns = clock::monotonic_ns();
+        let passed = self.judge(passed);
+        self.regions.end(name, t2_ns, t3_ns);
+        passed
+    }
+
+    /// What a region's barrier that failed means.
+    fn judge(&mut self, passed: Result<(), FabricError>) -> Result<(), FabricError> {
+        if passed.is_err() {
+            self.cell.note(Fault::MpiCall);
+            self.regions.disprove();
+        }
         passed
     }
 
@@ -253,9 +264,8 @@ fn current_cpu() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::MaxDrift;
     use crate::fabric::{Solo, Threads};
-    use crate::record::{Job, Mode, Run, RunHeader};
+    use crate::record::{Mode, Run, RunHeader};
     use std::time::Duration;
 
     fn work(end: End) -> Work {
@@ -269,19 +279,7 @@ mod tests {
     }
 
     fn header() -> RunHeader {
-        RunHeader {
-            run_id: "r".into(),
-            pmmpi_version: "0".into(),
-            command: vec!["work".into()],
-            mode: Mode::Plain,
-            series: None,
-            labels: vec![],
-            job: Job::default(),
-            mpi_library: None,
-            environment: vec![],
-            started_unix_ns: 0,
-            max_drift: MaxDrift::DEFAULT,
-        }
+        RunHeader::new("r".into(), vec!["work".into()], Mode::Plain, 0)
     }
 
     #[test]
@@ -334,5 +332,49 @@ mod tests {
         assert_eq!(run.end(), Some(End::Signaled(9)));
         assert!(run.overhead_ns().unwrap() >= 5);
         assert_eq!(run.ranks[0].tsc.is_some(), clock::tsc().is_some());
+    }
+
+    /// One process alone whose barriers fail while `fails` says so.
+    struct Failing<'a>(&'a std::cell::Cell<bool>);
+
+    impl Fabric for Failing<'_> {
+        fn rank(&self) -> u32 {
+            0
+        }
+
+        fn size(&self) -> u32 {
+            1
+        }
+
+        fn barrier(&mut self, _: Wait, _: &mut dyn FnMut()) -> Result<(), FabricError> {
+            if self.0.get() { Err(FabricError { call: "MPI_Ibarrier", code: 1 }) } else { Ok(()) }
+        }
+
+        fn send(&mut self, _: u32, _: &[u8]) -> Result<(), FabricError> {
+            unreachable!("there is nobody else")
+        }
+
+        fn receive(&mut self, _: u32, _: &mut [u8]) -> Result<(), FabricError> {
+            unreachable!("there is nobody else")
+        }
+    }
+
+    #[test]
+    fn an_entry_whose_barrier_failed_is_not_counted() {
+        let (cell, regions, fails) = (RankCell::default(), RegionTable::boxed(), std::cell::Cell::new(false));
+        let mut session = open(&cell, &regions, Failing(&fails));
+        let mut enter_and_leave = |first_fails: bool, second_fails: bool| {
+            fails.set(first_fails);
+            assert_eq!(session.enter_region(b"a").is_err(), first_fails);
+            fails.set(second_fails);
+            assert_eq!(session.leave_region(b"a").is_err(), second_fails);
+        };
+        enter_and_leave(false, false);
+        assert!(!cell.has(Fault::MpiCall));
+        enter_and_leave(true, false);
+        enter_and_leave(false, true);
+        let found = regions.regions(0);
+        assert_eq!((found.totals[0].entries, found.unrecorded), (1, 2));
+        assert!(cell.has(Fault::MpiCall));
     }
 }

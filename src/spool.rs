@@ -6,7 +6,7 @@
 //! stores while the work runs; byte strings follow in fixed places.
 
 use crate::cell::RankCell;
-use crate::regions::RegionTable;
+use crate::region_table::RegionTable;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};

@@ -6,7 +6,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
-/// No gather or run file may be longer (4 GiB: 1,000,000 ranks take about 0.2, and 0.02 more for each region).
+/// No gather or run file may be longer (4 GiB: 1,000,000 ranks take about 0.2, and 0.035 more for each region).
 pub const LIMIT_BYTES: usize = 1 << 32;
 
 /// Bytes that are not what they should be.

@@ -2,7 +2,8 @@
 
 use crate::warning::Warning;
 use pmmpi::record::Run;
-use pmmpi::regions::{MOST, RegionBounds};
+use pmmpi::region_table::MOST;
+use pmmpi::regions::RegionBounds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

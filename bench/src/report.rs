@@ -1,9 +1,8 @@
 //! `pmmpi report` of one large run: time and memory.
 
 use crate::{Folder, bounds, pmmpi};
-use pmmpi::bounds::MaxDrift;
 use pmmpi::node::{CpuSet, NodeKey};
-use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::slew::RawClock;
 use std::error::Error;
@@ -55,19 +54,7 @@ fn run() -> Run {
             setup_ns: 0,
         })
     };
-    let header = RunHeader {
-        run_id: "large".into(),
-        pmmpi_version: "0".into(),
-        command: vec!["large".into()],
-        mode: Mode::Mpi,
-        series: None,
-        labels: vec![],
-        job: Job::default(),
-        mpi_library: None,
-        environment: vec![],
-        started_unix_ns: 0,
-        max_drift: MaxDrift::DEFAULT,
-    };
+    let header = RunHeader::new("large".into(), vec!["large".into()], Mode::Mpi, 0);
     Run {
         nodes: (0..bounds::NODES).map(node).collect(),
         ranks: (0..bounds::RANKS).filter_map(rank).collect(),

@@ -6,7 +6,7 @@ use pmmpi::fabric::Solo;
 use pmmpi::gather::Tree;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::partial::{self, Page, Place};
-use pmmpi::record::{End, Job, Mode, NodeRecord, RankRecord, Run, RunHeader};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::session::{Beginning, Session};
 use pmmpi::slew::RawClock;
@@ -76,17 +76,15 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
         });
     }
     let header = RunHeader {
-        run_id: run_id.into(),
-        pmmpi_version: "0.1.0".into(),
-        command: vec!["./hpl".into(), "-n".into()],
-        mode: Mode::Mpi,
-        series: None,
         labels: vec![("build".into(), "O3".into())],
-        job: Job::default(),
         mpi_library: Some("MPICH Version: 4.0.2".into()),
-        environment: vec![],
-        started_unix_ns: 1_700_000_000_000_000_000,
         max_drift: MaxDrift::from_ppm(0.0).unwrap(),
+        ..RunHeader::new(
+            run_id.into(),
+            vec!["./hpl".into(), "-n".into()],
+            Mode::Mpi,
+            1_700_000_000_000_000_000,
+        )
     };
     let size = records.len() as u32;
     Run { nodes, ranks: records, gather_ns: 3, ..Run::empty(header, size) }

@@ -5,7 +5,8 @@
  *     pmmpi_end("solve");
  *
  * Both are collective: every rank of MPI_COMM_WORLD calls them in the same order, and waits in each for all
- * others. Regions may lie in one another. The first 63 bytes of a name count, and 255 names.
+ * others. Of a rank's threads one calls them, and may call MPI. Regions may lie in one another. The first 63
+ * bytes of a name count, and 255 names.
  *
  * The program needs nothing to be built or run with: without pmmpi both do nothing.
  *
@@ -24,28 +25,29 @@ void *pmmpi_find(void *handle, const char *name) __asm__("dlsym") __attribute__(
 
 typedef void pmmpi_mark(const char *name);
 
-static inline void pmmpi_begin(const char *name) {
-    static pmmpi_mark *mark;
-    static int looked;
-    if (!looked && pmmpi_find) {
-        mark = (pmmpi_mark *)pmmpi_find((void *)0, "pmmpi_region_begin");
+static __inline__ void pmmpi_nothing(const char *name) { (void)name; }
+
+/* One word, which several threads may look up at once and all find the same. */
+static __inline__ void pmmpi_call(pmmpi_mark **known, const char *function, const char *name) {
+    pmmpi_mark *mark = __atomic_load_n(known, __ATOMIC_RELAXED);
+    if (!mark) {
+        *(void **)&mark = pmmpi_find ? pmmpi_find((void *)0, function) : (void *)0;
+        if (!mark) {
+            mark = pmmpi_nothing;
+        }
+        __atomic_store_n(known, mark, __ATOMIC_RELAXED);
     }
-    looked = 1;
-    if (mark) {
-        mark(name);
-    }
+    mark(name);
 }
 
-static inline void pmmpi_end(const char *name) {
-    static pmmpi_mark *mark;
-    static int looked;
-    if (!looked && pmmpi_find) {
-        mark = (pmmpi_mark *)pmmpi_find((void *)0, "pmmpi_region_end");
-    }
-    looked = 1;
-    if (mark) {
-        mark(name);
-    }
+static __inline__ void pmmpi_begin(const char *name) {
+    static pmmpi_mark *known;
+    pmmpi_call(&known, "pmmpi_region_begin", name);
+}
+
+static __inline__ void pmmpi_end(const char *name) {
+    static pmmpi_mark *known;
+    pmmpi_call(&known, "pmmpi_region_end", name);
 }
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ use pmmpi::node::NodeKey;
 use pmmpi::orders::{Orders, Told};
 use pmmpi::partial::{self, Page};
 use pmmpi::record::End;
-use pmmpi::regions::RegionTable;
+use pmmpi::region_table::RegionTable;
 use pmmpi::selfcheck::Expectation;
 use pmmpi::session::{Beginning, Session, Work};
 use pmmpi::spool::{Blob, Spool};
@@ -30,8 +30,6 @@ struct Measurement {
     claimed: bool,
     library: String,
     host: Vec<u8>,
-    /// That regions are wanted, on all ranks or none.
-    regions: bool,
     /// The region that MPI_Pcontrol entered last.
     numbered: Option<c_int>,
 }
@@ -42,7 +40,7 @@ static UNLOCKED: OnceLock<Unlocked> = OnceLock::new();
 
 struct Unlocked {
     cell: &'static RankCell,
-    /// Where regions are wanted.
+    /// Where regions are wanted, on all ranks or none.
     regions: Option<&'static RegionTable>,
 }
 
@@ -92,8 +90,7 @@ pub fn begin() {
     }
     let unlocked = Unlocked { cell, regions: told.extras.regions.then_some(regions) };
     let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
-    let (regions, numbered) = (told.extras.regions, None);
-    let measurement = Measurement { session, cell, claimed, library: version, host, regions, numbered };
+    let measurement = Measurement { session, cell, claimed, library: version, host, numbered: None };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
 }
 
@@ -234,7 +231,7 @@ fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
 /// Hands the session to `mark`, where regions are wanted, with the number of the region that the rank is in.
 pub fn with_regions(mark: impl FnOnce(&mut Session<'static, World>, &mut Option<c_int>)) {
     let mut measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(measurement) = measurement.as_mut().filter(|measurement| measurement.regions) {
+    if let Some(measurement) = measurement.as_mut().filter(|_| region_table().is_some()) {
         mark(&mut measurement.session, &mut measurement.numbered);
     }
 }

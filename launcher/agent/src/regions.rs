@@ -13,24 +13,39 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// MPI_Pcontrol takes any arguments behind its level. Those of them that come in registers are passed on.
+/// MPI_Pcontrol takes any arguments behind its level. The integers and pointers among the first five are passed
+/// on, as they come in registers; what is behind them, and floating-point numbers, are lost to another tool.
 type Pcontrol = unsafe extern "C" fn(c_int, ...) -> c_int;
 
 /// # Safety
 /// As the MPI standard has it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize) -> c_int {
-    pcontrol(c"MPI_Pcontrol", level, [a, b, c])
+pub unsafe extern "C" fn MPI_Pcontrol(
+    level: c_int,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+) -> c_int {
+    pcontrol(c"MPI_Pcontrol", level, [a, b, c, d, e])
 }
 
 /// # Safety
 /// As for `MPI_Pcontrol`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize) -> c_int {
-    pcontrol(c"PMPI_Pcontrol", level, [a, b, c])
+pub unsafe extern "C" fn PMPI_Pcontrol(
+    level: c_int,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+) -> c_int {
+    pcontrol(c"PMPI_Pcontrol", level, [a, b, c, d, e])
 }
 
-fn pcontrol(name: &CStr, level: c_int, [a, b, c]: [usize; 3]) -> c_int {
+fn pcontrol(name: &CStr, level: c_int, [a, b, c, d, e]: [usize; 5]) -> c_int {
     let outermost = !INSIDE.replace(true);
     if outermost {
         contained(|| control(level));
@@ -38,7 +53,7 @@ fn pcontrol(name: &CStr, level: c_int, [a, b, c]: [usize; 3]) -> c_int {
     let code = match resolve::next(name) {
         // SAFETY: the function of this name in an MPI library has this type.
         Some(function) => unsafe {
-            std::mem::transmute::<*mut libc::c_void, Pcontrol>(function)(level, a, b, c)
+            std::mem::transmute::<*mut libc::c_void, Pcontrol>(function)(level, a, b, c, d, e)
         },
         None => crate::NO_SUCH_FUNCTION,
     };
@@ -61,7 +76,7 @@ fn control(level: c_int) {
     measurement::with_regions(|session, numbered| match level {
         2.. => {
             if let Some(left) = numbered.replace(level) {
-                // A barrier that failed is the session's to report at its end.
+                // The session notes a barrier that failed.
                 let _ = session.leave_region(name_of(left).as_bytes());
             }
             let _ = session.enter_region(name_of(level).as_bytes());

@@ -14,7 +14,7 @@ use pmmpi::gather::Tree;
 use pmmpi::message;
 use pmmpi::node::NodeKey;
 use pmmpi::record::{End, Run};
-use pmmpi::regions::RegionTable;
+use pmmpi::region_table::RegionTable;
 use pmmpi::runfile::Slot;
 use pmmpi::session::{Beginning, Session, Work};
 use std::path::PathBuf;
@@ -179,9 +179,8 @@ fn in_round(error: FabricError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::bounds::MaxDrift;
     use pmmpi::fabric::{Fabric, Solo, Threads};
-    use pmmpi::record::{Job, Mode, RunHeader, Series};
+    use pmmpi::record::{Mode, RunHeader, Series};
     use pmmpi::runfile;
     use std::path::Path;
 
@@ -210,17 +209,8 @@ mod tests {
 
     fn plan(script: &str, out: &Path) -> Plan {
         let header = RunHeader {
-            run_id: String::new(),
-            pmmpi_version: "0".into(),
-            command: vec!["sh".into()],
-            mode: Mode::Plain,
             series: Some(Series { id: "s".into(), round: 0 }),
-            labels: vec![],
-            job: Job::default(),
-            mpi_library: None,
-            environment: vec![],
-            started_unix_ns: 0,
-            max_drift: MaxDrift::DEFAULT,
+            ..RunHeader::new(String::new(), vec!["sh".into()], Mode::Plain, 0)
         };
         Plan {
             program: "/bin/sh".into(),
