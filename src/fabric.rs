@@ -24,8 +24,20 @@ pub trait Fabric {
     /// Returns after every rank has called it: every entry precedes every exit. `meanwhile` is called at
     /// most once, after this rank has entered and only if it must wait: what it takes keeps nobody waiting.
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError>;
-    /// From now on what is exchanged cannot meet the program's own messages. Collective; a fabric of the
-    /// tool's own has nothing to do.
+    /// The same where all ranks are about to come, whatever that costs the cores.
+    fn meet(&mut self) -> Result<(), FabricError> {
+        self.barrier(Wait::Eager, &mut || ())
+    }
+    /// Rank 0's bytes on every rank. As many on each.
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError>;
+    /// Every rank's bytes on rank 0, in rank order; nothing elsewhere. As many from each.
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError>;
+    /// The same of as many bytes from each as rank 0 says in `counts`. At most `i32::MAX` in all.
+    fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError>;
+    /// From now on messages of the program's may be under way. Costs nothing.
+    fn share(&mut self) {}
+    /// From now on messages cannot meet the program's own. Collective; a fabric of the tool's own has
+    /// nothing to do.
     fn isolate(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
@@ -46,6 +58,26 @@ impl<F: Fabric> Fabric for &mut F {
 
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         (**self).barrier(wait, meanwhile)
+    }
+
+    fn meet(&mut self) -> Result<(), FabricError> {
+        (**self).meet()
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        (**self).broadcast(bytes)
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        (**self).gather(own)
+    }
+
+    fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError> {
+        (**self).gather_varying(own, counts)
+    }
+
+    fn share(&mut self) {
+        (**self).share();
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {
@@ -78,46 +110,21 @@ impl fmt::Display for FabricError {
 
 impl std::error::Error for FabricError {}
 
-/// Waits between two looks at something that other processes will bring about.
-pub struct Backoff {
-    wait: Wait,
-    looks: u32,
-    pause_ns: u32,
-}
-
-impl Backoff {
-    /// Few: where ranks share cores, each that spins keeps another from coming.
-    const SPINS: u32 = 32;
-    const YIELDS: u32 = 50;
-    const FIRST_PAUSE_NS: u32 = 20_000;
-    /// Longest pause: what a rank may come late out of the end barrier, beside work of any length.
-    const LAST_PAUSE_NS: u32 = 1_000_000;
-
-    /// From the first look on.
-    pub fn new(wait: Wait) -> Self {
-        Self { wait, looks: 0, pause_ns: Self::FIRST_PAUSE_NS }
-    }
-
-    /// True once: before the first pause in which the core is given up.
-    pub fn begins_to_wait(&self) -> bool {
-        self.looks.saturating_add(1) == Self::SPINS + Self::YIELDS
-    }
-
-    /// Between two looks.
-    pub fn pause(&mut self) {
-        self.looks = self.looks.saturating_add(1);
-        if self.looks < Self::SPINS {
-            std::hint::spin_loop();
-        } else if self.wait == Wait::Eager || self.looks < Self::SPINS + Self::YIELDS {
-            // SAFETY: no arguments, no memory.
-            unsafe { libc::sched_yield() };
-        } else {
-            let pause = libc::timespec { tv_sec: 0, tv_nsec: self.pause_ns.into() };
-            // SAFETY: `pause` is valid; an interrupted sleep is only a shorter one.
-            unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
-            self.pause_ns = (self.pause_ns + self.pause_ns / 8).min(Self::LAST_PAUSE_NS);
-        }
-    }
+/// The counts, starts and total that MPI_Gatherv wants.
+pub fn mpi_counts(counts: &[usize]) -> Result<(Vec<i32>, Vec<i32>, usize), FabricError> {
+    const TOO_LARGE: FabricError = FabricError { call: "a round of MPI_Gatherv", code: -1 };
+    let mut total = 0usize;
+    let starts: Vec<i32> = counts
+        .iter()
+        .map(|count| {
+            let start = i32::try_from(total).map_err(|_| TOO_LARGE);
+            total = total.saturating_add(*count);
+            start
+        })
+        .collect::<Result<_, _>>()?;
+    let counts =
+        counts.iter().map(|count| i32::try_from(*count).map_err(|_| TOO_LARGE)).collect::<Result<_, _>>()?;
+    Ok((counts, starts, total))
 }
 
 /// One process alone.
@@ -138,6 +145,18 @@ impl Fabric for Solo {
 
     fn barrier(&mut self, _: Wait, _: &mut dyn FnMut()) -> Result<(), FabricError> {
         Ok(())
+    }
+
+    fn broadcast(&mut self, _: &mut [u8]) -> Result<(), FabricError> {
+        Ok(())
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        Ok(own.to_vec())
+    }
+
+    fn gather_varying(&mut self, own: &[u8], _: &[usize]) -> Result<Vec<u8>, FabricError> {
+        Ok(own.to_vec())
     }
 
     fn send(&mut self, _: u32, _: &[u8]) -> Result<(), FabricError> {
@@ -206,6 +225,31 @@ impl Fabric for Threads {
             meeting = self.wait(meeting);
         }
         Ok(())
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        if self.rank != 0 {
+            return self.receive(0, bytes);
+        }
+        (1..self.size()).try_for_each(|rank| self.send(rank, bytes))
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        let counts = vec![own.len(); self.size() as usize];
+        self.gather_varying(own, &counts)
+    }
+
+    fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError> {
+        if self.rank != 0 {
+            return self.send(0, own).map(|()| Vec::new());
+        }
+        let mut all = own.to_vec();
+        for (rank, count) in (1..).zip(&counts[1..]) {
+            let mut bytes = vec![0; *count];
+            self.receive(rank, &mut bytes)?;
+            all.extend(bytes);
+        }
+        Ok(all)
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {

@@ -15,12 +15,14 @@
 #![warn(missing_docs)]
 
 pub mod anchors;
+pub mod backoff;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
 mod end;
 pub mod fabric;
 pub mod gather;
+pub mod meeting;
 pub mod message;
 pub mod mpi_library;
 pub mod node;

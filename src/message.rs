@@ -1,71 +1,87 @@
-//! Byte strings of any length between two ranks.
+//! Byte strings of any length between rank 0 and all.
 //!
-//! A string goes in pieces of at most 64 KiB: no MPI count, an int, can overflow, however much a
-//! large job has to say. The first piece begins with the whole length; whatever is short, as nearly
-//! everything is, takes one message.
+//! They go by MPI's collective functions, whose messages cannot meet the program's own: a communicator for
+//! them would cost more than all of them together. No count, an int, can overflow, however much a large job
+//! has to say: what is long goes in several rounds.
 
 use crate::fabric::{Fabric, FabricError};
-use crate::wire::LIMIT_BYTES;
+use crate::wire::{self, LIMIT_BYTES};
 
-/// Of the first message.
-const FIRST_BYTES: usize = 1024;
+/// Of the first message of a string, its length included: whatever is short takes one.
+const FIRST_BYTES: usize = 512;
 const LENGTH_BYTES: usize = size_of::<u64>();
-/// Of each that follows.
-const PIECE_BYTES: usize = 1 << 16;
+/// On rank 0 in one round, at most: well below what an int can count.
+const ROUND_BYTES: usize = 1 << 30;
 
 /// A length that no rank of this tool sends.
 const NOT_OURS: FabricError = FabricError { call: "a message of a rank", code: -1 };
 
-/// Sends `bytes` to [`receive`] on the rank `to`.
-pub fn send<F: Fabric>(fabric: &mut F, to: u32, bytes: &[u8]) -> Result<(), FabricError> {
-    let (first, rest) = bytes.split_at(bytes.len().min(FIRST_BYTES - LENGTH_BYTES));
-    fabric.send(to, &[&(bytes.len() as u64).to_le_bytes(), first].concat())?;
-    rest.chunks(PIECE_BYTES).try_for_each(|piece| fabric.send(to, piece))
-}
-
-/// What [`send`] sent on the rank `from`.
-pub fn receive<F: Fabric>(fabric: &mut F, from: u32) -> Result<Vec<u8>, FabricError> {
-    let mut first = [0; FIRST_BYTES];
-    fabric.receive(from, &mut first)?;
-    let (length, first) = first.split_at(LENGTH_BYTES);
-    let length = length.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-    let length = usize::try_from(length).ok().filter(|length| *length <= LIMIT_BYTES).ok_or(NOT_OURS)?;
-    let mut bytes = first[..length.min(first.len())].to_vec();
-    let begin = bytes.len();
-    bytes.resize(length, 0);
-    bytes[begin..].chunks_mut(PIECE_BYTES).try_for_each(|piece| fabric.receive(from, piece))?;
-    Ok(bytes)
-}
-
 /// Rank 0's `bytes` on every rank. What the others give is not looked at.
-///
-/// Along a binomial tree: in step k, 2^k ranks know.
-pub fn spread<F: Fabric>(fabric: &mut F, bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
-    let (rank, size) = (fabric.rank(), fabric.size());
-    let bytes = if rank == 0 { bytes } else { receive(fabric, rank & (rank - 1))? };
-    children(rank, size).rev().try_for_each(|child| send(fabric, child, &bytes))?;
+pub fn spread<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
+    let mut first = [0; FIRST_BYTES];
+    let (length, begin) = first.split_at_mut(LENGTH_BYTES);
+    if fabric.rank() == 0 {
+        length.copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        let short = bytes.len().min(begin.len());
+        begin[..short].copy_from_slice(&bytes[..short]);
+    }
+    fabric.broadcast(&mut first)?;
+    let (length, begin) = first.split_at(LENGTH_BYTES);
+    bytes.resize(length_of(length)?, 0);
+    let short = begin.len().min(bytes.len());
+    let (begun, rest) = bytes.split_at_mut(short);
+    begun.copy_from_slice(&begin[..short]);
+    rest.chunks_mut(ROUND_BYTES).try_for_each(|piece| fabric.broadcast(piece))?;
     Ok(bytes)
 }
 
-/// Every rank's `bytes`, one after the other in rank order, on rank 0; nothing elsewhere. The reverse of
-/// [`spread`].
-pub fn collect<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
-    let (rank, size) = (fabric.rank(), fabric.size());
-    for child in children(rank, size) {
-        bytes.extend(receive(fabric, child)?);
-    }
-    if rank == 0 {
-        return Ok(bytes);
-    }
-    send(fabric, rank & (rank - 1), &bytes)?;
-    Ok(Vec::new())
+/// On rank 0 the `bytes` of every rank that gave some, in rank order; nothing elsewhere.
+pub fn collect<F: Fabric>(fabric: &mut F, bytes: &[u8]) -> Result<Vec<Vec<u8>>, FabricError> {
+    collect_in_rounds(fabric, bytes, ROUND_BYTES)
 }
 
-/// Those that have a rank's number but for one more bit, below its own lowest: each leads as many ranks behind
-/// it as that bit says.
-fn children(rank: u32, size: u32) -> impl DoubleEndedIterator<Item = u32> {
-    let bits = if rank == 0 { u32::BITS - 1 } else { rank.trailing_zeros() };
-    (0..bits).map(move |bit| rank | 1 << bit).filter(move |child| *child < size)
+fn collect_in_rounds<F: Fabric>(
+    fabric: &mut F,
+    bytes: &[u8],
+    round_bytes: usize,
+) -> Result<Vec<Vec<u8>>, FabricError> {
+    let lengths = fabric.gather(&(bytes.len() as u64).to_le_bytes())?;
+    let lengths = lengths.chunks(LENGTH_BYTES).map(length_of).collect::<Result<Vec<_>, _>>()?;
+    let mut all: Vec<Vec<u8>> = lengths.iter().map(|length| Vec::with_capacity(*length)).collect();
+    let mut round = |fabric: &mut F, begin: usize, piece: usize| {
+        let part_of = |length: usize| begin.min(length)..length.min(begin.saturating_add(piece));
+        let counts: Vec<usize> = lengths.iter().map(|length| part_of(*length).len()).collect();
+        let came = fabric.gather_varying(&bytes[part_of(bytes.len())], &counts)?;
+        let mut rest = &came[..];
+        for (string, count) in all.iter_mut().zip(counts) {
+            let part;
+            (part, rest) = rest.split_at_checked(count).ok_or(NOT_OURS)?;
+            string.extend_from_slice(part);
+        }
+        Ok(())
+    };
+    // Only rank 0 has the lengths. Nearly always this is all, and rank 0 waits for nobody any more.
+    let first = (round_bytes / fabric.size() as usize).max(1);
+    round(fabric, 0, first)?;
+    let plan = wire::encode(&plan(&lengths, first, round_bytes)).map_err(|_| NOT_OURS)?;
+    let (longest, piece): (usize, usize) = wire::decode(&spread(fabric, plan)?).map_err(|_| NOT_OURS)?;
+    (first..longest).step_by(piece.max(1)).try_for_each(|begin| round(fabric, begin, piece))?;
+    all.retain(|string| !string.is_empty());
+    Ok(all)
+}
+
+/// The longest of strings of these lengths, and how much of each goes in a round when `first` went before.
+fn plan(lengths: &[usize], first: usize, round_bytes: usize) -> (usize, usize) {
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let rest = lengths.iter().map(|length| length.saturating_sub(first)).filter(|rest| *rest > 0);
+    let (givers, total) =
+        rest.fold((0, 0usize), |(givers, sum), rest| (givers + 1, sum.saturating_add(rest)));
+    (longest, if total <= round_bytes { longest } else { (round_bytes / givers).max(1) })
+}
+
+fn length_of(bytes: &[u8]) -> Result<usize, FabricError> {
+    let length = bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    usize::try_from(length).ok().filter(|length| *length <= LIMIT_BYTES).ok_or(NOT_OURS)
 }
 
 #[cfg(test)]
@@ -73,48 +89,64 @@ mod tests {
     use super::*;
     use crate::fabric::Threads;
 
-    #[test]
-    fn strings_of_every_length_arrive_whole() {
-        let pattern = |length: usize| (0..length).map(|at| (at % 251) as u8).collect::<Vec<_>>();
-        let lengths =
-            [0, 1, FIRST_BYTES - 8, FIRST_BYTES - 7, FIRST_BYTES + PIECE_BYTES, 3 * PIECE_BYTES + 5];
-        let ranks = Threads::new(3).into_iter().map(|mut fabric| {
-            std::thread::spawn(move || {
-                for length in lengths {
-                    let told = if fabric.rank() == 0 { pattern(length) } else { Vec::new() };
-                    assert_eq!(spread(&mut fabric, told).unwrap(), pattern(length));
-                    match fabric.rank() {
-                        2 => send(&mut fabric, 1, &pattern(length)).unwrap(),
-                        1 => assert_eq!(receive(&mut fabric, 2).unwrap(), pattern(length)),
-                        _ => {}
-                    }
-                }
-            })
-        });
-        ranks.collect::<Vec<_>>().into_iter().for_each(|rank| rank.join().unwrap());
+    fn pattern(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at % 251) as u8).collect()
+    }
+
+    /// What each of `size` ranks, as threads, makes of `work`.
+    fn on_ranks<T: Send>(size: u32, work: impl Fn(&mut Threads) -> T + Sync) -> Vec<T> {
+        std::thread::scope(|scope| {
+            let ranks = Threads::new(size).into_iter().map(|mut fabric| {
+                let work = &work;
+                scope.spawn(move || work(&mut fabric))
+            });
+            let ranks: Vec<_> = ranks.collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
     }
 
     #[test]
-    fn all_ranks_are_reached_in_their_order() {
-        for size in 1..20u8 {
-            let ranks = Threads::new(size.into()).into_iter().map(|mut fabric| {
-                std::thread::spawn(move || {
-                    let own = vec![fabric.rank() as u8; 2];
-                    let all = collect(&mut fabric, own).unwrap();
-                    assert_eq!(all.is_empty(), fabric.rank() != 0);
-                    spread(&mut fabric, all).unwrap()
-                })
+    fn strings_of_every_length_reach_all_ranks() {
+        let short = FIRST_BYTES - LENGTH_BYTES;
+        for length in [0, 1, short, short + 1, 100_000] {
+            let heard = on_ranks(3, |fabric| {
+                let own = if fabric.rank() == 0 { pattern(length) } else { vec![9; 7] };
+                spread(fabric, own).unwrap()
             });
-            for rank in ranks.collect::<Vec<_>>() {
-                assert_eq!(rank.join().unwrap(), (0..size).flat_map(|rank| [rank; 2]).collect::<Vec<_>>());
+            assert_eq!(heard, vec![pattern(length); 3]);
+        }
+    }
+
+    #[test]
+    fn all_that_ranks_give_comes_in_their_order_however_many_rounds_it_takes() {
+        for lengths in [vec![0], vec![5], vec![0, 3, 0, 1000, 7], vec![0; 4], (0..20).collect()] {
+            for round_bytes in [1, 2, 10, 999, ROUND_BYTES] {
+                let give = |fabric: &mut Threads| {
+                    collect_in_rounds(fabric, &pattern(lengths[fabric.rank() as usize]), round_bytes).unwrap()
+                };
+                let came = on_ranks(lengths.len() as u32, give);
+                let given = lengths.iter().filter(|length| **length > 0);
+                assert_eq!(came[0], given.map(|length| pattern(*length)).collect::<Vec<_>>());
+                assert!(came[1..].iter().all(Vec::is_empty));
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_holds_no_more_than_it_may() {
+        for lengths in [vec![100; 10], vec![0, 70, 0, 31], vec![50, 50], vec![1000, 1, 1]] {
+            for first in [1, 10, 40] {
+                let (longest, piece) = plan(&lengths, first, 100);
+                assert_eq!(longest, *lengths.iter().max().unwrap());
+                let rest = lengths.iter().map(|length| piece.min(length.saturating_sub(first)));
+                assert!(rest.sum::<usize>() <= 100);
             }
         }
     }
 
     #[test]
     fn a_length_that_cannot_be_is_refused() {
-        let mut ranks = Threads::new(2);
-        ranks[1].send(0, &u64::MAX.to_le_bytes()).unwrap();
-        assert_eq!(receive(&mut ranks[0], 1), Err(NOT_OURS));
+        assert_eq!(length_of(&u64::MAX.to_le_bytes()), Err(NOT_OURS));
+        assert_eq!(length_of(&7u64.to_le_bytes()), Ok(7));
     }
 }

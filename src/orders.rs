@@ -1,7 +1,11 @@
 //! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
 //! same would wait for one another.
 
+use crate::fabric::{Fabric, FabricError};
+use crate::meeting::Meeting;
+use crate::message;
 use crate::partial::Place;
+use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -30,4 +34,16 @@ pub struct Told {
     pub folder: Option<PathBuf>,
     /// As the launcher of rank 0 wants it.
     pub extras: Extras,
+    /// Where the ranks of each node leave what they measured.
+    pub meeting: Meeting,
+}
+
+impl Told {
+    /// Collective: on every rank what rank 0 says.
+    pub fn hear<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
+        let said = if fabric.rank() == 0 { say() } else { Self::default() };
+        // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
+        let told = message::spread(fabric, wire::encode(&said).unwrap_or_default())?;
+        Ok(wire::decode(&told).unwrap_or_default())
+    }
 }

@@ -383,7 +383,7 @@ impl Drop for Map {
 mod tests {
     use super::*;
     use crate::fabric::Threads;
-    use crate::gather::Tree;
+    use crate::meeting::Meeting;
     use crate::record::{Mode, RunHeader};
     use crate::session::{Beginning, Session};
 
@@ -410,8 +410,9 @@ mod tests {
     fn session(folder: &Path, fabric: Threads) -> Session<'static, Threads> {
         let spool = crate::spool::Spool::create().unwrap();
         assert!(spool.cell().claim());
-        let beginning = Beginning { began_ns: clock::monotonic_ns(), pings: false };
-        let mut session = Session::open(spool.cell(), spool.regions(), fabric, Tree::default(), beginning);
+        let beginning =
+            Beginning { began_ns: clock::monotonic_ns(), pings: false, meeting: Meeting::default() };
+        let mut session = Session::open(spool.cell(), spool.regions(), fabric, beginning);
         let page = Page::create(folder, &session.part_before(Some("threads"), vec![]), spool.cell());
         session.keep_in(page.unwrap());
         session

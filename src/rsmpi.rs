@@ -2,18 +2,22 @@
 //!
 //! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
 
+use crate::backoff::Backoff;
 use crate::cell::RankCell;
 use crate::clock;
-use crate::fabric::{Backoff, Fabric, FabricError, Wait};
-use crate::gather::Tree;
+use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
+use crate::meeting::Meeting;
 use crate::node::{NodeFacts, NodeKey};
+use crate::orders::Told;
 use crate::part::HostPart;
 use crate::record::{End, Mode, Run, RunHeader};
 use crate::region_table::RegionTable;
 use crate::session::{self, Beginning, Work};
+use crate::sync::Leaders;
 use crate::wire::{self, WireError};
+use mpi::datatype::PartitionMut;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -55,12 +59,12 @@ impl Session {
     pub fn begin(comm: &impl Communicator) -> Result<Self, FabricError> {
         let (began_ns, started_unix_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         let mut world = World::duplicate(comm);
-        let (tree, _) = Tree::grow(&mut world, NodeKey::own(), Vec::new)?;
-        let leads_node = tree.leader == world.rank();
+        let told = Told::hear(&mut world, || Told { meeting: Meeting::arrange(), ..Told::default() })?;
+        let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         // Two small tables a measurement, for as long as the process lives.
         let (cell, regions) = (&*Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
-        let beginning = Beginning { began_ns, pings: false };
-        let mut inner = session::Session::open(cell, regions, world, tree, beginning);
+        let beginning = Beginning { began_ns, pings: false, meeting: told.meeting };
+        let mut inner = session::Session::open(cell, regions, world, beginning);
         inner.start()?;
         Ok(Self { inner, cell, leads_node, started_unix_ns })
     }
@@ -136,12 +140,39 @@ impl Fabric for World {
         let mut backoff = Backoff::new(wait);
         while let Err(pending) = request.test() {
             request = pending;
-            if backoff.begins_to_wait() {
+            if backoff.pause() {
                 meanwhile();
             }
-            backoff.pause();
         }
         Ok(())
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        self.comm.process_at_rank(0).broadcast_into(bytes);
+        Ok(())
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        let root = self.comm.process_at_rank(0);
+        if self.rank() != 0 {
+            root.gather_into(own);
+            return Ok(Vec::new());
+        }
+        let mut all = vec![0; own.len() * self.size() as usize];
+        root.gather_into_root(own, &mut all[..]);
+        Ok(all)
+    }
+
+    fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError> {
+        let root = self.comm.process_at_rank(0);
+        if self.rank() != 0 {
+            root.gather_varcount_into(own);
+            return Ok(Vec::new());
+        }
+        let (counts, starts, total) = mpi_counts(counts)?;
+        let mut all = vec![0; total];
+        root.gather_varcount_into_root(own, &mut PartitionMut::new(&mut all[..], counts, starts));
+        Ok(all)
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {

@@ -7,13 +7,14 @@
 use crate::cell::{Fault, Phase, RankCell};
 use crate::clock;
 use crate::fabric::{Fabric, FabricError, Wait};
-use crate::gather::Tree;
+use crate::gather::gather;
+use crate::meeting::Meeting;
 use crate::node::{CpuSet, NodeKey};
 use crate::part::Part;
 use crate::partial::Page;
 use crate::record::{End, RankRecord};
 use crate::region_table::{Recorder, RegionTable};
-use crate::sync::{self, Ping, Pings};
+use crate::sync::{self, Leaders, Pings};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A measurement of this rank, recorded in `cell` as it happens.
@@ -21,9 +22,8 @@ pub struct Session<'a, F> {
     cell: &'a RankCell,
     page: Option<Page>,
     fabric: F,
-    tree: Tree,
     regions: Recorder<'a>,
-    pings: Option<Pings>,
+    pings: Option<(Leaders, Pings)>,
     allowed: CpuSet,
     beginning: Beginning,
 }
@@ -36,6 +36,8 @@ pub struct Beginning {
     pub began_ns: i64,
     /// Pings with the hub, on every rank or on none.
     pub pings: bool,
+    /// The same on every rank.
+    pub meeting: Meeting,
 }
 
 /// What a session cannot see of the work itself.
@@ -53,13 +55,7 @@ const AT_STOP: usize = 1;
 
 impl<'a, F: Fabric> Session<'a, F> {
     /// Everything that takes time is done here.
-    pub fn open(
-        cell: &'a RankCell,
-        regions: &'a RegionTable,
-        fabric: F,
-        tree: Tree,
-        beginning: Beginning,
-    ) -> Self {
+    pub fn open(cell: &'a RankCell, regions: &'a RegionTable, fabric: F, beginning: Beginning) -> Self {
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
@@ -67,9 +63,8 @@ impl<'a, F: Fabric> Session<'a, F> {
             cell,
             page: None,
             fabric,
-            tree,
             regions: Recorder::new(regions),
-            pings: beginning.pings.then(Pings::default),
+            pings: None,
             allowed: CpuSet::allowed(),
             beginning,
         }
@@ -94,7 +89,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
     /// the stamps are taken all the same: the others must not wait for this rank later on.
     pub fn start(&mut self) -> Result<(), FabricError> {
-        let exchanged = self.exchange(|pings| &mut pings.before);
+        let exchanged = self.first_pings();
         let before_ns = clock::monotonic_ns();
         self.cell.setup_ns.store(before_ns - self.beginning.began_ns, Relaxed);
         self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
@@ -106,6 +101,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.tsc[AT_START].store(clock::tsc().unwrap_or(0), Relaxed);
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
+        self.fabric.share();
         self.store_cpu_time(AT_START);
         if self.page.as_ref().is_some_and(|page| page.store(self.cell).is_err()) {
             self.cell.note(Fault::NoPartial);
@@ -133,14 +129,23 @@ impl<'a, F: Fabric> Session<'a, F> {
             page.unmap();
         }
         keep(self.cell, self.page.as_ref());
-        // The program may have left messages under way that would meet those that follow.
-        let isolated = self.fabric.isolate();
-        passed.and(isolated).and(self.exchange(|pings| &mut pings.after))
+        passed.and(self.last_pings())
     }
 
-    fn exchange(&mut self, which: fn(&mut Pings) -> &mut Vec<Ping>) -> Result<(), FabricError> {
-        if let Some(pings) = &mut self.pings {
-            *which(pings) = sync::exchange(&mut self.fabric, &self.tree)?;
+    fn first_pings(&mut self) -> Result<(), FabricError> {
+        if self.beginning.pings {
+            let (leaders, pings) = self.pings.insert(Default::default());
+            *leaders = Leaders::find(&mut self.fabric, NodeKey::own())?;
+            pings.before = sync::exchange(&mut self.fabric, leaders)?;
+        }
+        Ok(())
+    }
+
+    fn last_pings(&mut self) -> Result<(), FabricError> {
+        if let Some((leaders, pings)) = &mut self.pings {
+            // The program may have left messages under way that would meet those that follow.
+            self.fabric.isolate()?;
+            pings.after = sync::exchange(&mut self.fabric, leaders)?;
         }
         Ok(())
     }
@@ -185,10 +190,10 @@ impl<'a, F: Fabric> Session<'a, F> {
         let mut part = self.part(self.record(work), mpi_library, host);
         part.regions = self.regions.table().regions(self.fabric.rank());
         part.starting_ns = Some(self.cell.t_ns[1].load(Relaxed) - self.beginning.began_ns);
-        if let (Some(node), Some(pings)) = (part.nodes.first_mut(), &self.pings) {
+        if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
             node.pings = pings.clone();
         }
-        let parts = self.tree.gather(&mut self.fabric, part);
+        let parts = gather(&mut self.fabric, self.beginning.meeting, part);
         let since_t3 = clock::monotonic_ns() - self.cell.t_ns[3].load(Relaxed);
         self.cell.gather_ns.store(since_t3, Relaxed);
         parts
@@ -265,6 +270,7 @@ fn current_cpu() -> i32 {
 mod tests {
     use super::*;
     use crate::fabric::{Solo, Threads};
+    use crate::orders::Told;
     use crate::record::{Mode, Run, RunHeader};
     use std::time::Duration;
 
@@ -273,9 +279,11 @@ mod tests {
     }
 
     fn open<'a, F: Fabric>(cell: &'a RankCell, regions: &'a RegionTable, mut fabric: F) -> Session<'a, F> {
-        let beginning = Beginning { began_ns: clock::monotonic_ns(), pings: true };
-        let (tree, _) = Tree::grow(&mut fabric, NodeKey::own(), Vec::new).unwrap();
-        Session::open(cell, regions, fabric, tree, beginning)
+        let began_ns = clock::monotonic_ns();
+        let told =
+            Told::hear(&mut fabric, || Told { meeting: Meeting::arrange(), ..Told::default() }).unwrap();
+        let beginning = Beginning { began_ns, pings: true, meeting: told.meeting };
+        Session::open(cell, regions, fabric, beginning)
     }
 
     fn header() -> RunHeader {
@@ -348,6 +356,18 @@ mod tests {
 
         fn barrier(&mut self, _: Wait, _: &mut dyn FnMut()) -> Result<(), FabricError> {
             if self.0.get() { Err(FabricError { call: "MPI_Ibarrier", code: 1 }) } else { Ok(()) }
+        }
+
+        fn broadcast(&mut self, _: &mut [u8]) -> Result<(), FabricError> {
+            Ok(())
+        }
+
+        fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+            Ok(own.to_vec())
+        }
+
+        fn gather_varying(&mut self, own: &[u8], _: &[usize]) -> Result<Vec<u8>, FabricError> {
+            Ok(own.to_vec())
         }
 
         fn send(&mut self, _: u32, _: &[u8]) -> Result<(), FabricError> {

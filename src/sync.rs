@@ -6,8 +6,12 @@
 
 use crate::clock;
 use crate::fabric::{Fabric, FabricError};
-use crate::gather::Tree;
+use crate::message;
+use crate::node::NodeKey;
+use crate::wire;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Pings of a node before the work and after it.
 pub const PINGS: u32 = 10;
@@ -39,12 +43,36 @@ impl Pings {
     }
 }
 
+/// The first rank of each node but rank 0's, ascending.
+#[derive(Clone, Debug, Default)]
+pub struct Leaders(Vec<u32>);
+
+impl Leaders {
+    /// Collective over all ranks. That two nodes have one hash costs the second its pings.
+    pub fn find<F: Fabric>(fabric: &mut F, key: &NodeKey) -> Result<Self, FabricError> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let hashes = fabric.gather(&hasher.finish().to_le_bytes())?;
+        let mut known = HashSet::new();
+        let firsts = hashes.as_chunks::<8>().0.iter().zip(0..).filter(|(hash, _)| known.insert(*hash));
+        let leaders: Vec<u32> = firsts.map(|(_, rank)| rank).skip(1).collect();
+        // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
+        let leaders = message::spread(fabric, wire::encode(&leaders).unwrap_or_default())?;
+        Ok(Self(wire::decode(&leaders).unwrap_or_default()))
+    }
+
+    /// True of the first rank of a node.
+    pub fn contain(&self, rank: u32) -> bool {
+        rank == 0 || self.0.binary_search(&rank).is_ok()
+    }
+}
+
 /// Collective over the first ranks of all nodes; the others return at once. The hub answers one node after
 /// the other, so that each finds it waiting.
-pub fn exchange<F: Fabric>(fabric: &mut F, tree: &Tree) -> Result<Vec<Ping>, FabricError> {
+pub fn exchange<F: Fabric>(fabric: &mut F, leaders: &Leaders) -> Result<Vec<Ping>, FabricError> {
     let rank = fabric.rank();
     if rank == 0 {
-        for leader in &tree.leaders {
+        for leader in &leaders.0 {
             for _ in 0..=PINGS {
                 fabric.receive(*leader, &mut [0; 1])?;
                 fabric.send(*leader, &clock::monotonic_ns().to_le_bytes())?;
@@ -52,7 +80,7 @@ pub fn exchange<F: Fabric>(fabric: &mut F, tree: &Tree) -> Result<Vec<Ping>, Fab
         }
         return Ok(Vec::new());
     }
-    if rank != tree.leader {
+    if !leaders.contain(rank) {
         return Ok(Vec::new());
     }
     // The first one waits for its turn, and says little.
@@ -66,4 +94,31 @@ fn ping<F: Fabric>(fabric: &mut F) -> Result<Ping, FabricError> {
     fabric.receive(0, &mut hub)?;
     let back_ns = clock::monotonic_ns();
     Ok(Ping { sent_ns, hub_ns: i64::from_le_bytes(hub), back_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Threads;
+
+    #[test]
+    fn the_first_rank_of_a_node_leads_it() {
+        // Ranks placed node by node, in turns, and one node alone.
+        for (nodes, leaders) in
+            [(vec![7, 7, 8, 8, 9], vec![2, 4]), (vec![7, 8, 7, 8], vec![1]), (vec![7; 3], vec![])]
+        {
+            let ranks = Threads::new(nodes.len() as u32).into_iter().zip(nodes).map(|(mut fabric, node)| {
+                std::thread::spawn(move || {
+                    let key = NodeKey { time_namespace: node, ..NodeKey::own().clone() };
+                    let found = Leaders::find(&mut fabric, &key).unwrap();
+                    (exchange(&mut fabric, &found).unwrap().len(), found.0)
+                })
+            });
+            for (rank, found) in ranks.collect::<Vec<_>>().into_iter().enumerate() {
+                let (pings, found) = found.join().unwrap();
+                assert_eq!(found, leaders);
+                assert_eq!(pings, if leaders.contains(&(rank as u32)) { PINGS as usize } else { 0 });
+            }
+        }
+    }
 }

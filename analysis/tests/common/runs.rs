@@ -3,7 +3,7 @@
 use super::common::Folder;
 use pmmpi::bounds::MaxDrift;
 use pmmpi::fabric::Solo;
-use pmmpi::gather::Tree;
+use pmmpi::meeting::Meeting;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
@@ -25,8 +25,8 @@ impl Folder {
         partial::begin(&place, size).unwrap();
         let spool = Spool::create().unwrap();
         assert!(spool.cell().claim());
-        let beginning = Beginning { began_ns: 0, pings: false };
-        let mut session = Session::open(spool.cell(), spool.regions(), Solo, Tree::default(), beginning);
+        let beginning = Beginning { began_ns: 0, pings: false, meeting: Meeting::default() };
+        let mut session = Session::open(spool.cell(), spool.regions(), Solo, beginning);
         let page = Page::create(&place.folder, &session.part_before(None, vec![]), spool.cell()).unwrap();
         let file = page.file().to_owned();
         session.keep_in(page);

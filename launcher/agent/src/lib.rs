@@ -16,6 +16,7 @@ mod measurement;
 mod mpi;
 mod regions;
 mod resolve;
+mod tree;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};

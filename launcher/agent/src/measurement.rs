@@ -5,8 +5,7 @@ use crate::mpi::{Library, World};
 use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
 use pmmpi::fabric::{Fabric, FabricError};
-use pmmpi::gather::Tree;
-use pmmpi::node::NodeKey;
+use pmmpi::meeting::Meeting;
 use pmmpi::orders::{Orders, Told};
 use pmmpi::partial::{self, Page};
 use pmmpi::record::End;
@@ -68,12 +67,12 @@ pub fn begin() {
     let claimed = spool.is_some();
     let host = spool.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
-    let Ok((world, tree, told)) = join(library, spool.as_ref(), cell) else {
+    let Ok((world, told)) = join(library, spool.as_ref(), cell) else {
         cell.note(Fault::MpiCall);
         return;
     };
-    let beginning = Beginning { began_ns, pings: told.extras.pings };
-    let mut session = Session::open(cell, regions, world, tree, beginning);
+    let beginning = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
+    let mut session = Session::open(cell, regions, world, beginning);
     if let (Some(spool), Some(folder)) = (&spool, &told.folder)
         && keep(spool, folder, &mut session, &version, &host).is_err()
     {
@@ -95,11 +94,7 @@ pub fn begin() {
 }
 
 /// Finds the other ranks, and hears from rank 0 what all do.
-fn join(
-    library: Library,
-    spool: Option<&Spool>,
-    cell: &RankCell,
-) -> Result<(World, Tree, Told), FabricError> {
+fn join(library: Library, spool: Option<&Spool>, cell: &RankCell) -> Result<(World, Told), FabricError> {
     let expectation = spool.and_then(expectation);
     let version = library.version.clone();
     let mut world = World::new(library)?;
@@ -112,13 +107,14 @@ fn join(
         check_failed(expectation, &message, cell);
     }
     let size = world.size();
-    let tell = || spool.map_or_else(Vec::new, |spool| wire::encode(&told(spool, size)).unwrap_or_default());
-    let (tree, told) = Tree::grow(&mut world, NodeKey::own(), tell)?;
-    Ok((world, tree, wire::decode(&told).unwrap_or_default()))
+    let told = Told::hear(&mut world, || told(spool, size))?;
+    Ok((world, told))
 }
 
 /// On rank 0: what all ranks do.
-fn told(spool: &Spool, size: u32) -> Told {
+fn told(spool: Option<&Spool>, size: u32) -> Told {
+    let meeting = Meeting::arrange();
+    let Some(spool) = spool else { return Told { meeting, ..Told::default() } };
     let orders = spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<Orders>(&orders).ok());
     let orders = orders.unwrap_or_default();
     let folder = orders.place.and_then(|place| match partial::begin(&place, size) {
@@ -128,7 +124,7 @@ fn told(spool: &Spool, size: u32) -> Told {
             None
         }
     });
-    Told { folder, extras: orders.extras }
+    Told { folder, extras: orders.extras, meeting }
 }
 
 /// Says `text` if no other rank of the node has.

@@ -2,10 +2,12 @@
 
 use crate::handles::{Handle, Handles};
 use crate::resolve;
-use pmmpi::fabric::{Backoff, Fabric, FabricError, Wait};
+use crate::tree;
+use pmmpi::backoff::Backoff;
+use pmmpi::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Larger than any MPI's MPI_Status (Open MPI: 24 bytes, MPICH: 20, the standard ABI: 32).
 type Status = [u64; 16];
@@ -18,6 +20,21 @@ type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
 type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type Gather =
+    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle) -> c_int;
+type Gatherv = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    Handle,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    Handle,
+    c_int,
+    Handle,
+) -> c_int;
+type Barrier = unsafe extern "C" fn(Handle) -> c_int;
+type Bcast = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
 type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
 type Isend = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
 type Irecv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
@@ -32,6 +49,10 @@ pub struct Library {
     comm_set_errhandler: CommSetErrhandler,
     comm_rank: CommInt,
     comm_size: CommInt,
+    barrier: Barrier,
+    bcast: Bcast,
+    gather: Gather,
+    gatherv: Gatherv,
     ibarrier: Ibarrier,
     test: Test,
     isend: Isend,
@@ -60,42 +81,15 @@ impl Library {
             comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
             comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
             comm_size: pmpi!(c"PMPI_Comm_size" as CommInt),
+            barrier: pmpi!(c"PMPI_Barrier" as Barrier),
+            bcast: pmpi!(c"PMPI_Bcast" as Bcast),
+            gather: pmpi!(c"PMPI_Gather" as Gather),
+            gatherv: pmpi!(c"PMPI_Gatherv" as Gatherv),
             ibarrier: pmpi!(c"PMPI_Ibarrier" as Ibarrier),
             test: pmpi!(c"PMPI_Test" as Test),
             isend: pmpi!(c"PMPI_Isend" as Isend),
             irecv: pmpi!(c"PMPI_Irecv" as Irecv),
         })
-    }
-}
-
-impl Library {
-    /// Waits for a request without blocking in MPI: `meanwhile` is called once if that takes long enough to
-    /// give up the core, `look` between two looks.
-    ///
-    /// # Safety
-    /// What the request was started with must be alive.
-    unsafe fn complete(
-        &self,
-        request: &mut Handle,
-        wait: Wait,
-        meanwhile: &mut dyn FnMut(),
-        mut look: impl FnMut(),
-    ) -> Result<(), FabricError> {
-        let mut backoff = Backoff::new(wait);
-        loop {
-            let mut done: c_int = 0;
-            let mut status: Status = [0; 16];
-            // SAFETY: as the caller says; the status is larger than any MPI's.
-            check("MPI_Test", unsafe { (self.test)(request, &mut done, &mut status) })?;
-            if done != 0 {
-                return Ok(());
-            }
-            if backoff.begins_to_wait() {
-                meanwhile();
-            }
-            look();
-            backoff.pause();
-        }
     }
 }
 
@@ -110,17 +104,27 @@ fn version() -> Option<String> {
 }
 
 /// All ranks.
-///
-/// Right after MPI_Init nothing of the program's is under way, and MPI_COMM_WORLD itself serves: one of the
-/// tool's own costs more than all the rest (MPI agrees on its context in several rounds). Later there is one: in regions, and
-/// after t3 for the gather, since a program may leave receives and messages open to its end and beyond.
 pub struct World {
     library: Library,
     comm: Handle,
     rank: u32,
     size: u32,
-    is_own: bool,
+    way: Way,
     late: Option<Late>,
+}
+
+/// How ranks reach one another. A communicator of the tool's own costs more than all the rest (MPI agrees on its
+/// context in several rounds), so there is one only where nothing else will do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Right after MPI_Init nothing of the program's is under way: by messages on MPI_COMM_WORLD itself, along
+    /// one tree. What a first message between two ranks costs, P ranks pay P - 1 times, not P log P times.
+    Fresh,
+    /// By MPI's collective functions on MPI_COMM_WORLD: a program may leave receives and messages open to its
+    /// end and beyond, but no collective function.
+    Shared,
+    /// On a communicator of the tool's own: between the program's own calls, in any order.
+    Own,
 }
 
 /// What is said once, where a rank waits long for others.
@@ -145,10 +149,10 @@ impl World {
             check("MPI_Comm_size", (library.comm_size)(comm, &mut size))?;
         }
         let (rank, size) = (rank as u32, size as u32);
-        Ok(Self { library, comm, rank, size, is_own: false, late: None })
+        Ok(Self { library, comm, rank, size, way: Way::Fresh, late: None })
     }
 
-    /// Calls `complain` once, where other ranks have not come for `since` to where this one waits eagerly.
+    /// Calls `complain` once, where this rank has waited for others for `since`.
     pub fn when_late(&mut self, since: Duration, complain: impl FnMut() + Send + 'static) {
         self.late = Some(Late { since, complain: Box::new(complain), said: false });
     }
@@ -158,32 +162,71 @@ impl World {
         self.late = None;
     }
 
-    /// Waits for a request that others have to come for.
+    /// Waits for a request without blocking in MPI: `meanwhile` is called once if that takes long.
     ///
     /// # Safety
     /// What the request was started with must be alive.
-    unsafe fn meet(
+    unsafe fn complete(
         &mut self,
         request: &mut Handle,
-        wait: Wait,
+        backoff: &mut Backoff,
         meanwhile: &mut dyn FnMut(),
     ) -> Result<(), FabricError> {
-        let begin = Instant::now();
-        let mut late = self.late.as_mut().filter(|late| wait == Wait::Eager && !late.said);
-        let look = || {
-            if let Some(late) = late.take_if(|late| begin.elapsed() > late.since) {
+        let mut late = self.late.as_mut().filter(|late| !late.said);
+        loop {
+            let mut done: c_int = 0;
+            let mut status: Status = [0; 16];
+            // SAFETY: as the caller says; the status is larger than any MPI's.
+            check("MPI_Test", unsafe { (self.library.test)(request, &mut done, &mut status) })?;
+            if done != 0 {
+                return Ok(());
+            }
+            if let Some(late) = late.take_if(|late| backoff.waited() > late.since) {
                 late.said = true;
                 (late.complain)();
             }
+            if backoff.pause() {
+                meanwhile();
+            }
+        }
+    }
+
+    /// The message must live until the request is complete. (Where that fails it may not: an error of MPI's is
+    /// the end of the job, or of all that the tool does in it.)
+    fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<Handle, FabricError> {
+        let (count, byte, to) = (int(message.len())?, self.library.handles.byte, to as c_int);
+        let mut request: Handle = 0;
+        // SAFETY: as many bytes as are counted.
+        let code = unsafe {
+            (self.library.isend)(message.as_ptr().cast(), count, byte, to, TAG, self.comm, &mut request)
         };
-        // SAFETY: as the caller says.
-        unsafe { self.library.complete(request, wait, meanwhile, look) }
+        check("MPI_Isend", code).map(|()| request)
+    }
+
+    /// Rank 0's bytes down a binomial tree: in step k, 2^k ranks know.
+    fn down(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        if let Some(parent) = tree::parent(self.rank) {
+            self.receive(parent, bytes)?;
+        }
+        // All under way before the first is waited for: what a first message costs is waited for once.
+        let children = tree::children(self.rank, self.size).rev();
+        let requests = children.map(|child| self.begin_send(child, bytes)).collect::<Result<Vec<_>, _>>()?;
+        requests.into_iter().try_for_each(|mut request| {
+            // SAFETY: the bytes live until all are complete.
+            unsafe { self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ()) }
+        })
+    }
+
+    /// Up the same tree: done on rank 0 when all ranks have begun it.
+    fn up(&mut self) -> Result<(), FabricError> {
+        tree::children(self.rank, self.size).try_for_each(|child| self.receive(child, &mut [0]))?;
+        tree::parent(self.rank).map_or(Ok(()), |parent| self.send(parent, &[0]))
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.is_own {
+        if self.way == Way::Own {
             // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
             // do about an error: MPI_Finalize comes next.
             unsafe { (self.library.comm_free)(&mut self.comm) };
@@ -201,16 +244,65 @@ impl Fabric for World {
     }
 
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
+        if self.way == Way::Fresh {
+            self.up()?;
+            return self.down(&mut [0]);
+        }
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
         unsafe {
             check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
-            self.meet(&mut request, wait, meanwhile)
+            self.complete(&mut request, &mut Backoff::new(wait), meanwhile)
+        }
+    }
+
+    fn meet(&mut self) -> Result<(), FabricError> {
+        // SAFETY: the communicator is alive.
+        check("MPI_Barrier", unsafe { (self.library.barrier)(self.comm) })
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
+        if self.way == Way::Fresh {
+            return self.down(bytes);
+        }
+        let (count, byte) = (int(bytes.len())?, self.library.handles.byte);
+        // SAFETY: as many bytes as are counted.
+        let code = unsafe { (self.library.bcast)(bytes.as_mut_ptr().cast(), count, byte, 0, self.comm) };
+        check("MPI_Bcast", code)
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        let (count, byte) = (int(own.len())?, self.library.handles.byte);
+        let ranks = if self.rank == 0 { self.size as usize } else { 0 };
+        let mut all = vec![0u8; ranks * own.len()];
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: as many bytes as are counted; on rank 0, from each rank.
+        let code = unsafe { (self.library.gather)(from, count, byte, to, count, byte, 0, self.comm) };
+        check("MPI_Gather", code).map(|()| all)
+    }
+
+    fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError> {
+        let (count, byte) = (int(own.len())?, self.library.handles.byte);
+        let (counts, starts, total) = mpi_counts(counts)?;
+        let mut all = vec![0u8; total];
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: as many bytes as are counted; on rank 0, where they are looked at, counts and starts of each
+        // rank.
+        let code = unsafe {
+            let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+            (self.library.gatherv)(from, count, byte, to, counts, starts, byte, 0, self.comm)
+        };
+        check("MPI_Gatherv", code).map(|()| all)
+    }
+
+    fn share(&mut self) {
+        if self.way == Way::Fresh {
+            self.way = Way::Shared;
         }
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {
-        if self.is_own {
+        if self.way == Way::Own {
             return Ok(());
         }
         let mut comm: Handle = 0;
@@ -223,24 +315,18 @@ impl Fabric for World {
             let errors_return = self.library.handles.errors_return;
             check("MPI_Comm_set_errhandler", (self.library.comm_set_errhandler)(comm, errors_return))?;
         }
-        (self.comm, self.is_own) = (comm, true);
+        (self.comm, self.way) = (comm, Way::Own);
         Ok(())
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {
-        let count = c_int::try_from(message.len()).map_err(|_| TOO_LARGE)?;
-        let (byte, to) = (self.library.handles.byte, to as c_int);
-        let mut request: Handle = 0;
+        let mut request = self.begin_send(to, message)?;
         // SAFETY: the message lives until the request is complete.
-        unsafe {
-            let message = message.as_ptr().cast();
-            check("MPI_Isend", (self.library.isend)(message, count, byte, to, TAG, self.comm, &mut request))?;
-            self.library.complete(&mut request, Wait::Eager, &mut || (), || ())
-        }
+        unsafe { self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ()) }
     }
 
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
-        let count = c_int::try_from(buffer.len()).map_err(|_| TOO_LARGE)?;
+        let count = int(buffer.len())?;
         let (byte, from) = (self.library.handles.byte, from as c_int);
         let mut request: Handle = 0;
         // SAFETY: the buffer lives until the request is complete.
@@ -250,7 +336,7 @@ impl Fabric for World {
                 "MPI_Irecv",
                 (self.library.irecv)(buffer, count, byte, from, TAG, self.comm, &mut request),
             )?;
-            self.meet(&mut request, Wait::Eager, &mut || ())
+            self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ())
         }
     }
 }
@@ -258,5 +344,6 @@ impl Fabric for World {
 /// Of all messages.
 const TAG: c_int = 1;
 
-/// More than an int can count.
-const TOO_LARGE: FabricError = FabricError { call: "a message's length", code: -1 };
+fn int(count: usize) -> Result<c_int, FabricError> {
+    c_int::try_from(count).map_err(|_| FabricError { call: "a message's length", code: -1 })
+}

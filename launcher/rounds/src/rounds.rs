@@ -10,9 +10,9 @@ use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
 use pmmpi::fabric::{Fabric, FabricError};
-use pmmpi::gather::Tree;
+use pmmpi::meeting::Meeting;
 use pmmpi::message;
-use pmmpi::node::NodeKey;
+use pmmpi::orders::{Extras, Told};
 use pmmpi::record::{End, Run};
 use pmmpi::region_table::RegionTable;
 use pmmpi::runfile::Slot;
@@ -51,12 +51,16 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     let mut lost = None;
     let mut began_ns = place.began_ns;
     // What rank 0 was told is what all do.
-    let (tree, pings) =
-        Tree::grow(&mut fabric, NodeKey::own(), || vec![u8::from(plan.pings)]).map_err(in_round)?;
+    let told = Told::hear(&mut fabric, || Told {
+        extras: Extras { pings: plan.pings, regions: false },
+        meeting: Meeting::arrange(),
+        ..Told::default()
+    });
+    let told = told.map_err(in_round)?;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let session = Beginning { began_ns, pings: pings == [1] };
-        let round = measure(&mut fabric, &tree, &program, plan.timeout, &place, session).map_err(in_round)?;
+        let session = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
+        let round = measure(&mut fabric, &program, plan.timeout, &place, session).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -100,7 +104,6 @@ struct Round {
 
 fn measure<F: Fabric>(
     fabric: &mut F,
-    tree: &Tree,
     program: &Prepared,
     timeout: Option<Duration>,
     place: &Place,
@@ -109,7 +112,7 @@ fn measure<F: Fabric>(
     let started_unix_ns = clock::realtime_ns();
     let (cell, regions) = (RankCell::default(), RegionTable::boxed());
     let size = fabric.size();
-    let mut session = Session::open(&cell, &regions, fabric, tree.clone(), beginning);
+    let mut session = Session::open(&cell, &regions, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
     let own = match program.start().and_then(|running| running.wait(timeout)) {

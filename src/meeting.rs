@@ -1,0 +1,160 @@
+//! Where the ranks of a node meet: one of them takes what the others measured along to rank 0.
+//!
+//! The first to come binds a socket of an abstract name (unix(7)): no file, and gone with its process. The
+//! others leave their bytes with it. Who cannot, whatever the reason (another network namespace, no
+//! descriptor left, another user's socket, a queue that is full), takes its own bytes along: that costs
+//! messages and no truth.
+
+use crate::node::NodeKey;
+use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+/// A meeting that ranks of one job have, and no other's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meeting(u64);
+
+/// What becomes of a rank's bytes.
+pub enum Left {
+    /// Another rank takes them along.
+    WithAnother,
+    /// This rank takes its own along, and those of others.
+    With(Host),
+    /// This rank takes its own along.
+    Alone,
+}
+
+/// Of the rank that came first.
+pub struct Host(UnixListener);
+
+impl Meeting {
+    /// As nobody else has it.
+    pub fn arrange() -> Self {
+        Self(RandomState::new().hash_one(std::process::id()))
+    }
+
+    /// Leaves `bytes`, or takes the part of the host. When every rank of the job has been here, the host has
+    /// them all.
+    pub fn come(self, bytes: &[u8]) -> Left {
+        let name = self.name();
+        let listener = SocketAddr::from_abstract_name(&name).and_then(|name| UnixListener::bind_addr(&name));
+        match listener {
+            // Not blocking: a host looks for guests that may not exist.
+            Ok(listener) if listener.set_nonblocking(true).is_ok() => Left::With(Host(listener)),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && leave(&name, bytes).is_ok() => {
+                Left::WithAnother
+            }
+            _ => Left::Alone,
+        }
+    }
+
+    /// Ranks that differ in their clock are of different nodes.
+    fn name(self) -> String {
+        let mut hasher = DefaultHasher::new();
+        NodeKey::own().hash(&mut hasher);
+        format!("pmmpi-{:016x}-{:016x}", self.0, hasher.finish())
+    }
+}
+
+impl Host {
+    /// What others left, one after the other.
+    pub fn guests(self) -> impl Iterator<Item = Vec<u8>> {
+        std::iter::from_fn(move || self.0.accept().ok()).filter_map(|(guest, _)| read(guest).ok())
+    }
+}
+
+fn leave(name: &str, bytes: &[u8]) -> io::Result<()> {
+    let host = connect(name)?;
+    check_own(&host)?;
+    // SAFETY: the bytes are live. MSG_NOSIGNAL: what SIGPIPE does to this process is the workload's affair.
+    let sent =
+        unsafe { libc::send(host.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    if usize::try_from(sent) == Ok(bytes.len()) { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Without ever waiting, which UnixStream does where a queue is full: the host may be waiting for this rank.
+fn connect(name: &str) -> io::Result<UnixStream> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved; the result is checked before it is used.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nothing else owns.
+    let host = unsafe { UnixStream::from_raw_fd(fd) };
+    // SAFETY: all zeros are a sockaddr_un.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // After a zero byte: an abstract name.
+    for (to, from) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    // SAFETY: the address is a live local of at least this length.
+    let failed = unsafe { libc::connect(fd, (&raw const address).cast(), length as libc::socklen_t) } != 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(host) }
+}
+
+/// What a guest that has gone left. Of one that could not leave everything the host has a piece that nobody
+/// understands.
+fn read(mut guest: UnixStream) -> io::Result<Vec<u8>> {
+    check_own(&guest)?;
+    guest.set_nonblocking(true)?;
+    let mut bytes = Vec::new();
+    guest.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Anybody on the machine may know the name.
+fn check_own(peer: &UnixStream) -> io::Result<()> {
+    let mut user = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: `user` is as long as `length` says. The credentials are those at connect(2) and listen(2) (unix(7)).
+    let asked = unsafe {
+        libc::getsockopt(
+            peer.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut user).cast(),
+            &mut length,
+        )
+    };
+    // SAFETY: no arguments.
+    let own = asked == 0 && user.uid == unsafe { libc::geteuid() };
+    if own { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_to_come_has_what_all_others_left() {
+        let meeting = Meeting::arrange();
+        let Left::With(host) = meeting.come(b"own") else { panic!("nobody else is here") };
+        let long = vec![7; 40_000];
+        for bytes in [&b"one"[..], b"", &long] {
+            assert!(matches!(meeting.come(bytes), Left::WithAnother));
+        }
+        let Left::With(_) = Meeting::arrange().come(b"of another job") else { panic!("another meeting") };
+        assert_eq!(host.guests().collect::<Vec<_>>(), [&b"one"[..], b"", &long]);
+        assert!(matches!(meeting.come(b"again"), Left::With(_)), "the host has gone");
+    }
+
+    #[test]
+    fn what_does_not_go_at_once_stays() {
+        let meeting = Meeting::arrange();
+        let Left::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
+        assert!(matches!(meeting.come(&vec![7; 64 << 20]), Left::Alone));
+        // As many as a queue holds, and more.
+        let left = (0..5000u32)
+            .map(|n| meeting.come(&n.to_le_bytes()))
+            .filter(|left| matches!(left, Left::WithAnother));
+        let left = left.count();
+        assert!(left > 10);
+        assert_eq!(host.guests().filter(|bytes| bytes.len() == 4).count(), left);
+    }
+}
