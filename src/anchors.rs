@@ -32,8 +32,8 @@ pub struct Anchors<'a> {
     hub_ns: [i64; 2],
 }
 
-/// An instant that lies between two, ns from one that is known.
-type Between = [i128; 2];
+/// An instant, ns from one that is known, or a duration (ns): it lies between the two.
+pub(crate) type Between = [i128; 2];
 
 /// What the anchors say of W (ns), where they do not contradict the stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,25 +94,44 @@ impl<'a> Anchors<'a> {
     /// W from the nodes that could be placed, of `nodes` in all; `None` where they contradict one another.
     pub(crate) fn elapsed(&self, placed: &[Placed], nodes: usize, drift: MaxDrift) -> Option<Said> {
         let all = |of: fn(&Placed) -> i128| placed.iter().map(of);
-        let [e1, e2] = self.hub_ns.map(i128::from);
-        let (shortest, longest) = (drift.shortest(e2 - e1), drift.longest(e2 - e1));
-        // The barriers' releases, in what all nodes allow.
-        let first = (all(|n| n.a[0]).max()?, all(|n| n.b[1]).min()?);
-        let second = (all(|n| n.c[0]).max()?, all(|n| n.d[1]).min()?);
-        let possible = placed.iter().all(Placed::is_possible) && first.0 <= first.1 && second.0 <= second.1;
+        let [shortest, longest] = self.between_hub_readings(drift);
+        let [first, second] = releases(placed)?;
         let lower = shortest + second.0 - first.1;
         let upper = (placed.len() == nodes).then_some({
             let last = all(|n| n.c[1]).max()?.min(second.1);
             let start = all(|n| n.b[0]).min()?.max(first.0);
             longest + last - start
         });
-        (possible && upper.is_none_or(|upper| lower <= upper)).then_some(Said { lower, upper })
+        upper.is_none_or(|upper| lower <= upper).then_some(Said { lower, upper })
+    }
+
+    /// From the first barrier's release to the second one's, as the nodes' pings have it together; `None` where
+    /// they contradict one another.
+    pub(crate) fn between_releases(&self, placed: &[Placed], drift: MaxDrift) -> Option<Between> {
+        let [shortest, longest] = self.between_hub_readings(drift);
+        let [first, second] = releases(placed)?;
+        Some([shortest + second.0 - first.1, longest + second.1 - first.0])
+    }
+
+    /// E2 - E1.
+    fn between_hub_readings(&self, drift: MaxDrift) -> Between {
+        let [e1, e2] = self.hub_ns.map(i128::from);
+        [drift.shortest(e2 - e1), drift.longest(e2 - e1)]
     }
 
     /// Nodes whose pings and stamps no clock gives.
     pub(crate) fn impossible(placed: &[Placed]) -> impl Iterator<Item = u32> {
         placed.iter().filter(|node| !node.is_possible()).map(|node| node.node)
     }
+}
+
+/// The barriers' releases, in what all nodes allow.
+fn releases(placed: &[Placed]) -> Option<[(i128, i128); 2]> {
+    let all = |of: fn(&Placed) -> i128| placed.iter().map(of);
+    let first = (all(|n| n.a[0]).max()?, all(|n| n.b[1]).min()?);
+    let second = (all(|n| n.c[0]).max()?, all(|n| n.d[1]).min()?);
+    let possible = placed.iter().all(Placed::is_possible) && first.0 <= first.1 && second.0 <= second.1;
+    possible.then_some([first, second])
 }
 
 fn at_once(hub_ns: i64) -> Ping {

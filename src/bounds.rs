@@ -39,7 +39,7 @@
 //! synchronise. The suspects are the nodes whose interval [c - b, d - a] misses the point where most
 //! intervals overlap (K. Marzullo, 1984).
 
-use crate::anchors::{Anchors, Placed};
+use crate::anchors::{Anchors, Between, Placed};
 use crate::stamps::{NodeStamps, Stamps};
 use serde::{Deserialize, Serialize};
 
@@ -235,7 +235,10 @@ impl JobStamps {
             bounds.is_some_and(|bounds| tightened(&bounds, &self.placed(anchors, drift), drift).is_some())
         };
         let rho_min_ppm = least(explains).map_or(NO_RATE_PPM, MaxDrift::ppm);
-        let suspects = disagreeing(&placed);
+        let suspects = match anchors.between_releases(&placed, drift) {
+            Some(said) => self.outside(said, drift),
+            None => disagreeing(&placed),
+        };
         Some(ElapsedBounds { consistent: false, rho_min_ppm, suspects, ..bounds })
     }
 
@@ -246,19 +249,33 @@ impl JobStamps {
 
     /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
     fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
-        let interval = |n: &NodeStamps| {
-            (drift.shortest((n.c_ns - n.b_ns).into()), drift.longest((n.d_ns - n.a_ns).into()))
-        };
-        let point = shared_by_most(self.nodes.iter().flatten().filter(|n| !n.impossible()).map(interval));
-        let numbered = self.nodes.iter().enumerate();
-        let outside = numbered.filter_map(|(i, node)| {
-            let node = node.as_ref()?;
-            let (low, high) = interval(node);
-            let agrees = !node.impossible() && point.is_some_and(|p| low <= p && p <= high);
-            (!agrees).then_some(i as u32)
-        });
-        outside.collect()
+        let sound = self.nodes.iter().flatten().filter(|node| !node.impossible());
+        match shared_by_most(sound.map(|node| between_releases(node, drift))) {
+            Some(point) => self.outside([point; 2], drift),
+            None => self
+                .nodes
+                .iter()
+                .zip(0..)
+                .filter_map(|(node, number)| node.as_ref().map(|_| number))
+                .collect(),
+        }
     }
+
+    /// Nodes to which the barriers were so far apart at no time in `said`, and those whose own stamps are
+    /// impossible.
+    fn outside(&self, said: Between, drift: MaxDrift) -> Vec<u32> {
+        let agrees = |node: &NodeStamps| {
+            let (low, high) = between_releases(node, drift);
+            !node.impossible() && low <= said[1] && said[0] <= high
+        };
+        let numbered = self.nodes.iter().zip(0..).filter_map(|(node, number)| Some((node.as_ref()?, number)));
+        numbered.filter(|(node, _)| !agrees(node)).map(|(_, number)| number).collect()
+    }
+}
+
+/// How far the barriers' releases may have been apart, by one node's stamps.
+fn between_releases(node: &NodeStamps, drift: MaxDrift) -> (i128, i128) {
+    (drift.shortest((node.c_ns - node.b_ns).into()), drift.longest((node.d_ns - node.a_ns).into()))
 }
 
 /// A point that lies in as many intervals as any does (K. Marzullo).
@@ -349,6 +366,7 @@ fn to_i64(ns: i128) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::{Ping, Pings};
 
     fn job(ranks: &[(u32, [i64; 4])]) -> JobStamps {
         let mut job = JobStamps::new();
@@ -399,6 +417,34 @@ mod tests {
         let bounds = job(&[(0, [0, 10, 100, 110]), (0, [20, 25, 90, 115])]).elapsed(EXACT).unwrap();
         assert!(!bounds.consistent);
         assert_eq!(bounds.suspects, [0]);
+    }
+
+    /// A step in the middle of the work: each half of the node's stamps agrees with its pings, and the barriers
+    /// alone show nothing, as a rank of the other node came early and another left late.
+    #[test]
+    fn a_step_that_only_pings_can_show_is_named() {
+        const STEP: i64 = 3_000_000;
+        let second = 1_000_000_000;
+        let good = [-5_000_000, 10_000, second, second + 10_000];
+        let stepped = [0, 10_000, second + STEP, second + STEP + 10_000];
+        let ping = |at: i64, clock: i64| Ping {
+            sent_ns: at + clock - 10_000,
+            hub_ns: at,
+            back_ns: at + clock + 10_000,
+        };
+        for (stamps, clock, suspect) in [([good, stepped], STEP, 1), ([good, good], 0, 2)] {
+            let pings = Pings {
+                before: vec![ping(-20_000_000, 0), ping(-19_000_000, 0)],
+                after: vec![ping(second + 20_000_000, clock), ping(second + 21_000_000, clock)],
+            };
+            let job = job(&[(0, stamps[0]), (1, stamps[1])]);
+            let nodes = [(1, pings)];
+            let anchors = Anchors::new(0, &nodes).unwrap();
+            assert!(job.elapsed(MaxDrift::DEFAULT).unwrap().consistent);
+            let bounds = job.elapsed_with(&anchors, MaxDrift::DEFAULT).unwrap();
+            assert_eq!(bounds.consistent, suspect == 2, "{bounds:?}");
+            assert_eq!(bounds.suspects, if suspect == 2 { vec![] } else { vec![suspect] });
+        }
     }
 
     #[test]

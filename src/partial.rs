@@ -12,23 +12,26 @@
 //! is full or gone would end the program. A launcher that outlives its rank adds how that ended and, 4096
 //! bytes further, the rank's [`RegionTable`]. When the whole run is saved the folder goes.
 
-use crate::cell::{self, Phase, RankCell};
-use crate::clock;
+mod page;
+mod reading;
+
+pub use page::Page;
+pub use reading::read;
+
+use crate::cell::RankCell;
 use crate::node::NodeKey;
-use crate::part::{NodePart, Part};
-use crate::record::{End, RankRecord, Run, RunHeader};
+use crate::record::RunHeader;
 use crate::region_table::RegionTable;
-use crate::runfile::{RunFileError, VERSION};
+use crate::runfile::VERSION;
+use crate::spool::within_file_limit;
 use crate::wire;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::mem::size_of;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The name of such a folder ends with this.
 pub const SUFFIX: &str = ".partial";
@@ -62,79 +65,6 @@ pub fn folder_of(out: &Path, run_id: &str) -> io::Result<PathBuf> {
     Ok(std::path::absolute(out)?.join(format!("{run_id}{SUFFIX}")))
 }
 
-/// One rank's page.
-pub struct Page {
-    file: PathBuf,
-    /// `None` where it cannot be mapped, or need not be any more.
-    map: Option<Map>,
-    written_ns: i64,
-}
-
-/// Where a page's machine word goes that makes the page writable (see [`Map::new`]).
-const TOUCHED_AT: usize = PAGE_BYTES - size_of::<libc::timespec>();
-/// Within this time of a write to it the kernel does not write a page back (its flusher wakes up every 5 s,
-/// for what has been dirty for 30), so it is still dirty and writable: a store does not fault, and so
-/// cannot find the disk full, which would be a SIGBUS to the program.
-const FRESH_NS: i64 = 5_000_000_000;
-
-impl Page {
-    /// Makes sure of this rank's place in the folder that rank 0 made: where that is not seen, on a node's
-    /// own disk, nothing is kept. `part` is what the rank will send to rank 0, nothing measured yet, `cell`
-    /// what it has measured. Every rank may do this at once.
-    pub fn create(folder: &Path, part: &Part, cell: &RankCell) -> io::Result<Self> {
-        check_own(folder)?;
-        let ([node], [record]) = (&part.nodes[..], &part.ranks[..]) else {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        };
-        let name = file_name(&node.key);
-        if !node.host.is_empty() {
-            // Another rank of the node may have thought itself its first, too: the last one's stays.
-            write_whole(&folder.join(format!("{name}{HOST_SUFFIX}")), record.rank, &node.host)?;
-        }
-        let path = folder.join(format!("{name}{NODE_SUFFIX}"));
-        let nodes = vec![NodePart { host: Vec::new(), ..node.clone() }];
-        let template = wire::encode(&Part { nodes, ..part.clone() }).map_err(io::Error::other)?;
-        let mut page = cell.to_bytes().to_vec();
-        page.extend_from_slice(&(template.len() as u32).to_le_bytes());
-        page.extend_from_slice(&template);
-        if page.len() > TOUCHED_AT {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        page.resize(PAGE_BYTES, 0);
-        let file = open_own(&path, true)?;
-        let at = place_of(record.rank);
-        crate::spool::within_file_limit(at + PAGE_BYTES as u64)?;
-        file.write_all_at(&page, at)?;
-        Ok(Self { map: Map::new(&file, at), file: path, written_ns: clock::monotonic_ns() })
-    }
-
-    /// Right after the barrier before the work: a plain store, unless that barrier took very long.
-    pub fn store(&self, cell: &RankCell) -> io::Result<()> {
-        match &self.map {
-            Some(map) if clock::monotonic_ns() - self.written_ns < FRESH_NS => {
-                cell.copy_to(map.cell());
-                Ok(())
-            }
-            _ => self.write(cell),
-        }
-    }
-
-    /// At any other time: open(2) and pwrite(2), in a signal handler if need be.
-    pub fn write(&self, cell: &RankCell) -> io::Result<()> {
-        write_cell(&self.file, cell)
-    }
-
-    /// A file that is mapped cannot be removed from a network file system.
-    pub fn unmap(&mut self) {
-        self.map = None;
-    }
-
-    /// The file that it is in.
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-}
-
 /// What rank 0 does before any rank has a page: makes the folder and says whose it is.
 pub fn begin(place: &Place, size: u32) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(&place.folder)?;
@@ -152,14 +82,14 @@ pub fn begin(place: &Place, size: u32) -> io::Result<()> {
 pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable) -> io::Result<()> {
     write_cell(node_file, cell)?;
     let regions = regions.to_bytes();
-    let at = place_of(cell.rank.load(std::sync::atomic::Ordering::Relaxed)) + PAGE_BYTES as u64;
-    crate::spool::within_file_limit(at + regions.len() as u64)?;
+    let at = place_of(cell.rank.load(Relaxed)) + PAGE_BYTES as u64;
+    within_file_limit(at + regions.len() as u64)?;
     open_own(node_file, false)?.write_all_at(&regions, at)
 }
 
 fn write_cell(node_file: &Path, cell: &RankCell) -> io::Result<()> {
-    let rank = cell.rank.load(std::sync::atomic::Ordering::Relaxed);
-    crate::spool::within_file_limit(place_of(rank) + PAGE_BYTES as u64)?;
+    let rank = cell.rank.load(Relaxed);
+    within_file_limit(place_of(rank) + PAGE_BYTES as u64)?;
     // Not created: the run may have been saved meanwhile.
     open_own(node_file, false)?.write_all_at(&cell.to_bytes(), place_of(rank))
 }
@@ -167,106 +97,6 @@ fn write_cell(node_file: &Path, cell: &RankCell) -> io::Result<()> {
 /// The run is saved as a whole. What cannot be removed is not looked at beside the run's file.
 pub fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
-}
-
-/// The run in such a folder, as far as it came.
-pub fn read(folder: &Path) -> Result<Run, RunFileError> {
-    let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
-    let about = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
-    let (layout, about) = about.split_first_chunk().ok_or(RunFileError::Empty)?;
-    match cell::layout_of(*layout) {
-        Some(layout) if layout == RankCell::LAYOUT => {}
-        Some(_) => return Err(RunFileError::OtherVersion),
-        None => return Err(RunFileError::Foreign),
-    }
-    let (version, size, header): (u32, u32, RunHeader) = wire::decode(about).map_err(damaged)?;
-    if version > VERSION {
-        return Err(RunFileError::Newer { version });
-    }
-    let named = format!("{}{SUFFIX}", header.run_id);
-    if folder.file_name() != Some(named.as_ref()) {
-        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
-    }
-    let mut of_others = false;
-    let mut run = Run::empty(header, size);
-    let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
-    let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
-    entries.sort();
-    for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
-        let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
-        // One node's damage is not the run's.
-        let _ = each_page(path, |page| {
-            of_others |= cell::layout_of(page[..8].try_into().unwrap_or_default()) != Some(RankCell::LAYOUT);
-            run.add_page(page, &host, &mut nodes);
-        });
-    }
-    run.sort();
-    if of_others && run.ranks.is_empty() && run.lost.is_empty() {
-        return Err(RunFileError::OtherVersion);
-    }
-    if run.is_sound() {
-        Ok(run)
-    } else {
-        Err(RunFileError::Damaged("its records contradict one another".into()))
-    }
-}
-
-/// A page's cell, and the part of its one rank on its one node.
-fn parse(page: &[u8]) -> Option<(RankCell, Part)> {
-    let cell = RankCell::from_bytes(page)?;
-    let (length, rest) = page.get(TEMPLATE_AT..)?.split_first_chunk::<4>()?;
-    let part: Part = wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()?;
-    (part.nodes.len() == 1 && part.ranks.len() == 1).then_some((cell, part))
-}
-
-impl Run {
-    /// What a page says; nothing where it is none.
-    fn add_page(&mut self, page: &[u8], host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
-        let Some((cell, mut part)) = parse(page) else { return };
-        let key = part.nodes[0].key.clone();
-        let template = part.ranks.remove(0);
-        part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..]).regions(template.rank);
-        if cell.phase() >= Phase::Released {
-            let end = cell.end().unwrap_or(End::Finalized);
-            part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });
-        }
-        if !nodes.contains_key(&key) {
-            nodes.insert(key.clone(), self.add_node(key.clone()));
-            // Facts that nobody can read are none.
-            self.describe(nodes[&key], host).unwrap_or_default();
-        }
-        // Nothing in it is left to decode.
-        self.add(part, nodes).unwrap_or_default();
-        self.lost.extend(cell.lost(nodes[&key]));
-    }
-}
-
-/// Gives each page of a file that was written to `take`, with what follows it up to the end of its table.
-fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    // A job of as many ranks of one node as there may be pages here is larger than any machine.
-    const MOST_PAGES: usize = 1 << 16;
-    let file = open_regular(path)?;
-    let mut page = vec![0; PAGE_BYTES + size_of::<RegionTable>()];
-    let mut at = 0i64;
-    for _ in 0..MOST_PAGES {
-        // SAFETY: moves the file's own position.
-        let data = unsafe { libc::lseek(file.as_raw_fd(), at, libc::SEEK_DATA) };
-        if data < 0 {
-            break; // ENXIO: only a hole follows
-        }
-        let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
-        page.fill(0); // the file may end sooner
-        let read = file.read_at(&mut page, begin)?;
-        if read < PAGE_BYTES {
-            break;
-        }
-        // Zeros, where holes are not known.
-        if page.first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) {
-            take(&page);
-        }
-        at = (begin + SPACING_BYTES) as i64;
-    }
-    Ok(())
 }
 
 fn place_of(rank: u32) -> u64 {
@@ -311,7 +141,7 @@ fn is_own(metadata: &fs::Metadata) -> bool {
 
 /// Whoever sees the file sees all of it.
 fn write_whole(path: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
-    crate::spool::within_file_limit(bytes.len() as u64)?;
+    within_file_limit(bytes.len() as u64)?;
     let temporary = path.with_extension(format!("{rank}.tmp"));
     let written = File::options().write(true).create_new(true).mode(0o600).open(&temporary);
     let written = written.and_then(|file| file.write_all_at(bytes, 0));
@@ -323,68 +153,14 @@ fn write_whole(path: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A report may be about anybody's folder: no link, no pipe, nothing endless.
-fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    const MOST_BYTES: u64 = 4 << 20;
-    let file = open_regular(path)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn open_regular(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
-}
-
-/// A page in memory, until it is dropped.
-struct Map(NonNull<RankCell>);
-
-// SAFETY: the mapping is this value's own, and every field of a RankCell is atomic.
-unsafe impl Send for Map {}
-
-impl Map {
-    /// Of a page that was written, in a state in which a store to it does not fault.
-    fn new(file: &File, at: u64) -> Option<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let offset = libc::off_t::try_from(at).ok()?;
-        // SAFETY: a new mapping, checked before it is used.
-        let mapped = unsafe {
-            libc::mmap(std::ptr::null_mut(), PAGE_BYTES, access, libc::MAP_SHARED, file.as_raw_fd(), offset)
-        };
-        if mapped == libc::MAP_FAILED {
-            return None;
-        }
-        let map = Self(NonNull::new(mapped.cast())?);
-        // The first store faults, and the file system may find itself full then. The kernel makes that
-        // store: to a system call it is an error (EFAULT) what would be a SIGBUS to the program.
-        // SAFETY: a timespec has its place at the page's end, where there is nothing else.
-        let touched = unsafe {
-            let end = mapped.byte_add(TOUCHED_AT);
-            libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, end) == 0
-        };
-        touched.then_some(map)
-    }
-
-    fn cell(&self) -> &RankCell {
-        // SAFETY: mapped as long as `self` lives; a page is larger than a cell, and its bytes are numbers.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and nobody else knows the address.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Phase;
+    use crate::clock;
     use crate::fabric::Threads;
     use crate::meeting::Meeting;
-    use crate::record::{Mode, RunHeader};
+    use crate::record::{End, Mode};
     use crate::session::{Beginning, Session};
 
     struct Folder(PathBuf);
@@ -442,6 +218,36 @@ mod tests {
         fs::write(file, whole).unwrap();
         let run = read(&place.folder).unwrap();
         assert!(run.is_complete() && run.end() == Some(End::Aborted(3)), "{run:#?}");
+    }
+
+    #[test]
+    fn a_page_about_no_rank_or_about_one_again_is_left_out() {
+        let out = Folder::new("pages");
+        let place = Place::new(&out.0, &header("pages")).unwrap();
+        begin(&place, 2).unwrap();
+        let sessions: Vec<_> =
+            Threads::new(3).into_iter().map(|fabric| session(&place.folder, fabric)).collect();
+        // Rank 2 of a job of two; and rank 0's page where rank 1's should be.
+        for session in &sessions {
+            session.note_abort(3);
+        }
+        let files = list(&place.folder).unwrap();
+        let file = files.iter().find(|path| path.extension().is_some_and(|e| e == "node")).unwrap();
+        let lost = || read(&place.folder).unwrap().lost.iter().map(|lost| lost.rank).collect::<Vec<_>>();
+        let write =
+            |bytes: &[u8], rank| open_own(file, false).unwrap().write_all_at(bytes, place_of(rank)).unwrap();
+        let pages = fs::read(file).unwrap();
+        let page = |rank: u32| pages[place_of(rank) as usize..][..PAGE_BYTES].to_vec();
+        let started = |mut page: Vec<u8>| {
+            let cell = RankCell::from_bytes(&page).unwrap();
+            cell.set_phase(Phase::Started);
+            page[..TEMPLATE_AT].copy_from_slice(&cell.to_bytes());
+            page
+        };
+        (0..3).for_each(|rank| write(&started(page(rank)), rank));
+        assert_eq!(lost(), [0, 1]);
+        write(&started(page(0)), 1);
+        assert_eq!(lost(), [0]);
     }
 
     /// A rank that waits for another has its t2 in its page meanwhile, and keeps nobody waiting for that.

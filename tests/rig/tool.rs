@@ -112,11 +112,21 @@ pub struct Started {
 
 /// Starts a command; its output goes to files, so that it never waits for a reader.
 pub fn start(command: &mut Command) -> Started {
+    hear_hangups();
     let output = Folder::new("output");
     let create = |name: &str| File::create(output.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(create("out")).stderr(create("err")).process_group(0);
     let child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     Started { child, command: format!("{command:?}"), output, limit: TIMEOUT, reaped: false }
+}
+
+/// Under nohup(1) this process ignores SIGHUP, and so would all that tests start.
+fn hear_hangups() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: the default disposition needs no handler.
+    ONCE.call_once(|| unsafe {
+        libc::signal(libc::SIGHUP, libc::SIG_DFL);
+    });
 }
 
 /// The processes whose command line has `mark` in it.

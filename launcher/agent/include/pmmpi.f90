@@ -5,8 +5,8 @@
 !     ...
 !     call pmmpi_end('solve')
 !
-! Both are collective: every rank of MPI_COMM_WORLD calls them in the same order, and waits in each for all
-! others. Regions may lie in one another. The first 63 bytes of a name count, and 255 names.
+! Both are collective over MPI_COMM_WORLD: every rank calls them, in one order with its other collective calls
+! there (non-blocking ones too), and waits in each for all others. Regions may lie in one another. The first 63 bytes of a name count, and 255 names.
 !
 ! Compile this file with the program. Without pmmpi both do nothing.
 !

@@ -4,8 +4,8 @@
  *     ...
  *     pmmpi_end("solve");
  *
- * Both are collective: every rank of MPI_COMM_WORLD calls them in the same order, and waits in each for all
- * others. Of a rank's threads one calls them, and may call MPI. Regions may lie in one another. The first 63
+ * Both are collective over MPI_COMM_WORLD: every rank calls them, in one order with its other collective calls
+ * there (non-blocking ones too), and waits in each for all others. Of a rank's threads one calls them, and may call MPI. Regions may lie in one another. The first 63
  * bytes of a name count, and 255 names.
  *
  * The program needs nothing to be built or run with: without pmmpi both do nothing.
