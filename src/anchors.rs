@@ -113,6 +113,30 @@ impl<'a> Anchors<'a> {
         Some([shortest + second.0 - first.1, longest + second.1 - first.0])
     }
 
+    /// Nodes whose clock and the hub's were not both right between the pings before the work and those after
+    /// it, whatever the stamps: the hub, where that is said of most. Of two clocks nothing tells which it was.
+    pub(crate) fn stepped(&self, drift: MaxDrift) -> Vec<u32> {
+        let difference = |a: i64, b: i64| i128::from(a) - i128::from(b);
+        let agree = |before: &Ping, after: &Ping| {
+            let hub = difference(after.hub_ns, before.hub_ns);
+            let least = difference(after.sent_ns, before.back_ns);
+            let most = difference(after.back_ns, before.sent_ns);
+            drift.shortest(hub) <= drift.longest(most) && drift.shortest(least) <= drift.longest(hub)
+        };
+        let others = || self.pings.iter().filter(|(node, _)| **node != self.hub);
+        let is_right = |pings: &Pings| {
+            pings.before.iter().all(|before| pings.after.iter().all(|after| agree(before, after)))
+        };
+        let mut wrong: Vec<u32> =
+            others().filter(|(_, pings)| !is_right(pings)).map(|(node, _)| *node).collect();
+        wrong.sort_unstable();
+        match (wrong.len(), others().count()) {
+            (1, 1) => vec![self.hub.min(wrong[0]), self.hub.max(wrong[0])],
+            (few, all) if 2 * few <= all => wrong,
+            _ => vec![self.hub],
+        }
+    }
+
     /// E2 - E1.
     fn between_hub_readings(&self, drift: MaxDrift) -> Between {
         let [e1, e2] = self.hub_ns.map(i128::from);

@@ -222,7 +222,7 @@ impl JobStamps {
         let placed = self.placed(anchors, drift);
         let nodes = self.node_count();
         let tightened = |bounds: &ElapsedBounds, placed: &[Placed], drift| {
-            let said = anchors.elapsed(placed, nodes, drift)?;
+            let said = anchors.elapsed(placed, nodes, drift).filter(|_| anchors.stepped(drift).is_empty())?;
             let lower_ns = bounds.lower_ns.max(to_i64(said.lower));
             let upper_ns = said.upper.map_or(bounds.upper_ns, |upper| bounds.upper_ns.min(to_i64(upper)));
             (lower_ns <= upper_ns).then_some((lower_ns, upper_ns))
@@ -235,10 +235,13 @@ impl JobStamps {
             bounds.is_some_and(|bounds| tightened(&bounds, &self.placed(anchors, drift), drift).is_some())
         };
         let rho_min_ppm = least(explains).map_or(NO_RATE_PPM, MaxDrift::ppm);
-        let suspects = match anchors.between_releases(&placed, drift) {
-            Some(said) => self.outside(said, drift),
-            None => disagreeing(&placed),
-        };
+        let mut suspects = anchors.stepped(drift);
+        if suspects.is_empty() {
+            suspects = match anchors.between_releases(&placed, drift) {
+                Some(said) => self.outside(said, drift),
+                None => disagreeing(&placed),
+            };
+        }
         Some(ElapsedBounds { consistent: false, rho_min_ppm, suspects, ..bounds })
     }
 
@@ -250,15 +253,9 @@ impl JobStamps {
     /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
     fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
         let sound = self.nodes.iter().flatten().filter(|node| !node.impossible());
-        match shared_by_most(sound.map(|node| between_releases(node, drift))) {
-            Some(point) => self.outside([point; 2], drift),
-            None => self
-                .nodes
-                .iter()
-                .zip(0..)
-                .filter_map(|(node, number)| node.as_ref().map(|_| number))
-                .collect(),
-        }
+        // None shares anything only where all are impossible.
+        let point = shared_by_most(sound.map(|node| between_releases(node, drift))).unwrap_or(0);
+        self.outside([point; 2], drift)
     }
 
     /// Nodes to which the barriers were so far apart at no time in `said`, and those whose own stamps are
@@ -419,31 +416,41 @@ mod tests {
         assert_eq!(bounds.suspects, [0]);
     }
 
-    /// A step in the middle of the work: each half of the node's stamps agrees with its pings, and the barriers
-    /// alone show nothing, as a rank of the other node came early and another left late.
+    /// A step in the middle of the work: each half of a node's stamps agrees with its pings, and the barriers
+    /// alone show nothing, as a rank of the hub's node came early or left late.
     #[test]
     fn a_step_that_only_pings_can_show_is_named() {
-        const STEP: i64 = 3_000_000;
-        let second = 1_000_000_000;
-        let good = [-5_000_000, 10_000, second, second + 10_000];
-        let stepped = [0, 10_000, second + STEP, second + STEP + 10_000];
-        let ping = |at: i64, clock: i64| Ping {
-            sent_ns: at + clock - 10_000,
-            hub_ns: at,
-            back_ns: at + clock + 10_000,
-        };
-        for (stamps, clock, suspect) in [([good, stepped], STEP, 1), ([good, good], 0, 2)] {
-            let pings = Pings {
-                before: vec![ping(-20_000_000, 0), ping(-19_000_000, 0)],
-                after: vec![ping(second + 20_000_000, clock), ping(second + 21_000_000, clock)],
+        const SECOND: i64 = 1_000_000_000;
+        // Of three nodes with pings as of a clock that was stepped by so much, on the hub's node: t0 and t3.
+        let elapsed = |steps: [i64; 3], [early, late]: [i64; 2]| {
+            let own = |step: i64, [early, late]: [i64; 2]| {
+                [-10_000 - early, 10_000, SECOND + step - 10_000, SECOND + step + 10_000 + late]
             };
-            let job = job(&[(0, stamps[0]), (1, stamps[1])]);
-            let nodes = [(1, pings)];
-            let anchors = Anchors::new(0, &nodes).unwrap();
+            let ping = |at: i64, hub: i64, clock: i64| Ping {
+                sent_ns: at + clock - 10_000,
+                hub_ns: at + hub,
+                back_ns: at + clock + 10_000,
+            };
+            let pings = |step: i64| Pings {
+                before: vec![ping(-20_000_000, 0, 0), ping(-19_000_000, 0, 0)],
+                after: vec![
+                    ping(SECOND + 20_000_000, steps[0], step),
+                    ping(SECOND + 21_000_000, steps[0], step),
+                ],
+            };
+            let wide = [early, late];
+            let job = job(&[(0, own(steps[0], wide)), (1, own(steps[1], wide)), (2, own(steps[2], wide))]);
+            let nodes = [(1, pings(steps[1])), (2, pings(steps[2]))];
             assert!(job.elapsed(MaxDrift::DEFAULT).unwrap().consistent);
-            let bounds = job.elapsed_with(&anchors, MaxDrift::DEFAULT).unwrap();
-            assert_eq!(bounds.consistent, suspect == 2, "{bounds:?}");
-            assert_eq!(bounds.suspects, if suspect == 2 { vec![] } else { vec![suspect] });
+            job.elapsed_with(&Anchors::new(0, &nodes).unwrap(), MaxDrift::DEFAULT).unwrap()
+        };
+        let wide = [5_000_000, 5_000_000];
+        assert!(elapsed([0; 3], wide).consistent);
+        for step in [3_000_000, -3_000_000] {
+            for (steps, suspects) in [([0, step, 0], [1]), ([0, 0, step], [2]), ([step, 0, 0], [0])] {
+                let bounds = elapsed(steps, wide);
+                assert_eq!((bounds.consistent, &bounds.suspects[..]), (false, &suspects[..]), "{steps:?}");
+            }
         }
     }
 

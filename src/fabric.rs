@@ -22,7 +22,8 @@ pub trait Fabric {
     /// Processes in the job.
     fn size(&self) -> u32;
     /// Returns after every rank has called it: every entry precedes every exit. `meanwhile` is called at
-    /// most once, after this rank has entered and only if it must wait: what it takes keeps nobody waiting.
+    /// most once, after this rank has entered and only if a patient one must wait long: what it takes keeps nobody
+    /// waiting.
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError>;
     /// The same where all ranks are about to come, whatever that costs the cores.
     fn meet(&mut self) -> Result<(), FabricError> {
@@ -34,10 +35,8 @@ pub trait Fabric {
     fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError>;
     /// The same of as many bytes from each as rank 0 says in `counts`. At most `i32::MAX` in all.
     fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError>;
-    /// From now on messages of the program's may be under way. Costs nothing.
-    fn share(&mut self) {}
-    /// From now on messages cannot meet the program's own. Collective; a fabric of the tool's own has
-    /// nothing to do.
+    /// From now on messages cannot meet the program's own: to be called before the first one after the first
+    /// barrier. Collective; a fabric of the tool's own has nothing to do.
     fn isolate(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
@@ -74,10 +73,6 @@ impl<F: Fabric> Fabric for &mut F {
 
     fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError> {
         (**self).gather_varying(own, counts)
-    }
-
-    fn share(&mut self) {
-        (**self).share();
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {

@@ -3,15 +3,16 @@
 //! The first to come binds a socket of an abstract name (unix(7)): no file, and gone with its process. The
 //! others leave their bytes with it. Who cannot, whatever the reason (another network namespace, no
 //! descriptor left, another user's socket, a queue that is full), takes its own bytes along: that costs
-//! messages and no truth.
+//! messages and no truth. Other users may know the name and connect: nothing of theirs is read.
 
 use crate::node::NodeKey;
 use serde::{Deserialize, Serialize};
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
 /// A meeting that ranks of one job have, and no other's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,11 @@ pub enum Left {
 }
 
 /// Of the rank that came first.
-pub struct Host(UnixListener);
+pub struct Host {
+    listener: UnixListener,
+    /// Its descriptor is that of each guest in turn: others may be used up by then.
+    spare: UnixDatagram,
+}
 
 impl Meeting {
     /// As nobody else has it.
@@ -39,30 +44,39 @@ impl Meeting {
     /// Leaves `bytes`, or takes the part of the host. When every rank of the job has been here, the host has
     /// them all.
     pub fn come(self, bytes: &[u8]) -> Left {
+        let Ok(spare) = UnixDatagram::unbound() else { return Left::Alone };
+        if user() == NOBODY {
+            return Left::Alone;
+        }
         let name = self.name();
         let listener = SocketAddr::from_abstract_name(&name).and_then(|name| UnixListener::bind_addr(&name));
         match listener {
-            // Not blocking: a host looks for guests that may not exist.
-            Ok(listener) if listener.set_nonblocking(true).is_ok() => Left::With(Host(listener)),
+            Ok(listener) => Left::With(Host { listener, spare }),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse && leave(&name, bytes).is_ok() => {
                 Left::WithAnother
             }
-            _ => Left::Alone,
+            Err(_) => Left::Alone,
         }
     }
 
     /// Ranks that differ in their clock are of different nodes.
     fn name(self) -> String {
-        let mut hasher = DefaultHasher::new();
-        NodeKey::own().hash(&mut hasher);
-        format!("pmmpi-{:016x}-{:016x}", self.0, hasher.finish())
+        format!("pmmpi-{:016x}-{:016x}", self.0, NodeKey::own().digest())
     }
 }
 
 impl Host {
     /// What others left, one after the other.
     pub fn guests(self) -> impl Iterator<Item = Vec<u8>> {
-        std::iter::from_fn(move || self.0.accept().ok()).filter_map(|(guest, _)| read(guest).ok())
+        let Self { listener, spare } = self;
+        drop(spare);
+        // Not waiting for guests that do not exist. Nobody can come any more, or a stranger could keep this
+        // rank here for ever; those in the queue stay in it.
+        // SAFETY: the descriptor is the listener's own.
+        let closed = unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RD) } == 0;
+        let closed = closed && listener.set_nonblocking(true).is_ok();
+        let accept = move || listener.accept().ok().filter(|_| closed);
+        std::iter::from_fn(accept).filter_map(|(guest, _)| read(guest).ok())
     }
 }
 
@@ -72,6 +86,8 @@ fn leave(name: &str, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: the bytes are live. MSG_NOSIGNAL: what SIGPIPE does to this process is the workload's affair.
     let sent =
         unsafe { libc::send(host.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    // A child that another thread forks just now may hold the descriptor open: this ends the bytes all the same.
+    host.shutdown(Shutdown::Write)?;
     if usize::try_from(sent) == Ok(bytes.len()) { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
@@ -104,26 +120,36 @@ fn read(mut guest: UnixStream) -> io::Result<Vec<u8>> {
     check_own(&guest)?;
     guest.set_nonblocking(true)?;
     let mut bytes = Vec::new();
-    guest.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // What came came, and nobody is waited for.
+    match guest.read_to_end(&mut bytes) {
+        Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
+        _ => Ok(bytes),
+    }
+}
+
+/// Whom a user namespace shows in place of all that it does not know (user_namespaces(7)).
+const NOBODY: libc::uid_t = 65534;
+
+fn user() -> libc::uid_t {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() }
 }
 
 /// Anybody on the machine may know the name.
 fn check_own(peer: &UnixStream) -> io::Result<()> {
-    let mut user = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut peer_is = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: `user` is as long as `length` says. The credentials are those at connect(2) and listen(2) (unix(7)).
+    // SAFETY: `peer_is` is as long as `length` says. The credentials are those at connect(2) and listen(2) (unix(7)).
     let asked = unsafe {
         libc::getsockopt(
             peer.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_PEERCRED,
-            (&raw mut user).cast(),
+            (&raw mut peer_is).cast(),
             &mut length,
         )
     };
-    // SAFETY: no arguments.
-    let own = asked == 0 && user.uid == unsafe { libc::geteuid() };
+    let own = asked == 0 && peer_is.uid == user();
     if own { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
@@ -142,6 +168,20 @@ mod tests {
         let Left::With(_) = Meeting::arrange().come(b"of another job") else { panic!("another meeting") };
         assert_eq!(host.guests().collect::<Vec<_>>(), [&b"one"[..], b"", &long]);
         assert!(matches!(meeting.come(b"again"), Left::With(_)), "the host has gone");
+    }
+
+    #[test]
+    fn a_host_is_not_kept_by_those_who_come_late_or_leave_nothing() {
+        let meeting = Meeting::arrange();
+        let Left::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
+        let silent = connect(&meeting.name()).unwrap();
+        assert!(matches!(meeting.come(b"one"), Left::WithAnother));
+        let mut guests = host.guests();
+        // One that says nothing and stays.
+        assert_eq!(guests.next().unwrap(), b"");
+        assert!(connect(&meeting.name()).is_err());
+        assert_eq!(guests.collect::<Vec<_>>(), [b"one"]);
+        drop(silent);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Byte strings of any length between rank 0 and all.
 //!
-//! They go by MPI's collective functions, whose messages cannot meet the program's own: a communicator for
-//! them would cost more than all of them together. No count, an int, can overflow, however much a large job
+//! They go as the fabric has it, without messages from rank to rank that could meet the program's own. No count, an int, can overflow, however much a large job
 //! has to say: what is long goes in several rounds.
 
 use crate::fabric::{Fabric, FabricError};

@@ -105,10 +105,7 @@ fn place_of(rank: u32) -> u64 {
 
 /// One file a clock: hosts of one name may have several.
 fn file_name(key: &NodeKey) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    format!("{}-{:016x}", key.hostname.replace('/', "_"), hasher.finish())
+    format!("{}-{:016x}", key.hostname.replace('/', "_"), key.digest())
 }
 
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {

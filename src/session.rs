@@ -101,7 +101,6 @@ impl<'a, F: Fabric> Session<'a, F> {
         self.cell.tsc[AT_START].store(clock::tsc().unwrap_or(0), Relaxed);
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
-        self.fabric.share();
         self.store_cpu_time(AT_START);
         if self.page.as_ref().is_some_and(|page| page.store(self.cell).is_err()) {
             self.cell.note(Fault::NoPartial);
@@ -152,9 +151,8 @@ impl<'a, F: Fabric> Session<'a, F> {
 
     /// Into the region `name`, together with all other ranks: t0, barrier, t1.
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
-        let isolated = self.fabric.isolate();
         let t0_ns = clock::monotonic_ns();
-        let passed = isolated.and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
+        let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         self.regions.begin(name, t0_ns, clock::monotonic_ns());
         self.judge(passed)
     }
@@ -163,7 +161,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let t2_ns = clock::monotonic_ns();
-        let passed = self.fabric.isolate().and_then(|()| self.fabric.barrier(Wait::Eager, &mut || ()));
+        let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         let t3_ns = clock::monotonic_ns();
         let passed = self.judge(passed);
         self.regions.end(name, t2_ns, t3_ns);

@@ -11,7 +11,6 @@ use crate::node::NodeKey;
 use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Pings of a node before the work and after it.
 pub const PINGS: u32 = 10;
@@ -48,13 +47,11 @@ impl Pings {
 pub struct Leaders(Vec<u32>);
 
 impl Leaders {
-    /// Collective over all ranks. That two nodes have one hash costs the second its pings.
+    /// Collective over all ranks. That two nodes have one digest costs the second its pings.
     pub fn find<F: Fabric>(fabric: &mut F, key: &NodeKey) -> Result<Self, FabricError> {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let hashes = fabric.gather(&hasher.finish().to_le_bytes())?;
+        let digests = fabric.gather(&key.digest().to_le_bytes())?;
         let mut known = HashSet::new();
-        let firsts = hashes.as_chunks::<8>().0.iter().zip(0..).filter(|(hash, _)| known.insert(*hash));
+        let firsts = digests.as_chunks::<8>().0.iter().zip(0..).filter(|(digest, _)| known.insert(*digest));
         let leaders: Vec<u32> = firsts.map(|(_, rank)| rank).skip(1).collect();
         // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
         let leaders = message::spread(fabric, wire::encode(&leaders).unwrap_or_default())?;

@@ -3,7 +3,7 @@
 use pmmpi::record::Run;
 use pmmpi::regions::RegionBounds;
 use rig::cluster::{Cluster, Job};
-use rig::tool::{Folder, pmmpi, run, runs_in, tool};
+use rig::tool::{Folder, pmmpi, processes_with, run, runs_in, tool};
 use rig::{Mpi, programs};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -159,6 +159,23 @@ fn regions_of_a_killed_job_are_kept() {
         let entries = |totals: &pmmpi::regions::RegionTotals| totals.entries;
         assert_eq!(run.regions.names, ["solve", "step"], "{}", started.err());
         assert!(run.regions.totals.iter().map(entries).eq(run.regions.totals.iter().map(|_| 3)));
+    }
+}
+
+/// Whoever marks a region that others never come to waits for ever; that is said after a while.
+#[test]
+fn a_mark_of_one_rank_alone_says_why_it_waits() {
+    let start = |mpi| {
+        let folder = Folder::new("alone");
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path());
+        (job.arg(programs::mpi(mpi, "alone")).arg(folder.path()).start(), folder)
+    };
+    for (started, folder) in Mpi::ALL.map(start) {
+        started.wait_for_error("still waiting for other ranks at the begin or end of a region");
+        for process in processes_with(folder.path().to_str().unwrap()) {
+            // SAFETY: a process of this job's; where it has ended already there is nothing to kill.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
 //!
 //! No panic crosses an interposer. A rank that lacks something of its own (a spool, its node's record), or
-//! whose barrier failed, still enters every barrier and the gather, so that the others do not wait in
+//! whose barrier failed, still enters every barrier and goes on to the gather, so that the others do not wait in
 //! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
 
 mod environment;

@@ -117,13 +117,13 @@ pub struct World {
 /// context in several rounds), so there is one only where nothing else will do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Right after MPI_Init nothing of the program's is under way: by messages on MPI_COMM_WORLD itself, along
-    /// one tree. What a first message between two ranks costs, P ranks pay P - 1 times, not P log P times.
+    /// Up to the first barrier nothing of the program's is under way: by messages on MPI_COMM_WORLD itself, along
+    /// one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not P log P times.
     Fresh,
     /// By MPI's collective functions on MPI_COMM_WORLD: a program may leave receives and messages open to its
-    /// end and beyond, but no collective function.
+    /// end and beyond, but no collective function. No messages from rank to rank.
     Shared,
-    /// On a communicator of the tool's own: between the program's own calls, in any order.
+    /// On a communicator of the tool's own, messages too.
     Own,
 }
 
@@ -194,6 +194,7 @@ impl World {
     /// The message must live until the request is complete. (Where that fails it may not: an error of MPI's is
     /// the end of the job, or of all that the tool does in it.)
     fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<Handle, FabricError> {
+        debug_assert!(self.way != Way::Shared);
         let (count, byte, to) = (int(message.len())?, self.library.handles.byte, to as c_int);
         let mut request: Handle = 0;
         // SAFETY: as many bytes as are counted.
@@ -246,7 +247,9 @@ impl Fabric for World {
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         if self.way == Way::Fresh {
             self.up()?;
-            return self.down(&mut [0]);
+            self.down(&mut [0])?;
+            self.way = Way::Shared; // the program begins
+            return Ok(());
         }
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
@@ -272,6 +275,10 @@ impl Fabric for World {
     }
 
     fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
+        if self.way == Way::Fresh {
+            // Says so where others do not come, which MPI_Gather would not.
+            self.up()?;
+        }
         let (count, byte) = (int(own.len())?, self.library.handles.byte);
         let ranks = if self.rank == 0 { self.size as usize } else { 0 };
         let mut all = vec![0u8; ranks * own.len()];
@@ -293,12 +300,6 @@ impl Fabric for World {
             (self.library.gatherv)(from, count, byte, to, counts, starts, byte, 0, self.comm)
         };
         check("MPI_Gatherv", code).map(|()| all)
-    }
-
-    fn share(&mut self) {
-        if self.way == Way::Fresh {
-            self.way = Way::Shared;
-        }
     }
 
     fn isolate(&mut self) -> Result<(), FabricError> {
@@ -326,6 +327,7 @@ impl Fabric for World {
     }
 
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
+        debug_assert!(self.way != Way::Shared);
         let count = int(buffer.len())?;
         let (byte, from) = (self.library.handles.byte, from as c_int);
         let mut request: Handle = 0;

@@ -2,7 +2,7 @@
 
 /// Whom a rank answers to: the rank of its number without the lowest bit.
 pub fn parent(rank: u32) -> Option<u32> {
-    (rank != 0).then(|| rank & rank.wrapping_sub(1))
+    (rank != 0).then(|| rank & (rank - 1))
 }
 
 /// Those that answer to it: they have its number and one bit more, below its own lowest. Each leads as many
