@@ -421,35 +421,34 @@ mod tests {
     #[test]
     fn a_step_that_only_pings_can_show_is_named() {
         const SECOND: i64 = 1_000_000_000;
-        // Of three nodes with pings as of a clock that was stepped by so much, on the hub's node: t0 and t3.
-        let elapsed = |steps: [i64; 3], [early, late]: [i64; 2]| {
-            let own = |step: i64, [early, late]: [i64; 2]| {
-                [-10_000 - early, 10_000, SECOND + step - 10_000, SECOND + step + 10_000 + late]
-            };
-            let ping = |at: i64, hub: i64, clock: i64| Ping {
-                sent_ns: at + clock - 10_000,
-                hub_ns: at + hub,
-                back_ns: at + clock + 10_000,
+        // Of nodes whose clocks were stepped by so much, the hub's first. All came 5 ms early and left as late.
+        let elapsed = |steps: &[i64]| {
+            let ping = |at: i64, step: i64| Ping {
+                sent_ns: at + step - 10_000,
+                hub_ns: at + if at < 0 { 0 } else { steps[0] },
+                back_ns: at + step + 10_000,
             };
             let pings = |step: i64| Pings {
-                before: vec![ping(-20_000_000, 0, 0), ping(-19_000_000, 0, 0)],
-                after: vec![
-                    ping(SECOND + 20_000_000, steps[0], step),
-                    ping(SECOND + 21_000_000, steps[0], step),
-                ],
+                before: vec![ping(-20_000_000, 0), ping(-19_000_000, 0)],
+                after: vec![ping(SECOND + 20_000_000, step), ping(SECOND + 21_000_000, step)],
             };
-            let wide = [early, late];
-            let job = job(&[(0, own(steps[0], wide)), (1, own(steps[1], wide)), (2, own(steps[2], wide))]);
-            let nodes = [(1, pings(steps[1])), (2, pings(steps[2]))];
-            assert!(job.elapsed(MaxDrift::DEFAULT).unwrap().consistent);
-            job.elapsed_with(&Anchors::new(0, &nodes).unwrap(), MaxDrift::DEFAULT).unwrap()
+            let own = |step| [-5_010_000, 10_000, SECOND + step - 10_000, SECOND + step + 5_010_000];
+            let ranks: Vec<_> = (0..).zip(steps.iter().map(|step| own(*step))).collect();
+            let nodes: Vec<_> = (1..).zip(steps[1..].iter().map(|step| pings(*step))).collect();
+            assert!(job(&ranks).elapsed(MaxDrift::DEFAULT).unwrap().consistent);
+            job(&ranks).elapsed_with(&Anchors::new(0, &nodes).unwrap(), MaxDrift::DEFAULT).unwrap()
         };
-        let wide = [5_000_000, 5_000_000];
-        assert!(elapsed([0; 3], wide).consistent);
+        assert!(elapsed(&[0; 3]).consistent);
         for step in [3_000_000, -3_000_000] {
-            for (steps, suspects) in [([0, step, 0], [1]), ([0, 0, step], [2]), ([step, 0, 0], [0])] {
-                let bounds = elapsed(steps, wide);
-                assert_eq!((bounds.consistent, &bounds.suspects[..]), (false, &suspects[..]), "{steps:?}");
+            let named = [
+                (vec![0, step, 0], vec![1]),
+                (vec![0, 0, step], vec![2]),
+                (vec![step, 0, 0], vec![0]),
+                (vec![0, step], vec![0, 1]),
+            ];
+            for (steps, suspects) in named {
+                let bounds = elapsed(&steps);
+                assert_eq!((bounds.consistent, bounds.suspects), (false, suspects), "{steps:?}");
             }
         }
     }

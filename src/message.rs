@@ -1,7 +1,7 @@
 //! Byte strings of any length between rank 0 and all.
 //!
-//! They go as the fabric has it, without messages from rank to rank that could meet the program's own. No count, an int, can overflow, however much a large job
-//! has to say: what is long goes in several rounds.
+//! They go as the fabric has it, without messages from rank to rank that could meet the program's own. No count,
+//! an int, can overflow, however much a large job has to say: what is long goes in several rounds.
 
 use crate::fabric::{Fabric, FabricError};
 use crate::wire::{self, LIMIT_BYTES};

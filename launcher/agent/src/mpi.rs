@@ -118,7 +118,8 @@ pub struct World {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Up to the first barrier nothing of the program's is under way: by messages on MPI_COMM_WORLD itself, along
-    /// one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not P log P times.
+    /// one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not
+    /// P log P times.
     Fresh,
     /// By MPI's collective functions on MPI_COMM_WORLD: a program may leave receives and messages open to its
     /// end and beyond, but no collective function. No messages from rank to rank.
@@ -194,7 +195,6 @@ impl World {
     /// The message must live until the request is complete. (Where that fails it may not: an error of MPI's is
     /// the end of the job, or of all that the tool does in it.)
     fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<Handle, FabricError> {
-        debug_assert!(self.way != Way::Shared);
         let (count, byte, to) = (int(message.len())?, self.library.handles.byte, to as c_int);
         let mut request: Handle = 0;
         // SAFETY: as many bytes as are counted.
@@ -246,10 +246,9 @@ impl Fabric for World {
 
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         if self.way == Way::Fresh {
-            self.up()?;
-            self.down(&mut [0])?;
-            self.way = Way::Shared; // the program begins
-            return Ok(());
+            let passed = self.up().and_then(|()| self.down(&mut [0]));
+            self.way = Way::Shared; // the program begins, whatever this rank saw
+            return passed;
         }
         let mut request: Handle = 0;
         // SAFETY: `request` lives until the test that completes it.
@@ -327,7 +326,6 @@ impl Fabric for World {
     }
 
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
-        debug_assert!(self.way != Way::Shared);
         let count = int(buffer.len())?;
         let (byte, from) = (self.library.handles.byte, from as c_int);
         let mut request: Handle = 0;
