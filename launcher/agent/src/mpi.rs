@@ -204,7 +204,7 @@ impl World {
         check("MPI_Isend", code).map(|()| request)
     }
 
-    /// Rank 0's bytes down a binomial tree: in step k, 2^k ranks know.
+    /// Rank 0's bytes down the tree.
     fn down(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
         if let Some(parent) = tree::parent(self.rank) {
             self.receive(parent, bytes)?;
