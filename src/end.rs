@@ -48,6 +48,11 @@ impl End {
         }
     }
 
+    /// True for ends that a launcher brings about in a job of which another rank failed.
+    pub(crate) fn is_brought_about(self) -> bool {
+        matches!(self, End::Signaled(libc::SIGTERM | libc::SIGKILL) | End::Interrupted(_))
+    }
+
     /// True for the ends that a healthy program has.
     pub fn is_success(self) -> bool {
         matches!(self, End::Finalized | End::Exited(0))

@@ -16,10 +16,10 @@ pub fn gather<F: Fabric>(
     meeting: Meeting,
     mut part: Part,
 ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-    let mut bytes = encode(&part);
+    let (mut bytes, mut met) = (encode(&part), Ok(()));
     if fabric.size() > 1 {
         let left = meeting.come(&bytes);
-        fabric.meet()?;
+        met = fabric.meet(); // where it failed, the others still wait for this rank below
         match left {
             Left::WithAnother => bytes.clear(),
             Left::Alone => {}
@@ -33,6 +33,7 @@ pub fn gather<F: Fabric>(
         }
     }
     let parts = message::collect(fabric, &bytes)?;
+    met?;
     Ok((fabric.rank() == 0).then_some(parts))
 }
 

@@ -364,7 +364,23 @@ impl Run {
         let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
         let lost = self.lost.iter().map(|r| (early(r.end), r.rank, r.node, r.end));
         let telling = complete.chain(lost).min_by_key(|(follows, rank, ..)| (*follows, *rank));
+        // Ranks that a launcher ended, and a node of which nothing was heard: that is why.
+        if let Some((_, _, _, end)) = telling
+            && end.is_brought_about()
+            && let Some(rank) = self.rank_of_a_lost_node()
+        {
+            return Some((rank.rank, rank.node, End::Lost));
+        }
         telling.filter(|(.., end)| *end != End::Lost).map(|(_, rank, node, end)| (rank, node, end))
+    }
+
+    /// The first rank of a node all of whose ranks are lost with their launchers.
+    fn rank_of_a_lost_node(&self) -> Option<&LostRank> {
+        let mut heard_of = vec![false; self.nodes.len()];
+        let mut hear = |node: u32| heard_of[node as usize] = true;
+        self.ranks.iter().for_each(|rank| hear(rank.node));
+        self.lost.iter().filter(|rank| rank.end != End::Lost).for_each(|rank| hear(rank.node));
+        self.lost.iter().find(|rank| !heard_of[rank.node as usize])
     }
 
     /// Host names, each once: two clocks may belong to one.

@@ -90,6 +90,10 @@ impl RegionTable {
         }
     }
 
+    fn is_paused(&self) -> bool {
+        self.paused_since_ns.load(Relaxed) != 0
+    }
+
     fn is_empty(&self) -> bool {
         self.used.load(Acquire) == 0
             && self.unrecorded.load(Relaxed) == 0
@@ -182,6 +186,8 @@ struct Open {
     name: Name,
     t0_ns: i64,
     t1_ns: i64,
+    /// It began in a pause.
+    paused: bool,
     proved: bool,
 }
 
@@ -196,9 +202,10 @@ impl<'a> Recorder<'a> {
         self.table
     }
 
-    /// A barrier of a region's failed: its innermost entry proves nothing.
-    pub fn disprove(&mut self) {
-        if let Some(open) = self.open.last_mut() {
+    /// A barrier of this region's failed: its innermost entry proves nothing.
+    pub fn disprove(&mut self, name: &[u8]) {
+        let name = padded(name);
+        if let Some(open) = self.open.iter_mut().rfind(|open| open.name == name) {
             open.proved = false;
         }
     }
@@ -208,7 +215,8 @@ impl<'a> Recorder<'a> {
         let number = self.begun;
         self.begun += 1;
         if self.open.len() < DEEPEST {
-            self.open.push(Open { number, name: padded(name), t0_ns, t1_ns, proved: true });
+            let paused = self.table.is_paused();
+            self.open.push(Open { number, name: padded(name), t0_ns, t1_ns, paused, proved: true });
         } else {
             self.deeper += 1;
             self.table.unrecorded.fetch_add(1, Relaxed);
@@ -240,7 +248,7 @@ impl<'a> Recorder<'a> {
     fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
         // Of entries of one region that lie in one another the outermost counts: no time twice.
         let is_inner = self.open.iter().any(|outer| outer.name == open.name);
-        if is_inner || self.table.paused_since_ns.load(Relaxed) != 0 {
+        if is_inner || open.paused || self.table.is_paused() {
             return;
         }
         match self.table.slot(&open.name).filter(|_| open.proved) {

@@ -126,8 +126,9 @@ impl Slot {
     /// An error only where there is no room: not every file system can do this.
     pub fn reserve(self, ranks: u32) -> io::Result<Self> {
         const LEAST_BYTES: i64 = 64 << 10;
-        const RANK_BYTES: i64 = 256;
-        let bytes = LEAST_BYTES + RANK_BYTES * i64::from(ranks);
+        const RANK_BYTES: i64 = 2048; // with counters, and thirty regions
+        const MOST_BYTES: i64 = 256 << 20;
+        let bytes = (LEAST_BYTES + RANK_BYTES * i64::from(ranks)).min(MOST_BYTES);
         let Some(file) = &self.unnamed else { return Ok(self) };
         // KEEP_SIZE: the file does not get longer, which a limit on file sizes could forbid with a signal.
         // SAFETY: no memory is involved.

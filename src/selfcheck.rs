@@ -33,8 +33,12 @@ impl Expectation {
     /// Ranks that wait for others cannot talk to one another, and any of them may be the missing ones, rank
     /// 0 too. So rank 0 speaks first, and later ranks later: at most twice as many each time.
     pub fn patience(&self) -> Duration {
-        const FIRST: Duration = Duration::from_secs(30);
-        FIRST * (1 + self.rank.saturating_add(1).ilog2())
+        self.patience_from(Duration::from_secs(30))
+    }
+
+    /// The same, where rank 0 has so much.
+    pub fn patience_from(&self, first: Duration) -> Duration {
+        first * (1 + self.rank.saturating_add(1).ilog2())
     }
 
     /// The right to speak for all ranks of this node, as long as it is kept; `None` where another has it.

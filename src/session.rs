@@ -154,7 +154,7 @@ impl<'a, F: Fabric> Session<'a, F> {
         let t0_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         self.regions.begin(name, t0_ns, clock::monotonic_ns());
-        self.judge(passed)
+        self.judge(name, passed)
     }
 
     /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
@@ -163,16 +163,16 @@ impl<'a, F: Fabric> Session<'a, F> {
         let t2_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         let t3_ns = clock::monotonic_ns();
-        let passed = self.judge(passed);
+        let passed = self.judge(name, passed);
         self.regions.end(name, t2_ns, t3_ns);
         passed
     }
 
     /// What a region's barrier that failed means.
-    fn judge(&mut self, passed: Result<(), FabricError>) -> Result<(), FabricError> {
+    fn judge(&mut self, name: &[u8], passed: Result<(), FabricError>) -> Result<(), FabricError> {
         if passed.is_err() {
             self.cell.note(Fault::MpiCall);
-            self.regions.disprove();
+            self.regions.disprove(name);
         }
         passed
     }

@@ -129,6 +129,9 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
     if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
         own.end = end;
     }
+    if !run.is_complete() && kept_in(spool).is_some() {
+        return keep_what_came(task, spool, &run);
+    }
     let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
     let saved = saved.map_err(|failure| with_what_is_left(failure, spool));
@@ -164,6 +167,19 @@ fn keep_partial(spool: &Spool) -> Result<PathBuf, String> {
         Ok(()) => Ok(file.parent().unwrap_or(&file).to_owned()),
         Err(e) => Err(format!("{}: {e}", file.display())),
     }
+}
+
+/// Some ranks' records were lost on their way. What every rank kept is more than what came.
+fn keep_what_came(task: &Task, spool: &Spool, run: &Run) -> Result<(), Failure> {
+    let folder = keep_partial(spool).map_err(out::not_kept)?;
+    let missing = run.size as usize - run.ranks.len();
+    say(format_args!(
+        "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",
+        task.program.display(),
+        run.size,
+        folder.display()
+    ));
+    Ok(())
 }
 
 /// A run that could not be saved may be whole all the same, rank by rank.

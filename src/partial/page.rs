@@ -59,7 +59,9 @@ impl Page {
         let at = place_of(record.rank);
         within_file_limit(at + PAGE_BYTES as u64)?;
         file.write_all_at(&page, at)?;
-        Ok(Self { map: Map::new(&file, at), file: path, written_ns: clock::monotonic_ns() })
+        let map = Map::new(&file, at);
+        drop(file); // which NFS takes as a reason to write it back, and then the next store faults
+        Ok(Self { map: map.filter(Map::touch), file: path, written_ns: clock::monotonic_ns() })
     }
 
     /// Right after the barrier before the work: a plain store, unless that barrier took very long.
@@ -107,15 +109,17 @@ impl Map {
         if mapped == libc::MAP_FAILED {
             return None;
         }
-        let map = Self(NonNull::new(mapped.cast())?);
-        // The first store faults, and the file system may find itself full then. The kernel makes that
-        // store: to a system call it is an error (EFAULT) what would be a SIGBUS to the program.
+        NonNull::new(mapped.cast()).map(Self)
+    }
+
+    /// The first store faults, and the file system may find itself full then. The kernel makes that store: to a
+    /// system call it is an error (EFAULT) what would be a SIGBUS to the program.
+    fn touch(&self) -> bool {
         // SAFETY: a timespec has its place at the page's end, where there is nothing else.
-        let touched = unsafe {
-            let end = mapped.byte_add(TOUCHED_AT);
+        unsafe {
+            let end = self.0.as_ptr().byte_add(TOUCHED_AT);
             libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, end) == 0
-        };
-        touched.then_some(map)
+        }
     }
 
     fn cell(&self) -> &RankCell {

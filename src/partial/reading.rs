@@ -104,12 +104,13 @@ impl Run {
 
 /// Gives each page of a file that was written to `take`, with what follows it up to the end of its table.
 fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    // A job of as many ranks of one node as there may be pages here is larger than any machine.
-    const MOST_PAGES: usize = 1 << 16;
+    // More than there are ranks in any job, where every place has a page; holes cost one look in all, but where the
+    // file system does not know them.
+    const MOST_LOOKS: usize = 1 << 22;
     let file = open_regular(path)?;
     let mut page = vec![0; PAGE_BYTES + size_of::<RegionTable>()];
     let mut at = 0i64;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MOST_LOOKS {
         // SAFETY: moves the file's own position.
         let data = unsafe { libc::lseek(file.as_raw_fd(), at, libc::SEEK_DATA) };
         if data < 0 {

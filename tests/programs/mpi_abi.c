@@ -191,6 +191,12 @@ ABI(Init_thread, (int *argc, char ***argv, int required, int *provided)) {
     return abi_code(code);
 }
 
+ABI(Query_thread, (int *provided)) {
+    int code = REAL(Query_thread)(provided);
+    *provided = level(*provided, 1);
+    return abi_code(code);
+}
+
 ABI(Finalize, (void)) { return abi_code(REAL(Finalize)()); }
 
 ABI(Abort, (Handle comm, int code)) { return abi_code(REAL(Abort)(real_comm(comm), code)); }

@@ -18,6 +18,7 @@ pub struct Handles {
     pub comm_world: Handle,
     pub byte: Handle,
     pub errors_return: Handle,
+    pub thread_multiple: c_int,
 }
 
 impl Handles {
@@ -30,13 +31,19 @@ impl Handles {
                 comm_world: resolve::object(c"ompi_mpi_comm_world")? as Handle,
                 byte: resolve::object(c"ompi_mpi_byte")? as Handle,
                 errors_return: resolve::object(c"ompi_mpi_errors_return")? as Handle,
+                thread_multiple: 3,
             }),
             // MPICH's mpi.h.
-            Family::Mpich => {
-                Some(Self { comm_world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001 })
-            }
+            Family::Mpich => Some(Self {
+                comm_world: 0x4400_0000,
+                byte: 0x4c00_010d,
+                errors_return: 0x5400_0001,
+                thread_multiple: 3,
+            }),
             // MPI 5.0, "Defined Constants" in the annex; mpi.h of the MPI Forum's mpi-abi-stubs 1.0.0.
-            Family::StandardAbi => Some(Self { comm_world: 0x101, byte: 0x247, errors_return: 0x143 }),
+            Family::StandardAbi => {
+                Some(Self { comm_world: 0x101, byte: 0x247, errors_return: 0x143, thread_multiple: 4096 })
+            }
         }
     }
 }

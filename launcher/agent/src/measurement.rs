@@ -85,7 +85,8 @@ pub fn begin() {
     }
     session.fabric().never_mind();
     if let Some(expectation) = expectation {
-        session.fabric().when_late(REGION_PATIENCE, complaint(expectation, NOT_ALL_IN_REGION));
+        let patience = expectation.patience_from(REGION_PATIENCE);
+        session.fabric().when_late(patience, complaint(expectation, NOT_ALL_IN_REGION));
     }
     let unlocked = Unlocked { cell, regions: told.extras.regions.then_some(regions) };
     let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
@@ -106,6 +107,7 @@ fn join(library: Library, spool: Option<&Spool>, cell: &RankCell) -> Result<(Wor
     {
         check_failed(expectation, &message, cell);
     }
+    world.await_all()?;
     let size = world.size();
     let told = Told::hear(&mut world, || told(spool, size))?;
     Ok((world, told))

@@ -19,6 +19,7 @@ type CommSplit = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_in
 type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
 type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type QueryThread = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type Gather =
     unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle) -> c_int;
@@ -49,6 +50,7 @@ pub struct Library {
     comm_set_errhandler: CommSetErrhandler,
     comm_rank: CommInt,
     comm_size: CommInt,
+    query_thread: QueryThread,
     barrier: Barrier,
     bcast: Bcast,
     gather: Gather,
@@ -81,6 +83,7 @@ impl Library {
             comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
             comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
             comm_size: pmpi!(c"PMPI_Comm_size" as CommInt),
+            query_thread: pmpi!(c"PMPI_Query_thread" as QueryThread),
             barrier: pmpi!(c"PMPI_Barrier" as Barrier),
             bcast: pmpi!(c"PMPI_Bcast" as Bcast),
             gather: pmpi!(c"PMPI_Gather" as Gather),
@@ -117,8 +120,8 @@ pub struct World {
 /// context in several rounds), so there is one only where nothing else will do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Up to the first barrier nothing of the program's is under way: by messages on MPI_COMM_WORLD itself, along
-    /// one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not
+    /// Up to the first barrier nothing of the program's is under way, unless it may have other threads that call MPI:
+    /// by messages on MPI_COMM_WORLD itself, along one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not
     /// P log P times.
     Fresh,
     /// By MPI's collective functions on MPI_COMM_WORLD: a program may leave receives and messages open to its
@@ -150,7 +153,20 @@ impl World {
             check("MPI_Comm_size", (library.comm_size)(comm, &mut size))?;
         }
         let (rank, size) = (rank as u32, size as u32);
-        Ok(Self { library, comm, rank, size, way: Way::Fresh, late: None })
+        let mut level: c_int = 0;
+        // SAFETY: as above.
+        check("MPI_Query_thread", unsafe { (library.query_thread)(&mut level) })?;
+        // Another thread may have receives open already.
+        let way = if level == library.handles.thread_multiple { Way::Shared } else { Way::Fresh };
+        Ok(Self { library, comm, rank, size, way, late: None })
+    }
+
+    /// Waits until every rank is here, where what comes next would wait without saying so.
+    pub fn await_all(&mut self) -> Result<(), FabricError> {
+        match self.way {
+            Way::Fresh => Ok(()),
+            Way::Shared | Way::Own => self.barrier(Wait::Eager, &mut || ()),
+        }
     }
 
     /// Calls `complain` once, where this rank has waited for others for `since`.

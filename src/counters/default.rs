@@ -1,0 +1,39 @@
+//! What is counted everywhere without asking.
+//!
+//! Two groups. The processor's events take two of its programmable counters beside the fixed ones (cycles,
+//! reference cycles, instructions) on Intel, and five of six on AMD Zen and Arm, so nothing multiplexes, with
+//! the NMI watchdog on or off. The kernel's own events are a group of their own, since they count where there is no PMU, too.
+
+use super::event::{Encoding, Event, Group, Modes, kind};
+
+// linux/perf_event.h: enum perf_hw_id.
+const CPU_CYCLES: u64 = 0;
+const INSTRUCTIONS: u64 = 1;
+const REF_CPU_CYCLES: u64 = 9;
+// enum perf_sw_ids.
+const TASK_CLOCK: u64 = 1;
+const PAGE_FAULTS: u64 = 2;
+const CONTEXT_SWITCHES: u64 = 3;
+const CPU_MIGRATIONS: u64 = 4;
+
+/// The default set: the processor's events, and the kernel's.
+pub fn groups() -> Vec<Group> {
+    let hardware = |name, id| Event::counted(name, Encoding::new(kind::HARDWARE, id));
+    let kernel = |name, id| Event::counted(name, Encoding::new(kind::HARDWARE, id).in_modes(Modes::Kernel));
+    let software = |name, id| Event::counted(name, Encoding::new(kind::SOFTWARE, id));
+    vec![
+        vec![
+            hardware("cycles", CPU_CYCLES),
+            hardware("instructions", INSTRUCTIONS),
+            hardware("ref_cycles", REF_CPU_CYCLES),
+            kernel("cycles_kernel", CPU_CYCLES),
+            kernel("instructions_kernel", INSTRUCTIONS),
+        ],
+        vec![
+            Event { unit: "ns".into(), ..software("task_clock_ns", TASK_CLOCK) },
+            software("page_faults", PAGE_FAULTS),
+            software("context_switches", CONTEXT_SWITCHES),
+            software("migrations", CPU_MIGRATIONS),
+        ],
+    ]
+}

@@ -1,0 +1,292 @@
+//! Counters of the kernel: perf_event_open(2), through the crate perf-event2.
+
+use super::event::{Encoding, Event, Group, Modes, kind};
+use super::probe::{Handle, Opened, Probe, Scope, Set};
+use super::reading::{Cause, Gap};
+use perf_event::{Builder, Counter, ReadFormat, events};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+
+/// Whose events are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// What the calling thread starts next, from its execve(2) on, with all threads and descendants.
+    NextProgram,
+    /// The calling thread from now on, and what it starts.
+    ThisThread,
+    /// This thread of any process from now on, and what it starts.
+    Thread(i32),
+    /// Everything on this hardware thread.
+    Cpu(u32),
+}
+
+/// Open counters. They count until this value is dropped, and on, while another process has them open.
+#[derive(Debug, Default)]
+pub struct Counters {
+    opened: Opened,
+    /// A counter is closed with its descriptor, its group or not.
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Counters {
+    /// Opens what can be opened; what cannot says why.
+    pub fn open(groups: &[Group], target: Target) -> Self {
+        let mut counters = Self::default();
+        counters.add(Scope::Task, groups, &[target]);
+        counters
+    }
+
+    /// Opens the same groups at several places.
+    pub fn add(&mut self, scope: Scope, groups: &[Group], targets: &[Target]) {
+        let mut set = Set { scope, ..Set::default() };
+        let number = self.opened.sets.len() as u32;
+        for wanted in groups {
+            self.add_group(&mut set, number, wanted, targets);
+        }
+        self.opened.sets.push(set);
+    }
+
+    fn add_group(&mut self, set: &mut Set, number: u32, wanted: &Group, targets: &[Target]) {
+        let Some((first, others)) = targets.split_first() else { return };
+        // The first place shows what can be opened. An event that does not fit into its group starts another one.
+        let mut open: Vec<OpenGroup> = Vec::new();
+        for event in wanted {
+            let at = set.events.len() as u32;
+            let gap = match Self::place(&mut open, event, at, *first) {
+                Ok(gap) => gap,
+                Err(gap) => Some(gap),
+            };
+            set.events.push((event.clone(), gap));
+        }
+        for group in open {
+            let at = set.groups.len() as u32;
+            for target in others {
+                if let Some(more) = OpenGroup::like(&group, set, *target) {
+                    self.keep(more, number, at, *target);
+                }
+            }
+            set.groups.push(group.events.clone());
+            self.keep(group, number, at, *first);
+        }
+    }
+
+    /// Opens an event in the last group if it has a place there, else in one of its own.
+    fn place(open: &mut Vec<OpenGroup>, event: &Event, at: u32, target: Target) -> Result<Option<Gap>, Gap> {
+        if let Some(group) = open.last_mut()
+            && let Ok((counter, gap)) = open_event(event, target, Some(&mut group.leader))
+        {
+            group.members.push(counter);
+            group.events.push(at);
+            return Ok(gap);
+        }
+        let (leader, gap) = open_event(event, target, None)?;
+        open.push(OpenGroup { leader, members: Vec::new(), events: vec![at] });
+        Ok(gap)
+    }
+
+    fn keep(&mut self, mut group: OpenGroup, set: u32, number: u32, target: Target) {
+        if target != Target::NextProgram && group.leader.enable_group().is_err() {
+            return; // nothing would be counted
+        }
+        let id = group.leader.id();
+        let mut moved = std::iter::once(group.leader).chain(group.members).map(out_of_the_way);
+        let Some(Ok(leader)) = moved.next() else { return };
+        let cpu = if let Target::Cpu(cpu) = target { Some(cpu) } else { None };
+        self.opened.handles.push(Handle { set, group: number, cpu, descriptor: leader.as_raw_fd(), id });
+        self.descriptors.push(leader);
+        self.descriptors.extend(moved.filter_map(Result::ok));
+    }
+
+    /// From the next execve(2) on the program has the descriptors, too.
+    pub fn hand_down(&self) -> io::Result<()> {
+        self.descriptors.iter().try_for_each(|descriptor| set_close_on_exec(descriptor.as_raw_fd(), false))
+    }
+
+    /// All descriptors.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        self.descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect()
+    }
+}
+
+impl Probe for Counters {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn snapshot(&mut self, words: &[AtomicU64]) {
+        read_all(&self.opened, words);
+    }
+}
+
+/// Counters that another process opened, and this one has the descriptors of.
+#[derive(Debug, Default)]
+pub struct Inherited(Opened);
+
+impl Inherited {
+    /// What [`Counters::hand_down`] gave to this program, as far as it is still there. What this process starts
+    /// has no part in it.
+    pub fn take(opened: Opened, descriptors: &[RawFd]) -> Self {
+        for descriptor in descriptors {
+            // One that is gone is found below, or is a member's, which need not be read.
+            let _ = set_close_on_exec(*descriptor, true);
+        }
+        Self(opened)
+    }
+
+    /// True where every descriptor is still the counter's: a program may have closed it, and opened something
+    /// else in its place.
+    pub fn is_whole(&self) -> bool {
+        self.0.handles.iter().all(|handle| id_of(handle.descriptor) == Some(handle.id))
+    }
+}
+
+impl Probe for Inherited {
+    fn opened(&self) -> &Opened {
+        &self.0
+    }
+
+    fn snapshot(&mut self, words: &[AtomicU64]) {
+        read_all(&self.0, words);
+    }
+}
+
+struct OpenGroup {
+    leader: Counter,
+    members: Vec<Counter>,
+    events: Vec<u32>,
+}
+
+impl OpenGroup {
+    /// The same group at another place; none where it cannot be had whole.
+    fn like(other: &OpenGroup, set: &Set, target: Target) -> Option<Self> {
+        let mut events = other.events.iter().map(|at| &set.events[*at as usize].0);
+        let (mut leader, _) = open_event(events.next()?, target, None).ok()?;
+        let members = events
+            .map(|event| open_event(event, target, Some(&mut leader)).map(|(counter, _)| counter))
+            .collect::<Result<Vec<_>, _>>()
+            .ok()?;
+        Some(Self { leader, members, events: other.events.clone() })
+    }
+}
+
+/// Opens one event, with less than it asks for where that is all that this user may have.
+fn open_event(
+    event: &Event,
+    target: Target,
+    mut leader: Option<&mut Counter>,
+) -> Result<(Counter, Option<Gap>), Gap> {
+    let mut try_open = |encoding| open_encoding(encoding, target, leader.as_deref_mut());
+    let encoding = event.encoding;
+    let gap = match try_open(encoding) {
+        Ok(counter) => return Ok((counter, None)),
+        Err(e) => gap_of(&e),
+    };
+    let Gap::Denied(_) = gap else { return Err(gap) };
+    if encoding.modes != Modes::All || is_the_kernels_own(encoding) {
+        return Err(gap);
+    }
+    let counter = try_open(encoding.in_modes(Modes::User)).map_err(|e| gap_of(&e))?;
+    Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
+}
+
+fn gap_of(error: &io::Error) -> Gap {
+    // perf-event2 has an error without an errno for E2BIG: a kernel that is older than an option.
+    error.raw_os_error().map_or(Gap::Unsupported(libc::E2BIG), Gap::of_errno)
+}
+
+// linux/perf_event.h: enum perf_sw_ids.
+const CPU_CLOCK: u64 = 0;
+const TASK_CLOCK: u64 = 1;
+const CONTEXT_SWITCHES: u64 = 3;
+const CPU_MIGRATIONS: u64 = 4;
+
+/// Events that happen in the kernel alone: without it they read 0, which is not how many there were.
+fn is_the_kernels_own(encoding: Encoding) -> bool {
+    match encoding.kind {
+        kind::SOFTWARE => matches!(encoding.config[0], CONTEXT_SWITCHES | CPU_MIGRATIONS),
+        kind::TRACEPOINT => true,
+        _ => false,
+    }
+}
+
+/// Clocks run on in every mode, whichever was asked for.
+fn ignores_modes(encoding: Encoding) -> bool {
+    encoding.kind == kind::SOFTWARE && matches!(encoding.config[0], CPU_CLOCK | TASK_CLOCK)
+}
+
+fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
+    let mut builder = Builder::new(events::Raw::new(encoding.config[0]));
+    let attributes = builder.attrs_mut();
+    attributes.type_ = encoding.kind;
+    (attributes.config1, attributes.config2) = (encoding.config[1], encoding.config[2]);
+    builder.exclude_user(encoding.modes == Modes::Kernel);
+    builder.exclude_kernel(encoding.modes == Modes::User);
+    builder.exclude_hv(encoding.modes == Modes::User);
+    builder.read_format(ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+    // A leader starts and stops its group: members are on, in an order that does not matter.
+    builder.enabled(leader.is_some());
+    match target {
+        Target::NextProgram => {
+            builder.observe_self().any_cpu().inherit(true).enable_on_exec(leader.is_none())
+        }
+        Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
+        Target::Thread(thread) => builder.observe_pid(thread).any_cpu().inherit(true),
+        Target::Cpu(cpu) => builder.any_pid().one_cpu(cpu as usize),
+    };
+    match leader {
+        Some(leader) => builder.build_with_group(leader),
+        None => builder.build(),
+    }
+}
+
+/// Descriptors above those that programs are used to: a program's first is to be 3, with the tool and without.
+fn out_of_the_way(counter: Counter) -> io::Result<OwnedFd> {
+    const FROM: RawFd = 600; // below the 1024 that most processes may have
+    let descriptor = counter.into_raw_fd();
+    // SAFETY: the descriptor is this function's own now, and is closed once; the copy is new.
+    unsafe {
+        let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, FROM);
+        let error = io::Error::last_os_error();
+        if copy < 0 {
+            // No room up there (RLIMIT_NOFILE): it stays where it is.
+            return if error.raw_os_error() == Some(libc::EINVAL) || error.raw_os_error() == Some(libc::EMFILE)
+            {
+                Ok(OwnedFd::from_raw_fd(descriptor))
+            } else {
+                libc::close(descriptor);
+                Err(error)
+            };
+        }
+        libc::close(descriptor);
+        Ok(OwnedFd::from_raw_fd(copy))
+    }
+}
+
+fn set_close_on_exec(descriptor: RawFd, close: bool) -> io::Result<()> {
+    let flags = if close { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: sets a flag of a descriptor; one that is not open is an error.
+    let failed = unsafe { libc::fcntl(descriptor, libc::F_SETFD, flags) } < 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The kernel's number of the event that a descriptor is of; `None` where it is of something else.
+fn id_of(descriptor: RawFd) -> Option<u64> {
+    const PERF_EVENT_IOC_ID: libc::c_ulong = 0x8008_2407; // _IOR('$', 7, __u64 *)
+    let mut id = 0u64;
+    // SAFETY: the request writes 8 bytes to the live local; of another kind of file it is an error.
+    let failed = unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_ID, &mut id) } < 0;
+    (!failed).then_some(id)
+}
+
+fn read_all(opened: &Opened, words: &[AtomicU64]) {
+    for (handle, place) in opened.places(words) {
+        let bytes = size_of_val(place);
+        // The kernel writes where the snapshot lies: no copy, and nothing that could fail in between.
+        // SAFETY: atomics of 8 bytes may be written by anybody, as other threads may.
+        unsafe { libc::read(handle.descriptor, place.as_ptr().cast_mut().cast(), bytes) };
+    }
+}
+
+/// Why a group that is open has no counts.
+pub(crate) const UNREADABLE: Gap = Gap::Unavailable(Cause::Closed);

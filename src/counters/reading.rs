@@ -1,0 +1,257 @@
+//! What a counter said, and what that is worth.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why an event was not counted, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Gap {
+    /// Neither this machine's processor nor its kernel counts it: the errno of perf_event_open(2).
+    Unsupported(i32),
+    /// This user may not count it: the errno.
+    Denied(i32),
+    /// It could be counted, and was not.
+    Unavailable(Cause),
+    /// Only user mode was counted: the kernel is not this user's to watch.
+    UserModeOnly,
+}
+
+/// What stood in the way of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Cause {
+    /// The processor's counters are held by somebody else: the NMI watchdog, another tool.
+    Busy,
+    /// No descriptor or memory was left: the errno.
+    NoRoom(i32),
+    /// perf_event_open(2) failed in some other way: the errno.
+    Open(i32),
+    /// The program closed the counter's descriptor.
+    Closed,
+    /// It was never on the processor while the work ran.
+    NeverScheduled,
+    /// The rank did not come to the second snapshot, or to the first.
+    NoSnapshot,
+}
+
+/// What a value is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quality {
+    /// Counted all the time.
+    Exact,
+    /// Counted part of the time, since counters were shared, and extrapolated.
+    Scaled,
+    /// A part of what the event's name says.
+    Partial,
+    /// Not known here.
+    Unsupported,
+    /// Not allowed.
+    Denied,
+    /// Possible, and yet not counted.
+    Unavailable,
+    /// The count ran over, or backwards.
+    Overflowed,
+}
+
+impl Quality {
+    /// True where there is a value.
+    pub fn has_value(self) -> bool {
+        matches!(self, Quality::Exact | Quality::Scaled | Quality::Partial)
+    }
+
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quality::Exact => "exact",
+            Quality::Scaled => "scaled",
+            Quality::Partial => "partial",
+            Quality::Unsupported => "unsupported",
+            Quality::Denied => "denied",
+            Quality::Unavailable => "unavailable",
+            Quality::Overflowed => "overflowed",
+        }
+    }
+}
+
+impl Gap {
+    /// Of the errno with which perf_event_open(2) failed.
+    pub fn of_errno(errno: i32) -> Self {
+        match errno {
+            libc::EACCES | libc::EPERM => Gap::Denied(errno),
+            // EINVAL: a kernel older than the option, or a PMU that cannot leave out a mode.
+            libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::ENXIO => {
+                Gap::Unsupported(errno)
+            }
+            libc::EBUSY => Gap::Unavailable(Cause::Busy),
+            libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOSPC => {
+                Gap::Unavailable(Cause::NoRoom(errno))
+            }
+            _ => Gap::Unavailable(Cause::Open(errno)),
+        }
+    }
+
+    /// What a value with this gap is.
+    pub fn quality(self) -> Quality {
+        match self {
+            Gap::Unsupported(_) => Quality::Unsupported,
+            Gap::Denied(_) => Quality::Denied,
+            Gap::Unavailable(_) => Quality::Unavailable,
+            Gap::UserModeOnly => Quality::Partial,
+        }
+    }
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Gap::Unsupported(libc::ENOENT) => {
+                f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
+            }
+            Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
+            Gap::Denied(_) => {
+                f.write_str("not allowed: lower kernel.perf_event_paranoid, or give CAP_PERFMON")
+            }
+            Gap::Unavailable(cause) => cause.fmt(f),
+            Gap::UserModeOnly => {
+                f.write_str("user mode only: lower kernel.perf_event_paranoid to 1 for the kernel's part")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
+            Cause::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
+            Cause::Open(errno) => write!(f, "could not be opened (errno {errno})"),
+            Cause::Closed => f.write_str("the program closed the counter's descriptor"),
+            Cause::NeverScheduled => f.write_str("never on the processor: more events than counters"),
+            Cause::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
+        }
+    }
+}
+
+/// One event between two snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// As it was counted, before any scaling.
+    pub count: u64,
+    /// How long it was to be counted (ns), over all threads.
+    pub enabled_ns: u64,
+    /// How long it was.
+    pub running_ns: u64,
+    /// Why there is no value, or not all of it.
+    pub gap: Option<Gap>,
+}
+
+impl Reading {
+    /// Of an event that was not counted.
+    pub fn missing(gap: Gap) -> Self {
+        Self { count: 0, enabled_ns: 0, running_ns: 0, gap: Some(gap) }
+    }
+
+    /// What the value is worth.
+    pub fn quality(&self) -> Quality {
+        match self.gap {
+            Some(gap) if !gap.quality().has_value() => gap.quality(),
+            _ if self.count > MOST => Quality::Overflowed,
+            _ if self.running_ns == 0 && self.enabled_ns > 0 => Quality::Unavailable,
+            _ if self.running_ns < self.enabled_ns => Quality::Scaled,
+            Some(gap) => gap.quality(),
+            None => Quality::Exact,
+        }
+    }
+
+    /// Scaled to the whole time where it was counted for a part: count x enabled / running.
+    pub fn value(&self) -> Option<u64> {
+        match self.quality() {
+            Quality::Exact | Quality::Partial => Some(self.count),
+            Quality::Scaled => {
+                let (count, enabled) = (u128::from(self.count), u128::from(self.enabled_ns));
+                let running = u128::from(self.running_ns);
+                u64::try_from((count * enabled + running / 2) / running).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Part of the time that it was counted, 0 to 1; `None` where it was never to be.
+    pub fn running_share(&self) -> Option<f64> {
+        (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
+    }
+
+    /// Why there is no value, or not all of it.
+    pub fn reason(&self) -> Option<String> {
+        match (self.quality(), self.gap) {
+            (Quality::Exact, _) => None,
+            (Quality::Scaled, _) => {
+                let share = self.running_share().unwrap_or(0.0) * 100.0;
+                Some(format!("counted {share:.1} % of the time: more events than counters"))
+            }
+            (Quality::Overflowed, _) => Some("the count ran over, or backwards".to_owned()),
+            (Quality::Unavailable, None) => Some(Cause::NeverScheduled.to_string()),
+            (_, gap) => gap.map(|gap| gap.to_string()),
+        }
+    }
+}
+
+/// No event comes to more between two snapshots: 2^62 is 36 years at 4 GHz. What is larger is the difference of two
+/// counts that went backwards.
+const MOST: u64 = 1 << 62;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(count: u64, enabled_ns: u64, running_ns: u64) -> Reading {
+        Reading { count, enabled_ns, running_ns, gap: None }
+    }
+
+    #[test]
+    fn a_value_says_what_it_is_worth() {
+        let exact = counted(7, 100, 100);
+        assert_eq!((exact.quality(), exact.value(), exact.reason()), (Quality::Exact, Some(7), None));
+        let scaled = counted(7, 100, 25);
+        assert_eq!((scaled.quality(), scaled.value()), (Quality::Scaled, Some(28)));
+        assert!(scaled.reason().unwrap().contains("25.0 %"));
+        let never = counted(0, 100, 0);
+        assert_eq!((never.quality(), never.value()), (Quality::Unavailable, None));
+        assert!(never.reason().unwrap().contains("never"));
+        // An event of which nothing was to be counted, as of a child that never ran.
+        assert_eq!(counted(0, 0, 0).value(), Some(0));
+        for (errno, quality) in [
+            (libc::ENOENT, Quality::Unsupported),
+            (libc::EACCES, Quality::Denied),
+            (libc::EPERM, Quality::Denied),
+            (libc::EBUSY, Quality::Unavailable),
+            (libc::EMFILE, Quality::Unavailable),
+        ] {
+            let reading = Reading::missing(Gap::of_errno(errno));
+            assert_eq!((reading.quality(), reading.value()), (quality, None));
+            assert!(reading.reason().is_some());
+        }
+        let part = Reading { gap: Some(Gap::UserModeOnly), ..exact };
+        assert_eq!((part.quality(), part.value()), (Quality::Partial, Some(7)));
+    }
+
+    #[test]
+    fn counts_beyond_48_bits_are_counts_and_those_that_went_backwards_are_none() {
+        assert_eq!(counted(1 << 48, 1, 1).value(), Some(1 << 48));
+        assert_eq!(counted((1 << 62) - 1, 1, 1).value(), Some((1 << 62) - 1));
+        let backwards = 5u64.wrapping_sub(6);
+        assert_eq!(counted(backwards, 1, 1).quality(), Quality::Overflowed);
+        assert_eq!(counted(backwards, 1, 1).value(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn scaling_keeps_the_rate(count in 0u64..1 << 50, running in 1u64..1 << 40, more in 0u64..1 << 40) {
+            let reading = counted(count, running + more, running);
+            let value = reading.value().unwrap() as f64;
+            let expected = count as f64 * (running + more) as f64 / running as f64;
+            prop_assert!((value - expected).abs() <= expected * 1e-9 + 1.0);
+        }
+    }
+}
