@@ -56,6 +56,10 @@ pub struct RankCell {
     pub cpu_system_ns: [AtomicI64; 2],
     /// Hardware thread at t1 and t2; negative where the kernel does not say.
     pub ran_on: [AtomicI32; 2],
+    /// What opening the rank's counters took, ns.
+    pub opening_ns: AtomicI64,
+    /// What the snapshots after t1 and before t2 took, ns.
+    pub snapshot_ns: [AtomicI64; 2],
     /// Tool's time before t0, ns.
     pub setup_ns: AtomicI64,
     /// From t3 until the gather was complete, ns.
@@ -67,7 +71,7 @@ pub struct RankCell {
     end: EndWord,
     /// MPI_Abort was called.
     abort: EndWord,
-    pub(crate) blob_bytes: [AtomicU64; 6],
+    pub(crate) blob_bytes: [AtomicU64; 7],
 }
 
 /// An [`End`], or none.
@@ -140,7 +144,7 @@ const PHASE_WORD: usize = 1;
 
 impl RankCell {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x06");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x07");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {

@@ -1,6 +1,7 @@
 //! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
 //! same would wait for one another.
 
+use crate::counters::probe::Opened;
 use crate::fabric::{Fabric, FabricError};
 use crate::meeting::Meeting;
 use crate::message;
@@ -16,6 +17,15 @@ pub struct Orders {
     pub place: Option<Place>,
     /// Beside the barriers.
     pub extras: Extras,
+}
+
+/// Counters that a launcher opened for its rank's program, and handed down to it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HandedDown {
+    /// What is counted.
+    pub opened: Opened,
+    /// Every descriptor, members of groups too.
+    pub descriptors: Vec<i32>,
 }
 
 /// What ranks do together beside the barriers.

@@ -1,5 +1,6 @@
 //! What ranks send to rank 0: of one rank, or of several, joined.
 
+use crate::counters::counts::Counts;
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::record::RankRecord;
 use crate::regions::Regions;
@@ -15,6 +16,8 @@ pub struct Part {
     pub ranks: Vec<RankRecord>,
     /// What they did in regions.
     pub regions: Regions,
+    /// What they counted.
+    pub counts: Counts,
     /// The least time that one of them took from the end of its MPI_Init to t1 (ns).
     pub starting_ns: Option<i64>,
     /// What MPI_Get_library_version says on rank 0.
@@ -56,6 +59,7 @@ impl Part {
             other.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank })),
         );
         self.regions.join(other.regions);
+        self.counts.join(other.counts);
         self.starting_ns = [self.starting_ns, other.starting_ns].into_iter().flatten().min();
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);
     }

@@ -10,7 +10,7 @@
 //! death of rank and launcher, of either or both. At t1 that is a plain store into mapped memory, so that
 //! no system call runs beside the work; later on it is a write, which fails where a store into a file that
 //! is full or gone would end the program. A launcher that outlives its rank adds how that ended and, 4096
-//! bytes further, the rank's [`RegionTable`]. When the whole run is saved the folder goes.
+//! bytes further, the rank's [`RegionTable`], and behind that its [`Counts`]. When the whole run is saved the folder goes.
 
 mod page;
 mod reading;
@@ -19,6 +19,7 @@ pub use page::Page;
 pub use reading::read;
 
 use crate::cell::RankCell;
+use crate::counters::counts::Counts;
 use crate::node::NodeKey;
 use crate::record::RunHeader;
 use crate::region_table::RegionTable;
@@ -41,6 +42,10 @@ const HOST_SUFFIX: &str = ".host";
 const PAGE_BYTES: usize = 4096;
 /// From page to page: a mapping begins at a multiple of the machine's own page size, which may be as large.
 const SPACING_BYTES: u64 = 65_536;
+/// Behind the regions: the length of what follows, and [`Counts`] in wire form.
+const COUNTS_AT: usize = PAGE_BYTES + (1 << 15);
+const MOST_COUNTS_BYTES: usize = SPACING_BYTES as usize - COUNTS_AT - size_of::<u32>();
+const _: () = assert!(PAGE_BYTES + size_of::<RegionTable>() <= COUNTS_AT);
 const TEMPLATE_AT: usize = size_of::<RankCell>();
 
 /// Where a run is kept while it runs.
@@ -78,13 +83,17 @@ pub fn begin(place: &Place, size: u32) -> io::Result<()> {
 }
 
 /// What a launcher adds to the node file that its rank wrote: its `cell`, as far as that came, with the end
-/// in it, and its regions.
-pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable) -> io::Result<()> {
+/// in it, its regions, and what it counted.
+pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable, counts: &Counts) -> io::Result<()> {
     write_cell(node_file, cell)?;
-    let regions = regions.to_bytes();
-    let at = place_of(cell.rank.load(Relaxed)) + PAGE_BYTES as u64;
-    within_file_limit(at + regions.len() as u64)?;
-    open_own(node_file, false)?.write_all_at(&regions, at)
+    let page = place_of(cell.rank.load(Relaxed));
+    within_file_limit(page + SPACING_BYTES)?;
+    let file = open_own(node_file, false)?;
+    file.write_all_at(&regions.to_bytes(), page + PAGE_BYTES as u64)?;
+    let counts = wire::encode(counts).map_err(io::Error::other)?;
+    let length = u32::try_from(counts.len()).ok().filter(|length| *length as usize <= MOST_COUNTS_BYTES);
+    let Some(length) = length else { return Ok(()) }; // counters of a whole node: those of its own are worth more
+    file.write_all_at(&[&length.to_le_bytes()[..], &counts].concat(), page + COUNTS_AT as u64)
 }
 
 fn write_cell(node_file: &Path, cell: &RankCell) -> io::Result<()> {
@@ -155,10 +164,12 @@ mod tests {
     use super::*;
     use crate::cell::Phase;
     use crate::clock;
+    use crate::counters::probe::Scripted;
+    use crate::counters::table::CounterTable;
     use crate::fabric::Threads;
     use crate::meeting::Meeting;
     use crate::record::{End, Mode};
-    use crate::session::{Beginning, Session};
+    use crate::session::{Beginning, Memory, Session};
 
     struct Folder(PathBuf);
 
@@ -180,12 +191,14 @@ mod tests {
         RunHeader::new(run_id.into(), vec!["work".into()], Mode::Mpi, 0)
     }
 
-    fn session(folder: &Path, fabric: Threads) -> Session<'static, Threads> {
+    fn session(folder: &Path, fabric: Threads) -> Session<'static, Threads, Scripted> {
         let spool = crate::spool::Spool::create().unwrap();
         assert!(spool.cell().claim());
         let beginning =
             Beginning { began_ns: clock::monotonic_ns(), pings: false, meeting: Meeting::default() };
-        let mut session = Session::open(spool.cell(), spool.regions(), fabric, beginning);
+        let (cell, regions) = (spool.cell(), spool.regions());
+        let memory = Memory { cell, regions, counters: CounterTable::default() };
+        let mut session = Session::open(memory, Scripted::default(), fabric, beginning);
         let page = Page::create(folder, &session.part_before(Some("threads"), vec![]), spool.cell());
         session.keep_in(page.unwrap());
         session

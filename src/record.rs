@@ -2,6 +2,7 @@
 
 use crate::anchors::Anchors;
 use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
+use crate::counters::counts::Counts;
 pub use crate::end::End;
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
 use crate::part::{HostPart, NodePart, Part};
@@ -218,6 +219,9 @@ pub struct Run {
     /// The least time that a rank took from the end of its MPI_Init to t1 (ns).
     #[serde(skip)]
     pub starting_ns: Option<i64>,
+    /// What ranks counted between their t1 and t2.
+    #[serde(skip)]
+    pub counts: Counts,
 }
 
 impl Run {
@@ -251,6 +255,7 @@ impl Run {
             part.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank }));
         self.ranks.extend(ranks);
         self.regions.join(part.regions);
+        self.counts.join(part.counts);
         self.starting_ns = [self.starting_ns, part.starting_ns].into_iter().flatten().min();
         self.header.mpi_library = self.header.mpi_library.take().or(part.mpi_library);
         Ok(())
@@ -261,6 +266,7 @@ impl Run {
         self.lost.sort_by_key(|rank| rank.rank);
         self.regions.totals.sort_by_key(|totals| (totals.region, totals.rank));
         self.regions.paused.sort_unstable();
+        self.counts.rows.sort_by_key(|row| (row.set, row.rank, row.cpu));
         self.sync.sort_by_key(|(node, _)| *node);
     }
 
@@ -277,6 +283,7 @@ impl Run {
             regions: Regions::default(),
             sync: Vec::new(),
             starting_ns: None,
+            counts: Counts::default(),
         }
     }
 
@@ -400,6 +407,7 @@ impl Run {
             && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.regions.is_sound(self.size)
+            && self.counts.is_sound(self.size)
             && self.sync.iter().all(|(node, _)| (*node as usize) < nodes)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)

@@ -5,6 +5,10 @@
 use crate::backoff::Backoff;
 use crate::cell::RankCell;
 use crate::clock;
+use crate::counters::default;
+use crate::counters::linux::{Counters, Target};
+use crate::counters::probe::Probe;
+use crate::counters::table::CounterTable;
 use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use crate::meeting::Meeting;
 use crate::node::{NodeFacts, NodeKey};
@@ -12,13 +16,14 @@ use crate::orders::Told;
 use crate::part::HostPart;
 use crate::record::{End, Mode, Run, RunHeader};
 use crate::region_table::RegionTable;
-use crate::session::{self, Beginning, Work};
+use crate::session::{self, Beginning, Memory, Work};
 use crate::sync::Leaders;
 use crate::wire::{self, WireError};
 use mpi::datatype::PartitionMut;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A duplicate of a communicator.
@@ -48,7 +53,7 @@ impl World {
 /// # }
 /// ```
 pub struct Session {
-    inner: session::Session<'static, World>,
+    inner: session::Session<'static, World, Counters>,
     cell: &'static RankCell,
     leads_node: bool,
     started_unix_ns: i64,
@@ -61,10 +66,17 @@ impl Session {
         let mut world = World::duplicate(comm);
         let told = Told::hear(&mut world, || Told { meeting: Meeting::arrange(), ..Told::default() })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
-        // Two small tables a measurement, for as long as the process lives.
-        let (cell, regions) = (&*Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
+        let opening_ns = clock::monotonic_ns();
+        // Threads that are there already are not counted: a counter follows what its thread starts.
+        let counters = Counters::open(&default::groups(), Target::ThisThread);
+        // Small tables, for as long as the process lives.
+        let (cell, regions): (&RankCell, _) = (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
+        cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
+        let words = CounterTable::words(counters.opened());
+        let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
+        let memory = Memory { cell, regions, counters: CounterTable::new(words) };
         let beginning = Beginning { began_ns, pings: false, meeting: told.meeting };
-        let mut inner = session::Session::open(cell, regions, world, beginning);
+        let mut inner = session::Session::open(memory, counters, world, beginning);
         inner.start()?;
         Ok(Self { inner, cell, leads_node, started_unix_ns })
     }

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | 1 | a [`Run`] without what follows |
 //! | 2 | its `starting_ns`, `sync` and `regions` |
+//! | 3 | its `counts` |
 
 use crate::record::Run;
 use crate::wire;
@@ -30,7 +31,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. Older ones are read, newer ones are refused by name.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -201,6 +202,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     let mut payload = wire::encode(run)?;
     payload.extend(wire::encode(&(run.starting_ns, &run.sync, &run.regions))?);
+    payload.extend(wire::encode(&run.counts)?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -274,6 +276,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Run, wire::WireError> {
     let (mut run, mut rest) = wire::decode_first::<Run>(payload)?;
     if version >= 2 {
         ((run.starting_ns, run.sync, run.regions), rest) = wire::decode_first(rest)?;
+    }
+    if version >= 3 {
+        (run.counts, rest) = wire::decode_first(rest)?;
     }
     wire::end(rest).map(|()| run)
 }

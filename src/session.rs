@@ -6,6 +6,9 @@
 
 use crate::cell::{Fault, Phase, RankCell};
 use crate::clock;
+use crate::counters::counts::{Cost, Counts};
+use crate::counters::probe::Probe;
+use crate::counters::table::{CounterTable, Snapshot};
 use crate::fabric::{Fabric, FabricError, Wait};
 use crate::gather::gather;
 use crate::meeting::Meeting;
@@ -17,9 +20,22 @@ use crate::region_table::{Recorder, RegionTable};
 use crate::sync::{self, Leaders, Pings};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A measurement of this rank, recorded in `cell` as it happens.
-pub struct Session<'a, F> {
+/// Where a rank's measurement is recorded as it happens: memory that may outlive the rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    /// Its stamps, and how far it is.
+    pub cell: &'a RankCell,
+    /// Its regions.
+    pub regions: &'a RegionTable,
+    /// Its snapshots, with room for what its probe has open.
+    pub counters: CounterTable<'a>,
+}
+
+/// A measurement of this rank.
+pub struct Session<'a, F, P> {
     cell: &'a RankCell,
+    counters: CounterTable<'a>,
+    probe: P,
     page: Option<Page>,
     fabric: F,
     regions: Recorder<'a>,
@@ -53,14 +69,17 @@ pub struct Work {
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
-impl<'a, F: Fabric> Session<'a, F> {
+impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     /// Everything that takes time is done here.
-    pub fn open(cell: &'a RankCell, regions: &'a RegionTable, fabric: F, beginning: Beginning) -> Self {
+    pub fn open(memory: Memory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
+        let Memory { cell, regions, counters } = memory;
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
         Self {
             cell,
+            counters,
+            probe,
             page: None,
             fabric,
             regions: Recorder::new(regions),
@@ -98,21 +117,20 @@ impl<'a, F: Fabric> Session<'a, F> {
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         self.stamp(1);
         self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
-        self.cell.tsc[AT_START].store(clock::tsc().unwrap_or(0), Relaxed);
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
-        self.store_cpu_time(AT_START);
         if self.page.as_ref().is_some_and(|page| page.store(self.cell).is_err()) {
             self.cell.note(Fault::NoPartial);
         }
+        self.count(Snapshot::Start, AT_START);
         passed.and(exchanged)
     }
 
     /// Snapshot, t2, barrier, t3. The work is over.
     pub fn stop(&mut self) -> Result<(), FabricError> {
-        self.store_cpu_time(AT_STOP);
+        self.probe.verify();
+        self.count(Snapshot::Stop, AT_STOP);
         self.cell.ran_on[AT_STOP].store(current_cpu(), Relaxed);
-        self.cell.tsc[AT_STOP].store(clock::tsc().unwrap_or(0), Relaxed);
         self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
         self.stamp(2);
         self.cell.set_phase(Phase::Stopped);
@@ -129,6 +147,15 @@ impl<'a, F: Fabric> Session<'a, F> {
         }
         keep(self.cell, self.page.as_ref());
         passed.and(self.last_pings())
+    }
+
+    /// In the same order at both ends: what is compared has the same length.
+    fn count(&mut self, snapshot: Snapshot, at: usize) {
+        let began_ns = clock::monotonic_ns();
+        self.probe.snapshot(self.counters.of(snapshot));
+        self.cell.tsc[at].store(clock::tsc().unwrap_or(0), Relaxed);
+        self.store_cpu_time(at);
+        self.cell.snapshot_ns[at].store(clock::monotonic_ns() - began_ns, Relaxed);
     }
 
     fn first_pings(&mut self) -> Result<(), FabricError> {
@@ -187,6 +214,7 @@ impl<'a, F: Fabric> Session<'a, F> {
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
         let mut part = self.part(self.record(work), mpi_library, host);
         part.regions = self.regions.table().regions(self.fabric.rank());
+        part.counts = self.counts();
         part.starting_ns = Some(self.cell.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
             node.pings = pings.clone();
@@ -195,6 +223,12 @@ impl<'a, F: Fabric> Session<'a, F> {
         let since_t3 = clock::monotonic_ns() - self.cell.t_ns[3].load(Relaxed);
         self.cell.gather_ns.store(since_t3, Relaxed);
         parts
+    }
+
+    fn counts(&self) -> Counts {
+        let snapshots_ns = self.cell.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
+        let cost = Cost { opening_ns: self.cell.opening_ns.load(Relaxed), snapshots_ns };
+        Counts::of_rank(self.fabric.rank(), self.probe.opened(), self.counters).at_cost(cost)
     }
 
     fn stamp(&self, which: usize) -> i64 {
@@ -267,6 +301,7 @@ fn current_cpu() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::probe::Scripted;
     use crate::fabric::{Solo, Threads};
     use crate::orders::Told;
     use crate::record::{Mode, Run, RunHeader};
@@ -276,12 +311,17 @@ mod tests {
         Work { end, child_cpu_ns: None }
     }
 
-    fn open<'a, F: Fabric>(cell: &'a RankCell, regions: &'a RegionTable, mut fabric: F) -> Session<'a, F> {
+    fn open<'a, F: Fabric>(
+        cell: &'a RankCell,
+        regions: &'a RegionTable,
+        mut fabric: F,
+    ) -> Session<'a, F, Scripted> {
         let began_ns = clock::monotonic_ns();
         let told =
             Told::hear(&mut fabric, || Told { meeting: Meeting::arrange(), ..Told::default() }).unwrap();
         let beginning = Beginning { began_ns, pings: true, meeting: told.meeting };
-        Session::open(cell, regions, fabric, beginning)
+        let memory = Memory { cell, regions, counters: CounterTable::new(&[]) };
+        Session::open(memory, Scripted::default(), fabric, beginning)
     }
 
     fn header() -> RunHeader {

@@ -6,6 +6,7 @@
 //! stores while the work runs; byte strings follow in fixed places.
 
 use crate::cell::RankCell;
+use crate::counters::table::CounterTable;
 use crate::region_table::RegionTable;
 use std::fs::File;
 use std::io;
@@ -31,16 +32,19 @@ pub enum Blob {
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
     Expectation = 4,
+    /// A [`crate::orders::HandedDown`], from the launcher, or nothing.
+    Counters = 5,
     /// All nodes' parts, from rank 0 to its launcher. The last, because it may be the longest.
-    Gathered = 5,
+    Gathered = 6,
 }
 
 impl Blob {
     fn place(self) -> u64 {
-        MAPPED_BYTES as u64 + self as u64 * Self::SPACING_BYTES
+        // In the first place is what is mapped.
+        (self as u64 + 1) * Self::SPACING_BYTES
     }
 
-    const SPACING_BYTES: u64 = 16 << 20;
+    const SPACING_BYTES: u64 = 8 << 20;
 
     fn limit_bytes(self) -> u64 {
         if self == Blob::Gathered { crate::wire::LIMIT_BYTES as u64 } else { Self::SPACING_BYTES }
@@ -49,6 +53,8 @@ impl Blob {
 
 const CELL_BYTES: usize = 4096;
 const MAPPED_BYTES: usize = CELL_BYTES + (1 << 15);
+/// Where counters begin: at a page, of whatever size pages are.
+const COUNTERS_AT: u64 = 1 << 16;
 const _: () =
     assert!(size_of::<RankCell>() <= CELL_BYTES && size_of::<RegionTable>() <= MAPPED_BYTES - CELL_BYTES);
 
@@ -84,7 +90,7 @@ impl Spool {
         let file = unsafe { File::from_raw_fd(fd) };
         within_file_limit(MAPPED_BYTES as u64)?;
         file.set_len(MAPPED_BYTES as u64)?;
-        let spool = Self { cell: map(&file)?, file };
+        let spool = Self { cell: map(&file, 0, MAPPED_BYTES)?, file };
         spool.cell().layout.store(RankCell::LAYOUT, Ordering::Release);
         Ok(spool)
     }
@@ -96,7 +102,7 @@ impl Spool {
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
-        let spool = Self { cell: map(&file)?, file };
+        let spool = Self { cell: map(&file, 0, MAPPED_BYTES)?, file };
         if spool.cell().layout.load(Ordering::Acquire) == RankCell::LAYOUT {
             Ok(spool)
         } else {
@@ -126,6 +132,26 @@ impl Spool {
     pub fn regions(&self) -> &'static RegionTable {
         // SAFETY: the mapping is never unmapped and has the table at this place (see Mapping).
         unsafe { self.cell.0.add(CELL_BYTES).cast().as_ref() }
+    }
+
+    /// Room for the snapshots of counters: `words` of them in all, zeros at first.
+    pub fn counters(&self, words: usize) -> io::Result<CounterTable<'static>> {
+        if words == 0 {
+            return Ok(CounterTable::new(&[]));
+        }
+        let bytes = words * size_of::<u64>();
+        let end = COUNTERS_AT + bytes as u64;
+        if end > Blob::SPACING_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more counters than the spool holds"));
+        }
+        within_file_limit(end)?;
+        if self.file.metadata()?.len() < end {
+            self.file.set_len(end)?;
+        }
+        let mapped = map(&self.file, COUNTERS_AT, bytes)?;
+        // SAFETY: mapped for as long as the process lives; every word is an atomic number.
+        let words = unsafe { std::slice::from_raw_parts(mapped.0.as_ptr().cast(), words) };
+        Ok(CounterTable::new(words))
     }
 
     /// Stores a byte string for the other process.
@@ -163,12 +189,14 @@ pub(crate) fn within_file_limit(bytes: u64) -> io::Result<()> {
     if asked && limit.rlim_cur < bytes { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
-fn map(file: &File) -> io::Result<Mapping> {
+fn map(file: &File, offset: u64, bytes: usize) -> io::Result<Mapping> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // MAP_POPULATE: the first store at t1 must not fault.
     let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
     // SAFETY: a new mapping of an open file, checked before it is used.
-    let at = unsafe { libc::mmap(std::ptr::null_mut(), MAPPED_BYTES, access, flags, file.as_raw_fd(), 0) };
+    let at = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), offset as libc::off_t)
+    };
     if at == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

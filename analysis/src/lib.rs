@@ -10,6 +10,7 @@
 
 pub mod about;
 pub mod class;
+mod counters;
 pub mod input;
 pub mod median;
 pub mod nodes;

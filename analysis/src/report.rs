@@ -2,6 +2,7 @@
 //! added to.
 
 use crate::about::about;
+use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
 use crate::nodes;
 use crate::regions::{self, RegionReport};
@@ -55,6 +56,10 @@ pub struct RunReport {
     pub elapsed: Option<Elapsed>,
     /// Parts of it that the program named.
     pub regions: Vec<RegionReport>,
+    /// What was counted, over all ranks.
+    pub counters: Vec<CounterReport>,
+    /// What that took.
+    pub counting: Option<CountingCost>,
     /// none, or pingpong: what tightened the bounds beside the barriers.
     pub sync: &'static str,
     /// Ranks that did not come to the end of the measurement, or of which nothing is known: the first
@@ -203,6 +208,7 @@ impl RunReport {
         for key in ["overhead_ns", "overhead"] {
             explain(key, run.overhead().is_none(), "no rank came to the end of the measurement");
         }
+        explain("counting", run.counts.cost.is_none(), "counters are part of run files of schema 3");
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);
@@ -229,6 +235,8 @@ impl RunReport {
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
             regions: regions::of(run),
+            counters: counters::of(run),
+            counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
             missing_ranks: missing.take(MOST_LISTED).collect(),
             missing_count: run.size.saturating_sub(run.ranks.len() as u32),

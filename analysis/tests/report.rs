@@ -415,7 +415,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
     // Now one was.
     spool.cell().set_end(End::Signaled(9), i64::MAX);
-    pmmpi::partial::keep(&file, spool.cell(), spool.regions()).unwrap();
+    pmmpi::partial::keep(&file, spool.cell(), spool.regions(), &Default::default()).unwrap();
     let ended = report_json();
     assert_valid("report", &ended);
     let run = &ended["runs"][0];

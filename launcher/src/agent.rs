@@ -5,7 +5,12 @@ use crate::outside::{self, Around};
 use crate::{host, install, out, program};
 use pmmpi::cell::{Fault, Phase};
 use pmmpi::clock;
-use pmmpi::orders::Orders;
+use pmmpi::counters::counts::Counts;
+use pmmpi::counters::default;
+use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::probe::Probe;
+use pmmpi::counters::table::{CounterTable, Snapshot};
+use pmmpi::orders::{HandedDown, Orders};
 use pmmpi::partial::{self, Place};
 use pmmpi::record::{End, Mode, Run, RunHeader};
 use pmmpi::runfile::Slot;
@@ -27,6 +32,7 @@ pub struct Started {
     spool: Spool,
     running: Running,
     began_ns: i64,
+    counters: Counters,
 }
 
 /// Starts the program. Where that fails, nothing of it runs.
@@ -46,6 +52,7 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         // Without it nothing is checked.
         let _ = spool.put(Blob::Expectation, &expectation);
     }
+    let counters = hand_down_counters(&spool);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::note_in(&spool.cell().asked_to_end);
@@ -58,13 +65,13 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    Ok(Started { header, spool, running, began_ns })
+    Ok(Started { header, spool, running, began_ns, counters })
 }
 
 impl Started {
     /// Waits for the program's end, and saves what the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
-        let Self { header, spool, running, began_ns } = self;
+        let Self { header, spool, running, began_ns, counters } = self;
         describe_node(task, &spool);
         let ended = running
             .wait(task.settings.timeout)
@@ -73,9 +80,9 @@ impl Started {
         let end = ended.for_the_record();
         spool.cell().set_end(end, ended_ns);
         let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
-            outside::keep(task, header, &Around { began_ns, ended_ns, ended: &ended }, &spool, slot)
+            outside::keep(task, header, Around { began_ns, ended_ns, ended: &ended, counters }, &spool, slot)
         } else {
-            keep(task, header, &spool, slot, end)
+            keep(task, header, &spool, counters, slot, end)
         };
         let status = ended.status();
         if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
@@ -91,6 +98,21 @@ impl Started {
             Ok(()) => Ok(status),
         }
     }
+}
+
+/// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the spool
+/// and, once the program runs, among its descriptors.
+fn hand_down_counters(spool: &Spool) -> Counters {
+    let began_ns = clock::monotonic_ns();
+    let counters = Counters::open(&default::groups(), Target::NextProgram);
+    let handed = HandedDown { opened: counters.opened().clone(), descriptors: counters.descriptors() };
+    // Where this fails the rank has stamps and no counts.
+    let _ = wire::encode(&handed)
+        .map_err(std::io::Error::other)
+        .and_then(|handed| spool.put(Blob::Counters, &handed))
+        .and_then(|()| counters.hand_down());
+    spool.cell().opening_ns.store(clock::monotonic_ns() - began_ns, Ordering::Relaxed);
+    counters
 }
 
 /// This process's environment, with the agent in front of whatever else is preloaded.
@@ -114,10 +136,17 @@ fn describe_node(task: &Task, spool: &Spool) {
     spool.cell().announce_node();
 }
 
-fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: End) -> Result<(), Failure> {
+fn keep(
+    task: &Task,
+    header: RunHeader,
+    spool: &Spool,
+    mut counters: Counters,
+    slot: Option<Slot>,
+    end: End,
+) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
     if gathered.is_empty() {
-        let partial = is_abandoned(spool.cell().phase()).then(|| keep_partial(spool));
+        let partial = is_abandoned(spool.cell().phase()).then(|| keep_partial(spool, &mut counters));
         explain(task, spool, partial);
         return Ok(());
     }
@@ -130,7 +159,7 @@ fn keep(task: &Task, header: RunHeader, spool: &Spool, slot: Option<Slot>, end: 
         own.end = end;
     }
     if !run.is_complete() && kept_in(spool).is_some() {
-        return keep_what_came(task, spool, &run);
+        return keep_what_came(task, spool, &mut counters, &run);
     }
     let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
@@ -160,18 +189,18 @@ fn kept_in(spool: &Spool) -> Option<PathBuf> {
 }
 
 /// Adds how the rank ended to what is left of the run; gives the folder, or why there is nothing.
-fn keep_partial(spool: &Spool) -> Result<PathBuf, String> {
+fn keep_partial(spool: &Spool, counters: &mut Counters) -> Result<PathBuf, String> {
     let unusable = || "--out was full, or not the same folder on this node as on rank 0's".to_owned();
     let file = kept_in(spool).ok_or_else(unusable)?;
-    match partial::keep(&file, spool.cell(), spool.regions()) {
+    match partial::keep(&file, spool.cell(), spool.regions(), &last_counts(spool, counters)) {
         Ok(()) => Ok(file.parent().unwrap_or(&file).to_owned()),
         Err(e) => Err(format!("{}: {e}", file.display())),
     }
 }
 
 /// Some ranks' records were lost on their way. What every rank kept is more than what came.
-fn keep_what_came(task: &Task, spool: &Spool, run: &Run) -> Result<(), Failure> {
-    let folder = keep_partial(spool).map_err(out::not_kept)?;
+fn keep_what_came(task: &Task, spool: &Spool, counters: &mut Counters, run: &Run) -> Result<(), Failure> {
+    let folder = keep_partial(spool, counters).map_err(out::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(
         "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",
@@ -180,6 +209,18 @@ fn keep_what_came(task: &Task, spool: &Spool, run: &Run) -> Result<(), Failure> 
         folder.display()
     ));
     Ok(())
+}
+
+/// What a rank counted up to its end, where it did not come to its second snapshot; counters outlive what they
+/// counted.
+fn last_counts(spool: &Spool, counters: &mut Counters) -> Counts {
+    let cell = spool.cell();
+    let opened = counters.opened().clone();
+    let Ok(table) = spool.counters(CounterTable::words(&opened)) else { return Counts::default() };
+    if cell.phase() == Phase::Started {
+        counters.snapshot(table.of(Snapshot::Stop));
+    }
+    Counts::of_rank(cell.rank.load(Ordering::Relaxed), &opened, table)
 }
 
 /// A run that could not be saved may be whole all the same, rank by rank.
@@ -202,7 +243,7 @@ fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>)
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
         (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
-        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 80 MB?)"),
+        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 60 MB?)"),
         (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
     ];
     let program = task.program.display();

@@ -3,6 +3,10 @@
 use crate::measure::Task;
 use crate::out;
 use pmmpi::clock;
+use pmmpi::counters::counts::Counts;
+use pmmpi::counters::linux::Counters;
+use pmmpi::counters::probe::Probe;
+use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::part::Part;
 use pmmpi::record::{Mode, RankRecord, Run, RunHeader};
@@ -14,12 +18,15 @@ use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Ended;
+use std::sync::atomic::AtomicU64;
 
 /// A process as its parent saw it (CLOCK_MONOTONIC, ns).
 pub struct Around<'a> {
     pub began_ns: i64,
     pub ended_ns: i64,
     pub ended: &'a Ended,
+    /// Of it and all that it started.
+    pub counters: Counters,
 }
 
 /// The agent never came to measure. What is known is this rank's process, from its start to its end, without
@@ -27,14 +34,15 @@ pub struct Around<'a> {
 pub fn keep(
     task: &Task,
     mut header: RunHeader,
-    around: &Around,
+    mut around: Around,
     spool: &Spool,
     slot: Option<Slot>,
 ) -> Result<(), Failure> {
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
     // What was read for the agent; a node without facts where this rank was not to read them.
     let host = spool.take(Blob::Node).unwrap_or_default();
-    let part = Part::of_rank(NodeKey::own().clone(), host, around.record());
+    let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
+    part.counts = around.counts();
     let part = wire::encode(&part).map_err(out::not_kept)?;
     let run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
     let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
@@ -59,6 +67,17 @@ fn warn_that_it_is_no_more(task: &Task) {
 }
 
 impl Around<'_> {
+    /// Since its start, when all were 0.
+    fn counts(&mut self) -> Counts {
+        let words: Vec<_> = std::iter::repeat_with(AtomicU64::default)
+            .take(CounterTable::words(self.counters.opened()))
+            .collect();
+        let table = CounterTable::new(&words);
+        table.start_at_zero(self.counters.opened());
+        self.counters.snapshot(table.of(Snapshot::Stop));
+        Counts::of_rank(0, self.counters.opened(), table)
+    }
+
     fn record(&self) -> RankRecord {
         let (began_ns, ended_ns) = (self.began_ns, self.ended_ns);
         let ended_real_ns = clock::realtime_ns() - (clock::monotonic_ns() - ended_ns);

@@ -14,6 +14,27 @@ pub struct Counts {
     pub sets: Vec<Set>,
     /// One a rank and place.
     pub rows: Vec<Row>,
+    /// What that took, at least and at most.
+    pub cost: Option<[Cost; 2]>,
+}
+
+/// What counting took on a rank (ns).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// To open the counters.
+    pub opening_ns: i64,
+    /// Of the snapshots at t1 and t2, CPU time and time stamp counter included.
+    pub snapshots_ns: [i64; 2],
+}
+
+impl Cost {
+    fn with(self, other: Self, choose: fn(i64, i64) -> i64) -> Self {
+        let ([a0, a1], [b0, b1]) = (self.snapshots_ns, other.snapshots_ns);
+        Self {
+            opening_ns: choose(self.opening_ns, other.opening_ns),
+            snapshots_ns: [choose(a0, b0), choose(a1, b1)],
+        }
+    }
 }
 
 /// One rank's counts at one place.
@@ -44,7 +65,7 @@ pub struct GroupCounts {
 impl Counts {
     /// What `rank` counted from the first snapshot to the second.
     pub fn of_rank(rank: u32, opened: &Opened, table: CounterTable) -> Self {
-        let mut counts = Self { sets: opened.sets.clone(), rows: Vec::new() };
+        let mut counts = Self { sets: opened.sets.clone(), ..Self::default() };
         let snapshots = [Snapshot::Start, Snapshot::Stop].map(|snapshot| opened.places(table.of(snapshot)));
         let [starts, stops] = snapshots;
         for ((handle, start), (_, stop)) in starts.zip(stops) {
@@ -69,6 +90,11 @@ impl Counts {
         counts
     }
 
+    /// The same, and what it took.
+    pub fn at_cost(self, cost: Cost) -> Self {
+        Self { cost: Some([cost; 2]), ..self }
+    }
+
     fn row(&mut self, rank: u32, cpu: Option<u32>, set: u32, groups: usize) -> &mut Row {
         let known = self.rows.iter().rposition(|row| (row.cpu, row.set) == (cpu, set));
         let at = known.unwrap_or_else(|| {
@@ -83,6 +109,10 @@ impl Counts {
         let sets: Vec<u32> = other.sets.into_iter().map(|set| self.set(set)).collect();
         let known = |row: &Row| sets.get(row.set as usize).copied();
         self.rows.extend(other.rows.into_iter().filter_map(|row| Some(Row { set: known(&row)?, ..row })));
+        self.cost = match (self.cost, other.cost) {
+            (Some([least, most]), Some([a, b])) => Some([least.with(a, i64::min), most.with(b, i64::max)]),
+            (cost, None) | (None, cost) => cost,
+        };
     }
 
     fn set(&mut self, set: Set) -> u32 {

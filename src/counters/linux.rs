@@ -131,19 +131,25 @@ impl Inherited {
             // One that is gone is found below, or is a member's, which need not be read.
             let _ = set_close_on_exec(*descriptor, true);
         }
-        Self(opened)
-    }
-
-    /// True where every descriptor is still the counter's: a program may have closed it, and opened something
-    /// else in its place.
-    pub fn is_whole(&self) -> bool {
-        self.0.handles.iter().all(|handle| id_of(handle.descriptor) == Some(handle.id))
+        let mut inherited = Self(opened);
+        inherited.verify();
+        inherited
     }
 }
 
 impl Probe for Inherited {
     fn opened(&self) -> &Opened {
         &self.0
+    }
+
+    /// A program may have closed a descriptor, and opened something else in its place: to read that would take
+    /// from the program what is its own.
+    fn verify(&mut self) {
+        for handle in &mut self.0.handles {
+            if id_of(handle.descriptor) != Some(handle.id) {
+                handle.descriptor = NONE;
+            }
+        }
     }
 
     fn snapshot(&mut self, words: &[AtomicU64]) {
@@ -223,7 +229,9 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     builder.exclude_user(encoding.modes == Modes::Kernel);
     builder.exclude_kernel(encoding.modes == Modes::User);
     builder.exclude_hv(encoding.modes == Modes::User);
-    builder.read_format(ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+    // Not by the builder, which adds each event's number: they come in the order in which they were opened.
+    let read_format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    builder.attrs_mut().read_format = read_format.bits();
     // A leader starts and stops its group: members are on, in an order that does not matter.
     builder.enabled(leader.is_some());
     match target {
@@ -269,6 +277,9 @@ fn set_close_on_exec(descriptor: RawFd, close: bool) -> io::Result<()> {
     let failed = unsafe { libc::fcntl(descriptor, libc::F_SETFD, flags) } < 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Of a group that cannot be read.
+const NONE: RawFd = -1;
 
 /// The kernel's number of the event that a descriptor is of; `None` where it is of something else.
 fn id_of(descriptor: RawFd) -> Option<u64> {

@@ -12,6 +12,9 @@ pub trait Probe {
     /// What is counted, and what is not.
     fn opened(&self) -> &Opened;
 
+    /// Before a snapshot that comes after the program's own code: whose descriptors may not be what they were.
+    fn verify(&mut self) {}
+
     /// Reads every group into its place in `words`, whose number is [`Opened::words`]. One system call a group. A
     /// group that cannot be read leaves zeros.
     fn snapshot(&mut self, words: &[AtomicU64]);
@@ -47,6 +50,17 @@ pub enum Scope {
     Core,
     /// What belongs to no core: memory controllers, caches, power.
     Socket,
+}
+
+impl Scope {
+    /// As options and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Task => "task",
+            Scope::Core => "core",
+            Scope::Socket => "socket",
+        }
+    }
 }
 
 /// An open group.

@@ -33,8 +33,8 @@ pub enum Cause {
     NoSnapshot,
 }
 
-/// What a value is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a value is worth, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quality {
     /// Counted all the time.

@@ -1,6 +1,8 @@
 //! Where snapshots lie: memory that outlives the rank.
 
+use super::probe::Opened;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Which of a rank's snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,7 @@ const SNAPSHOTS: usize = 2;
 
 /// Two snapshots, each as the kernel hands out groups (perf_event_open(2), PERF_FORMAT_GROUP), one group after the
 /// other: how many events, ns enabled, ns running, and each event's count.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CounterTable<'a> {
     words: &'a [AtomicU64],
 }
@@ -24,14 +26,22 @@ pub struct CounterTable<'a> {
 pub const GROUP_HEAD: usize = 3;
 
 impl<'a> CounterTable<'a> {
-    /// Words that two snapshots of groups with so many events take.
-    pub fn words(events: impl IntoIterator<Item = usize>) -> usize {
-        SNAPSHOTS * events.into_iter().map(|events| GROUP_HEAD + events).sum::<usize>()
+    /// Words that the snapshots of what was opened take.
+    pub fn words(opened: &Opened) -> usize {
+        SNAPSHOTS * opened.words()
     }
 
     /// In memory that is large enough for what is to be counted.
     pub fn new(words: &'a [AtomicU64]) -> Self {
         Self { words }
+    }
+
+    /// A first snapshot of counters that have not counted yet.
+    pub fn start_at_zero(&self, opened: &Opened) {
+        for (_, place) in opened.places(self.of(Snapshot::Start)) {
+            place.iter().for_each(|word| word.store(0, Relaxed));
+            place[0].store((place.len() - GROUP_HEAD) as u64, Relaxed);
+        }
     }
 
     /// The memory of one snapshot.

@@ -1,7 +1,10 @@
 //! What is left of a run, read again: by whoever reports it, and of anybody's folder.
 
-use super::{HOST_SUFFIX, NODE_SUFFIX, PAGE_BYTES, RUN_FILE, SPACING_BYTES, SUFFIX, TEMPLATE_AT, list};
+use super::{
+    COUNTS_AT, HOST_SUFFIX, NODE_SUFFIX, PAGE_BYTES, RUN_FILE, SPACING_BYTES, SUFFIX, TEMPLATE_AT, list,
+};
 use crate::cell::{self, Phase, RankCell};
+use crate::counters::counts::Counts;
 use crate::node::NodeKey;
 use crate::part::Part;
 use crate::record::{End, RankRecord, Run, RunHeader};
@@ -11,7 +14,6 @@ use crate::wire;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
-use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -67,6 +69,12 @@ fn parse(page: &[u8]) -> Option<(RankCell, Part)> {
     (part.nodes.len() == 1 && part.ranks.len() == 1).then_some((cell, part))
 }
 
+/// What the rank of a page counted.
+fn counts(page: &[u8]) -> Option<Counts> {
+    let (length, rest) = page.get(COUNTS_AT..)?.split_first_chunk::<4>()?;
+    wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()
+}
+
 /// What pages so far were about.
 #[derive(Default)]
 struct Known {
@@ -86,7 +94,9 @@ impl Run {
             return;
         }
         let nodes = &mut known.nodes;
-        part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..]).regions(template.rank);
+        part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..COUNTS_AT]).regions(template.rank);
+        // Counts that nobody can read are none.
+        part.counts = counts(page).unwrap_or_default();
         if cell.phase() >= Phase::Released {
             let end = cell.end().unwrap_or(End::Finalized);
             part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });
@@ -108,7 +118,7 @@ fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     // file system does not know them.
     const MOST_LOOKS: usize = 1 << 22;
     let file = open_regular(path)?;
-    let mut page = vec![0; PAGE_BYTES + size_of::<RegionTable>()];
+    let mut page = vec![0; SPACING_BYTES as usize];
     let mut at = 0i64;
     for _ in 0..MOST_LOOKS {
         // SAFETY: moves the file's own position.

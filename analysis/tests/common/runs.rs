@@ -2,13 +2,15 @@
 
 use super::common::Folder;
 use pmmpi::bounds::MaxDrift;
+use pmmpi::counters::probe::Scripted;
+use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::Solo;
 use pmmpi::meeting::Meeting;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::partial::{self, Page, Place};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
-use pmmpi::session::{Beginning, Session};
+use pmmpi::session::{Beginning, Memory, Session};
 use pmmpi::slew::RawClock;
 use pmmpi::spool::Spool;
 use pmmpi::stamps::Stamps;
@@ -26,7 +28,9 @@ impl Folder {
         let spool = Spool::create().unwrap();
         assert!(spool.cell().claim());
         let beginning = Beginning { began_ns: 0, pings: false, meeting: Meeting::default() };
-        let mut session = Session::open(spool.cell(), spool.regions(), Solo, beginning);
+        let (cell, regions) = (spool.cell(), spool.regions());
+        let memory = Memory { cell, regions, counters: CounterTable::default() };
+        let mut session = Session::open(memory, Scripted::default(), Solo, beginning);
         let page = Page::create(&place.folder, &session.part_before(None, vec![]), spool.cell()).unwrap();
         let file = page.file().to_owned();
         session.keep_in(page);

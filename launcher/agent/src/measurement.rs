@@ -4,14 +4,16 @@ use crate::environment;
 use crate::mpi::{Library, World};
 use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
+use pmmpi::counters::linux::Inherited;
+use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::meeting::Meeting;
-use pmmpi::orders::{Orders, Told};
+use pmmpi::orders::{HandedDown, Orders, Told};
 use pmmpi::partial::{self, Page};
 use pmmpi::record::End;
 use pmmpi::region_table::RegionTable;
 use pmmpi::selfcheck::Expectation;
-use pmmpi::session::{Beginning, Session, Work};
+use pmmpi::session::{Beginning, Memory, Session, Work};
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use std::ffi::c_int;
@@ -22,8 +24,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+/// The session of an MPI program: its launcher opened its counters.
+pub type AgentSession = Session<'static, World, Inherited>;
+
 struct Measurement {
-    session: Session<'static, World>,
+    session: AgentSession,
     cell: &'static RankCell,
     /// That the launcher waits for this program's records, not for those of another one.
     claimed: bool,
@@ -72,7 +77,9 @@ pub fn begin() {
         return;
     };
     let beginning = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
-    let mut session = Session::open(cell, regions, world, beginning);
+    let (probe, counters) = spool.as_ref().and_then(|spool| counters(spool).ok()).unwrap_or_default();
+    let memory = Memory { cell, regions, counters };
+    let mut session = Session::open(memory, probe, world, beginning);
     if let (Some(spool), Some(folder)) = (&spool, &told.folder)
         && keep(spool, folder, &mut session, &version, &host).is_err()
     {
@@ -92,6 +99,13 @@ pub fn begin() {
     let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
     let measurement = Measurement { session, cell, claimed, library: version, host, numbered: None };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
+}
+
+/// What the launcher opened, and room for its snapshots.
+fn counters(spool: &Spool) -> io::Result<(Inherited, CounterTable<'static>)> {
+    let handed: HandedDown = wire::decode(&spool.take(Blob::Counters)?).map_err(io::Error::other)?;
+    let table = spool.counters(CounterTable::words(&handed.opened))?;
+    Ok((Inherited::take(handed.opened, &handed.descriptors), table))
 }
 
 /// Finds the other ranks, and hears from rank 0 what all do.
@@ -175,7 +189,7 @@ const NOT_THE_JOB: i32 = 125;
 fn keep(
     spool: &Spool,
     folder: &Path,
-    session: &mut Session<'static, World>,
+    session: &mut AgentSession,
     library: &str,
     host: &[u8],
 ) -> io::Result<()> {
@@ -227,7 +241,7 @@ fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
 }
 
 /// Hands the session to `mark`, where regions are wanted, with the number of the region that the rank is in.
-pub fn with_regions(mark: impl FnOnce(&mut Session<'static, World>, &mut Option<c_int>)) {
+pub fn with_regions(mark: impl FnOnce(&mut AgentSession, &mut Option<c_int>)) {
     let mut measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(measurement) = measurement.as_mut().filter(|_| region_table().is_some()) {
         mark(&mut measurement.session, &mut measurement.numbered);

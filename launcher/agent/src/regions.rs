@@ -1,9 +1,7 @@
 //! Regions that the program names: by number with MPI_Pcontrol, by name with what pmmpi.h calls.
 
-use crate::measurement;
-use crate::mpi::World;
+use crate::measurement::{self, AgentSession};
 use crate::resolve;
-use pmmpi::session::Session;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -118,7 +116,7 @@ pub unsafe extern "C" fn pmmpi_region_end(name: *const c_char) {
 }
 
 /// Nothing in a signal handler that came while this thread is in a mark.
-fn mark(step: impl FnOnce(&mut Session<'static, World>)) {
+fn mark(step: impl FnOnce(&mut AgentSession)) {
     if !INSIDE.replace(true) {
         contained(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
         INSIDE.set(false);

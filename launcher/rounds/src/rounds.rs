@@ -9,6 +9,10 @@ use crate::saving;
 use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
+use pmmpi::counters::default;
+use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::probe::Probe;
+use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::meeting::Meeting;
 use pmmpi::message;
@@ -16,9 +20,9 @@ use pmmpi::orders::{Extras, Told};
 use pmmpi::record::{End, Run};
 use pmmpi::region_table::RegionTable;
 use pmmpi::runfile::Slot;
-use pmmpi::session::{Beginning, Session, Work};
+use pmmpi::session::{Beginning, Memory, Session, Work};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What this rank contributes to every round's record beside the measurement.
@@ -112,7 +116,13 @@ fn measure<F: Fabric>(
     let started_unix_ns = clock::realtime_ns();
     let (cell, regions) = (RankCell::default(), RegionTable::boxed());
     let size = fabric.size();
-    let mut session = Session::open(&cell, &regions, fabric, beginning);
+    let opening_ns = clock::monotonic_ns();
+    let counters = Counters::open(&default::groups(), Target::NextProgram);
+    cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
+    let words = CounterTable::words(counters.opened());
+    let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
+    let memory = Memory { cell: &cell, regions: &regions, counters: CounterTable::new(&words) };
+    let mut session = Session::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
     let own = match program.start().and_then(|running| running.wait(timeout)) {

@@ -1,0 +1,79 @@
+//! What a run's ranks counted.
+
+use pmmpi::counters::totals::Total;
+use pmmpi::record::Run;
+use serde::Serialize;
+
+/// One event, over all ranks that were measured.
+#[derive(Debug, Serialize)]
+pub struct CounterReport {
+    /// As `pmmpi list events` has it.
+    pub name: String,
+    /// task, core or socket: where it was counted.
+    pub scope: &'static str,
+    /// Of the value; empty for counts.
+    pub unit: String,
+    /// The sum over all ranks or places; scaled where it was not counted all the time.
+    pub value: Option<Value>,
+    /// What it is worth: exact, scaled, partial, unsupported, denied, unavailable or overflowed.
+    pub quality: &'static str,
+    /// Why it is not exact: the first rank or place of that quality, and what it says.
+    pub reason: Option<String>,
+    /// The least part of the time that it was counted at a place.
+    pub running_share: Option<f64>,
+}
+
+/// A count, or a count in a unit.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// As it was counted.
+    Count(u64),
+    /// In the event's unit.
+    Scaled(f64),
+}
+
+/// What counting took, on the rank where it took least and where it took most (ns).
+#[derive(Debug, Serialize)]
+pub struct CountingCost {
+    /// To open the counters, before the program began.
+    pub opening_ns: [i64; 2],
+    /// The snapshot after t1.
+    pub start_snapshot_ns: [i64; 2],
+    /// The snapshot before t2.
+    pub stop_snapshot_ns: [i64; 2],
+}
+
+/// Of one run, in the order of the set.
+pub fn of(run: &Run) -> Vec<CounterReport> {
+    run.counts.totals(|_| true).into_iter().map(CounterReport::new).collect()
+}
+
+/// Of one run; `None` where it did not count.
+pub fn cost_of(run: &Run) -> Option<CountingCost> {
+    let [least, most] = run.counts.cost?;
+    let snapshots = |at: usize| [least.snapshots_ns[at], most.snapshots_ns[at]];
+    Some(CountingCost {
+        opening_ns: [least.opening_ns, most.opening_ns],
+        start_snapshot_ns: snapshots(0),
+        stop_snapshot_ns: snapshots(1),
+    })
+}
+
+impl CounterReport {
+    fn new(total: Total) -> Self {
+        let value = match total.event.scale {
+            1.0 => total.count.map(Value::Count),
+            _ => total.value().filter(|value| value.is_finite()).map(Value::Scaled),
+        };
+        Self {
+            name: total.event.name.clone(),
+            scope: total.scope.name(),
+            unit: total.event.unit.clone(),
+            value,
+            quality: total.quality.name(),
+            reason: total.reason,
+            running_share: total.running_share,
+        }
+    }
+}
