@@ -266,7 +266,7 @@ impl Run {
         self.lost.sort_by_key(|rank| rank.rank);
         self.regions.totals.sort_by_key(|totals| (totals.region, totals.rank));
         self.regions.paused.sort_unstable();
-        self.counts.rows.sort_by_key(|row| (row.set, row.rank, row.cpu));
+        self.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
         self.sync.sort_by_key(|(node, _)| *node);
     }
 

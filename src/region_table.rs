@@ -1,5 +1,7 @@
 //! A rank's regions, while it is in them: a fixed table in memory that outlives the rank.
 
+use crate::counters::probe::Opened;
+use crate::counters::table::CounterTable;
 use crate::regions::{RegionTotals, Regions};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::mem::size_of;
@@ -123,17 +125,17 @@ impl RegionTable {
         regions
     }
 
-    /// The slot of this name, if there is one or room for it.
-    fn slot(&self, name: &Name) -> Option<&Slot> {
+    /// The slot of this name and its number, if there is one or room for it.
+    fn slot(&self, name: &Name) -> Option<(usize, &Slot)> {
         let used = (self.used.load(Relaxed) as usize).min(MOST);
-        if let Some(known) = self.slots[..used].iter().find(|slot| slot.is(name)) {
-            return Some(known);
+        if let Some(known) = self.slots[..used].iter().position(|slot| slot.is(name)) {
+            return Some((known, &self.slots[known]));
         }
         let slot = self.slots.get(used)?;
         slot.name.iter().zip(name).for_each(|(word, name)| word.store(*name, Relaxed));
         slot.shortest_ns.store(i64::MAX, Relaxed);
         self.used.store(used as u64 + 1, Release);
-        Some(slot)
+        Some((used, slot))
     }
 }
 
@@ -170,6 +172,10 @@ impl Slot {
 #[derive(Debug)]
 pub struct Recorder<'a> {
     table: &'a RegionTable,
+    counters: CounterTable<'a>,
+    opened: Opened,
+    /// The snapshot at the end of the entry that ends now.
+    stop: Vec<AtomicU64>,
     open: Vec<Open>,
     begun: u64,
     /// Entries that are open beyond [`DEEPEST`]: they are not recorded.
@@ -186,15 +192,24 @@ struct Open {
     name: Name,
     t0_ns: i64,
     t1_ns: i64,
+    /// The snapshot at its begin.
+    start: Vec<AtomicU64>,
     /// It began in a pause.
     paused: bool,
     proved: bool,
 }
 
 impl<'a> Recorder<'a> {
-    /// In no region.
-    pub fn new(table: &'a RegionTable) -> Self {
-        Self { table, open: Vec::with_capacity(DEEPEST), begun: 0, deeper: 0 }
+    /// In no region. Entries' counts are added up in `counters`.
+    pub fn new(table: &'a RegionTable, counters: CounterTable<'a>, opened: Opened) -> Self {
+        let (open, stop) = (Vec::with_capacity(DEEPEST), words(counters.each()));
+        Self { table, counters, opened, stop, open, begun: 0, deeper: 0 }
+    }
+
+    /// Of a rank that counts nothing.
+    #[cfg(test)]
+    pub(crate) fn without_counters(table: &'a RegionTable) -> Self {
+        Self::new(table, CounterTable::default(), Opened::default())
     }
 
     /// What was recorded.
@@ -210,17 +225,26 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// An entry began: its barrier was entered at t0 and left at t1.
-    pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) {
+    /// An entry began: its barrier was entered at t0 and left at t1. Gives the place for its snapshot, where it is
+    /// recorded.
+    pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) -> Option<&[AtomicU64]> {
         let number = self.begun;
         self.begun += 1;
         if self.open.len() < DEEPEST {
             let paused = self.table.is_paused();
-            self.open.push(Open { number, name: padded(name), t0_ns, t1_ns, paused, proved: true });
+            let (name, start) = (padded(name), words(self.counters.each()));
+            self.open.push(Open { number, name, t0_ns, t1_ns, start, paused, proved: true });
+            self.open.last().map(|open| &open.start[..])
         } else {
             self.deeper += 1;
             self.table.unrecorded.fetch_add(1, Relaxed);
+            None
         }
+    }
+
+    /// The place for the snapshot of an entry that is about to end, or of all.
+    pub fn ending(&self) -> &[AtomicU64] {
+        &self.stop
     }
 
     /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
@@ -252,7 +276,10 @@ impl<'a> Recorder<'a> {
             return;
         }
         match self.table.slot(&open.name).filter(|_| open.proved) {
-            Some(slot) => slot.add(open.number, [open.t0_ns, open.t1_ns, t2_ns, t3_ns]),
+            Some((number, slot)) => {
+                slot.add(open.number, [open.t0_ns, open.t1_ns, t2_ns, t3_ns]);
+                CounterTable::add(&self.opened, self.counters.of_region(number), &open.start, &self.stop);
+            }
             None => _ = self.table.unrecorded.fetch_add(1, Relaxed),
         }
     }
@@ -265,6 +292,10 @@ fn mixed(number: u64) -> u64 {
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
+}
+
+fn words(number: usize) -> Vec<AtomicU64> {
+    std::iter::repeat_with(AtomicU64::default).take(number).collect()
 }
 
 /// As it is compared and stored.
@@ -282,11 +313,12 @@ fn padded(name: &[u8]) -> Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn entries_add_up_in_a_fixed_place() {
         let table = RegionTable::boxed();
         assert!(table.to_bytes().is_empty());
-        let mut recorder = Recorder::new(&table);
+        let mut recorder = Recorder::without_counters(&table);
         recorder.begin(b"outer", 0, 5);
         for at in 1..=10_000 {
             recorder.begin(b"solve", at * 100, at * 100 + 3);
@@ -322,7 +354,7 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many_names() {
         let table = RegionTable::boxed();
-        let mut recorder = Recorder::new(&table);
+        let mut recorder = Recorder::without_counters(&table);
         for number in 0..MOST + 3 {
             let name = format!("{number:03}{}", "x".repeat(100));
             recorder.begin(name.as_bytes(), 0, 1);
@@ -337,7 +369,7 @@ mod tests {
     #[test]
     fn entries_in_one_another_count_once_and_not_without_end() {
         let table = RegionTable::boxed();
-        let mut recorder = Recorder::new(&table);
+        let mut recorder = Recorder::without_counters(&table);
         for at in 0..3 {
             recorder.begin(b"f", at, at);
         }
@@ -352,7 +384,7 @@ mod tests {
         assert_eq!(table.regions(0).unrecorded, 1000 - DEEPEST as u64);
         // Latin-1, which is no UTF-8.
         for name in [&b"B\xe4r"[..], b"B\xf6r"] {
-            let mut recorder = Recorder::new(&table);
+            let mut recorder = Recorder::without_counters(&table);
             recorder.begin(name, 0, 1);
             recorder.end(name, 2, 3);
         }

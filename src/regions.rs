@@ -139,8 +139,8 @@ mod tests {
     fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
         let of = |rank: u32, ended_first: [&str; 2], inner_ns: i64| {
             let table = RegionTable::boxed();
-            let mut recorder = Recorder::new(&table);
-            ["a", "bb"].iter().for_each(|name| recorder.begin(name.as_bytes(), 0, 10));
+            let mut recorder = Recorder::without_counters(&table);
+            ["a", "bb"].iter().for_each(|name| _ = recorder.begin(name.as_bytes(), 0, 10));
             for name in ended_first {
                 recorder.end(name.as_bytes(), 10 + inner_ns + name.len() as i64, 200);
             }
@@ -160,7 +160,7 @@ mod tests {
     fn ranks_that_counted_other_entries_are_not_compared() {
         let of = |rank: u32, paused: i64| {
             let table = RegionTable::boxed();
-            let mut recorder = Recorder::new(&table);
+            let mut recorder = Recorder::without_counters(&table);
             for entry in 1..=3 {
                 recorder.begin(b"a", entry * 100, entry * 100 + 1);
                 if entry == paused {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_row_that_is_there_twice_is_refused() {
         let table = RegionTable::boxed();
-        let mut recorder = Recorder::new(&table);
+        let mut recorder = Recorder::without_counters(&table);
         recorder.begin(b"a", 0, 1);
         recorder.end(b"a", 2, 3);
         let mut regions = table.regions(1);

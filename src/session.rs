@@ -17,6 +17,7 @@ use crate::part::Part;
 use crate::partial::Page;
 use crate::record::{End, RankRecord};
 use crate::region_table::{Recorder, RegionTable};
+use crate::regions::Regions;
 use crate::sync::{self, Leaders, Pings};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -72,7 +73,7 @@ const AT_STOP: usize = 1;
 impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     /// Everything that takes time is done here.
     pub fn open(memory: Memory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
-        let Memory { cell, regions, counters } = memory;
+        let (Memory { cell, regions, counters }, opened) = (memory, probe.opened().clone());
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
@@ -82,7 +83,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
             probe,
             page: None,
             fabric,
-            regions: Recorder::new(regions),
+            regions: Recorder::new(regions, counters, opened),
             pings: None,
             allowed: CpuSet::allowed(),
             beginning,
@@ -140,6 +141,9 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         let t3_ns = self.stamp(3);
         self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
+        // What is still open ends with the work.
+        let (stop, ending) = (self.counters.of(Snapshot::Stop), self.regions.ending());
+        stop.iter().zip(ending).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
         self.regions.end_all(self.cell.t_ns[2].load(Relaxed), t3_ns);
         self.cell.set_phase(Phase::Released);
         if let Some(page) = &mut self.page {
@@ -180,13 +184,18 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         let t0_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
-        self.regions.begin(name, t0_ns, clock::monotonic_ns());
+        if let Some(start) = self.regions.begin(name, t0_ns, clock::monotonic_ns()) {
+            self.probe.verify();
+            self.probe.snapshot(start);
+        }
         self.judge(name, passed)
     }
 
     /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        self.probe.verify();
+        self.probe.snapshot(self.regions.ending());
         let t2_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         let t3_ns = clock::monotonic_ns();
@@ -214,7 +223,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
         let mut part = self.part(self.record(work), mpi_library, host);
         part.regions = self.regions.table().regions(self.fabric.rank());
-        part.counts = self.counts();
+        part.counts = self.counts(&part.regions);
         part.starting_ns = Some(self.cell.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
             node.pings = pings.clone();
@@ -225,10 +234,10 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         parts
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self, regions: &Regions) -> Counts {
         let snapshots_ns = self.cell.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
         let cost = Cost { opening_ns: self.cell.opening_ns.load(Relaxed), snapshots_ns };
-        Counts::of_rank(self.fabric.rank(), self.probe.opened(), self.counters).at_cost(cost)
+        Counts::of_rank(self.fabric.rank(), self.probe.opened(), self.counters, regions).at_cost(cost)
     }
 
     fn stamp(&self, which: usize) -> i64 {

@@ -90,7 +90,7 @@ impl Spool {
         let file = unsafe { File::from_raw_fd(fd) };
         within_file_limit(MAPPED_BYTES as u64)?;
         file.set_len(MAPPED_BYTES as u64)?;
-        let spool = Self { cell: map(&file, 0, MAPPED_BYTES)?, file };
+        let spool = Self { cell: map(&file, 0, MAPPED_BYTES, true)?, file };
         spool.cell().layout.store(RankCell::LAYOUT, Ordering::Release);
         Ok(spool)
     }
@@ -102,7 +102,7 @@ impl Spool {
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
-        let spool = Self { cell: map(&file, 0, MAPPED_BYTES)?, file };
+        let spool = Self { cell: map(&file, 0, MAPPED_BYTES, true)?, file };
         if spool.cell().layout.load(Ordering::Acquire) == RankCell::LAYOUT {
             Ok(spool)
         } else {
@@ -148,7 +148,7 @@ impl Spool {
         if self.file.metadata()?.len() < end {
             self.file.set_len(end)?;
         }
-        let mapped = map(&self.file, COUNTERS_AT, bytes)?;
+        let mapped = map(&self.file, COUNTERS_AT, bytes, false)?;
         // SAFETY: mapped for as long as the process lives; every word is an atomic number.
         let words = unsafe { std::slice::from_raw_parts(mapped.0.as_ptr().cast(), words) };
         Ok(CounterTable::new(words))
@@ -189,10 +189,9 @@ pub(crate) fn within_file_limit(bytes: u64) -> io::Result<()> {
     if asked && limit.rlim_cur < bytes { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
-fn map(file: &File, offset: u64, bytes: usize) -> io::Result<Mapping> {
+fn map(file: &File, offset: u64, bytes: usize, populate: bool) -> io::Result<Mapping> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // MAP_POPULATE: the first store at t1 must not fault.
-    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    let flags = libc::MAP_SHARED | if populate { libc::MAP_POPULATE } else { 0 };
     // SAFETY: a new mapping of an open file, checked before it is used.
     let at = unsafe {
         libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), offset as libc::off_t)

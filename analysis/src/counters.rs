@@ -46,7 +46,14 @@ pub struct CountingCost {
 
 /// Of one run, in the order of the set.
 pub fn of(run: &Run) -> Vec<CounterReport> {
-    run.counts.totals(|_| true).into_iter().map(CounterReport::new).collect()
+    run.counts.totals(|row| row.region.is_none()).into_iter().map(CounterReport::new).collect()
+}
+
+/// Of all entries of one region.
+pub fn of_region(run: &Run, name: &str) -> Vec<CounterReport> {
+    let region = run.counts.regions.iter().position(|known| known == name).map(|at| at as u32);
+    let Some(region) = region else { return Vec::new() };
+    run.counts.totals(|row| row.region == Some(region)).into_iter().map(CounterReport::new).collect()
 }
 
 /// Of one run; `None` where it did not count.

@@ -1,5 +1,6 @@
 //! Regions that programs named: how long each took, over all its entries.
 
+use crate::counters::{self, CounterReport};
 use crate::warning::Warning;
 use pmmpi::record::Run;
 use pmmpi::region_table::MOST;
@@ -30,6 +31,8 @@ pub struct RegionReport {
     pub slowest_node: Option<String>,
     /// The shortest and the longest time of one entry on one rank (ns).
     pub entry_ns: [i64; 2],
+    /// What was counted in it, over all entries and ranks.
+    pub counters: Vec<CounterReport>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
@@ -81,6 +84,7 @@ impl RegionReport {
             slowest_rank,
             slowest_node: host,
             entry_ns: bounds.entry_ns,
+            counters: counters::of_region(run, bounds.name),
             null_reasons,
         }
     }

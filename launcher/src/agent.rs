@@ -220,7 +220,8 @@ fn last_counts(spool: &Spool, counters: &mut Counters) -> Counts {
     if cell.phase() == Phase::Started {
         counters.snapshot(table.of(Snapshot::Stop));
     }
-    Counts::of_rank(cell.rank.load(Ordering::Relaxed), &opened, table)
+    let rank = cell.rank.load(Ordering::Relaxed);
+    Counts::of_rank(rank, &opened, table, &spool.regions().regions(rank))
 }
 
 /// A run that could not be saved may be whole all the same, rank by rank.

@@ -10,6 +10,7 @@ use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::part::Part;
 use pmmpi::record::{Mode, RankRecord, Run, RunHeader};
+use pmmpi::regions::Regions;
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::stamps::Stamps;
@@ -75,7 +76,7 @@ impl Around<'_> {
         let table = CounterTable::new(&words);
         table.start_at_zero(self.counters.opened());
         self.counters.snapshot(table.of(Snapshot::Stop));
-        Counts::of_rank(0, self.counters.opened(), table)
+        Counts::of_rank(0, self.counters.opened(), table, &Regions::default())
     }
 
     fn record(&self) -> RankRecord {

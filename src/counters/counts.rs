@@ -1,10 +1,12 @@
 //! What ranks counted, as it travels and as it is stored.
 
 use super::event::Event;
-use super::probe::{Opened, Scope, Set};
+use super::probe::{Handle, Opened, Set};
 use super::reading::{Cause, Gap, Reading};
-use super::table::{CounterTable, GROUP_HEAD, Snapshot};
+use super::table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
+use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What some ranks counted between their snapshots.
@@ -12,6 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Counts {
     /// What was counted, each set once.
     pub sets: Vec<Set>,
+    /// Names of regions, each once.
+    pub regions: Vec<String>,
     /// One a rank and place.
     pub rows: Vec<Row>,
     /// What that took, at least and at most.
@@ -47,6 +51,8 @@ pub struct Row {
     pub cpu: Option<u32>,
     /// Index into [`Counts::sets`].
     pub set: u32,
+    /// Index into [`Counts::regions`]: the sum of its entries; `None` of the whole work.
+    pub region: Option<u32>,
     /// For each group of the set; `None` where it could not be read.
     pub groups: Vec<Option<GroupCounts>>,
 }
@@ -63,30 +69,30 @@ pub struct GroupCounts {
 }
 
 impl Counts {
-    /// What `rank` counted from the first snapshot to the second.
-    pub fn of_rank(rank: u32, opened: &Opened, table: CounterTable) -> Self {
+    /// What `rank` counted from the first snapshot to the second, and in its regions.
+    pub fn of_rank(rank: u32, opened: &Opened, table: CounterTable, regions: &Regions) -> Self {
         let mut counts = Self { sets: opened.sets.clone(), ..Self::default() };
-        let snapshots = [Snapshot::Start, Snapshot::Stop].map(|snapshot| opened.places(table.of(snapshot)));
-        let [starts, stops] = snapshots;
-        for ((handle, start), (_, stop)) in starts.zip(stops) {
-            let groups = counts.sets[handle.set as usize].groups.len();
-            let row = counts.row(rank, handle.cpu, handle.set, groups);
-            let events = start.len() - GROUP_HEAD;
-            let was_read = |place: &[_]| word(place, 0) == events as u64;
-            if was_read(start) && was_read(stop) {
-                let between = |at| word(stop, at).wrapping_sub(word(start, at));
-                row.groups[handle.group as usize] = Some(GroupCounts {
-                    enabled_ns: between(1),
-                    running_ns: between(2),
-                    counts: (GROUP_HEAD..start.len()).map(between).collect(),
-                });
-            }
+        let (start, stop) = (table.of(Snapshot::Start), table.of(Snapshot::Stop));
+        for ((handle, start), (_, stop)) in opened.places(start).zip(opened.places(stop)) {
+            let between = |at: usize| word(stop, at).wrapping_sub(word(start, at));
+            let counted = (was_read(start) && was_read(stop)).then(|| group(start.len(), between));
+            counts.add(Place::of(rank, handle, None), handle.group, counted);
         }
         // A set of which nothing could be opened says so once.
-        for set in 0..counts.sets.len() as u32 {
-            counts.row(rank, None, set, 0);
+        for (set, _) in opened.sets.iter().enumerate().filter(|(_, set)| set.groups.is_empty()) {
+            let place = Place { rank, cpu: None, set: set as u32, region: None };
+            counts.rows.push(place.row(0));
         }
-        counts.rows.retain(|row| row.cpu.is_some() || counts.sets[row.set as usize].scope == Scope::Task);
+        for (slot, name) in regions.names.iter().enumerate() {
+            let entries = regions.totals.iter().find(|totals| totals.region as usize == slot);
+            let entries = entries.map_or(0, |totals| totals.entries);
+            for (handle, sum) in opened.places(table.of_region(slot)) {
+                let region = counts.region(name);
+                let counted =
+                    (entries > 0 && word(sum, 0) == entries).then(|| group(sum.len(), |at| word(sum, at)));
+                counts.add(Place::of(rank, handle, Some(region)), handle.group, counted);
+            }
+        }
         counts
     }
 
@@ -95,32 +101,33 @@ impl Counts {
         Self { cost: Some([cost; 2]), ..self }
     }
 
-    fn row(&mut self, rank: u32, cpu: Option<u32>, set: u32, groups: usize) -> &mut Row {
-        let known = self.rows.iter().rposition(|row| (row.cpu, row.set) == (cpu, set));
+    fn add(&mut self, place: Place, group: u32, counted: Option<GroupCounts>) {
+        let known = self.rows.iter().rposition(|row| row.place() == place);
         let at = known.unwrap_or_else(|| {
-            self.rows.push(Row { rank, cpu, set, groups: vec![None; groups] });
+            self.rows.push(place.row(self.sets[place.set as usize].groups.len()));
             self.rows.len() - 1
         });
-        &mut self.rows[at]
+        self.rows[at].groups[group as usize] = counted;
+    }
+
+    fn region(&mut self, name: &str) -> u32 {
+        index_of(&mut self.regions, name.to_owned())
     }
 
     /// Adds what other ranks counted.
     pub fn join(&mut self, other: Self) {
-        let sets: Vec<u32> = other.sets.into_iter().map(|set| self.set(set)).collect();
-        let known = |row: &Row| sets.get(row.set as usize).copied();
-        self.rows.extend(other.rows.into_iter().filter_map(|row| Some(Row { set: known(&row)?, ..row })));
+        let sets: Vec<u32> = other.sets.into_iter().map(|set| index_of(&mut self.sets, set)).collect();
+        let regions: Vec<u32> = other.regions.iter().map(|name| self.region(name)).collect();
+        let known = |row: Row| {
+            let region = row.region.map(|region| regions.get(region as usize).copied());
+            let region = if region == Some(None) { return None } else { region.flatten() };
+            Some(Row { set: *sets.get(row.set as usize)?, region, ..row })
+        };
+        self.rows.extend(other.rows.into_iter().filter_map(known));
         self.cost = match (self.cost, other.cost) {
             (Some([least, most]), Some([a, b])) => Some([least.with(a, i64::min), most.with(b, i64::max)]),
             (cost, None) | (None, cost) => cost,
         };
-    }
-
-    fn set(&mut self, set: Set) -> u32 {
-        let known = self.sets.iter().position(|known| *known == set);
-        known.unwrap_or_else(|| {
-            self.sets.push(set);
-            self.sets.len() - 1
-        }) as u32
     }
 
     /// Every event of a row's set, and what it came to.
@@ -139,6 +146,7 @@ impl Counts {
         let fits = |row: &Row| {
             let Some(set) = self.sets.get(row.set as usize) else { return false };
             row.rank < ranks
+                && row.region.is_none_or(|region| (region as usize) < self.regions.len())
                 && row.groups.len() <= set.groups.len()
                 && row.groups.iter().zip(&set.groups).all(|(counts, events)| {
                     counts.as_ref().is_none_or(|counts| counts.counts.len() == events.len())
@@ -172,6 +180,46 @@ impl Set {
     }
 }
 
-fn word(place: &[std::sync::atomic::AtomicU64], at: usize) -> u64 {
+/// Where something was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    rank: u32,
+    cpu: Option<u32>,
+    set: u32,
+    region: Option<u32>,
+}
+
+impl Place {
+    fn of(rank: u32, handle: &Handle, region: Option<u32>) -> Self {
+        Self { rank, cpu: handle.cpu, set: handle.set, region }
+    }
+
+    fn row(self, groups: usize) -> Row {
+        let Self { rank, cpu, set, region } = self;
+        Row { rank, cpu, set, region, groups: vec![None; groups] }
+    }
+}
+
+impl Row {
+    fn place(&self) -> Place {
+        Place { rank: self.rank, cpu: self.cpu, set: self.set, region: self.region }
+    }
+}
+
+fn index_of<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
+    let known = all.iter().position(|known| *known == one);
+    known.unwrap_or_else(|| {
+        all.push(one);
+        all.len() - 1
+    }) as u32
+}
+
+/// A group's counts, from the words of its place.
+fn group(words: usize, value: impl Fn(usize) -> u64) -> GroupCounts {
+    let counts = (GROUP_HEAD..words).map(&value).collect();
+    GroupCounts { enabled_ns: value(1), running_ns: value(2), counts }
+}
+
+fn word(place: &[AtomicU64], at: usize) -> u64 {
     place[at].load(Relaxed)
 }

@@ -1,6 +1,7 @@
 //! Where snapshots lie: memory that outlives the rank.
 
 use super::probe::Opened;
+use crate::region_table::MOST;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,8 +16,11 @@ pub enum Snapshot {
 
 const SNAPSHOTS: usize = 2;
 
-/// Two snapshots, each as the kernel hands out groups (perf_event_open(2), PERF_FORMAT_GROUP), one group after the
-/// other: how many events, ns enabled, ns running, and each event's count.
+/// Two snapshots and a sum for each region of a rank's.
+///
+/// A snapshot is as the kernel hands out groups (perf_event_open(2), PERF_FORMAT_GROUP), one group after the
+/// other: how many events, ns enabled, ns running, and each event's count. A sum has the same places, and how often
+/// something was added in the first word of each group's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterTable<'a> {
     words: &'a [AtomicU64],
@@ -26,9 +30,9 @@ pub struct CounterTable<'a> {
 pub const GROUP_HEAD: usize = 3;
 
 impl<'a> CounterTable<'a> {
-    /// Words that the snapshots of what was opened take.
+    /// Words that all of what was opened takes.
     pub fn words(opened: &Opened) -> usize {
-        SNAPSHOTS * opened.words()
+        (SNAPSHOTS + MOST) * opened.words()
     }
 
     /// In memory that is large enough for what is to be counted.
@@ -44,9 +48,48 @@ impl<'a> CounterTable<'a> {
         }
     }
 
+    /// Has the memory of both snapshots at hand: a page that is touched at t1 for the first time takes its time.
+    pub fn touch(&self) {
+        let snapshots = [Snapshot::Start, Snapshot::Stop].map(|snapshot| self.of(snapshot));
+        snapshots.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+    }
+
     /// The memory of one snapshot.
     pub fn of(&self, snapshot: Snapshot) -> &'a [AtomicU64] {
-        let each = self.words.len() / SNAPSHOTS;
-        &self.words[snapshot as usize * each..][..each]
+        self.part(snapshot as usize)
     }
+
+    /// The sum of the region in this slot of the rank's [`crate::region_table::RegionTable`].
+    pub fn of_region(&self, slot: usize) -> &'a [AtomicU64] {
+        self.part(SNAPSHOTS + slot.min(MOST - 1))
+    }
+
+    fn part(&self, number: usize) -> &'a [AtomicU64] {
+        let each = self.each();
+        &self.words[number * each..][..each]
+    }
+
+    /// Words of one snapshot.
+    pub fn each(&self) -> usize {
+        self.words.len() / (SNAPSHOTS + MOST)
+    }
+
+    /// Adds what was counted between two snapshots of these counters to a sum. A group of which one could not be
+    /// read is not added.
+    pub fn add(opened: &Opened, sum: &[AtomicU64], start: &[AtomicU64], stop: &[AtomicU64]) {
+        let places = opened.places(sum).zip(opened.places(start)).zip(opened.places(stop));
+        for (((_, sum), (_, start)), (_, stop)) in places {
+            if was_read(start) && was_read(stop) {
+                sum[0].fetch_add(1, Relaxed);
+                for ((sum, start), stop) in sum.iter().zip(start).zip(stop).skip(1) {
+                    sum.fetch_add(stop.load(Relaxed).wrapping_sub(start.load(Relaxed)), Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// True where the kernel filled in a group's place.
+pub fn was_read(place: &[AtomicU64]) -> bool {
+    place.len() >= GROUP_HEAD && place[0].load(Relaxed) == (place.len() - GROUP_HEAD) as u64
 }

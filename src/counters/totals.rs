@@ -104,7 +104,7 @@ mod tests {
     fn row(rank: u32, set: u32, times: [u64; 2], counts: &[u64]) -> Row {
         let [enabled_ns, running_ns] = times;
         let group = GroupCounts { enabled_ns, running_ns, counts: counts.to_vec() };
-        Row { rank, cpu: None, set, groups: vec![Some(group)] }
+        Row { rank, cpu: None, set, region: None, groups: vec![Some(group)] }
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let counts = Counts {
             sets: vec![set(None), set(Some(Gap::Denied(13)))],
             rows: vec![row(0, 0, [9, 9], &[100, 7]), row(1, 0, [8, 4], &[50, 1]), row(2, 1, [9, 9], &[1])],
-            cost: None,
+            ..Counts::default()
         };
         let totals = counts.totals(|row| row.rank < 2);
         assert_eq!((totals[0].count, totals[0].quality), (Some(200), Quality::Scaled));
@@ -131,7 +131,7 @@ mod tests {
     fn a_sum_that_runs_over_is_none() {
         let most = (1 << 62) - 1;
         let rows = (0..5).map(|rank| row(rank, 0, [1, 1], &[most, 0])).collect();
-        let counts = Counts { sets: vec![set(None)], rows, cost: None };
+        let counts = Counts { sets: vec![set(None)], rows, ..Counts::default() };
         let totals = counts.totals(|_| true);
         assert_eq!((totals[0].count, totals[0].quality), (None, Quality::Overflowed));
         assert_eq!(totals[1].count, Some(0));

@@ -105,6 +105,7 @@ pub fn begin() {
 fn counters(spool: &Spool) -> io::Result<(Inherited, CounterTable<'static>)> {
     let handed: HandedDown = wire::decode(&spool.take(Blob::Counters)?).map_err(io::Error::other)?;
     let table = spool.counters(CounterTable::words(&handed.opened))?;
+    table.touch();
     Ok((Inherited::take(handed.opened, &handed.descriptors), table))
 }
 
