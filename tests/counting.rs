@@ -1,0 +1,185 @@
+//! What programs do is counted: all their threads and children, up to whatever end, and nothing of theirs is touched.
+
+use pmmpi::counters::reading::Quality;
+use pmmpi::record::Run;
+use pmmpi::{partial, runfile};
+use rig::cluster::{Job, machine};
+use rig::tool::{Folder, pmmpi, run, tool};
+use rig::{Mpi, programs};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const RANKS: usize = 2;
+
+/// What one rank counted of an event, and what that is worth.
+fn counted(run: &Run, rank: u32, event: &str) -> (Option<u64>, Quality) {
+    let totals = run.counts.totals(|row| row.rank == rank && row.region.is_none());
+    let total = totals.iter().find(|total| total.event.name == event).expect("an event of the default set");
+    (total.count, total.quality)
+}
+
+/// What the program itself found that it had used (ns).
+fn used_ns(folder: &Path, rank: u32) -> u64 {
+    fs::read_to_string(folder.join(format!("cpu.{rank}"))).unwrap().trim().parse().unwrap()
+}
+
+fn assert_all_was_counted(run: &Run, folder: &Path, ranks: u32) {
+    for rank in 0..ranks {
+        let (used, (count, quality)) = (used_ns(folder, rank), counted(run, rank, "task_clock_ns"));
+        let count = count.unwrap();
+        assert_eq!(quality, Quality::Exact);
+        let off = (count as f64 - used as f64) / used as f64;
+        // Four threads and children of 100 ms; a rank that waits for another at its end waits outside.
+        assert!(used >= 390_000_000 && off.abs() < 0.02, "rank {rank}: {count} of {used} ns");
+        assert!(counted(run, rank, "page_faults").0.is_some_and(|faults| faults > 0));
+        assert!(counted(run, rank, "context_switches").0.is_some_and(|switches| switches > 0));
+    }
+}
+
+#[test]
+fn every_thread_and_child_of_an_mpi_program_is_counted() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("burns");
+        let job = Job::local(mpi, RANKS).arg(pmmpi()).arg("--out").arg(folder.path());
+        job.arg(programs::mpi(mpi, "burns")).arg(folder.path()).run().success();
+        let runs = folder.runs();
+        assert_all_was_counted(&runs[0], folder.path(), RANKS as u32);
+        let [least, most] = runs[0].counts.cost.unwrap();
+        assert!(0 < least.opening_ns && least.snapshots_ns[0] <= most.snapshots_ns[0]);
+    }
+}
+
+#[test]
+fn every_thread_and_child_of_a_plain_program_is_counted() {
+    let folder = Folder::new("burns");
+    let mut command = Command::new(pmmpi());
+    command
+        .args(["--runs", "2", "--out"])
+        .arg(folder.path())
+        .arg(programs::plain("burns"))
+        .arg(folder.path());
+    run(&mut command).success();
+    let runs = folder.runs();
+    assert_eq!(runs.len(), 2);
+    let counts: Vec<_> = runs.iter().map(|run| counted(run, 0, "task_clock_ns").0.unwrap()).collect();
+    assert!(counts[1] < 2 * counts[0], "each round counts its own: {counts:?}");
+    // The program measures itself from its main on; its start is counted, too.
+    let used = used_ns(folder.path(), 0) as f64;
+    assert!((counts[1] as f64 - used).abs() / used < 0.03, "{counts:?} {used}");
+    // Under an MPI launcher by the runner.
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("burns");
+        let job = Job::local(mpi, RANKS).arg(pmmpi()).args(["--mode", "plain", "--out"]).arg(folder.path());
+        job.arg(programs::plain("burns")).arg(folder.path()).run().success();
+        let run = &folder.runs()[0];
+        for rank in 0..RANKS as u32 {
+            let record = &run.ranks[rank as usize];
+            let cpu = (record.cpu_user_ns + record.cpu_system_ns) as f64;
+            let count = counted(run, rank, "task_clock_ns").0.unwrap() as f64;
+            assert!((count - cpu).abs() / cpu < 0.02, "{mpi:?} {count} {cpu}");
+        }
+    }
+}
+
+/// Counters outlive what they counted: the launcher has them, too.
+#[test]
+fn what_a_killed_rank_counted_is_kept() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("killed");
+        let out = folder.path().join("runs");
+        let job = Job::local(mpi, RANKS).arg(pmmpi()).arg("--out").arg(&out).arg(programs::mpi(mpi, "burns"));
+        let output = job.arg(folder.path()).arg("kill").run();
+        assert_ne!(output.code(), 0);
+        let left = fs::read_dir(&out).unwrap().flatten().map(|entry| entry.path());
+        let left = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).min().unwrap();
+        let run = partial::read(&left).unwrap();
+        let (used, count) = (used_ns(folder.path(), 1), counted(&run, 1, "task_clock_ns").0.unwrap());
+        assert!(count as f64 > 0.98 * used as f64, "{mpi:?} {count} of {used}");
+    }
+}
+
+/// A program that closes what it did not open, and opens something else in its place, loses nothing to the tool.
+#[test]
+fn a_counter_that_the_program_closed_is_not_read() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("closed");
+        let job = Job::local(mpi, 1).arg(pmmpi()).arg("--out").arg(folder.path());
+        job.arg(programs::mpi(mpi, "burns")).arg(folder.path()).arg("close").run().success();
+        let run = &folder.runs()[0];
+        assert_eq!(counted(run, 0, "task_clock_ns"), (None, Quality::Unavailable));
+        let totals = run.counts.totals(|_| true);
+        let clock = totals.iter().find(|total| total.event.name == "task_clock_ns").unwrap();
+        assert!(clock.reason.as_deref().unwrap().contains("closed the counter's descriptor"));
+    }
+}
+
+#[test]
+fn regions_count_what_happens_in_them() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("touch");
+        let flags = ["-DWITH_MPI", "-DWITH_REGIONS"];
+        let program = programs::with_regions(mpi, "burns", &flags, "counted");
+        let job = Job::local(mpi, RANKS).arg(pmmpi()).arg("--out").arg(folder.path());
+        job.arg(program).arg(folder.path()).arg("touch").run().success();
+        let run = &folder.runs()[0];
+        assert_all_was_counted(run, folder.path(), RANKS as u32);
+        assert_eq!(run.counts.regions, ["touch"]);
+        for rank in 0..RANKS as u32 {
+            let totals = run.counts.totals(|row| row.rank == rank && row.region == Some(0));
+            let faults = totals.iter().find(|total| total.event.name == "page_faults").unwrap();
+            assert_eq!((faults.count, faults.quality), (Some(3 * 16), Quality::Exact), "{mpi:?}");
+        }
+        let json = run_report(folder.path());
+        let region = &json["runs"][0]["regions"][0];
+        let faults = region["counters"].as_array().unwrap().iter().find(|c| c["name"] == "page_faults");
+        assert_eq!(faults.unwrap()["value"], 2 * 3 * 16);
+    }
+}
+
+fn run_report(folder: &Path) -> serde_json::Value {
+    let output = run(Command::new(tool("pmmpi")).args(["report", "--format", "json"]).arg(folder)).success();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What a user may not count is said, and is never 0.
+#[test]
+fn what_a_user_may_not_count_is_said() {
+    let _alone = machine();
+    let _level = Paranoid::set("2");
+    let folder = Folder::new("paranoid");
+    run(Command::new("chmod").arg("777").arg(folder.path())).success();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
+    command.arg("--out").arg(folder.path().join("runs")).arg(programs::plain("burns")).arg(folder.path());
+    run(&mut command).success();
+    let files = fs::read_dir(folder.path().join("runs")).unwrap().flatten().map(|entry| entry.path());
+    let file = files.filter(|path| path.extension().is_some_and(|e| e == "pmr")).min().unwrap();
+    let run = runfile::read(&file).unwrap();
+    assert_eq!(counted(&run, 0, "task_clock_ns").1, Quality::Exact);
+    assert_eq!(counted(&run, 0, "page_faults").1, Quality::Partial);
+    assert_eq!(counted(&run, 0, "context_switches"), (None, Quality::Denied));
+    assert_eq!(counted(&run, 0, "migrations"), (None, Quality::Denied));
+    let used = used_ns(folder.path(), 0) as f64;
+    let count = counted(&run, 0, "task_clock_ns").0.unwrap() as f64;
+    assert!((count - used).abs() / used < 0.03, "{count} {used}");
+}
+
+/// kernel.perf_event_paranoid, as it was in the end.
+struct Paranoid(String);
+
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+impl Paranoid {
+    fn set(level: &str) -> Self {
+        let before = fs::read_to_string(PARANOID).unwrap();
+        fs::write(PARANOID, level).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for Paranoid {
+    fn drop(&mut self) {
+        fs::write(PARANOID, self.0.trim()).unwrap();
+    }
+}
