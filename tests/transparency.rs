@@ -64,11 +64,13 @@ fn an_mpi_program_says_the_same() {
             let measured = job.arg(&program).arg(end).run();
             assert_eq!(bare.code(), measured.code(), "{mpi:?} {end}");
             assert!(bare.stdout[..4096] == measured.stdout[..4096]);
-            assert_eq!(
-                without_pids(&bare.stdout[4096..]),
-                without_pids(&measured.stdout[4096..]),
-                "{mpi:?} {end}"
-            );
+            let (bare_lines, mut lines) =
+                (without_pids(&bare.stdout[4096..]), without_pids(&measured.stdout[4096..]));
+            // Its counters, which are read from inside: far from where a program's own descriptors begin.
+            let is_counter = |line: &String| line.strip_prefix("descriptor 6").is_some_and(|n| n.len() == 2);
+            assert!(lines.iter().filter(|line| is_counter(line)).count() <= 9, "{lines:?}");
+            lines.retain(|line| !is_counter(line));
+            assert_eq!(bare_lines, lines, "{mpi:?} {end}");
             assert!(bare.stderr[..4096] == measured.stderr[..4096]);
             assert_eq!(out.runs().len(), 1, "the run was complete before the program failed");
         }

@@ -85,8 +85,12 @@ impl Output {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
+    /// Without what Open MPI's mpirun says now and then of a race between itself and a child that it started, on a busy
+    /// machine.
     pub fn err(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).into_owned()
+        let text = String::from_utf8_lossy(&self.stderr);
+        let is_said = |line: &&str| !line.contains("plm:rsh: Warning: setpgid(");
+        text.split_inclusive('\n').filter(is_said).collect()
     }
 
     /// Exit code, or 128 + signal as a shell has it.
