@@ -11,5 +11,6 @@ pub mod event;
 pub mod linux;
 pub mod probe;
 pub mod reading;
+pub mod selection;
 pub mod table;
 pub mod totals;

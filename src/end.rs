@@ -48,9 +48,10 @@ impl End {
         }
     }
 
-    /// True for ends that a launcher brings about in a job of which another rank failed.
+    /// True for ends that a launcher brings about in a job of which another rank failed. (It kills, too, but so
+    /// does a kernel that has no memory left.)
     pub(crate) fn is_brought_about(self) -> bool {
-        matches!(self, End::Signaled(libc::SIGTERM | libc::SIGKILL) | End::Interrupted(_))
+        matches!(self, End::Signaled(libc::SIGTERM) | End::Interrupted(_))
     }
 
     /// True for the ends that a healthy program has.

@@ -45,7 +45,10 @@ fn a_run_that_loses_a_node_is_recorded() {
         slurm.lose_node(3);
         slurm.run(folder.path(), "scancel", &["--name=ends"]).success();
         let output = started.finish();
-        assert!(left_of(mpi, &folder, &output).end().is_some_and(|end| !end.is_success()));
+        // Not that Slurm ended the others.
+        let left = left_of(mpi, &folder, &output);
+        let (rank, node, end) = left.telling_rank().unwrap();
+        assert_eq!((rank, end, left.nodes[node as usize].key.hostname.as_str()), (3, End::Lost, "node3"));
     }
 }
 

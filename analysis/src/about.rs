@@ -3,7 +3,7 @@
 use crate::regions;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::record::{Mode, Run};
+use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::seconds_between;
 
@@ -18,6 +18,10 @@ pub fn about(run: &Run) -> Vec<Warning> {
         run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
     {
         let node = &run.nodes[node as usize].key.hostname;
+        let end = match end {
+            End::Lost => "lost, with its launcher, as where a node fails".to_owned(),
+            end => end.to_string(),
+        };
         warn(
             "failed-run",
             format!("rank {rank} on {node}: {end}"),

@@ -6,9 +6,9 @@ use crate::{host, install, out, program};
 use pmmpi::cell::{Fault, Phase};
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
-use pmmpi::counters::default;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::Probe;
+use pmmpi::counters::selection::Selection;
 use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::orders::{HandedDown, Orders};
 use pmmpi::partial::{self, Place};
@@ -52,7 +52,7 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         // Without it nothing is checked.
         let _ = spool.put(Blob::Expectation, &expectation);
     }
-    let counters = hand_down_counters(&spool);
+    let counters = hand_down_counters(&task.selection(), &spool);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::note_in(&spool.cell().asked_to_end);
@@ -102,9 +102,9 @@ impl Started {
 
 /// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the spool
 /// and, once the program runs, among its descriptors.
-fn hand_down_counters(spool: &Spool) -> Counters {
+fn hand_down_counters(selection: &Selection, spool: &Spool) -> Counters {
     let began_ns = clock::monotonic_ns();
-    let counters = Counters::open(&default::groups(), Target::NextProgram);
+    let counters = selection.open(Target::NextProgram);
     let handed = HandedDown { opened: counters.opened().clone(), descriptors: counters.descriptors() };
     // Where this fails the rank has stamps and no counts.
     let _ = wire::encode(&handed)

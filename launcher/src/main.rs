@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), no_main)]
 
 mod agent;
+mod counting;
 mod elf;
 mod environment;
 mod host;

@@ -6,6 +6,8 @@ use crate::settings::Settings;
 use crate::work::{self, Choice};
 use crate::{agent, environment, host, options, out, program, runner};
 use pmmpi::clock;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::selection::Selection;
 use pmmpi::fabric::Solo;
 use pmmpi::record::{End, Mode, RunHeader, Series};
 use pmmpi::runfile::Slot;
@@ -129,6 +131,15 @@ impl Task<'_> {
         })
     }
 
+    /// What this rank counts: of everything on its node, one of the node's ranks.
+    pub fn selection(&self) -> Selection {
+        let mut selection = self.settings.selection.clone();
+        if !self.launch.reads_node() {
+            selection.sets.retain(|wanted| wanted.scope == Scope::Task);
+        }
+        selection
+    }
+
     /// Rounds of a plain program with this environment.
     pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> Plan {
         let settings = self.settings;
@@ -141,6 +152,7 @@ impl Task<'_> {
             on_failure: settings.on_failure,
             timeout: settings.timeout,
             pings: settings.extras.pings,
+            selection: self.selection(),
             out: settings.out.clone(),
             quiet: settings.quiet,
             header: self.header(Mode::Plain),

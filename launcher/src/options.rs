@@ -123,6 +123,9 @@ pub struct Measurement {
     /// MPI_Pcontrol makes regions: on or off
     #[arg(long, value_name = "DO", value_enum, default_value = "on", hide_possible_values = true)]
     pub regions: Switch,
+    /// Counted beside each rank: task, core or socket
+    #[arg(long, value_name = "WHERE", value_enum, default_value = "task", hide_possible_values = true)]
+    pub scope: Scope,
     /// Largest rate error of any clock
     #[arg(long, value_name = "N", default_value_t = 100.0)]
     pub max_drift_ppm: f64,
@@ -177,6 +180,16 @@ pub enum Mode {
 pub enum Sync {
     None,
     Pingpong,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Each rank's own threads and descendants
+    Task,
+    /// Everything on each hardware thread of the node, too
+    Core,
+    /// What belongs to no core, too: memory controllers, caches, power
+    Socket,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,9 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
+use crate::counting;
 use crate::options::{self, Measurement, Mode, OnMismatch, Repetition, Switch, Sync};
 use pmmpi::bounds::MaxDrift;
+use pmmpi::counters::selection::Selection;
 use pmmpi::orders::Extras;
 use pmmpi::record::Series;
 use pmmpi::runfile;
@@ -30,6 +32,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// What its ranks do together beside the barriers.
     pub extras: Extras,
+    /// What is counted.
+    pub selection: Selection,
     /// What follows where the job is not the one that was started.
     pub on_mismatch: OnMismatch,
     /// What the user says the program is.
@@ -54,6 +58,7 @@ impl Settings {
         if typed.runs == 0 {
             return Err(Failure::own("--runs 0: at least one run must be measured"));
         }
+        let selection = counting::select(&typed)?;
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
         Ok(Self {
             argv: typed.argv,
@@ -64,6 +69,7 @@ impl Settings {
             on_failure: typed.on_failure.into(),
             timeout: typed.timeout.as_deref().map(duration).transpose()?,
             extras: Extras { pings: typed.sync == Sync::Pingpong, regions: typed.regions == Switch::On },
+            selection,
             on_mismatch: typed.on_mismatch,
             mode: typed.mode,
             max_drift,

@@ -16,12 +16,24 @@ const PAGE_FAULTS: u64 = 2;
 const CONTEXT_SWITCHES: u64 = 3;
 const CPU_MIGRATIONS: u64 = 4;
 
+/// What is counted on each hardware thread, whoever runs there.
+pub fn groups_of_a_core() -> Vec<Group> {
+    let [hardware, _] = both();
+    let switches = Event::counted("context_switches", Encoding::new(kind::SOFTWARE, CONTEXT_SWITCHES));
+    let migrations = Event::counted("migrations", Encoding::new(kind::SOFTWARE, CPU_MIGRATIONS));
+    vec![hardware, vec![switches, migrations]]
+}
+
 /// The default set: the processor's events, and the kernel's.
 pub fn groups() -> Vec<Group> {
+    both().into()
+}
+
+fn both() -> [Group; 2] {
     let hardware = |name, id| Event::counted(name, Encoding::new(kind::HARDWARE, id));
     let kernel = |name, id| Event::counted(name, Encoding::new(kind::HARDWARE, id).in_modes(Modes::Kernel));
     let software = |name, id| Event::counted(name, Encoding::new(kind::SOFTWARE, id));
-    vec![
+    [
         vec![
             hardware("cycles", CPU_CYCLES),
             hardware("instructions", INSTRUCTIONS),

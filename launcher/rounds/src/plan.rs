@@ -1,5 +1,6 @@
 //! What is to be done, validated: the launcher makes it, the same for every rank.
 
+use pmmpi::counters::selection::Selection;
 use pmmpi::record::{RunHeader, Series};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// Pings with rank 0 before and after each.
     pub pings: bool,
+    /// What is counted.
+    pub selection: Selection,
     /// Where run files go; `None` keeps none.
     pub out: Option<PathBuf>,
     /// Print no line of the tool's own.

@@ -9,8 +9,7 @@ use crate::saving;
 use crate::signals;
 use pmmpi::cell::RankCell;
 use pmmpi::clock;
-use pmmpi::counters::default;
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::linux::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
@@ -23,7 +22,6 @@ use pmmpi::runfile::Slot;
 use pmmpi::session::{Beginning, Memory, Session, Work};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// What this rank contributes to every round's record beside the measurement.
 pub struct Place {
@@ -64,7 +62,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
         let session = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
-        let round = measure(&mut fabric, &program, plan.timeout, &place, session).map_err(in_round)?;
+        let round = measure(&mut fabric, &program, plan, &place, session).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -109,7 +107,7 @@ struct Round {
 fn measure<F: Fabric>(
     fabric: &mut F,
     program: &Prepared,
-    timeout: Option<Duration>,
+    plan: &Plan,
     place: &Place,
     beginning: Beginning,
 ) -> Result<Round, FabricError> {
@@ -117,7 +115,7 @@ fn measure<F: Fabric>(
     let (cell, regions) = (RankCell::default(), RegionTable::boxed());
     let size = fabric.size();
     let opening_ns = clock::monotonic_ns();
-    let counters = Counters::open(&default::groups(), Target::NextProgram);
+    let counters = plan.selection.open(Target::NextProgram);
     cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
     let words = CounterTable::words(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
@@ -125,7 +123,7 @@ fn measure<F: Fabric>(
     let mut session = Session::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
-    let own = match program.start().and_then(|running| running.wait(timeout)) {
+    let own = match program.start().and_then(|running| running.wait(plan.timeout)) {
         Ok(ended) => ended,
         Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
     };
@@ -192,6 +190,7 @@ fn in_round(error: FabricError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmmpi::counters::selection::Selection;
     use pmmpi::fabric::{Fabric, Solo, Threads};
     use pmmpi::record::{Mode, RunHeader, Series};
     use pmmpi::runfile;
@@ -234,6 +233,7 @@ mod tests {
             on_failure: OnFailure::Stop,
             timeout: None,
             pings: false,
+            selection: Selection::default(),
             out: Some(out.to_owned()),
             quiet: true,
             header,

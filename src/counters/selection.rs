@@ -1,0 +1,99 @@
+//! What a run is to count, and where.
+
+use super::default;
+use super::event::Group;
+use super::linux::{Counters, Target};
+use super::probe::Scope;
+use serde::{Deserialize, Serialize};
+
+/// What one rank is to count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// Each at its places.
+    pub sets: Vec<Wanted>,
+}
+
+/// Events that are counted at the same places.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// What is watched there.
+    pub scope: Scope,
+    /// What is counted, as it must be scheduled.
+    pub groups: Vec<Group>,
+    /// Hardware threads of this node, by the kernel's numbers; none where the rank's own threads are watched.
+    pub cpus: Vec<u32>,
+}
+
+impl Default for Selection {
+    /// The default set of the rank's own threads.
+    fn default() -> Self {
+        Self { sets: vec![Wanted { scope: Scope::Task, groups: default::groups(), cpus: Vec::new() }] }
+    }
+}
+
+impl Selection {
+    /// Opens all that can be opened; `program` is what is meant by the rank's own threads.
+    pub fn open(&self, program: Target) -> Counters {
+        let _room = Room::make();
+        let mut counters = Counters::default();
+        for Wanted { scope, groups, cpus } in &self.sets {
+            let places: Vec<Target> = match scope {
+                Scope::Task => vec![program],
+                Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
+            };
+            counters.add(*scope, groups, &places);
+        }
+        counters
+    }
+}
+
+/// As many descriptors as this process may have at all: each event of each hardware thread takes one. Those that are open stay
+/// open when the limit is what it was, and that is what the program gets.
+struct Room(Option<libc::rlimit>);
+
+impl Room {
+    fn make() -> Self {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both calls read or write a live local.
+        let made = unsafe {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0
+                && libc::setrlimit(
+                    libc::RLIMIT_NOFILE,
+                    &libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max },
+                ) == 0
+        };
+        Self(made.then_some(limit))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(limit) = &self.0 {
+            // SAFETY: as above. A limit that was right before is.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::event::{Encoding, Event, kind};
+    use crate::counters::probe::Probe;
+
+    /// As root, or where paranoid is 0 or less; elsewhere they say that they are denied.
+    #[test]
+    fn hardware_threads_are_watched_each_on_its_own() {
+        let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
+        let none = Event::counted("none", Encoding::new(kind::HARDWARE, 0xffff));
+        let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock], vec![none]], cpus: vec![0, 1] };
+        let selection = Selection { sets: vec![Selection::default().sets.remove(0), wanted] };
+        let counters = selection.open(Target::ThisThread);
+        let opened = counters.opened();
+        assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (2, 2));
+        assert!(opened.sets[1].events[1].1.is_some());
+        let cpus: Vec<_> = opened.handles.iter().filter(|h| h.set == 1).map(|h| h.cpu).collect();
+        let allowed = opened.sets[1].events[0].1.is_none();
+        assert!(if allowed { cpus == [Some(0), Some(1)] } else { cpus.is_empty() }, "{opened:#?}");
+    }
+}
