@@ -9,6 +9,7 @@ mod evaluate;
 mod formula;
 mod inputs;
 mod page;
+mod read;
 
 pub use catalogue::{
     Bound, Catalogue, EventSpec, Group, Meaning, Metric, Quantity, Rule, Sibling, Source, Table, catalogue,

@@ -1,10 +1,10 @@
-//! Metrics, groups and event tables as they are written down in metrics.toml and cpus/*.toml.
+//! Metrics, groups and event tables.
 
 use super::cpu::{CpuKind, Range};
 use super::formula::{Condition, Formula};
 use crate::counters::probe::Scope;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// All that is known of metrics.
@@ -118,8 +118,14 @@ pub struct Table {
     pub source: String,
     /// Whose it is; empty for everybody's.
     pub cpus: Vec<Range>,
-    /// Each name, its table's own or inherited.
+    /// The table that it inherits from, by name.
+    pub inherits: Option<String>,
+    /// Each name, its own or inherited.
     pub names: BTreeMap<String, Meaning>,
+    /// Its own names.
+    pub own: BTreeSet<String>,
+    /// Names that it does not inherit.
+    pub drops: Vec<String>,
 }
 
 /// What a name in a formula means on a processor.
@@ -192,84 +198,29 @@ impl Catalogue {
         self.metrics.iter().filter(move |metric| metric.groups.iter().any(|of| of == group))
     }
 
-    /// Events that a group needs on a processor, each once, in the order in which its metrics name them.
+    /// Events that a group needs on a processor, each once, in the order in which its metrics name them; none for
+    /// metrics that cannot be computed there.
     pub fn events_of<'a>(&'a self, group: &'a str, table: &'a Table) -> Vec<&'a EventSpec> {
         let mut events: Vec<&EventSpec> = Vec::new();
-        for metric in self.metrics_of(group).filter(|metric| table.has(metric)) {
-            let checked = metric.checks.iter().flat_map(Condition::sides);
-            for formula in std::iter::once(&metric.formula).chain(checked) {
-                table.add_events(formula, &mut events);
-            }
+        for metric in self.metrics_of(group).filter(|metric| table.computes(metric)) {
+            metric.formulas().for_each(|formula| table.add_events(formula, &mut events));
         }
         events
     }
-
-    fn parse(metrics: &str, tables: &[&str]) -> Result<Self, String> {
-        let raw: RawCatalogue = toml::from_str(metrics).map_err(|error| format!("metrics.toml: {error}"))?;
-        let formula = |of: &str, text: &str| Formula::parse(text).map_err(|error| format!("{of}: {error}"));
-        let conditions = |of: &str, texts: &[String]| -> Result<Vec<Condition>, String> {
-            let parse = |text: &String| Condition::parse(text).map_err(|error| format!("{of}: {error}"));
-            texts.iter().map(parse).collect()
-        };
-        let mut catalogue = Self { sources: raw.source, groups: raw.group, ..Self::default() };
-        for raw in raw.quantity {
-            let RawQuantity { name, unit, text, source, default } = raw;
-            let default = default.map(|text| formula(&name, &text)).transpose()?;
-            catalogue.quantities.push(Quantity { name, unit, text, source, default });
-        }
-        for raw in raw.metric {
-            catalogue.metrics.push(Metric {
-                formula: formula(&raw.name, &raw.formula)?,
-                checks: conditions(&raw.name, &raw.checks)?,
-                name: raw.name,
-                groups: raw.groups,
-                unit: raw.unit,
-                text: raw.text,
-                source: raw.source,
-                bound: raw.bound,
-                cpus: raw.cpus,
-            });
-        }
-        for raw in raw.rule {
-            let when = conditions(&raw.code, &raw.when)?;
-            let RawRule { code, text, discards, source, .. } = raw;
-            catalogue.rules.push(Rule { code, when, text, discards, source });
-        }
-        for text in tables {
-            let raw: RawTable = toml::from_str(text).map_err(|error| format!("an event table: {error}"))?;
-            let table = Table::resolve(raw, &catalogue.tables)?;
-            catalogue.tables.push(table);
-        }
-        // A table stands after those that it inherits from; everybody's is the first of these.
-        catalogue.tables.reverse();
-        Ok(catalogue)
-    }
-
-    fn load() -> Result<Self, String> {
-        Self::parse(include_str!("metrics.toml"), &TABLES)
-    }
 }
-
-const TABLES: [&str; 12] = [
-    include_str!("cpus/any.toml"),
-    include_str!("cpus/amd-10h.toml"),
-    include_str!("cpus/amd-k8.toml"),
-    include_str!("cpus/amd-zen1.toml"),
-    include_str!("cpus/amd-zen2.toml"),
-    include_str!("cpus/amd-zen3.toml"),
-    include_str!("cpus/amd-zen4.toml"),
-    include_str!("cpus/amd-zen5.toml"),
-    include_str!("cpus/intel-skylake-sp.toml"),
-    include_str!("cpus/intel-ice-lake-sp.toml"),
-    include_str!("cpus/intel-sapphire-rapids.toml"),
-    include_str!("cpus/intel-granite-rapids.toml"),
-];
 
 /// All that is known of metrics. The files are part of the program and tests hold that they can be read, so
 /// that the empty catalogue in place of unreadable ones is nobody's.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| Catalogue::load().unwrap_or_default())
+}
+
+impl Metric {
+    /// Its own and those of its checks.
+    pub fn formulas(&self) -> impl Iterator<Item = &Formula> {
+        std::iter::once(&self.formula).chain(self.checks.iter().flat_map(Condition::sides))
+    }
 }
 
 impl Table {
@@ -283,12 +234,23 @@ impl Table {
         metric.cpus.is_empty() || metric.cpus.contains(&self.name)
     }
 
+    /// True where every name of a metric means something here.
+    pub fn computes(&self, metric: &Metric) -> bool {
+        let is_absent = |name: &String| matches!(self.meaning(name), Some(Meaning::Absent(_)));
+        // One level: no definition names another.
+        let lacks = |name: &String| match self.meaning(name) {
+            Some(Meaning::Formula { formula, .. }) => formula.names().iter().any(is_absent),
+            _ => is_absent(name),
+        };
+        self.has(metric) && !metric.formulas().flat_map(Formula::names).any(lacks)
+    }
+
     /// A formula's events, and those of what it is made of, that `events` has not got.
     fn add_events<'a>(&'a self, formula: &Formula, events: &mut Vec<&'a EventSpec>) {
         for name in formula.names() {
             match self.meaning(name) {
                 Some(Meaning::Event(event)) if !events.contains(&event) => events.push(event),
-                // One level: `resolve` lets no definition name another.
+                // One level: no definition names another.
                 Some(Meaning::Formula { formula, .. }) => {
                     for name in formula.names() {
                         if let Some(Meaning::Event(event)) = self.meaning(name)
@@ -300,140 +262,6 @@ impl Table {
                 }
                 _ => {}
             }
-        }
-    }
-
-    fn resolve(raw: RawTable, known: &[Table]) -> Result<Self, String> {
-        let mut names = match &raw.inherits {
-            Some(parent) => {
-                let parent = known.iter().find(|table| table.name == *parent);
-                parent.ok_or(format!("{}: inherits from an unknown table", raw.name))?.names.clone()
-            }
-            None => BTreeMap::new(),
-        };
-        for (name, raw) in raw.names {
-            names.insert(name.clone(), raw.meaning(name)?);
-        }
-        let table = Self { name: raw.name, text: raw.text, source: raw.source, cpus: raw.cpus, names };
-        let formulas = table.names.values().filter_map(|meaning| match meaning {
-            Meaning::Formula { formula, .. } => Some(formula),
-            _ => None,
-        });
-        for name in formulas.flat_map(Formula::names) {
-            // Constants are no such level.
-            if let Some(Meaning::Formula { formula, .. }) = table.meaning(name)
-                && !formula.names().is_empty()
-            {
-                return Err(format!(
-                    "{}: {name} is itself computed and cannot be part of a definition",
-                    table.name
-                ));
-            }
-        }
-        Ok(table)
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCatalogue {
-    source: Vec<Source>,
-    group: Vec<Group>,
-    quantity: Vec<RawQuantity>,
-    metric: Vec<RawMetric>,
-    rule: Vec<RawRule>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawQuantity {
-    name: String,
-    unit: String,
-    text: String,
-    source: Option<String>,
-    default: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawMetric {
-    name: String,
-    groups: Vec<String>,
-    formula: String,
-    unit: String,
-    text: String,
-    source: String,
-    bound: Option<Bound>,
-    #[serde(default)]
-    cpus: Vec<String>,
-    #[serde(default)]
-    checks: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    code: String,
-    when: Vec<String>,
-    text: String,
-    discards: bool,
-    source: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTable {
-    name: String,
-    text: String,
-    source: String,
-    inherits: Option<String>,
-    #[serde(default)]
-    cpus: Vec<Range>,
-    names: BTreeMap<String, RawMeaning>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawMeaning {
-    event: Option<String>,
-    formula: Option<String>,
-    absent: Option<String>,
-    vendor: Option<String>,
-    note: Option<String>,
-    scope: Option<RawScope>,
-    sibling: Option<Sibling>,
-    period: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RawScope {
-    Core,
-    Socket,
-}
-
-impl RawMeaning {
-    fn meaning(self, name: String) -> Result<Meaning, String> {
-        match (self.event, self.formula, self.absent) {
-            (Some(encoding), None, None) => Ok(Meaning::Event(EventSpec {
-                name,
-                encoding,
-                vendor_name: self.vendor,
-                note: self.note,
-                scope: match self.scope {
-                    None => Scope::Task,
-                    Some(RawScope::Core) => Scope::Core,
-                    Some(RawScope::Socket) => Scope::Socket,
-                },
-                sibling: self.sibling,
-                period: self.period,
-            })),
-            (None, Some(text), None) => match Formula::parse(&text) {
-                Ok(formula) => Ok(Meaning::Formula { formula, note: self.note }),
-                Err(error) => Err(format!("{name}: {error}")),
-            },
-            (None, None, Some(reason)) => Ok(Meaning::Absent(reason)),
-            _ => Err(format!("{name}: one of event, formula and absent is needed")),
         }
     }
 }

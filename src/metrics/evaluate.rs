@@ -120,7 +120,10 @@ impl fmt::Display for Lack {
         match self {
             Lack::NotHere(reason) => f.write_str(reason),
             Lack::Unmeasured { name, reason, .. } => write!(f, "{name}: {reason}"),
-            Lack::Unknown(name) => write!(f, "{name} is not known"),
+            Lack::Unknown(name) => match catalogue().quantity(name) {
+                Some(quantity) => write!(f, "{name} was not given: {}", quantity.text),
+                None => write!(f, "{name} was not given"),
+            },
             Lack::Nothing(divisor) => {
                 let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
                 if catalogue().quantity(divisor).is_some() || !divisor.bytes().all(is_name) {
@@ -197,8 +200,20 @@ impl Engine<'_> {
     }
 
     fn formula(&self, formula: &Formula, depth: u32) -> Result<Value, Lack> {
-        let names = formula.names().iter();
-        let found = names.map(|name| self.name(name, depth)).collect::<Result<Vec<_>, _>>()?;
+        let mut found = Vec::new();
+        let mut lack = None;
+        for name in formula.names() {
+            match (self.name(name, depth), &lack) {
+                (Ok(value), _) => found.push(value),
+                // What no measurement could have is said first.
+                (Err(Lack::NotHere(reason)), _) => return Err(Lack::NotHere(reason)),
+                (Err(other), None) => lack = Some(other),
+                (Err(_), Some(_)) => {}
+            }
+        }
+        if let Some(lack) = lack {
+            return Err(lack);
+        }
         let values: Vec<f64> = found.iter().map(|value| value.value).collect();
         let value = formula.value(&values).map_err(|no_value| match no_value {
             NoValue::Zero(divisor) => Lack::Nothing(divisor),

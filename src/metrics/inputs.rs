@@ -1,5 +1,6 @@
 //! What metrics are computed from: counts by name, each with what it is worth, and quantities.
 
+use crate::counters::event::Event;
 use crate::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
@@ -100,6 +101,11 @@ impl Inputs {
             None => input,
         };
         self.counts.insert(name.to_owned(), sum);
+    }
+
+    /// Adds what an event came to, as of one rank.
+    pub fn add_event(&mut self, event: &Event, reading: &Reading) {
+        self.add(&event.name, Input::reading(reading, event.scale));
     }
 
     /// Sets a quantity.
