@@ -22,5 +22,3 @@ pub use page::page;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod worked;

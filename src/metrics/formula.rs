@@ -363,7 +363,9 @@ mod tests {
         ] {
             assert_eq!(Formula::parse(text).unwrap_err().at, at, "{text}");
         }
-        assert!(Formula::parse(&"(".repeat(1000)).is_err());
+        let nested = |depth| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert!(Formula::parse(&nested(20)).is_ok());
+        assert_eq!(Formula::parse(&nested(40)).unwrap_err().what, "nested too deep");
         assert!(Formula::parse(&"-".repeat(1000)).is_err());
         assert!(Formula::parse(&"1+".repeat(100_000)).is_err());
         assert!(Condition::parse("a = b").is_err());

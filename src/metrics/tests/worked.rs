@@ -1,6 +1,6 @@
 //! Section 5 of AMD-2008: both programs' samples, and what the note prints of them.
 
-use super::{CpuKind, Input, Inputs, evaluate};
+use crate::metrics::{CpuKind, Input, Inputs, evaluate};
 
 /// "All four events" were sampled with this period (5.2); the samples of 5.1 agree with its elapsed time.
 const PERIOD: u64 = 50_000;
