@@ -74,7 +74,7 @@ pub struct Metric {
     pub text: String,
     /// A source's key, and where in it.
     pub source: String,
-    /// True for a bound of what cannot be computed.
+    /// Set where it is a bound of what cannot be computed.
     pub bound: Option<Bound>,
     /// Tables of the processors that it is for; empty for all.
     pub cpus: Vec<String>,
