@@ -1,7 +1,8 @@
 //! What counts mean: metrics as data, and the one engine that computes them.
 //!
-//! metrics.toml has the formulas, cpus/*.toml what the names in them mean on each processor: an event, a formula over
-//! events, or the reason why nothing there counts it. Run summary, report and validate all ask [`evaluate`].
+//! metrics.toml has the formulas, cpus/*.toml what the names in them mean on each processor: an event, a
+//! formula over events, or the reason why nothing there counts it. Run summary, report and validate all ask
+//! [`evaluate`].
 
 mod catalogue;
 mod cpu;

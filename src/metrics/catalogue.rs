@@ -198,8 +198,8 @@ impl Catalogue {
         self.metrics.iter().filter(move |metric| metric.groups.iter().any(|of| of == group))
     }
 
-    /// Events that a group needs on a processor, each once, in the order in which its metrics name them; none for
-    /// metrics that cannot be computed there.
+    /// Events that a group needs on a processor, each once, in the order in which its metrics name them; none
+    /// for metrics that cannot be computed there.
     pub fn events_of<'a>(&'a self, group: &'a str, table: &'a Table) -> Vec<&'a EventSpec> {
         let mut events: Vec<&EventSpec> = Vec::new();
         for metric in self.metrics_of(group).filter(|metric| table.computes(metric)) {

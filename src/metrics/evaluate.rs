@@ -12,8 +12,8 @@ use std::fmt;
 /// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Of n slices a share s was
 /// counted; where an event's rate varies from slice to slice by c (standard deviation over mean), the
 /// extrapolated count is off by c sqrt((1 - s) / (s n)), the error of a sample of s n out of n. For a run of
-/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown from
-/// which on the report has a verdict on a node.
+/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown
+/// from which on the report has a verdict on a node.
 pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
 
 /// A metric, evaluated.
@@ -161,7 +161,8 @@ struct Engine<'a> {
     inputs: &'a Inputs,
 }
 
-/// Definitions name events and quantities; quantities' defaults name quantities. More levels than there can be.
+/// Definitions name events and quantities; quantities' defaults name quantities. More levels than there can
+/// be.
 const DEEPEST: u32 = 8;
 
 impl Engine<'_> {

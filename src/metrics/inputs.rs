@@ -44,15 +44,16 @@ impl Input {
         Self { value: Some(count as f64), quality: Quality::Exact, running_share: None, reason: None }
     }
 
-    /// Samples, each of which stands for `period` events: "it is only meaningful to perform arithmetic on counts
-    /// that have the same weight" (AMD 2008, section 3). An estimate, so not exact.
+    /// Samples, each of which stands for `period` events: "it is only meaningful to perform arithmetic on
+    /// counts that have the same weight" (AMD 2008, section 3). An estimate, so not exact.
     pub fn samples(samples: u64, period: u64) -> Self {
         let reason = Some(format!("estimated from samples, one in {period} events"));
         let value = Some(samples as f64 * period as f64);
         Self { value, quality: Quality::Scaled, running_share: None, reason }
     }
 
-    /// A reading, each count of which is `scale` of the event's unit ([`crate::counters::event::Event::scale`]).
+    /// A reading, each count of which is `scale` of the event's unit
+    /// ([`crate::counters::event::Event::scale`]).
     pub fn reading(reading: &Reading, scale: f64) -> Self {
         let value = reading.value().map(|count| count as f64 * scale);
         let quality = reading.quality();

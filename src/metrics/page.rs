@@ -11,11 +11,12 @@ const HEAD: &str = "\
 This page is made of src/metrics/metrics.toml and src/metrics/cpus/*.toml; after a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes it anew.
 
-A formula's names are quantities or what the processor's event table says: an event, a formula over events, or the
-reason why nothing there counts it. A value is as good as the worst of its counts (exact, then scaled, then partial) or
-absent with a reason: the count that is missing, the divisor that is 0, the check that failed. A count that ran
-for less than a fifth of the time is no basis for a verdict. Samples are multiplied by their period before
-anything is computed of them. What is given under a name counts, also where the table would compute it.
+A formula's names are quantities or what the processor's event table says: an event, a formula over events,
+or the reason why nothing there counts it. A value is as good as the worst of its counts (exact, then
+scaled, then partial) or absent with a reason: the count that is missing, the divisor that is 0, the check
+that failed. A count that ran for less than a fifth of the time is no basis for a verdict. Samples are
+multiplied by their period before anything is computed of them. What is given under a name counts, also
+where the table would compute it.
 
 ";
 
@@ -26,13 +27,14 @@ Tests hold that every figure of section 5 comes out to the printed digits. What 
 
 - \"Elapsed time\" in its tables was taken with a clock and is computed from nothing; \"Seconds\" in 5.2 is
   `seconds_by_cycles`.
-- 5.2 divides by Seconds as printed, rounded to four places. Without that rounding the read bandwidth of
-  the two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth
-  360.1273 and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
-- 5.3 and 5.4 need a period of retired instructions ten times that of all other events. Sections 4.3.1 and 4.4.1 suggest
-  the period of instructions for data cache accesses too, which would make the request rate 5.894 and not 0.589.
-- 5.3's prose has a miss every 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and the unrounded
-  rate gives 70.1.
+- 5.2 divides by Seconds as printed, rounded to four places. Without that rounding the read bandwidth of the
+  two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth 360.1273
+  and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
+- 5.3 and 5.4 need a period of retired instructions ten times that of all other events. Sections 4.3.1 and
+  4.4.1 suggest the period of instructions for data cache accesses too, which would make the request rate
+  5.894 and not 0.589.
+- 5.3's prose has a miss every 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and
+  the unrounded rate gives 70.1.
 ";
 
 /// The whole page.

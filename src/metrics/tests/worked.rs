@@ -4,7 +4,8 @@ use crate::metrics::{CpuKind, Input, Inputs, evaluate};
 
 /// "All four events" were sampled with this period (5.2); the samples of 5.1 agree with its elapsed time.
 const PERIOD: u64 = 50_000;
-/// 5.3 and 5.4 do not print their periods. Their rates need that of retired instructions to be ten times the others'.
+/// 5.3 and 5.4 do not print their periods. Their rates need that of retired instructions to be ten times the
+/// others'.
 const CACHE_PERIOD: u64 = PERIOD / 10;
 const CLOCK_HZ: f64 = 2.2e9;
 
@@ -82,8 +83,8 @@ fn table_5_2_memory_bandwidth() {
     }
 }
 
-/// The same without the note's rounding of the seconds in between: these are right, and five of the six printed
-/// figures are not.
+/// The same without the note's rounding of the seconds in between: these are right, and five of the six
+/// printed figures are not.
 #[test]
 fn table_5_2_without_rounding_in_between() {
     for (program, [read, write, dram]) in
