@@ -25,6 +25,7 @@ pub mod fabric;
 pub mod gather;
 pub mod meeting;
 pub mod message;
+pub mod metrics;
 pub mod mpi_library;
 pub mod node;
 pub mod orders;

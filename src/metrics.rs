@@ -1,0 +1,25 @@
+//! What counts mean: metrics as data, and the one engine that computes them.
+//!
+//! metrics.toml has the formulas, cpus/*.toml what the names in them mean on each processor: an event, a
+//! formula over events, or the reason why nothing there counts it. Run summary, report and validate all ask
+//! [`evaluate`].
+
+mod catalogue;
+mod cpu;
+mod evaluate;
+mod formula;
+mod inputs;
+mod page;
+mod read;
+
+pub use catalogue::{
+    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Quantity, Rule, Sibling, Source, Table, catalogue,
+};
+pub use cpu::{CpuKind, Range};
+pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, evaluate, judge};
+pub use formula::{Condition, Formula, Malformed, NoValue};
+pub use inputs::{Input, Inputs, worse};
+pub use page::page;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! The engine: from counts to metrics, or to the reason why there is none.
+
+use super::catalogue::{Catalogue, Meaning, Metric, Rule, Table, catalogue};
+use super::cpu::CpuKind;
+use super::formula::{Condition, Formula, NoValue};
+use super::inputs::{Inputs, worse};
+use crate::counters::reading::Quality;
+use std::fmt;
+
+/// Running share under which a value is no basis for a verdict.
+///
+/// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Of n slices a share s was
+/// counted; where an event's rate varies from slice to slice by c (standard deviation over mean), the
+/// extrapolated count is off by c sqrt((1 - s) / (s n)), the error of a sample of s n out of n. For a run of
+/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown
+/// from which on the report has a verdict on a node.
+pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
+
+/// A metric, evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricValue {
+    /// Which.
+    pub metric: &'static Metric,
+    /// What it came to, or why there is nothing.
+    pub result: Result<Value, Lack>,
+}
+
+/// What a formula came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// In the metric's unit; finite.
+    pub value: f64,
+    /// The worst quality of the counts in it.
+    pub quality: Quality,
+    /// The smallest running share of the counts in it, where any is known.
+    pub running_share: Option<f64>,
+    /// Which count is not exact, and why.
+    pub remark: Option<String>,
+}
+
+/// Why there is no value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lack {
+    /// The metric is not for this processor: why.
+    NotHere(String),
+    /// A count is missing.
+    Unmeasured {
+        /// Which.
+        name: String,
+        /// How.
+        quality: Quality,
+        /// Why.
+        reason: String,
+    },
+    /// A quantity was not given.
+    Unknown(String),
+    /// This divisor came to 0.
+    Nothing(String),
+    /// The counts contradict one another: this does not hold.
+    Contradiction(String),
+    /// A step of the formula came to more than an f64 can hold.
+    NotFinite,
+}
+
+/// What came of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judgement {
+    /// It speaks against the measurement.
+    Raised,
+    /// It does not.
+    Clear,
+    /// It cannot be judged.
+    Unknown(Lack),
+}
+
+impl MetricValue {
+    /// The value, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        self.result.as_ref().ok().map(|value| value.value)
+    }
+
+    /// What it is worth.
+    pub fn quality(&self) -> Quality {
+        match &self.result {
+            Ok(value) => value.quality,
+            Err(lack) => lack.quality(),
+        }
+    }
+
+    /// Why there is no value, or no exact one.
+    pub fn reason(&self) -> Option<String> {
+        match &self.result {
+            Ok(value) => value.remark.clone(),
+            Err(lack) => Some(lack.to_string()),
+        }
+    }
+
+    /// False where nothing must be concluded from it: see [`RUNNING_SHARE_FLOOR`].
+    pub fn supports_verdict(&self) -> bool {
+        let counted_enough =
+            |value: &Value| value.running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR);
+        self.result.as_ref().is_ok_and(counted_enough)
+    }
+}
+
+impl Lack {
+    /// As the quality of a value that there is not.
+    pub fn quality(&self) -> Quality {
+        match self {
+            Lack::NotHere(_) => Quality::Unsupported,
+            Lack::Unmeasured { quality, .. } => *quality,
+            Lack::Unknown(_) | Lack::Nothing(_) | Lack::Contradiction(_) => Quality::Unavailable,
+            Lack::NotFinite => Quality::Overflowed,
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::NotHere(reason) => f.write_str(reason),
+            Lack::Unmeasured { name, reason, .. } => write!(f, "{name}: {reason}"),
+            Lack::Unknown(name) => match catalogue().quantity(name) {
+                Some(quantity) => write!(f, "{name} was not given: {}", quantity.text),
+                None => write!(f, "{name} was not given"),
+            },
+            Lack::Nothing(divisor) => {
+                let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+                if catalogue().quantity(divisor).is_some() || !divisor.bytes().all(is_name) {
+                    write!(f, "{divisor} is 0")
+                } else {
+                    write!(f, "no {} were counted", divisor.replace('_', " "))
+                }
+            }
+            Lack::Contradiction(condition) => write!(f, "the counts contradict one another: not {condition}"),
+            Lack::NotFinite => f.write_str("larger than any number that can be stored"),
+        }
+    }
+}
+
+/// Every metric, in the catalogue's order, as these inputs have it on this processor.
+pub fn evaluate(cpu: &CpuKind, inputs: &Inputs) -> Vec<MetricValue> {
+    let catalogue = catalogue();
+    let Some(table) = catalogue.table(cpu) else { return Vec::new() };
+    let engine = Engine { catalogue, table, inputs };
+    let of = |metric| MetricValue { metric, result: engine.metric(metric) };
+    catalogue.metrics.iter().map(of).collect()
+}
+
+/// Every rule, in the catalogue's order, and what came of it.
+pub fn judge(cpu: &CpuKind, inputs: &Inputs) -> Vec<(&'static Rule, Judgement)> {
+    let catalogue = catalogue();
+    let Some(table) = catalogue.table(cpu) else { return Vec::new() };
+    let engine = Engine { catalogue, table, inputs };
+    catalogue.rules.iter().map(|rule| (rule, engine.rule(rule))).collect()
+}
+
+struct Engine<'a> {
+    catalogue: &'a Catalogue,
+    table: &'a Table,
+    inputs: &'a Inputs,
+}
+
+/// Definitions name events and quantities; quantities' defaults name quantities. More levels than there can
+/// be.
+const DEEPEST: u32 = 8;
+
+impl Engine<'_> {
+    fn metric(&self, metric: &Metric) -> Result<Value, Lack> {
+        if !self.table.has(metric) {
+            return Err(Lack::NotHere(format!("not for {}", self.table.text)));
+        }
+        let mut value = self.formula(&metric.formula, DEEPEST)?;
+        for check in &metric.checks {
+            let (holds, of_check) = self.condition(check)?;
+            if !holds {
+                return Err(Lack::Contradiction(check.text().to_owned()));
+            }
+            value = value.taint(of_check);
+        }
+        Ok(value)
+    }
+
+    fn rule(&self, rule: &Rule) -> Judgement {
+        let mut unknown = None;
+        for condition in &rule.when {
+            match self.condition(condition) {
+                Ok((false, _)) => return Judgement::Clear,
+                Ok((true, _)) => {}
+                Err(lack) => unknown = unknown.or(Some(lack)),
+            }
+        }
+        unknown.map_or(Judgement::Raised, Judgement::Unknown)
+    }
+
+    fn condition(&self, condition: &Condition) -> Result<(bool, Value), Lack> {
+        let [left, right] = condition.sides();
+        let (left, right) = (self.formula(left, DEEPEST)?, self.formula(right, DEEPEST)?);
+        let holds = condition.holds([left.value, right.value]);
+        Ok((holds, left.taint(right)))
+    }
+
+    fn formula(&self, formula: &Formula, depth: u32) -> Result<Value, Lack> {
+        let mut found = Vec::new();
+        let mut lack = None;
+        for name in formula.names() {
+            match (self.name(name, depth), &lack) {
+                (Ok(value), _) => found.push(value),
+                // What no measurement could have is said first.
+                (Err(Lack::NotHere(reason)), _) => return Err(Lack::NotHere(reason)),
+                (Err(other), None) => lack = Some(other),
+                (Err(_), Some(_)) => {}
+            }
+        }
+        if let Some(lack) = lack {
+            return Err(lack);
+        }
+        let values: Vec<f64> = found.iter().map(|value| value.value).collect();
+        let value = formula.value(&values).map_err(|no_value| match no_value {
+            NoValue::Zero(divisor) => Lack::Nothing(divisor),
+            NoValue::NotFinite => Lack::NotFinite,
+        })?;
+        let exact = Value { value, quality: Quality::Exact, running_share: None, remark: None };
+        Ok(found.into_iter().fold(exact, Value::taint))
+    }
+
+    /// What was given counts, also where a table knows how to compute it or that nothing here counts it.
+    fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
+        if let Some(input) = self.inputs.count(name) {
+            let remark = input.reason.as_ref().map(|reason| format!("{name}: {reason}"));
+            let (quality, running_share) = (input.quality, input.running_share);
+            return match input.value {
+                Some(value) if value.is_finite() && quality.has_value() => {
+                    Ok(Value { value, quality, running_share, remark })
+                }
+                _ => Err(Lack::Unmeasured {
+                    name: name.to_owned(),
+                    quality: if quality.has_value() { Quality::Overflowed } else { quality },
+                    reason: input.reason.clone().unwrap_or_else(|| "there is no value".to_owned()),
+                }),
+            };
+        }
+        if let Some(value) = self.inputs.quantity(name) {
+            let exact = Value { value, quality: Quality::Exact, running_share: None, remark: None };
+            return if value.is_finite() { Ok(exact) } else { Err(Lack::NotFinite) };
+        }
+        let definition = match self.table.meaning(name) {
+            Some(Meaning::Event(_)) => {
+                return Err(Lack::Unmeasured {
+                    name: name.to_owned(),
+                    quality: Quality::Unavailable,
+                    reason: "not among the events that were counted".to_owned(),
+                });
+            }
+            Some(Meaning::Absent(reason)) => return Err(Lack::NotHere(reason.clone())),
+            Some(Meaning::Formula { formula, .. }) => Some(formula),
+            None => self.catalogue.quantity(name).and_then(|quantity| quantity.default.as_ref()),
+        };
+        match definition {
+            Some(formula) if depth > 0 => self.formula(formula, depth - 1),
+            _ => Err(Lack::Unknown(name.to_owned())),
+        }
+    }
+}
+
+impl Value {
+    /// This value, no better than the other.
+    fn taint(self, other: Self) -> Self {
+        let quality = worse(self.quality, other.quality);
+        let shares = [self.running_share, other.running_share];
+        let remark = if quality == self.quality { self.remark.or(other.remark) } else { other.remark };
+        Self {
+            value: self.value,
+            quality,
+            running_share: shares.into_iter().flatten().reduce(f64::min),
+            remark,
+        }
+    }
+}

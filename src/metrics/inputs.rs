@@ -1,0 +1,126 @@
+//! What metrics are computed from: counts by name, each with what it is worth, and quantities.
+
+use crate::counters::event::Event;
+use crate::counters::reading::{Quality, Reading};
+use std::collections::BTreeMap;
+
+/// Counts and quantities by the names that formulas have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inputs {
+    counts: BTreeMap<String, Input>,
+    quantities: BTreeMap<String, f64>,
+}
+
+/// A count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// In the event's unit, samples already multiplied by their period; absent where it was not counted.
+    pub value: Option<f64>,
+    /// What it is worth.
+    pub quality: Quality,
+    /// Part of the time that it was counted, 0 to 1, where that is known.
+    pub running_share: Option<f64>,
+    /// Why there is no value, or not all of it.
+    pub reason: Option<String>,
+}
+
+/// The worse of two qualities: exact, scaled, partial, and then those without a value.
+pub fn worse(a: Quality, b: Quality) -> Quality {
+    let rank = |quality| match quality {
+        Quality::Exact => 0,
+        Quality::Scaled => 1,
+        Quality::Partial => 2,
+        Quality::Overflowed => 3,
+        Quality::Unavailable => 4,
+        Quality::Denied => 5,
+        Quality::Unsupported => 6,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+impl Input {
+    /// An exact count.
+    pub fn exact(count: u64) -> Self {
+        Self { value: Some(count as f64), quality: Quality::Exact, running_share: None, reason: None }
+    }
+
+    /// Samples, each of which stands for `period` events: "it is only meaningful to perform arithmetic on
+    /// counts that have the same weight" (AMD 2008, section 3). An estimate, so not exact.
+    pub fn samples(samples: u64, period: u64) -> Self {
+        let reason = Some(format!("estimated from samples, one in {period} events"));
+        let value = Some(samples as f64 * period as f64);
+        Self { value, quality: Quality::Scaled, running_share: None, reason }
+    }
+
+    /// A reading, each count of which is `scale` of the event's unit
+    /// ([`crate::counters::event::Event::scale`]).
+    pub fn reading(reading: &Reading, scale: f64) -> Self {
+        let value = reading.value().map(|count| count as f64 * scale);
+        let quality = reading.quality();
+        let running_share = reading.running_share().map(|share| share.clamp(0.0, 1.0));
+        // A count that does not fit when scaled to the whole time has a quality and no value.
+        let quality = if value.is_none() && quality.has_value() { Quality::Overflowed } else { quality };
+        Self { value, quality, running_share, reason: reading.reason() }
+    }
+
+    /// Both together, as of two ranks: no better than the worse, and nothing where one is.
+    pub fn plus(self, other: Self) -> Self {
+        let quality = worse(self.quality, other.quality);
+        let shares = [self.running_share, other.running_share];
+        let reason = if quality == self.quality { self.reason } else { other.reason };
+        Self {
+            value: self.value.zip(other.value).map(|(a, b)| a + b),
+            quality,
+            running_share: shares.into_iter().flatten().reduce(f64::min),
+            reason,
+        }
+    }
+}
+
+impl Inputs {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this count, added to what is there under this name.
+    pub fn with(mut self, name: &str, input: Input) -> Self {
+        self.add(name, input);
+        self
+    }
+
+    /// With this quantity.
+    pub fn with_quantity(mut self, name: &str, value: f64) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Adds a count to what is there under this name.
+    pub fn add(&mut self, name: &str, input: Input) {
+        let sum = match self.counts.remove(name) {
+            Some(there) => there.plus(input),
+            None => input,
+        };
+        self.counts.insert(name.to_owned(), sum);
+    }
+
+    /// Adds what an event came to, as of one rank.
+    pub fn add_event(&mut self, event: &Event, reading: &Reading) {
+        self.add(&event.name, Input::reading(reading, event.scale));
+    }
+
+    /// Sets a quantity.
+    pub fn set(&mut self, name: &str, value: f64) {
+        self.quantities.insert(name.to_owned(), value);
+    }
+
+    /// A count, if it was given.
+    pub fn count(&self, name: &str) -> Option<&Input> {
+        self.counts.get(name)
+    }
+
+    /// A quantity, if it was given.
+    pub fn quantity(&self, name: &str) -> Option<f64> {
+        self.quantities.get(name).copied()
+    }
+}

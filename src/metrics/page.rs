@@ -1,0 +1,170 @@
+//! docs/metrics.md, made of the catalogue.
+
+use super::catalogue::{Bound, Catalogue, EventSpec, Meaning, Metric, Sibling, Table};
+use super::formula::Condition;
+use crate::counters::probe::Scope;
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Metrics
+
+This page is made of src/metrics/metrics.toml and src/metrics/cpus/*.toml; after a change there,
+`PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes it anew.
+
+A formula's names are quantities or what the processor's event table says: an event, a formula over events,
+or the reason why nothing there counts it. A value is as good as the worst of its counts (exact, then
+scaled, then partial) or absent with a reason: the count that is missing, the divisor that is 0, the check
+that failed. A count that ran for less than a fifth of the time is no basis for a verdict. Samples are
+multiplied by their period before anything is computed of them. What is given under a name counts, also
+where the table would compute it.
+
+";
+
+const WORKED: &str = "\
+## The worked tables of AMD-2008
+
+Tests hold that every figure of section 5 comes out to the printed digits. What the note does not say:
+
+- \"Elapsed time\" in its tables was taken with a clock and is computed from nothing; \"Seconds\" in 5.2 is
+  `seconds_by_cycles`.
+- 5.2 divides by Seconds as printed, rounded to four places. Without that rounding the read bandwidth of the
+  two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth 360.1273
+  and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
+- 5.3 and 5.4 need a period of retired instructions ten times that of all other events. Sections 4.3.1 and
+  4.4.1 suggest the period of instructions for data cache accesses too, which would make the request rate
+  5.894 and not 0.589.
+- 5.3's prose has a miss every 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and
+  the unrounded rate gives 70.1.
+";
+
+/// The whole page.
+pub fn page(catalogue: &Catalogue) -> String {
+    let mut page = HEAD.to_owned();
+    sources(&mut page, catalogue);
+    groups(&mut page, catalogue);
+    quantities(&mut page, catalogue);
+    rules(&mut page, catalogue);
+    page.push_str(WORKED);
+    for table in catalogue.tables.iter().rev() {
+        events(&mut page, table);
+    }
+    page
+}
+
+/// Writing to a String does not fail.
+fn line(page: &mut String, line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(page, "{line}");
+}
+
+fn sources(page: &mut String, catalogue: &Catalogue) {
+    line(page, format_args!("## Sources\n"));
+    for source in &catalogue.sources {
+        line(page, format_args!("- {}: {}", source.key, source.text));
+    }
+    page.push('\n');
+}
+
+fn groups(page: &mut String, catalogue: &Catalogue) {
+    line(page, format_args!("## Metrics by group\n"));
+    for group in &catalogue.groups {
+        line(page, format_args!("### {}\n\n{}.\n", group.name, group.text));
+        line(page, format_args!("| metric | formula | unit | what | source |\n|---|---|---|---|---|"));
+        for metric in catalogue.metrics_of(&group.name) {
+            let Metric { name, formula, unit, text, source, .. } = metric;
+            let bound = match metric.bound {
+                Some(Bound::Lower) => " (a lower bound)",
+                Some(Bound::Upper) => " (an upper bound)",
+                None => "",
+            };
+            let checks: Vec<&str> = metric.checks.iter().map(Condition::text).collect();
+            let checks = if checks.is_empty() {
+                String::new()
+            } else {
+                format!("; only where {}", checks.join(" and "))
+            };
+            line(
+                page,
+                format_args!(
+                    "| `{name}` | `{}` | {unit} | {text}{bound}{checks} | {source} |",
+                    formula.text()
+                ),
+            );
+        }
+        page.push('\n');
+    }
+}
+
+fn quantities(page: &mut String, catalogue: &Catalogue) {
+    line(
+        page,
+        format_args!(
+            "## Quantities\n\n| quantity | unit | what | default | its source |\n|---|---|---|---|---|"
+        ),
+    );
+    for quantity in &catalogue.quantities {
+        let default =
+            quantity.default.as_ref().map_or("none".to_owned(), |default| format!("`{}`", default.text()));
+        let source = quantity.source.as_deref().unwrap_or_default();
+        line(
+            page,
+            format_args!(
+                "| `{}` | {} | {} | {default} | {source} |",
+                quantity.name, quantity.unit, quantity.text
+            ),
+        );
+    }
+    page.push('\n');
+}
+
+fn rules(page: &mut String, catalogue: &Catalogue) {
+    line(page, format_args!("## Rules\n\n| rule | raised where | what | source |\n|---|---|---|---|"));
+    for rule in &catalogue.rules {
+        let when: Vec<String> = rule.when.iter().map(|when| format!("`{}`", when.text())).collect();
+        line(
+            page,
+            format_args!("| `{}` | {} | {} | {} |", rule.code, when.join(" and "), rule.text, rule.source),
+        );
+    }
+    page.push('\n');
+}
+
+fn events(page: &mut String, table: &Table) {
+    line(page, format_args!("\n## Events: {}, {}\n\nSource: {}.", table.name, table.text, table.source));
+    for range in &table.cpus {
+        let [first, last] = range.models;
+        let family = range.family;
+        line(page, format_args!("{} family {family:#x}, models {first:#x} to {last:#x}.", range.vendor));
+    }
+    if let Some(parent) = &table.inherits {
+        line(page, format_args!("\nAs {parent}, but:"));
+    }
+    line(page, format_args!("\n| name | is | where | vendor's name, notes |\n|---|---|---|---|"));
+    for name in &table.drops {
+        line(page, format_args!("| `{name}` | dropped | | |"));
+    }
+    for (name, meaning) in table.names.iter().filter(|(name, _)| table.own.contains(*name)) {
+        match meaning {
+            Meaning::Event(event) => {
+                let notes = [event.vendor_name.as_deref(), event.note.as_deref()];
+                let notes: Vec<&str> = notes.into_iter().flatten().collect();
+                let (encoding, place) = (&event.encoding, place(event));
+                line(page, format_args!("| `{name}` | `{encoding}` | {place} | {} |", notes.join("; ")));
+            }
+            Meaning::Formula { formula, note } => {
+                let note = note.as_deref().unwrap_or_default();
+                line(page, format_args!("| `{name}` | = `{}` | | {note} |", formula.text()));
+            }
+            Meaning::Absent(reason) => line(page, format_args!("| `{name}` | none | | {reason} |")),
+        }
+    }
+}
+
+fn place(event: &EventSpec) -> &'static str {
+    match (event.scope, event.sibling) {
+        (_, Some(Sibling::A)) => "a core's first hardware thread",
+        (_, Some(Sibling::B)) => "a core's second hardware thread",
+        (Scope::Task, None) => "task",
+        (Scope::Core, None) => "core",
+        (Scope::Socket, None) => "socket",
+    }
+}

@@ -1,0 +1,34 @@
+//! What the tests of metrics share.
+
+use super::*;
+
+mod catalogue;
+mod properties;
+mod values;
+mod worked;
+
+fn zen2() -> CpuKind {
+    CpuKind::amd(0x17, 0x31)
+}
+
+fn skylake() -> CpuKind {
+    CpuKind::intel(0x55)
+}
+
+fn sapphire_rapids() -> CpuKind {
+    CpuKind::intel(0x8f)
+}
+
+fn metric(cpu: &CpuKind, inputs: &Inputs, name: &str) -> MetricValue {
+    evaluate(cpu, inputs).into_iter().find(|value| value.metric.name == name).expect(name)
+}
+
+fn exact(counts: &[(&str, u64)]) -> Inputs {
+    counts.iter().fold(Inputs::new(), |inputs, (name, count)| inputs.with(name, Input::exact(*count)))
+}
+
+/// TSC cycles of a core in which (both, a alone, b alone, neither) of its hardware threads were busy.
+fn core([both, a, b, neither]: [u64; 4]) -> Inputs {
+    exact(&[("ref_cycles_a", both + a), ("ref_cycles_b", both + b), ("ref_cycles_core", both + a + b)])
+        .with_quantity("tsc", (both + a + b + neither) as f64)
+}

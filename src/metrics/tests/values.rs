@@ -1,0 +1,202 @@
+//! Values, their quality, and the reasons why there is none.
+
+use super::{exact, metric, sapphire_rapids, skylake, zen2};
+use crate::counters::reading::{Cause, Gap, Quality, Reading};
+use crate::metrics::*;
+
+#[test]
+fn events_add_up_in_their_unit() {
+    let encoding = crate::counters::event::Encoding::new(crate::counters::event::kind::RAW, 0);
+    let event = crate::counters::event::Event {
+        scale: 64.0,
+        ..crate::counters::event::Event::counted("system_read_bytes", encoding)
+    };
+    let reading = Reading { count: 10, enabled_ns: 1, running_ns: 1, gap: None };
+    let mut inputs = Inputs::new().with_quantity("elapsed_s", 2.0);
+    inputs.add_event(&event, &reading);
+    inputs.add_event(&event, &reading);
+    // Given under a name that everybody's table cannot compute, it counts.
+    assert_eq!(metric(&CpuKind::default(), &inputs, "read_bandwidth").value(), Some(640.0));
+}
+
+#[test]
+fn a_write_moves_16_bytes_on_family_10h_and_8_on_k8() {
+    let inputs = exact(&[("system_writes", 1000)]).with_quantity("elapsed_s", 2.0);
+    let rate = |cpu| metric(&cpu, &inputs, "write_bandwidth").value();
+    assert_eq!(rate(CpuKind::amd(0x10, 2)), Some(8000.0));
+    assert_eq!(rate(CpuKind::amd(0x0f, 2)), Some(4000.0));
+}
+
+#[test]
+fn frequencies_and_utilisation_are_mccalpins() {
+    // Two hardware threads of a 2.1 GHz processor for 1 s, halted for a fifth of it, at 3.5 GHz otherwise.
+    let inputs =
+        exact(&[("ref_cycles", 3_360_000_000), ("cycles", 5_600_000_000), ("instructions", 2_800_000_000)])
+            .with_quantity("tsc", 2.1e9)
+            .with_quantity("tsc_hz", 2.1e9)
+            .with_quantity("cpus", 2.0)
+            .with_quantity("expected_instructions", 2e9);
+    let value = |name| metric(&skylake(), &inputs, name).value().unwrap();
+    assert_eq!(value("utilisation"), 0.8);
+    assert_eq!(value("frequency_active"), 3.5e9);
+    assert!((value("frequency_net") - 2.8e9).abs() < 1.0);
+    assert_eq!(value("ipc"), 0.5);
+    assert_eq!(value("instructions_to_expected"), 1.4);
+    // base_hz is the TSC's rate unless it is given.
+    let inputs = inputs.with_quantity("base_hz", 2.0e9);
+    assert!((metric(&skylake(), &inputs, "frequency_active").value().unwrap() - 1e10 / 3.0).abs() < 1.0);
+}
+
+#[test]
+fn what_is_missing_says_which_and_why() {
+    let refused = Reading::missing(Gap::Unsupported(libc::ENOENT));
+    let inputs = exact(&[("cycles", 10)])
+        .with("ref_cycles", Input::reading(&refused, 1.0))
+        .with("instructions_kernel", Input::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0))
+        .with("instructions", Input::exact(0));
+    let utilisation = metric(&zen2(), &inputs, "utilisation");
+    assert_eq!((utilisation.value(), utilisation.quality()), (None, Quality::Unsupported));
+    assert!(utilisation.reason().unwrap().starts_with("ref_cycles: not counted by this processor"));
+    assert!(!utilisation.supports_verdict());
+    let kernel = metric(&zen2(), &inputs, "kernel_instruction_share");
+    assert_eq!(kernel.quality(), Quality::Denied);
+    assert!(kernel.reason().unwrap().contains("paranoid"));
+    let reason = |name| metric(&zen2(), &inputs, name).reason().unwrap();
+    assert_eq!(reason("cpi"), "no instructions were counted");
+    assert_eq!(reason("branch_rate"), "branches: not among the events that were counted");
+    assert_eq!(reason("seconds_by_cycles"), "tsc_hz was not given: Rate of the TSC");
+    assert!(reason("smt_both").starts_with("no event of Zen counts the cycles in which either"));
+    assert_eq!(reason("smt_both_upper"), "ref_cycles_a: not among the events that were counted");
+    assert!(reason("sp_flops_rate").contains("together"));
+    let zero = inputs.with("branches", Input::exact(1)).with_quantity("elapsed_s", 0.0);
+    assert_eq!(metric(&zen2(), &zero, "context_switch_rate").value(), None);
+    let zero = zero.with("context_switches", Input::exact(3));
+    assert_eq!(metric(&zen2(), &zero, "context_switch_rate").reason().unwrap(), "elapsed_s is 0");
+    // A misaligned access is not the same on a processor without any other event.
+    assert!(matches!(metric(&CpuKind::default(), &zero, "l3_miss_ratio").result, Err(Lack::NotHere(_))));
+}
+
+#[test]
+fn a_value_is_as_good_as_its_worst_count() {
+    let reading = |running_ns| Reading { count: 500, enabled_ns: 100, running_ns, gap: None };
+    let part = Reading { gap: Some(Gap::UserModeOnly), ..reading(100) };
+    let ipc = |cycles: &Reading, instructions: &Reading| {
+        let inputs = Inputs::new()
+            .with("cycles", Input::reading(cycles, 1.0))
+            .with("instructions", Input::reading(instructions, 1.0));
+        metric(&zen2(), &inputs, "ipc")
+    };
+    let exact = ipc(&reading(100), &reading(100));
+    assert_eq!((exact.quality(), exact.value(), exact.reason()), (Quality::Exact, Some(1.0), None));
+    assert!(exact.supports_verdict());
+    let scaled = ipc(&reading(100), &reading(25));
+    assert_eq!((scaled.quality(), scaled.value()), (Quality::Scaled, Some(4.0)));
+    assert!(
+        scaled.reason().unwrap().starts_with("instructions: counted 25.0 %") && scaled.supports_verdict()
+    );
+    let little = ipc(&reading(10), &reading(25));
+    assert_eq!(little.result.as_ref().unwrap().running_share, Some(0.1));
+    assert!(!little.supports_verdict() && little.value().is_some());
+    assert!(ipc(&reading(20), &reading(20)).supports_verdict());
+    let partial = ipc(&part, &reading(50));
+    assert_eq!(partial.quality(), Quality::Partial);
+    assert!(partial.reason().unwrap().starts_with("cycles: user mode only"));
+    let gone = ipc(&Reading::missing(Gap::Unavailable(Cause::NoSnapshot)), &part);
+    assert_eq!((gone.quality(), gone.value()), (Quality::Unavailable, None));
+}
+
+#[test]
+fn ranks_add_up_and_one_without_a_count_leaves_none() {
+    let counted = |count, running_ns| Reading { count, enabled_ns: 100, running_ns, gap: None };
+    let sum = Input::reading(&counted(10, 100), 1.0).plus(Input::reading(&counted(10, 50), 1.0));
+    assert_eq!((sum.value, sum.quality, sum.running_share), (Some(30.0), Quality::Scaled, Some(0.5)));
+    let gap = Input::reading(&Reading::missing(Gap::Unavailable(Cause::NoSnapshot)), 1.0);
+    let sum = sum.plus(gap);
+    assert_eq!((sum.value, sum.quality), (None, Quality::Unavailable));
+    assert!(sum.reason.unwrap().contains("did not come"));
+}
+
+#[test]
+fn samples_weigh_their_period() {
+    let inputs = Inputs::new()
+        .with("instructions", Input::samples(100, 500_000))
+        .with("branches_mispredicted", Input::samples(20, 50_000));
+    let rate = metric(&zen2(), &inputs, "branch_misprediction_rate");
+    assert_eq!((rate.value(), rate.quality()), (Some(0.02), Quality::Scaled));
+}
+
+fn judged(inputs: &Inputs, code: &str) -> Judgement {
+    judge(&skylake(), inputs).into_iter().find(|(rule, _)| rule.code == code).unwrap().1
+}
+
+#[test]
+fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged_above_one_percent() {
+    let section = |elapsed_s, kernel, all| {
+        exact(&[
+            ("instructions_kernel", kernel),
+            ("instructions", all),
+            ("cycles_kernel", 0),
+            ("cycles", all),
+        ])
+        .with_quantity("elapsed_s", elapsed_s)
+    };
+    let short = |inputs: &Inputs| judged(inputs, "kernel-instructions-in-short-section");
+    let long = |inputs: &Inputs| judged(inputs, "kernel-instruction-share");
+    let one = section(0.000_999, 1, 1_000_000);
+    assert_eq!((short(&one), long(&one)), (Judgement::Raised, Judgement::Clear));
+    assert_eq!(judged(&one, "kernel-cycles-in-short-section"), Judgement::Clear);
+    assert_eq!(short(&section(0.000_999, 0, 1_000_000)), Judgement::Clear);
+    let one = section(0.001, 1, 1_000_000);
+    assert_eq!((short(&one), long(&one)), (Judgement::Clear, Judgement::Clear));
+    assert_eq!(long(&section(1.0, 10_000, 1_000_000)), Judgement::Clear);
+    assert_eq!(long(&section(1.0, 10_001, 1_000_000)), Judgement::Raised);
+    let discards = |code: &str| catalogue().rules.iter().find(|rule| rule.code == code).unwrap().discards;
+    assert!(discards("kernel-cycles-in-short-section") && !discards("kernel-cycle-share"));
+    // Where the kernel may not be counted, nothing can be said of it.
+    let denied = Input::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0);
+    let unknown = Inputs::new().with("instructions_kernel", denied).with_quantity("elapsed_s", 1e-4);
+    assert!(matches!(short(&unknown), Judgement::Unknown(Lack::Unmeasured { .. })));
+    assert_eq!(long(&unknown), Judgement::Clear);
+}
+
+#[test]
+fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
+    // A 2.1 GHz Skylake counts the union with its 25 MHz crystal: 84 TSC cycles a count (McCalpin).
+    let skylake_core = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50), ("ref_xclk_any", 80)])
+        .with_quantity("tsc", 84.0 * 100.0)
+        .with_quantity("tsc_hz", 2.1e9);
+    let share = |cpu: &CpuKind, inputs: &Inputs, name| metric(cpu, inputs, name).value().unwrap();
+    let names = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
+    let split = |cpu: &CpuKind, inputs: &Inputs| names.map(|name| share(cpu, inputs, name));
+    assert_eq!(split(&skylake(), &skylake_core), [0.3, 0.3, 0.2, 0.2]);
+    // Later ones split the union among the siblings.
+    let later = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50)])
+        .with("ref_distributed_a", Input::exact(45))
+        .with("ref_distributed_b", Input::exact(35))
+        .with_quantity("tsc", 84.0 * 100.0)
+        .with_quantity("tsc_hz", 2.1e9);
+    let reason = metric(&sapphire_rapids(), &later, "smt_both").reason().unwrap();
+    assert!(reason.contains("crystal"), "{reason}");
+    let later = later.with_quantity("crystal_hz", 25e6);
+    assert_eq!(split(&sapphire_rapids(), &later), [0.3, 0.3, 0.2, 0.2]);
+    // CORE below the larger, and above the sum.
+    for union in [59, 111] {
+        let wrong = exact(&[("ref_cycles_a", 60), ("ref_cycles_b", 50), ("ref_cycles_core", union)])
+            .with_quantity("tsc", 200.0);
+        let both = metric(&skylake(), &wrong, "smt_both");
+        assert!(matches!(both.result, Err(Lack::Contradiction(_))), "{union}");
+        let slack = wrong.with_quantity("smt_slack", 0.02);
+        assert!(metric(&skylake(), &slack, "smt_both").value().is_some(), "{union}");
+    }
+}
+
+#[test]
+fn zen_has_bounds_that_are_called_so() {
+    let inputs = exact(&[("ref_cycles_a", 700), ("ref_cycles_b", 600)]).with_quantity("tsc", 1000.0);
+    let both = metric(&zen2(), &inputs, "smt_both");
+    assert!(matches!(both.result, Err(Lack::NotHere(_))) && both.reason().unwrap().contains("bounds"));
+    let lower = metric(&zen2(), &inputs, "smt_both_lower");
+    let upper = metric(&zen2(), &inputs, "smt_both_upper");
+    assert_eq!((lower.value(), upper.value()), (Some(0.3), Some(0.6)));
+    assert_eq!((lower.metric.bound, upper.metric.bound), (Some(Bound::Lower), Some(Bound::Upper)));
+}
