@@ -9,6 +9,7 @@ mod cpu;
 mod evaluate;
 mod formula;
 mod inputs;
+mod of_run;
 mod page;
 mod read;
 
@@ -19,6 +20,7 @@ pub use cpu::{CpuKind, Range};
 pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
 pub use inputs::{Input, Inputs, worse};
+pub use of_run::{of_run, rules_of_run};
 pub use page::page;
 
 #[cfg(test)]

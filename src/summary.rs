@@ -1,5 +1,6 @@
 //! The one line that a measurement prints, and durations as people read them.
 
+use crate::metrics;
 use crate::record::Run;
 use std::fmt;
 use std::path::Path;
@@ -26,11 +27,31 @@ impl fmt::Display for Summary<'_> {
         }
         let (ranks, hosts) = (self.run.ranks.len(), self.run.host_count());
         write!(f, ", {} on {}", count(ranks, "rank"), count(hosts, "node"))?;
+        for metric in in_short(self.run) {
+            write!(f, ", {metric}")?;
+        }
         match self.file {
             Some(file) => write!(f, ", {}", file.display()),
             None => f.write_str(", not saved"),
         }
     }
+}
+
+/// Three numbers that say most, of those that were counted. Of a run that is over in no time none: it is not worth the
+/// time to compute them, and `pmmpi report` has them all.
+fn in_short(run: &Run) -> Vec<String> {
+    const SHORT_NS: i64 = 100_000_000;
+    if run.ranks.iter().map(|rank| rank.stamps.inner_ns()).max().unwrap_or(0) < SHORT_NS {
+        return Vec::new();
+    }
+    let values = metrics::of_run(run);
+    let of = |name: &str| values.iter().find(|value| value.metric.name == name)?.value();
+    let texts = [
+        of("task_utilisation").map(|share| format!("{:.0} % busy", share * 100.0)),
+        of("frequency_active").map(|hz| format!("{:.2} GHz", hz * 1e-9)),
+        of("ipc").map(|ipc| format!("{ipc:.2} instructions a cycle")),
+    ];
+    texts.into_iter().flatten().collect()
 }
 
 /// "1 rank", "2 ranks".

@@ -13,6 +13,7 @@ pub mod class;
 mod counters;
 pub mod input;
 pub mod median;
+mod metrics;
 pub mod nodes;
 pub mod output;
 pub mod regions;

@@ -4,6 +4,7 @@
 use crate::about::about;
 use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
+use crate::metrics::{self, Flag, MetricReport};
 use crate::nodes;
 use crate::regions::{self, RegionReport};
 use crate::run_table::RunTable;
@@ -58,7 +59,11 @@ pub struct RunReport {
     pub regions: Vec<RegionReport>,
     /// What was counted, over all ranks.
     pub counters: Vec<CounterReport>,
-    /// What that took.
+    /// What that means.
+    pub metrics: Vec<MetricReport>,
+    /// What it says of the measurement.
+    pub flags: Vec<Flag>,
+    /// What counting took.
     pub counting: Option<CountingCost>,
     /// none, or pingpong: what tightened the bounds beside the barriers.
     pub sync: &'static str,
@@ -236,6 +241,8 @@ impl RunReport {
             }),
             regions: regions::of(run),
             counters: counters::of(run),
+            metrics: metrics::of(run),
+            flags: metrics::flags(run),
             counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
             missing_ranks: missing.take(MOST_LISTED).collect(),

@@ -18,6 +18,7 @@ pub fn report(report: &Report, hosts: usize, files: usize, top: usize) -> String
     );
     runs(&mut text, &report.runs, top);
     regions(&mut text, &report.runs, top);
+    metrics(&mut text, &report.runs, top);
     nodes(&mut text, &report.nodes, top);
     let of_runs = grouped(&report.runs);
     warnings(&mut text, report.warnings.iter().cloned().chain(of_runs));
@@ -92,6 +93,45 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
         line(text, &format!("{:<42} {entries:>8}  {took:<25} {share:>6}  {balance:>7}", region.name));
     }
     and_more(text, hidden, "more regions");
+}
+
+/// What the latest run that counted says of itself, and why the rest is missing.
+fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
+    let Some(run) = runs.iter().rfind(|run| !run.metrics.is_empty()) else { return };
+    let measured: Vec<_> = run.metrics.iter().filter(|metric| metric.value.is_some()).collect();
+    line(text, "");
+    line(text, &format!("{:<42} {:>12}  WORTH", "METRIC (of the last run)", "VALUE"));
+    let (shown, hidden) = shown(measured.len(), top);
+    for metric in &measured[..shown] {
+        let (value, unit) = in_unit(metric.value.unwrap_or_default(), metric.unit);
+        let worth = metric.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+        let worth = format!("{}{worth}", metric.quality);
+        line(text, &format!("{:<42} {:>12}  {worth}", metric.name, format!("{value} {unit}").trim_end()));
+    }
+    and_more(text, hidden, "more metrics");
+    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for counter in run.counters.iter().filter(|counter| counter.value.is_none()) {
+        let reason = counter.reason.as_deref().unwrap_or("unknown");
+        // Nearly always it is the same everywhere; the JSON form says where.
+        let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason);
+        missing.entry(reason).or_default().push(&counter.name);
+    }
+    for (reason, names) in missing {
+        line(text, &format!("without {}: {reason}", names.join(", ")));
+    }
+    for flag in &run.flags {
+        line(text, &format!("{}: {}", flag.code, flag.message));
+    }
+}
+
+/// Three digits, with what people say for large ones.
+fn in_unit(value: f64, unit: &str) -> (String, String) {
+    let unit = if unit == "1" { "" } else { unit };
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let prefix = prefixes.iter().find(|(size, _)| value.abs() >= *size && !unit.is_empty());
+    let (scaled, prefix) = prefix.map_or((value, ""), |(size, prefix)| (value / size, *prefix));
+    let digits = if scaled == 0.0 { 0 } else { (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) };
+    (format!("{scaled:.*}", digits as usize), format!("{prefix}{unit}"))
 }
 
 /// The slowest nodes.

@@ -1,0 +1,74 @@
+//! What a run gives to the engine.
+
+use super::cpu::CpuKind;
+use super::evaluate::{MetricValue, evaluate, judge};
+use super::inputs::{Input, Inputs};
+use super::{Judgement, Rule};
+use crate::counters::counts::Row;
+use crate::counters::probe::Scope;
+use crate::record::Run;
+use std::collections::BTreeSet;
+
+/// Every metric of a run, over all ranks that were measured: of their own threads, and of what belongs to no core.
+pub fn of_run(run: &Run) -> Vec<MetricValue> {
+    evaluate(&cpu_of(run), &inputs(run))
+}
+
+/// Every rule, and what came of it.
+pub fn rules_of_run(run: &Run) -> Vec<(&'static Rule, Judgement)> {
+    judge(&cpu_of(run), &inputs(run))
+}
+
+/// The processor of all nodes; the unknown one where they differ: its table has what every processor counts.
+fn cpu_of(run: &Run) -> CpuKind {
+    let kinds = run
+        .nodes
+        .iter()
+        .map(|node| node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default());
+    let kinds: std::collections::HashSet<CpuKind> = kinds.collect();
+    let mut kinds = kinds.into_iter();
+    kinds.next().filter(|_| kinds.next().is_none()).unwrap_or_default()
+}
+
+/// Sums over ranks; times are means over ranks, each between its own t1 and t2.
+fn inputs(run: &Run) -> Inputs {
+    let mut inputs = Inputs::new();
+    let wanted = |row: &Row| {
+        let scope = run.counts.sets[row.set as usize].scope;
+        row.region.is_none() && scope != Scope::Core
+    };
+    for total in run.counts.totals(wanted) {
+        let input = Input {
+            value: total.value(),
+            quality: total.quality,
+            running_share: total.running_share,
+            reason: total.reason.clone(),
+        };
+        inputs.add(&total.event.name, input);
+    }
+    let ranks = run.ranks.len() as f64;
+    let worked_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
+    if worked_s <= 0.0 {
+        return inputs;
+    }
+    inputs.set("elapsed_s", worked_s / ranks);
+    inputs.set("cpus", cpus(run) as f64);
+    let ticks: Option<f64> =
+        run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
+    if let Some(ticks) = ticks {
+        inputs.set("tsc", ticks / ranks);
+        // Both counted on the same ranks over the same time.
+        inputs.set("tsc_hz", ticks / worked_s);
+    }
+    inputs
+}
+
+/// Hardware threads that the ranks of each node may use, added over nodes. (A host has its threads once, however many
+/// clocks it has.)
+fn cpus(run: &Run) -> usize {
+    let threads = run.ranks.iter().flat_map(|rank| {
+        let host = run.nodes[rank.node as usize].key.hostname.as_str();
+        rank.allowed.0.iter().flat_map(move |(first, last)| (*first..=*last).map(move |cpu| (host, cpu)))
+    });
+    threads.collect::<BTreeSet<_>>().len()
+}
