@@ -223,7 +223,9 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     builder.exclude_user(encoding.modes == Modes::Kernel);
     builder.exclude_kernel(encoding.modes == Modes::User);
     builder.exclude_hv(encoding.modes == Modes::User);
-    builder.read_format(ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+    // Not by perf-event2's own setter, which adds an ID to each count of a group.
+    let format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    builder.attrs_mut().read_format = format.bits();
     // A leader starts and stops its group: members are on, in an order that does not matter.
     builder.enabled(leader.is_some());
     match target {
