@@ -228,11 +228,11 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     builder.attrs_mut().read_format = format.bits();
     // A leader starts and stops its group: members are on, in an order that does not matter.
     builder.enabled(leader.is_some());
+    // For the next program; for the others, that Arm's kernel counts the leader when it looks whether a group fits:
+    // it leaves out events that are off (arm_pmu.c, validate_event), and one too many is never scheduled.
+    builder.enable_on_exec(leader.is_none());
     match target {
-        Target::NextProgram => {
-            builder.observe_self().any_cpu().inherit(true).enable_on_exec(leader.is_none())
-        }
-        Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
+        Target::NextProgram | Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
         Target::Thread(thread) => builder.observe_pid(thread).any_cpu().inherit(true),
         Target::Cpu(cpu) => builder.any_pid().one_cpu(cpu as usize),
     };
