@@ -183,11 +183,15 @@ fn open_event(
         Err(e) => gap_of(&e),
     };
     let Gap::Denied(_) = gap else { return Err(gap) };
-    if encoding.modes != Modes::All || is_the_kernels_own(encoding) {
-        return Err(gap);
+    match try_open(encoding.in_modes(Modes::User)).map_err(|e| gap_of(&e)) {
+        Ok(counter) if encoding.modes == Modes::All && !is_the_kernels_own(encoding) => {
+            Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
+        }
+        // EINVAL: a PMU that cannot leave out a mode.
+        Ok(_) | Err(Gap::Unsupported(libc::EINVAL)) => Err(gap),
+        // The kernel asks who may before it looks what there is: no permission brings what does not exist.
+        Err(gap) => Err(gap),
     }
-    let counter = try_open(encoding.in_modes(Modes::User)).map_err(|e| gap_of(&e))?;
-    Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
 }
 
 fn gap_of(error: &io::Error) -> Gap {
