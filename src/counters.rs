@@ -12,3 +12,4 @@ pub mod linux;
 pub mod probe;
 pub mod reading;
 pub mod table;
+pub mod thread;

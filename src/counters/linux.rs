@@ -194,7 +194,7 @@ fn open_event(
     }
 }
 
-fn gap_of(error: &io::Error) -> Gap {
+pub(super) fn gap_of(error: &io::Error) -> Gap {
     // perf-event2 has an error without an errno for E2BIG: a kernel that is older than an option.
     error.raw_os_error().map_or(Gap::Unsupported(libc::E2BIG), Gap::of_errno)
 }
@@ -219,14 +219,23 @@ fn ignores_modes(encoding: Encoding) -> bool {
     encoding.kind == kind::SOFTWARE && matches!(encoding.config[0], CPU_CLOCK | TASK_CLOCK)
 }
 
-fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
+/// What is counted, and not yet whose.
+pub(super) fn builder(encoding: Encoding) -> Builder<'static> {
     let mut builder = Builder::new(events::Raw::new(encoding.config[0]));
     let attributes = builder.attrs_mut();
     attributes.type_ = encoding.kind;
     (attributes.config1, attributes.config2) = (encoding.config[1], encoding.config[2]);
+    if encoding.kind == kind::BREAKPOINT {
+        (attributes.bp_type, attributes.config) = (encoding.config[0] as u32, 0);
+    }
     builder.exclude_user(encoding.modes == Modes::Kernel);
     builder.exclude_kernel(encoding.modes == Modes::User);
     builder.exclude_hv(encoding.modes == Modes::User);
+    builder
+}
+
+fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
+    let mut builder = builder(encoding);
     // Not by perf-event2's own setter, which adds an ID to each count of a group.
     let format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     builder.attrs_mut().read_format = format.bits();
