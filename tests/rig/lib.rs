@@ -1,7 +1,9 @@
 //! The test rig: hosts with names and clocks of their own on one machine, MPI jobs on them, small
 //! programs to measure, and an independent solver for what the bounds should be.
 
+pub mod cells;
 pub mod cluster;
+pub mod counting;
 pub mod kinds;
 pub mod lp;
 pub mod programs;
