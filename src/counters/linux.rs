@@ -61,13 +61,11 @@ impl Counters {
         }
         for group in open {
             let at = set.groups.len() as u32;
-            for target in others {
-                if let Some(more) = OpenGroup::like(&group, set, *target) {
-                    self.keep(more, number, at, *target);
-                }
-            }
+            let like = |target: &Target| Some((OpenGroup::like(&group, set, *target)?, *target));
+            let more: Vec<_> = others.iter().filter_map(like).collect();
             set.groups.push(group.events.clone());
             self.keep(group, number, at, *first);
+            more.into_iter().for_each(|(group, target)| self.keep(group, number, at, target));
         }
     }
 
@@ -241,8 +239,9 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     builder.attrs_mut().read_format = format.bits();
     // A leader starts and stops its group: members are on, in an order that does not matter.
     builder.enabled(leader.is_some());
-    // For the next program; for the others, that Arm's kernel counts the leader when it looks whether a group fits:
-    // it leaves out events that are off (arm_pmu.c, validate_event), and one too many is never scheduled.
+    // The next program is counted from its exec on. For the others it makes Arm's kernel count the leader when it
+    // looks whether a group fits: it leaves out those that are off (arm_pmu.c, validate_event), and a group
+    // with one too many is never scheduled.
     builder.enable_on_exec(leader.is_none());
     match target {
         Target::NextProgram | Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
