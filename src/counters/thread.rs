@@ -1,8 +1,9 @@
 //! A counter that its own thread reads without a system call, where processor and kernel let it.
 //!
-//! A page of the kernel's says in which register an event is counted; the program reads the register, and looks
-//! whether the page has changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does so with
-//! x86's registers alone: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must be 1.
+//! A page of the kernel's says in which register an event is counted; the program reads the register, and
+//! looks whether the page has changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does so with
+//! x86's registers alone: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must
+//! be 1.
 //!
 //! Such a counter does not follow threads and children: the kernel has no page for what is inherited.
 
@@ -75,8 +76,8 @@ impl ThreadCounter {
             if page.capabilities.load(Relaxed) & CAP_USER_RDPMC == 0 {
                 return None;
             }
-            // SAFETY: the kernel has just said that this thread may; only an administrator's change of that setting
-            // at this very instant would end the program.
+            // SAFETY: the kernel has just said that this thread may; only an administrator's change of that
+            // setting at this very instant would end the program.
             let count = unsafe { registers::read(register) }? as i64;
             compiler_fence(Ordering::SeqCst);
             if page.lock.load(Acquire) == lock {
@@ -101,13 +102,15 @@ impl Drop for ThreadCounter {
 
 #[cfg(target_arch = "x86_64")]
 mod registers {
+    use std::arch::asm;
+
     /// RDPMC (Intel SDM volume 2B, AMD APM volume 3).
     #[inline]
     pub unsafe fn read(register: u32) -> Option<u64> {
         let (low, high): (u32, u32);
         // SAFETY: the caller knows that the kernel allows it.
         unsafe {
-            std::arch::asm!("rdpmc", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack));
+            asm!("rdpmc", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack));
         }
         Some(u64::from(high) << 32 | u64::from(low))
     }
@@ -115,11 +118,13 @@ mod registers {
 
 #[cfg(target_arch = "aarch64")]
 mod registers {
+    use std::arch::asm;
+
     macro_rules! register {
         ($name:literal) => {{
             let count: u64;
             // SAFETY: the caller knows that the kernel allows it.
-            unsafe { std::arch::asm!(concat!("mrs {0}, ", $name), out(reg) count, options(nomem, nostack)) };
+            unsafe { asm!(concat!("mrs {0}, ", $name), out(reg) count, options(nomem, nostack)) };
             count
         }};
     }
@@ -128,7 +133,7 @@ mod registers {
     #[inline]
     pub unsafe fn read(register: u32) -> Option<u64> {
         // SAFETY: a barrier, so that what came before is counted.
-        unsafe { std::arch::asm!("isb", options(nostack)) };
+        unsafe { asm!("isb", options(nostack)) };
         Some(match register {
             0 => register!("pmevcntr0_el0"),
             1 => register!("pmevcntr1_el0"),

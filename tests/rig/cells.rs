@@ -1,6 +1,7 @@
 //! Who may count what: perf_event_open(2), kernel.perf_event_paranoid.
 
-use crate::counting::{Counted, Paranoid, become_nobody};
+use crate::counting::Counted;
+use crate::users::{Paranoid, become_nobody, is_root};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::Target;
 use pmmpi::counters::reading::Quality;
@@ -34,10 +35,11 @@ impl User {
         }
     }
 
-    /// The calling process becomes this user, for good; it is root's.
+    /// The calling process becomes this user, for good. Where it is not root's it is nobody's already.
     pub fn become_it(self) -> io::Result<()> {
         match self {
             User::Root => Ok(()),
+            User::Nobody if !is_root() => Ok(()),
             User::Admin => become_nobody(Some(CAP_SYS_ADMIN)),
             User::Perfmon => become_nobody(Some(CAP_PERFMON)),
             User::Nobody => become_nobody(None),
@@ -162,16 +164,22 @@ fn advice(quality: Quality) -> &'static str {
     }
 }
 
-/// Asks everything at each level, as each user: how many cells there are, and which are wrong. Needs root. `program` is
-/// `pmmpi-rig-pmu`.
+/// Asks everything at each level, as each user: how many cells there are, and which are wrong. Who is not
+/// root asks at the level that there is, for nobody. `program` is `pmmpi-rig-pmu`.
 pub fn wrong_cells(program: &Path, kernel: Kernel) -> Result<(usize, Vec<String>), String> {
     let failed = |what: &str, e: io::Error| format!("{what}: {e}");
     let paranoid = Paranoid::keep().map_err(|e| failed("perf_event_paranoid", e))?;
+    let (levels, users) = match is_root() {
+        true => (-1..=4, &User::ALL[..]),
+        false => (paranoid.level()..=paranoid.level(), &[User::Nobody][..]),
+    };
     let mut asked = 0;
     let mut wrong = Vec::new();
-    for level in -1..=4 {
-        paranoid.set(level).map_err(|e| failed("perf_event_paranoid", e))?;
-        for user in User::ALL {
+    for level in levels {
+        if is_root() {
+            paranoid.set(level).map_err(|e| failed("perf_event_paranoid", e))?;
+        }
+        for &user in users {
             let output = Command::new(program).args(["cells", user.name()]).output();
             let output = output.map_err(|e| failed(&program.display().to_string(), e))?;
             let answers = String::from_utf8_lossy(&output.stdout);

@@ -1,74 +1,14 @@
-//! Work whose counts are known on paper, and what counters said of it.
+//! Counting some work, and what came of it.
 
 use pmmpi::counters::counts::Counts;
-use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
+use pmmpi::counters::event::{Encoding, Event, Group, kind};
 use pmmpi::counters::linux::{Counters, Inherited, Target};
 use pmmpi::counters::probe::{Handle, Opened, Probe, Scope, Set};
 use pmmpi::counters::reading::Reading;
 use pmmpi::counters::table::{CounterTable, Snapshot};
-use std::arch::asm;
-use std::cell::UnsafeCell;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
-use std::{fs, io};
-
-/// Instructions of one turn of [`turns`].
-pub const TURN_INSTRUCTIONS: u64 = 2;
-
-/// A loop of two instructions, so many times.
-pub fn turns(count: u64) {
-    if count == 0 {
-        return;
-    }
-    // SAFETY: counts a register down to 0 and touches nothing else.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        asm!("2: dec {0}", "jnz 2b", inout(reg) count => _, options(nostack));
-    }
-    // SAFETY: as above.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        asm!("2: subs {0}, {0}, #1", "b.ne 2b", inout(reg) count => _, options(nostack));
-    }
-}
-
-/// Pages that nobody has touched.
-#[derive(Debug)]
-pub struct Pages(*mut u8);
-
-impl Pages {
-    pub const COUNT: usize = 16;
-    const BYTES: usize = 4096;
-
-    pub fn new() -> io::Result<Self> {
-        let (access, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let bytes = Self::COUNT * Self::BYTES;
-        // SAFETY: a new mapping; advice on it cannot harm.
-        unsafe {
-            let pages = libc::mmap(std::ptr::null_mut(), bytes, access, private, -1, 0);
-            if pages == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            libc::madvise(pages, bytes, libc::MADV_NOHUGEPAGE);
-            Ok(Self(pages.cast()))
-        }
-    }
-
-    /// Writes to each.
-    pub fn touch(&self) {
-        // SAFETY: within the mapping.
-        (0..Self::COUNT).for_each(|page| unsafe { self.0.add(page * Self::BYTES).write_volatile(1) });
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: mapped in new, once.
-        unsafe { libc::munmap(self.0.cast(), Self::COUNT * Self::BYTES) };
-    }
-}
 
 /// What was counted during some work.
 pub struct Counted {
@@ -118,102 +58,7 @@ pub fn alone(name: &str, encoding: Encoding) -> Vec<Group> {
     vec![vec![Event::counted(name, encoding)]]
 }
 
-/// The calling thread stays on the hardware thread that it is on, whose number this is.
-pub fn pin() -> io::Result<u32> {
-    // SAFETY: all zeros is an empty set; the calls read locals.
-    unsafe {
-        let cpu = libc::sched_getcpu();
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(usize::try_from(cpu).map_err(|_| io::Error::last_os_error())?, &mut set);
-        let failed = libc::sched_setaffinity(0, size_of_val(&set), &set) != 0;
-        if failed { Err(io::Error::last_os_error()) } else { Ok(cpu as u32) }
-    }
-}
-
-/// User and group become nobody's, for good, with no capability or this one alone.
-pub fn become_nobody(capability: Option<u32>) -> io::Result<()> {
-    const NOBODY: u32 = 65534;
-    /// linux/capability.h: _LINUX_CAPABILITY_VERSION_3; process id 0 is the caller.
-    const HEADER: [u32; 2] = [0x2008_0522, 0];
-    // Effective, permitted and inheritable ones, the lower 32 of them and the upper 32.
-    let mut sets = [[0u32; 3]; 2];
-    if let Some(capability) = capability {
-        let set = &mut sets[capability as usize / 32];
-        (set[0], set[1]) = (1 << (capability % 32), 1 << (capability % 32));
-    }
-    // SAFETY: system calls on this process's own identity; the last one reads the live locals.
-    let failed = unsafe {
-        libc::prctl(libc::PR_SET_KEEPCAPS, 1) != 0
-            || libc::setgroups(0, std::ptr::null()) != 0
-            || libc::setresgid(NOBODY, NOBODY, NOBODY) != 0
-            || libc::setresuid(NOBODY, NOBODY, NOBODY) != 0
-            || libc::syscall(libc::SYS_capset, HEADER.as_ptr(), sets.as_ptr()) != 0
-    };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Writes to memory that are watched: the kernel's breakpoints count them one by one.
-#[derive(Debug)]
-pub struct Watched(UnsafeCell<u64>);
-
-// SAFETY: what it holds is written by any thread, and never read.
-unsafe impl Sync for Watched {}
-
-impl Watched {
-    #[expect(clippy::new_without_default)]
-    pub const fn new() -> Self {
-        Self(UnsafeCell::new(0))
-    }
-
-    /// The event of a write.
-    pub fn event(&self) -> Encoding {
-        const HW_BREAKPOINT_W: u64 = 2; // linux/hw_breakpoint.h
-        let place = self.0.get() as u64;
-        Encoding { kind: kind::BREAKPOINT, config: [HW_BREAKPOINT_W, place, 8], modes: Modes::User }
-    }
-
-    /// Writes so often.
-    pub fn write(&self, count: u64) {
-        // SAFETY: it lives, and is never read.
-        (0..count).for_each(|n| unsafe { self.0.get().write_volatile(n) });
-    }
-}
-
-/// kernel.perf_event_paranoid, which is again what it was when this value is dropped. Nobody else's test
-/// changes it meanwhile.
-pub struct Paranoid {
-    before: String,
-    _locked: fs::File,
-}
-
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-
-impl Paranoid {
-    /// Needs root to be changed.
-    pub fn keep() -> io::Result<Self> {
-        let locked = fs::File::open(PARANOID)?;
-        // SAFETY: a call on a descriptor that is open.
-        if unsafe { libc::flock(locked.as_raw_fd(), libc::LOCK_EX) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { before: fs::read_to_string(PARANOID)?, _locked: locked })
-    }
-
-    /// Sets another one.
-    pub fn set(&self, level: i32) -> io::Result<()> {
-        fs::write(PARANOID, level.to_string())
-    }
-}
-
-impl Drop for Paranoid {
-    fn drop(&mut self) {
-        // Nothing can be done about it here; the next test that reads it says so.
-        let _ = fs::write(PARANOID, &self.before);
-    }
-}
-
-/// A group of one event that counts what is started next, as the program `pmmpi-rig-pmu` that is started reads it: what
-/// it says.
+/// What the program `pmmpi-rig-pmu`, which is started, reads from an event that was opened for it.
 pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<String, String> {
     let counters = Counters::open(&alone("event", encoding), Target::NextProgram);
     counters.hand_down().map_err(|e| e.to_string())?;

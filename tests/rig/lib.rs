@@ -5,10 +5,12 @@ pub mod cells;
 pub mod cluster;
 pub mod counting;
 pub mod kinds;
+pub mod known;
 pub mod lp;
 pub mod programs;
 pub mod slurm;
 pub mod tool;
+pub mod users;
 
 /// Environment variables that let root run MPI jobs and several ranks share a core.
 pub const FOR_ROOT: [(&str, &str); 2] =

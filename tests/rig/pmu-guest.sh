@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs pmmpi-rig-pmu on a processor with counters: an aarch64 guest under qemu, whose PMUv3 counts instructions one
-# by one. Everything comes from Debian's packages: those of the guest are unpacked, not installed.
+# Runs pmmpi-rig-pmu on a processor with counters: an aarch64 guest under qemu, whose PMUv3 counts instructions
+# one by one. Everything comes from Debian's packages: those of the guest are unpacked, not installed.
 #
 # usage: pmu-guest.sh FOLDER     FOLDER keeps what was unpacked and built
 set -eu
@@ -11,11 +11,12 @@ cd "$(dirname "$0")/../.."
 say() { echo "pmu-guest: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-packages="qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio"
+packages="build-essential qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio"
 command -v dpkg-query > /dev/null || fail "not a Debian system: this test unpacks Debian's packages"
 missing=""
 for package in $packages; do
-    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
+    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' \
+        || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
     say "installing$missing"
@@ -50,30 +51,31 @@ END
     rust=$(version libstd-rust-web-dev:arm64)
     [ -n "$kernel" ] && [ -n "$rust" ] || {
         cat "$new/log" >&2
-        fail "apt has no linux-image-cloud-arm64 or no libstd-rust-web-dev for arm64: is bookworm-security among its sources?"
+        fail "apt has no linux-image-cloud-arm64 or no libstd-rust-web-dev for arm64: it needs Debian 12's sources"
     }
-    dpkg --compare-versions "$rust" ge 1.88 || fail "rustc-web is $rust, and 1.88 is needed: is bookworm-security among apt's sources?"
+    dpkg --compare-versions "$rust" ge 1.88 \
+        || fail "rustc-web is $rust, and 1.88 is needed: is bookworm-security among apt's sources?"
     library=$(first "libstd-rust-web-dev:$host" libstd-rust-web-)
     llvm=$(first "$library:$host" libllvm)
     say "unpacking $kernel and Rust $rust"
-    (cd "$new/debs" && apt-get -q download "$kernel:arm64" busybox-static:arm64 "rustc-web:$host=$rust" "$library:$host=$rust" \
-        "libstd-rust-web-dev:$host=$rust" "libstd-rust-web-dev:arm64=$rust") > "$new/log" 2>&1 \
+    (cd "$new/debs" && apt-get -q download "$kernel:arm64" busybox-static:arm64 "rustc-web:$host=$rust" \
+        "$library:$host=$rust" "libstd-rust-web-dev:$host=$rust" "libstd-rust-web-dev:arm64=$rust") > "$new/log" 2>&1 \
         || { cat "$new/log" >&2; fail "a package could not be downloaded"; }
-    # LLVM with whatever it needs and this machine lacks.
-    apt-get -q install -y --download-only --no-install-recommends "$llvm" > "$new/log" 2>&1 \
+    # LLVM with whatever it needs and this machine lacks. Nothing is installed: no lock of dpkg's is needed.
+    apt-get -q install -y --download-only --no-install-recommends -o Debug::NoLocking=true "$llvm" > "$new/log" 2>&1 \
         || { cat "$new/log" >&2; fail "$llvm could not be downloaded"; }
 
-    for package in "$new"/debs/linux-image-* "$new"/debs/busybox-static*; do
-        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$new/guest" --wildcards './boot/vmlinuz*' './bin/busybox' 2> /dev/null || true
-    done
+    member() { dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "$2"; }
+    member "$new"/debs/linux-image-* './boot/vmlinuz*' > "$new/guest/kernel"
+    member "$new"/debs/busybox-static* ./bin/busybox > "$new/guest/busybox"
     for package in "$new"/debs/rustc-web* "$new"/debs/libstd-rust-web* "$new"/cache/archives/*.deb; do
         [ ! -e "$package" ] || dpkg-deb -x "$package" "$new/rust"
     done
-    mv "$new"/guest/boot/vmlinuz* "$new/guest/kernel"
-    [ -x "$new/guest/bin/busybox" ] || fail "busybox-static has no bin/busybox"
+    [ -s "$new/guest/kernel" ] && [ -s "$new/guest/busybox" ] || fail "no kernel in $kernel, or no busybox"
     cat > "$new/rust/rustc" << END
 #!/bin/sh
-LD_LIBRARY_PATH=$folder/rust/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH) exec $folder/rust/usr/bin/rustc "\$@"
+export LD_LIBRARY_PATH="$folder/rust/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
+exec "$folder/rust/usr/bin/rustc" "\$@"
 END
     chmod +x "$new/rust/rustc"
     rm -rf "$folder/rust" "$folder/guest"
@@ -87,11 +89,12 @@ say "building pmmpi-rig-pmu for aarch64"
 target=aarch64-unknown-linux-gnu
 RUSTC="$folder/rust/rustc" RUSTFLAGS="-C target-feature=+crt-static" \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-    "${CARGO:-cargo}" build --release --locked -p pmmpi-tests --bin pmmpi-rig-pmu --target $target --target-dir "$folder/target" >&2
+    "${CARGO:-cargo}" build --release --locked -p pmmpi-tests --bin pmmpi-rig-pmu --target $target \
+    --target-dir "$folder/target" >&2
 
 root=$new/root
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
-cp "$folder/guest/bin/busybox" "$root/bin/busybox"
+install "$folder/guest/busybox" "$root/bin/busybox"
 cp "$folder/target/$target/release/pmmpi-rig-pmu" "$root/bin"
 cat > "$root/init" << 'END'
 #!/bin/busybox sh
@@ -106,10 +109,10 @@ chmod +x "$root/init"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) > "$new/initrd"
 
 say "starting the guest"
-# One instruction a virtual nanosecond (icount): the PMU counts them one by one, and time does not depend on this machine.
-# A second processor would be counted on the first one's.
-timeout 600 qemu-system-aarch64 -M virt -cpu neoverse-n1 -icount shift=0 -smp 1 -m 512 -nic none -display none -monitor none \
-    -serial stdio -no-reboot -kernel "$folder/guest/kernel" -initrd "$new/initrd" \
+# One instruction a virtual nanosecond (icount): the PMU counts them one by one, and time does not depend on
+# this machine. The PMU of one processor would count a second one's instructions, too.
+timeout 600 qemu-system-aarch64 -M virt -cpu neoverse-n1 -icount shift=0 -smp 1 -m 512 -nic none -display none \
+    -monitor none -serial stdio -no-reboot -kernel "$folder/guest/kernel" -initrd "$new/initrd" \
     -append "console=ttyAMA0 quiet panic=-1" < /dev/null | tr -d '\r' | tee "$folder/output"
 status=$(sed -n 's/^pmmpi-rig-pmu ended with \([0-9]*\)$/\1/p' "$folder/output")
 [ -n "$status" ] || fail "the guest did not come to its end: see $folder/output"

@@ -4,7 +4,7 @@ use crate::{AROUND, CYCLES, Check, INSTRUCTIONS, LOOP, TURNS, hardware, unless};
 use pmmpi::counters::event::Modes;
 use pmmpi::counters::thread::ThreadCounter;
 use rig::cells::{Kernel, wrong_cells};
-use rig::counting::turns;
+use rig::known::turns;
 use std::fs;
 
 pub fn permissions() -> Check {

@@ -3,7 +3,8 @@
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, is_near, unless};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::Target;
-use rig::counting::{Counted, Watched, alone, handed_down, turns};
+use rig::counting::{Counted, alone, handed_down};
+use rig::known::{Watched, turns};
 use std::process::Command;
 use std::thread;
 
@@ -26,7 +27,7 @@ fn run(args: &[String]) -> Result<(), String> {
 const THREADS: u64 = 4;
 const CHILDREN: u64 = 2;
 
-/// The loop on all threads and in all children, against the same without the loop: what it takes to start them.
+/// The loop on all threads and in all children, without what it takes to start them.
 fn followed(target: Target, run: fn(u64) -> Result<(), String>) -> Check {
     let groups = vec![
         vec![Event::counted("instructions:u", hardware(INSTRUCTIONS, Modes::User))],

@@ -4,7 +4,9 @@ use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, u
 use pmmpi::counters::event::{Event, Group, Modes};
 use pmmpi::counters::linux::Target;
 use pmmpi::counters::reading::Quality;
-use rig::counting::{Counted, pin, turns};
+use rig::counting::Counted;
+use rig::known::turns;
+use rig::users::pin;
 
 /// Long against the few milliseconds after which the kernel lets others count.
 const LONG: u64 = 20;

@@ -5,7 +5,8 @@ use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::Target;
 use pmmpi::counters::reading::Quality;
-use rig::counting::{Counted, alone, turns};
+use rig::counting::{Counted, alone};
+use rig::known::turns;
 
 pub fn the_loop() -> Check {
     let mut values = Vec::new();

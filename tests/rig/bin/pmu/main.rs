@@ -1,8 +1,9 @@
-//! `pmmpi-rig-pmu` checks the counters of this machine's processor with loops whose counts are known on paper, one
-//! line a check as TAP has it: "ok NAME: what was found", "not ok NAME: why". Needs root and a PMU.
+//! `pmmpi-rig-pmu` checks what a processor's counters say of loops whose counts are known on paper, one line a check
+//! as TAP has it: "ok NAME: what was found", "not ok NAME: why". Needs root, and a processor that counts each
+//! instruction once: qemu's with -icount.
 //!
 //! `pmmpi-rig-pmu cells USER` says for each question of `rig::cells` how its count would be.
-//! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` says what the work came to by a counter that was handed down.
+//! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads a counter that was handed down around the work.
 //! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` lets threads and children run the loop, and itself, too.
 
 mod access;
@@ -12,7 +13,8 @@ mod loops;
 
 use pmmpi::counters::event::{Encoding, Group, Modes, kind};
 use rig::cells::{User, cells};
-use rig::counting::{Pages, TURN_INSTRUCTIONS, alone, inherited, turns};
+use rig::counting::{alone, inherited};
+use rig::known::{Pages, TURN_INSTRUCTIONS, turns};
 use std::process::ExitCode;
 
 const CYCLES: u64 = 0;
