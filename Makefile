@@ -13,10 +13,10 @@ ALL = --release --locked --workspace --exclude pmmpi-runner
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test lint doc bench demo install
+.PHONY: help deps build stage test test-pmu lint doc bench demo install
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 deps: ## install the Debian packages that build, tests and demo need
 	@tests/rig/deps.sh
@@ -49,6 +49,9 @@ test: build ## every test
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
 	tests/rig/mpi4py.sh $(CARGO_TARGET_DIR)/programs/mpi4py
 	$(CARGO) test $(ALL)
+
+test-pmu: ## counters of a processor that has some, in an emulated machine: from Debian's packages
+	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu
 
 lint: deps ## formatting, clippy, dependency policy: no warning is let through
 	$(CARGO) fmt --all --check

@@ -13,4 +13,5 @@ pub mod probe;
 pub mod reading;
 pub mod selection;
 pub mod table;
+pub mod thread;
 pub mod totals;

@@ -20,7 +20,7 @@ pub struct Event {
 pub struct Encoding {
     /// attr.type: PERF_TYPE_HARDWARE, .. or a PMU's own number in sysfs.
     pub kind: u32,
-    /// attr.config, config1, config2.
+    /// attr.config, config1, config2. Of a breakpoint: bp_type, bp_addr, bp_len.
     pub config: [u64; 3],
     /// In which modes.
     pub modes: Modes,

@@ -61,13 +61,11 @@ impl Counters {
         }
         for group in open {
             let at = set.groups.len() as u32;
-            for target in others {
-                if let Some(more) = OpenGroup::like(&group, set, *target) {
-                    self.keep(more, number, at, *target);
-                }
-            }
+            let like = |target: &Target| Some((OpenGroup::like(&group, set, *target)?, *target));
+            let more: Vec<_> = others.iter().filter_map(like).collect();
             set.groups.push(group.events.clone());
             self.keep(group, number, at, *first);
+            more.into_iter().for_each(|(group, target)| self.keep(group, number, at, target));
         }
     }
 
@@ -189,14 +187,18 @@ fn open_event(
         Err(e) => gap_of(&e),
     };
     let Gap::Denied(_) = gap else { return Err(gap) };
-    if encoding.modes != Modes::All || is_the_kernels_own(encoding) {
-        return Err(gap);
+    match try_open(encoding.in_modes(Modes::User)).map_err(|e| gap_of(&e)) {
+        Ok(counter) if encoding.modes == Modes::All && !is_the_kernels_own(encoding) => {
+            Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
+        }
+        // EINVAL: a PMU that cannot leave out a mode.
+        Ok(_) | Err(Gap::Unsupported(libc::EINVAL)) => Err(gap),
+        // The kernel asks who may before it looks what there is: no permission brings what does not exist.
+        Err(gap) => Err(gap),
     }
-    let counter = try_open(encoding.in_modes(Modes::User)).map_err(|e| gap_of(&e))?;
-    Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
 }
 
-fn gap_of(error: &io::Error) -> Gap {
+pub(super) fn gap_of(error: &io::Error) -> Gap {
     // perf-event2 has an error without an errno for E2BIG: a kernel that is older than an option.
     error.raw_os_error().map_or(Gap::Unsupported(libc::E2BIG), Gap::of_errno)
 }
@@ -221,24 +223,34 @@ fn ignores_modes(encoding: Encoding) -> bool {
     encoding.kind == kind::SOFTWARE && matches!(encoding.config[0], CPU_CLOCK | TASK_CLOCK)
 }
 
-fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
+/// What is counted, and not yet whose.
+pub(super) fn builder(encoding: Encoding) -> Builder<'static> {
     let mut builder = Builder::new(events::Raw::new(encoding.config[0]));
     let attributes = builder.attrs_mut();
     attributes.type_ = encoding.kind;
     (attributes.config1, attributes.config2) = (encoding.config[1], encoding.config[2]);
+    if encoding.kind == kind::BREAKPOINT {
+        (attributes.bp_type, attributes.config) = (encoding.config[0] as u32, 0);
+    }
     builder.exclude_user(encoding.modes == Modes::Kernel);
     builder.exclude_kernel(encoding.modes == Modes::User);
     builder.exclude_hv(encoding.modes == Modes::User);
-    // Not by the builder, which adds each event's number: they come in the order in which they were opened.
-    let read_format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    builder.attrs_mut().read_format = read_format.bits();
+    builder
+}
+
+fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
+    let mut builder = builder(encoding);
+    // Not by perf-event2's own setter, which adds an ID to each count of a group.
+    let format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    builder.attrs_mut().read_format = format.bits();
     // A leader starts and stops its group: members are on, in an order that does not matter.
     builder.enabled(leader.is_some());
+    // The next program is counted from its exec on. For the others it makes Arm's kernel count the leader when it
+    // looks whether a group fits: it leaves out those that are off (arm_pmu.c, validate_event), and a group
+    // with one too many is never scheduled.
+    builder.enable_on_exec(leader.is_none());
     match target {
-        Target::NextProgram => {
-            builder.observe_self().any_cpu().inherit(true).enable_on_exec(leader.is_none())
-        }
-        Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
+        Target::NextProgram | Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
         Target::Thread(thread) => builder.observe_pid(thread).any_cpu().inherit(true),
         Target::Cpu(cpu) => builder.any_pid().one_cpu(cpu as usize),
     };

@@ -108,9 +108,10 @@ impl fmt::Display for Gap {
                 f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
             }
             Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
-            Gap::Denied(_) => {
-                f.write_str("not allowed: lower kernel.perf_event_paranoid, or give CAP_PERFMON")
-            }
+            // Debian's kernels leave nothing to CAP_PERFMON from level 3 on.
+            Gap::Denied(_) => f.write_str(
+                "not allowed: lower kernel.perf_event_paranoid, or give CAP_PERFMON (above 2: CAP_SYS_ADMIN)",
+            ),
             Gap::Unavailable(cause) => cause.fmt(f),
             Gap::UserModeOnly => {
                 f.write_str("user mode only: lower kernel.perf_event_paranoid to 1 for the kernel's part")

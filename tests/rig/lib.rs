@@ -1,12 +1,16 @@
 //! The test rig: hosts with names and clocks of their own on one machine, MPI jobs on them, small
 //! programs to measure, and an independent solver for what the bounds should be.
 
+pub mod cells;
 pub mod cluster;
+pub mod counting;
 pub mod kinds;
+pub mod known;
 pub mod lp;
 pub mod programs;
 pub mod slurm;
 pub mod tool;
+pub mod users;
 
 /// Environment variables that let root run MPI jobs and several ranks share a core.
 pub const FOR_ROOT: [(&str, &str); 2] =

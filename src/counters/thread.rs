@@ -1,0 +1,181 @@
+//! A counter that its own thread reads without a system call, where processor and kernel let it.
+//!
+//! A page of the kernel's says in which register an event is counted; the program reads the register, and
+//! looks whether the page has changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does so with
+//! x86's registers alone: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must
+//! be 1.
+//!
+//! Such a counter does not follow threads and children: the kernel has no page for what is inherited.
+
+use super::event::Encoding;
+use super::linux::{builder, gap_of};
+use super::reading::Gap;
+use perf_event::Counter;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+/// Counts the thread that opened it. Another one must not read it, and cannot: it is neither Send nor Sync. A
+/// forked child must not, either.
+#[derive(Debug)]
+pub struct ThreadCounter {
+    counter: Counter,
+    page: NonNull<Page>,
+}
+
+/// The head of perf_event_mmap_page, linux/perf_event.h.
+#[repr(C)]
+#[derive(Debug)]
+struct Page {
+    versions: [u32; 2],
+    lock: AtomicU32,
+    /// The register's number and 1; 0 where the event is in no register that may be read.
+    index: AtomicU32,
+    /// What is to be added to the register.
+    offset: AtomicI64,
+    times_ns: [u64; 2],
+    capabilities: AtomicU64,
+    /// Bits of the register.
+    pmc_width: AtomicU16,
+}
+
+const CAP_USER_RDPMC: u64 = 1 << 2;
+/// config1 of Arm's PMUs: the program wants to read the register itself (arm64/perf.rst).
+const USER_ACCESS: u64 = if cfg!(target_arch = "aarch64") { 1 << 1 } else { 0 };
+const PAGE_BYTES: usize = 4096;
+
+impl ThreadCounter {
+    /// Counts the calling thread from now on.
+    pub fn open(mut encoding: Encoding) -> Result<Self, Gap> {
+        encoding.config[1] |= USER_ACCESS;
+        let mut builder = builder(encoding);
+        builder.observe_self().any_cpu().enabled(true);
+        let counter = builder.build().map_err(|e| gap_of(&e))?;
+        let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: a new mapping of the kernel's; what is larger than a page of 4 KiB is mapped whole.
+        let page =
+            unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES, read, shared, counter.as_raw_fd(), 0) };
+        match NonNull::new(page.cast()).filter(|_| page != libc::MAP_FAILED) {
+            Some(page) => Ok(Self { counter, page }),
+            None => Err(gap_of(&io::Error::last_os_error())),
+        }
+    }
+
+    /// The count so far, from the register; `None` where the event is in none, or may not be read so.
+    #[inline]
+    pub fn read_register(&self) -> Option<u64> {
+        // SAFETY: mapped as long as this value lives; the kernel writes to it, hence the atomics.
+        let page = unsafe { self.page.as_ref() };
+        loop {
+            let lock = page.lock.load(Acquire);
+            let register = page.index.load(Relaxed).checked_sub(1)?;
+            let offset = page.offset.load(Relaxed);
+            let unused_bits = 64u32.checked_sub(page.pmc_width.load(Relaxed).into())?;
+            if page.capabilities.load(Relaxed) & CAP_USER_RDPMC == 0 {
+                return None;
+            }
+            // SAFETY: the kernel has just said that this thread may; only an administrator's change of that
+            // setting at this very instant would end the program.
+            let count = unsafe { registers::read(register) }? as i64;
+            compiler_fence(Ordering::SeqCst);
+            if page.lock.load(Acquire) == lock {
+                let count = count.checked_shl(unused_bits)?.checked_shr(unused_bits)?;
+                return Some(offset.wrapping_add(count) as u64);
+            }
+        }
+    }
+
+    /// The count so far, from the kernel.
+    pub fn read(&mut self) -> io::Result<u64> {
+        self.counter.read()
+    }
+}
+
+impl Drop for ThreadCounter {
+    fn drop(&mut self) {
+        // SAFETY: what open has mapped, once.
+        unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod registers {
+    use std::arch::asm;
+
+    /// RDPMC (Intel SDM volume 2B, AMD APM volume 3).
+    #[inline]
+    pub unsafe fn read(register: u32) -> Option<u64> {
+        let (low, high): (u32, u32);
+        // SAFETY: the caller knows that the kernel allows it.
+        unsafe {
+            asm!("rdpmc", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack));
+        }
+        Some(u64::from(high) << 32 | u64::from(low))
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod registers {
+    use std::arch::asm;
+
+    macro_rules! register {
+        ($name:literal) => {{
+            let count: u64;
+            // SAFETY: the caller knows that the kernel allows it.
+            unsafe { asm!(concat!("mrs {0}, ", $name), out(reg) count, options(nomem, nostack)) };
+            count
+        }};
+    }
+
+    /// PMEVCNTR<n>_EL0, and PMCCNTR_EL0 as number 31: a register's number is a part of the instruction.
+    #[inline]
+    pub unsafe fn read(register: u32) -> Option<u64> {
+        // SAFETY: a barrier, so that what came before is counted.
+        unsafe { asm!("isb", options(nostack)) };
+        Some(match register {
+            0 => register!("pmevcntr0_el0"),
+            1 => register!("pmevcntr1_el0"),
+            2 => register!("pmevcntr2_el0"),
+            3 => register!("pmevcntr3_el0"),
+            4 => register!("pmevcntr4_el0"),
+            5 => register!("pmevcntr5_el0"),
+            6 => register!("pmevcntr6_el0"),
+            7 => register!("pmevcntr7_el0"),
+            8 => register!("pmevcntr8_el0"),
+            9 => register!("pmevcntr9_el0"),
+            10 => register!("pmevcntr10_el0"),
+            11 => register!("pmevcntr11_el0"),
+            12 => register!("pmevcntr12_el0"),
+            13 => register!("pmevcntr13_el0"),
+            14 => register!("pmevcntr14_el0"),
+            15 => register!("pmevcntr15_el0"),
+            16 => register!("pmevcntr16_el0"),
+            17 => register!("pmevcntr17_el0"),
+            18 => register!("pmevcntr18_el0"),
+            19 => register!("pmevcntr19_el0"),
+            20 => register!("pmevcntr20_el0"),
+            21 => register!("pmevcntr21_el0"),
+            22 => register!("pmevcntr22_el0"),
+            23 => register!("pmevcntr23_el0"),
+            24 => register!("pmevcntr24_el0"),
+            25 => register!("pmevcntr25_el0"),
+            26 => register!("pmevcntr26_el0"),
+            27 => register!("pmevcntr27_el0"),
+            28 => register!("pmevcntr28_el0"),
+            29 => register!("pmevcntr29_el0"),
+            30 => register!("pmevcntr30_el0"),
+            31 => register!("pmccntr_el0"),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod registers {
+    /// No instruction is known.
+    pub unsafe fn read(_register: u32) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,185 @@
+//! Counters on this machine, whether it has a PMU or not: what the kernel counts itself comes out to the last
+//! one.
+
+use pmmpi::counters::event::{Encoding, Event, Modes, kind};
+use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::probe::{Probe, Scope};
+use pmmpi::counters::reading::{Quality, Reading};
+use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
+use rig::cluster::machine;
+use rig::counting::{Counted, alone, handed_down};
+use rig::known::{Pages, Watched, turns};
+use rig::tool::target;
+use rig::users::{Paranoid, is_root, pin};
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+// linux/perf_event.h: enum perf_sw_ids.
+const CPU_CLOCK: u64 = 0;
+const TASK_CLOCK: u64 = 1;
+const PAGE_FAULTS: u64 = 2;
+
+/// Those of the program's own accesses, which any user may count.
+fn page_faults() -> Encoding {
+    Encoding::new(kind::SOFTWARE, PAGE_FAULTS).in_modes(Modes::User)
+}
+
+/// Who may not count what others do has nothing to check there.
+fn may_watch_hardware_threads() -> bool {
+    is_root() || Paranoid::keep().unwrap().level() <= 0
+}
+
+fn program() -> PathBuf {
+    target().join("release/pmmpi-rig-pmu")
+}
+
+#[test]
+fn each_user_may_count_what_each_level_allows_and_is_told_what_mends_the_rest() {
+    let _alone = machine();
+    let (asked, wrong) = wrong_cells(&program(), Kernel::running()).unwrap();
+    assert!(asked >= if is_root() { 6 * 4 * 8 } else { 8 } && wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn breakpoints_are_counted_to_the_last_one_on_all_threads() {
+    const THREADS: u64 = 3;
+    static WATCHED: Watched = Watched::new();
+    for count in [0, 1, 16, 1000] {
+        let counted = Counted::during(&alone("writes", WATCHED.event()), Target::ThisThread, || {
+            thread::scope(|scope| {
+                (0..THREADS).for_each(|_| drop(scope.spawn(|| WATCHED.write(count))));
+                WATCHED.write(count);
+            });
+        });
+        let reading = counted.of("writes").unwrap();
+        let expected = (Quality::Exact, Some((THREADS + 1) * count));
+        assert_eq!((reading.quality(), reading.value()), expected, "{reading:?}");
+    }
+}
+
+#[test]
+fn page_faults_are_counted_to_the_last_one() {
+    let groups = alone("page-faults", page_faults());
+    let faults = |work: &dyn Fn()| {
+        let reading = Counted::during(&groups, Target::ThisThread, work).of("page-faults").unwrap();
+        assert_eq!(reading.quality(), Quality::Exact);
+        reading.value().unwrap()
+    };
+    let pages = Pages::new().unwrap();
+    assert_eq!(faults(&|| ()), 0);
+    assert_eq!(faults(&|| pages.touch()), Pages::COUNT as u64);
+    assert_eq!(faults(&|| pages.touch()), 0);
+}
+
+#[test]
+fn a_program_reads_what_its_launcher_opened() {
+    let _alone = machine();
+    assert_eq!(handed_down(&program(), page_faults(), "pages").unwrap(), Pages::COUNT.to_string());
+}
+
+#[test]
+fn each_hardware_thread_has_a_row_of_its_own() {
+    if !may_watch_hardware_threads() {
+        return;
+    }
+    let count = thread::available_parallelism().unwrap().get() as u32;
+    let own = pin().unwrap();
+    let cpus: Vec<u32> = (0..count.max(own + 1)).collect();
+    let targets: Vec<Target> = cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect();
+    let mut counters = Counters::default();
+    let faults = Event::counted("page-faults", Encoding::new(kind::SOFTWARE, PAGE_FAULTS));
+    let clock = Event::counted("cpu-clock", Encoding::new(kind::SOFTWARE, CPU_CLOCK));
+    counters.add(Scope::Core, &[vec![faults], vec![clock]], &targets);
+    let pages = Pages::new().unwrap();
+    let counts = Counted::with(&mut counters, || pages.touch()).counts;
+    let rows: Vec<Option<u32>> = counts.rows.iter().map(|row| row.cpu).collect();
+    assert_eq!(rows, cpus.iter().copied().map(Some).collect::<Vec<_>>());
+    for row in &counts.rows {
+        let readings: Vec<Reading> = counts.readings(row).map(|(_, reading)| reading).collect();
+        assert!(readings.iter().all(|reading| reading.quality() == Quality::Exact), "{readings:?}");
+        // A hardware thread's clock runs, whoever is on it.
+        assert!(readings[1].count > 0 && (row.cpu != Some(own) || readings[0].count >= Pages::COUNT as u64));
+    }
+}
+
+#[test]
+fn threads_and_children_are_counted_as_long_as_they_were_on_a_processor() {
+    let _alone = machine();
+    // A tenth of a second on each: what a child takes until its exec is not the next program's.
+    let groups = vec![vec![Event::counted("task-clock", Encoding::new(kind::SOFTWARE, TASK_CLOCK))]];
+    for work in [["0", "0"], ["3", "0"], ["0", "3"], ["3", "3"]] {
+        for target in [Target::ThisThread, Target::NextProgram] {
+            let apart = || {
+                let before = children_ns();
+                let counted = Counted::during(&groups, target, || {
+                    let status = Command::new(program()).arg("work").args(work).arg("300000000").status();
+                    assert!(status.unwrap().success());
+                });
+                let (clock_ns, used_ns) = (counted.value("task-clock").unwrap(), children_ns() - before);
+                clock_ns.abs_diff(used_ns) as f64 / used_ns as f64
+            };
+            // What a hypervisor takes for others is on the task's clock, and is not its time on a processor.
+            let mut tries = Vec::new();
+            while tries.last().is_none_or(|apart| *apart >= 0.02) {
+                assert!(tries.len() < 5, "{work:?}, {target:?}: {tries:?}");
+                tries.push(apart());
+            }
+        }
+    }
+}
+
+/// Time on a processor of all children that this process has waited for (ns).
+fn children_ns() -> u64 {
+    // SAFETY: all zeros is a valid rusage, and the call writes it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage), 0);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    ns(usage.ru_utime) + ns(usage.ru_stime)
+}
+
+/// A hardware thread's, since a thread may be off it for a while.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_time_stamp_counter_is_what_the_processor_says() {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+    if !may_watch_hardware_threads() {
+        return;
+    }
+    let tsc = time_stamp_counter().expect("a kernel with the PMU `msr`");
+    let mut counters = Counters::default();
+    counters.add(Scope::Core, &alone("tsc", tsc), &[Target::Cpu(pin().unwrap())]);
+    assert_eq!(counters.opened().words(), 4, "{:?}", counters.opened());
+    // SAFETY: reads a register.
+    let now = || unsafe { std::arch::x86_64::_rdtsc() };
+    // The counter as it is read, and what the processor said before and after: of some readings the one that
+    // took the shortest time.
+    let mut read = || {
+        let readings = (0..10).map(|_| {
+            let words: [AtomicU64; 4] = Default::default();
+            let before = now();
+            counters.snapshot(&words);
+            (words[3].load(Relaxed), before, now())
+        });
+        readings.min_by_key(|(_, before, after)| after - before).unwrap()
+    };
+    let _alone = machine();
+    let mut closest = f64::INFINITY;
+    for _ in 0..20 {
+        let (start, before_start, after_start) = read();
+        turns(500_000_000);
+        let (stop, before_stop, after_stop) = read();
+        let counted = stop - start;
+        assert!((before_stop - after_start..=after_stop - before_start).contains(&counted));
+        let beside = before_stop - before_start;
+        closest = closest.min(counted.abs_diff(beside) as f64 / beside as f64);
+        if closest <= 1e-6 {
+            return;
+        }
+    }
+    panic!("never closer than {closest:e}");
+}

@@ -1,0 +1,50 @@
+//! Who may count, and who may read without the kernel.
+
+use crate::{AROUND, CYCLES, Check, INSTRUCTIONS, LOOP, TURNS, hardware, unless};
+use pmmpi::counters::event::Modes;
+use pmmpi::counters::thread::ThreadCounter;
+use rig::cells::{Kernel, wrong_cells};
+use rig::known::turns;
+use std::fs;
+
+pub fn permissions() -> Check {
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let (asked, wrong) = wrong_cells(&own, Kernel { has_pmu: true, ..Kernel::running() })?;
+    unless(!wrong.is_empty(), if wrong.is_empty() { format!("{asked} cells") } else { wrong.join("; ") })
+}
+
+/// Arm's; x86 allows it from the start.
+const USER_ACCESS: &str = "/proc/sys/kernel/perf_user_access";
+
+pub fn registers() -> Check {
+    if fs::exists(USER_ACCESS).unwrap_or(false) {
+        fs::write(USER_ACCESS, "0").map_err(|e| format!("{USER_ACCESS}: {e}"))?;
+        let counter = open(INSTRUCTIONS)?;
+        if let Some(count) = counter.read_register() {
+            return Err(format!("read {count} where it is not allowed"));
+        }
+        fs::write(USER_ACCESS, "1").map_err(|e| format!("{USER_ACCESS}: {e}"))?;
+    }
+    let mut found = Vec::new();
+    for (name, id) in [("instructions", INSTRUCTIONS), ("cycles", CYCLES)] {
+        let mut counter = open(id)?;
+        let not_there = || format!("{name} is in no register that may be read");
+        let kernel_before = counter.read().map_err(|e| e.to_string())?;
+        let before = counter.read_register().ok_or_else(not_there)?;
+        turns(TURNS);
+        let after = counter.read_register().ok_or_else(not_there)?;
+        let kernel_after = counter.read().map_err(|e| e.to_string())?;
+        let (own, kernel) = (after - before, kernel_after - kernel_before);
+        found.push(format!("{name} {own} read here, {kernel} by read(2)"));
+        let is_loop = id != INSTRUCTIONS || (LOOP..LOOP + AROUND).contains(&own);
+        // Each read lies within the next: the kernel's may only be more, by what it takes to get there.
+        if !is_loop || !(own..own + own / 1000).contains(&kernel) {
+            return Err(found.join("; "));
+        }
+    }
+    Ok(found.join("; "))
+}
+
+fn open(id: u64) -> Result<ThreadCounter, String> {
+    ThreadCounter::open(hardware(id, Modes::User)).map_err(|gap| gap.to_string())
+}

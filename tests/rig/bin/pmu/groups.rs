@@ -1,0 +1,91 @@
+//! Groups, and more events than counters.
+
+use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
+use pmmpi::counters::event::{Event, Group, Modes};
+use pmmpi::counters::linux::Target;
+use pmmpi::counters::reading::Quality;
+use rig::counting::Counted;
+use rig::known::turns;
+use rig::users::pin;
+
+/// Long against the few milliseconds after which the kernel lets others count.
+const LONG: u64 = 20;
+const EVENTS: usize = 24;
+
+fn group_of(events: usize, first: usize) -> Group {
+    let event = |at| Event::counted(&format!("i{at}"), hardware(INSTRUCTIONS, Modes::User));
+    (first..first + events).map(event).collect()
+}
+
+/// Of each group that was opened, its events' counts as they are, and how long they were counted.
+fn rows(counted: &Counted) -> Vec<(Vec<u64>, u64, u64)> {
+    let groups = counted.counts.rows.iter().flat_map(|row| &row.groups).flatten();
+    groups.map(|group| (group.counts.clone(), group.enabled_ns, group.running_ns)).collect()
+}
+
+fn differences(groups: &[(Vec<u64>, u64, u64)]) -> u64 {
+    let of = |(counts, ..): &(Vec<u64>, u64, u64)| {
+        counts.iter().max().zip(counts.iter().min()).map_or(0, |(most, least)| most - least)
+    };
+    groups.iter().map(of).max().unwrap_or(0)
+}
+
+pub fn group() -> Check {
+    let counted = Counted::during(&[group_of(4, 0)], Target::ThisThread, || turns(TURNS));
+    let groups = rows(&counted);
+    let whole =
+        matches!(groups.as_slice(), [(counts, enabled, running)] if counts.len() == 4 && enabled == running);
+    unless(!whole || differences(&groups) > 0, format!("{groups:?}"))
+}
+
+fn scaled(groups: &[Group]) -> Result<(Counted, String), String> {
+    let counted = Counted::during(groups, Target::ThisThread, || turns(LONG * TURNS));
+    let all = counted.all();
+    let values: Vec<u64> = all.iter().filter_map(|(_, reading)| reading.value()).collect();
+    let (least, most) = (values.iter().min().unwrap_or(&0), values.iter().max().unwrap_or(&0));
+    let shares = all.iter().filter_map(|(_, reading)| reading.running_share());
+    let (low, high) = shares.fold((1.0f64, 0.0f64), |(low, high), share| (low.min(share), high.max(share)));
+    let found = format!("{} events, {least} to {most}, running share {low:.3} to {high:.3}", values.len());
+    for (event, reading) in &all {
+        let value = reading.value().unwrap_or(0);
+        if reading.quality() != Quality::Scaled || !is_near(value, LONG * LOOP, 10_000) {
+            return Err(format!("{} is {value}, {}: {found}", event.name, reading.quality().name()));
+        }
+    }
+    if values.len() != EVENTS {
+        return Err(found);
+    }
+    Ok((counted, found))
+}
+
+pub fn shared() -> Check {
+    let groups: Vec<Group> = (0..EVENTS).map(|at| group_of(1, at)).collect();
+    scaled(&groups).map(|(_, found)| found)
+}
+
+pub fn shared_groups() -> Check {
+    const EACH: usize = 3;
+    let groups: Vec<Group> = (0..EVENTS).step_by(EACH).map(|at| group_of(EACH, at)).collect();
+    let (counted, found) = scaled(&groups)?;
+    let rows = rows(&counted);
+    let differ = differences(&rows);
+    let found = format!("{found}, at most {differ} apart in a group");
+    unless(rows.len() != EVENTS / EACH || differ > 0, found)
+}
+
+pub fn too_large_a_group() -> Check {
+    let (counted, found) = scaled(&[group_of(EVENTS, 0)])?;
+    let sizes: Vec<usize> = rows(&counted).iter().map(|(counts, ..)| counts.len()).collect();
+    unless(sizes.len() < 2, format!("{found}, in groups of {sizes:?}"))
+}
+
+pub fn hardware_thread() -> Check {
+    let cpu = pin().map_err(|e| format!("sched_setaffinity: {e}"))?;
+    let counted = Counted::during(&instructions(), Target::Cpu(cpu), || turns(TURNS));
+    let reading = counted.of("instructions:u")?;
+    let value = reading.value().unwrap_or(0);
+    let cpus: Vec<Option<u32>> = counted.counts.rows.iter().map(|row| row.cpu).collect();
+    // Others may work there, too.
+    let wrong = reading.quality() != Quality::Exact || value < LOOP || cpus != [Some(cpu)];
+    unless(wrong, format!("{value} {} on {cpus:?}", reading.quality().name()))
+}

@@ -1,0 +1,143 @@
+//! `pmmpi-rig-pmu` checks what a processor's counters say of loops whose counts are known on paper, one line a check
+//! as TAP has it: "ok NAME: what was found", "not ok NAME: why". Needs root, and a processor that counts each
+//! instruction once: qemu's with -icount.
+//!
+//! `pmmpi-rig-pmu cells USER` says for each question of `rig::cells` how its count would be.
+//! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads a counter that was handed down around the work.
+//! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` lets threads and children run the loop, and itself, too.
+
+mod access;
+mod followed;
+mod groups;
+mod loops;
+
+use pmmpi::counters::event::{Encoding, Group, Modes, kind};
+use rig::cells::{User, cells};
+use rig::counting::{alone, inherited};
+use rig::known::{Pages, TURN_INSTRUCTIONS, turns};
+use std::process::ExitCode;
+
+const CYCLES: u64 = 0;
+const INSTRUCTIONS: u64 = 1;
+const TURNS: u64 = 10_000_000;
+const LOOP: u64 = TURNS * TURN_INSTRUCTIONS;
+/// What it takes to come out of one read(2) and into the next.
+const AROUND: u64 = 100;
+
+/// What was found, or what is wrong.
+type Check = Result<String, String>;
+type NamedCheck = (&'static str, fn() -> Check);
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        [] => check_all(),
+        ["cells", name] => {
+            match User::ALL.iter().find(|user| user.name() == *name).map(|user| user.become_it()) {
+                Some(Ok(())) => {
+                    cells().iter().for_each(|cell| println!("{}", cell.answer()));
+                    ExitCode::SUCCESS
+                }
+                Some(Err(e)) => fail(&format!("becoming {name}: {e}")),
+                None => fail("usage: cells root|admin|perfmon|nobody"),
+            }
+        }
+        ["work", rest @ ..] => {
+            match rest.iter().map(|s| s.parse()).collect::<Result<Vec<u64>, _>>().as_deref() {
+                Ok([threads, children, turns]) => followed::work(*threads, *children, *turns)
+                    .map_or_else(|why| fail(&why), |()| ExitCode::SUCCESS),
+                _ => fail("usage: work THREADS CHILDREN TURNS"),
+            }
+        }
+        ["inherited", work, descriptor, id] => {
+            let (Ok(descriptor), Ok(id)) = (descriptor.parse(), id.parse()) else {
+                return fail("usage: inherited pages|turns DESCRIPTOR ID");
+            };
+            let counted = match (*work, Pages::new()) {
+                ("pages", Ok(pages)) => inherited(descriptor, id, || pages.touch()),
+                _ => inherited(descriptor, id, || turns(TURNS)),
+            };
+            counted.map_or_else(
+                |why| fail(&why),
+                |count| {
+                    println!("{count}");
+                    ExitCode::SUCCESS
+                },
+            )
+        }
+        _ => fail("usage: pmmpi-rig-pmu [cells USER | inherited .. | work ..]"),
+    }
+}
+
+fn fail(why: &str) -> ExitCode {
+    eprintln!("pmmpi-rig-pmu: {why}");
+    ExitCode::FAILURE
+}
+
+fn check_all() -> ExitCode {
+    const CHECKS: &[NamedCheck] = &[
+        ("the_loop_is_counted_to_the_instruction", loops::the_loop),
+        ("the_default_set", loops::the_default_set),
+        ("user_and_kernel_mode_apart", loops::modes),
+        ("threads_and_children_of_this_thread", followed::this_thread),
+        ("threads_and_children_of_the_next_program", followed::next_program),
+        ("a_group_counts_the_same_instants", groups::group),
+        ("24_events_share_the_counters", groups::shared),
+        ("groups_that_share_the_counters_stay_whole", groups::shared_groups),
+        ("what_does_not_fit_into_a_group_starts_another_one", groups::too_large_a_group),
+        ("a_hardware_thread", groups::hardware_thread),
+        ("who_may_count_what", access::permissions),
+        ("registers_read_by_the_program", access::registers),
+        ("a_program_reads_what_its_launcher_opened", followed::handed),
+        ("watched_writes_are_counted_to_the_last_one", followed::watched),
+        ("events_that_the_processor_lacks_have_no_value", loops::lacking),
+    ];
+    println!("1..{}", CHECKS.len());
+    let mut failed = false;
+    for (name, check) in CHECKS {
+        match check() {
+            Ok(found) => println!("ok {name}: {found}"),
+            Err(why) => {
+                failed = true;
+                println!("not ok {name}: {why}");
+            }
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn hardware(id: u64, modes: Modes) -> Encoding {
+    Encoding::new(kind::HARDWARE, id).in_modes(modes)
+}
+
+fn instructions() -> Vec<Group> {
+    alone("instructions:u", hardware(INSTRUCTIONS, Modes::User))
+}
+
+fn unless(wrong: bool, found: String) -> Check {
+    if wrong { Err(found) } else { Ok(found) }
+}
+
+fn is_near(value: u64, expected: u64, parts_per_million: u64) -> bool {
+    value.abs_diff(expected) <= expected / 1_000_000 * parts_per_million
+}
+
+/// Time that this process and the children it has waited for were on a processor (ns).
+fn cpu_ns() -> Result<u64, String> {
+    let mut total = 0;
+    for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
+        // SAFETY: all zeros is a valid rusage, and the call writes it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            if libc::getrusage(who, &mut usage) != 0 {
+                return Err(format!("getrusage: {}", std::io::Error::last_os_error()));
+            }
+            usage
+        };
+        for time in [usage.ru_utime, usage.ru_stime] {
+            total += time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        }
+    }
+    Ok(total)
+}

@@ -1,0 +1,83 @@
+//! Counting some work, and what came of it.
+
+use pmmpi::counters::counts::Counts;
+use pmmpi::counters::event::{Encoding, Event, Group, kind};
+use pmmpi::counters::linux::{Counters, Inherited, Target};
+use pmmpi::counters::probe::{Handle, Opened, Probe, Scope, Set};
+use pmmpi::counters::reading::Reading;
+use pmmpi::counters::table::{CounterTable, Snapshot};
+use pmmpi::regions::Regions;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicU64;
+
+/// What was counted during some work.
+pub struct Counted {
+    /// As it would be stored.
+    pub counts: Counts,
+}
+
+impl Counted {
+    /// Opens the groups, reads them, lets the work run, and reads them again.
+    pub fn during(groups: &[Group], target: Target, work: impl FnOnce()) -> Self {
+        let scope = if let Target::Cpu(_) = target { Scope::Core } else { Scope::Task };
+        let mut counters = Counters::default();
+        counters.add(scope, groups, &[target]);
+        Self::with(&mut counters, work)
+    }
+
+    /// Reads what is open, lets the work run, and reads it again.
+    pub fn with(probe: &mut impl Probe, work: impl FnOnce()) -> Self {
+        let words = CounterTable::words(probe.opened());
+        let words: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let table = CounterTable::new(&words);
+        probe.snapshot(table.of(Snapshot::Start));
+        work();
+        probe.snapshot(table.of(Snapshot::Stop));
+        Self { counts: Counts::of_rank(0, probe.opened(), table, &Regions::default()) }
+    }
+
+    /// Every event with what it came to, in the order asked for; none where nothing was counted at all.
+    pub fn all(&self) -> Vec<(&Event, Reading)> {
+        self.counts.rows.iter().flat_map(|row| self.counts.readings(row)).collect()
+    }
+
+    /// The event of this name.
+    pub fn of(&self, name: &str) -> Result<Reading, String> {
+        let found = self.all().into_iter().find(|(event, _)| event.name == name);
+        found.map(|(_, reading)| reading).ok_or_else(|| format!("{name} was not opened"))
+    }
+
+    /// The value of the event of this name.
+    pub fn value(&self, name: &str) -> Result<u64, String> {
+        let reading = self.of(name)?;
+        reading.value().ok_or_else(|| format!("{name}: {}", reading.reason().unwrap_or_default()))
+    }
+}
+
+/// One event on its own.
+pub fn alone(name: &str, encoding: Encoding) -> Vec<Group> {
+    vec![vec![Event::counted(name, encoding)]]
+}
+
+/// What the program `pmmpi-rig-pmu`, which is started, reads from an event that was opened for it.
+pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<String, String> {
+    let counters = Counters::open(&alone("event", encoding), Target::NextProgram);
+    counters.hand_down().map_err(|e| e.to_string())?;
+    let [handle] = counters.opened().handles.as_slice() else {
+        return Err(format!("{:?}", counters.opened()));
+    };
+    let args = [work, &handle.descriptor.to_string(), &handle.id.to_string()];
+    let output = Command::new(program).arg("inherited").args(args).output().map_err(|e| e.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// The other side of [`handed_down`]: what the work came to.
+pub fn inherited(descriptor: i32, id: u64, work: impl FnOnce()) -> Result<u64, String> {
+    let event = Event::counted("event", Encoding::new(kind::SOFTWARE, 0));
+    let set = Set { scope: Scope::Task, events: vec![(event, None)], groups: vec![vec![0]] };
+    let handles = vec![Handle { set: 0, group: 0, cpu: None, descriptor, id }];
+    let mut inherited = Inherited::take(Opened { sets: vec![set], handles }, &[descriptor]);
+    Counted::with(&mut inherited, work).value("event")
+}
