@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), no_main)]
 
 mod agent;
+mod doctor;
 mod elf;
 mod environment;
 mod host;
@@ -44,5 +45,6 @@ fn run() -> Result<pmmpi::record::End, Failure> {
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
         Command::Bounds { args } => install::exec_report("bounds", &args),
+        Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),
     }
 }
