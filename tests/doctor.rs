@@ -94,7 +94,7 @@ fn rights_are_those_of_who_asks() {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     if level.trim().parse::<i32>().unwrap() >= 1 {
         assert_eq!(check(&value, "capabilities")["status"], "limits");
-        assert!(text(&value, "capabilities", "fix").contains("setcap cap_perfmon+ep"));
+        assert!(text(&value, "capabilities", "fix").contains("--ambient-caps +perfmon"));
     }
     if level.trim() == "2" {
         assert_eq!(check(&value, "perf_event_paranoid")["status"], "limits");
@@ -218,4 +218,23 @@ fn the_manual_has_it() {
     let page = target().join("pmmpi/share/man/man1/pmmpi-doctor.1");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("EXIT STATUS") && page.contains("PMMPI_LIBDIR"), "{page}");
+}
+
+/// As with capabilities of its file: the loader distrusts the environment, and takes from it what programs need.
+#[test]
+fn a_pmmpi_with_rights_of_its_own_is_told_what_that_breaks() {
+    let folder = Folder::new("doctor-secure");
+    let own = folder.path().join("pmmpi");
+    std::fs::copy(pmmpi(), &own).unwrap();
+    for (command, what) in [("chown", USER.to_string()), ("chmod", "4755".into())] {
+        run(Command::new(command).arg(what).arg(&own)).success();
+    }
+    let libraries = target().join("pmmpi/lib/pmmpi");
+    let mut command = Command::new(&own);
+    let (output, value) = examine(command.args(["doctor", "--out", "/tmp"]).env("PMMPI_LIBDIR", libraries));
+    assert_eq!((output.code(), text(&value, "capabilities", "status")), (1, "broken"), "{}", output.out());
+    assert!(text(&value, "capabilities", "fix").starts_with("setcap -r"));
+    let mut command = Command::new(&own);
+    command.args(["--no-save", "--mode", "plain", "env"]).env("LD_LIBRARY_PATH", "/nowhere");
+    assert!(!run(&mut command).success().out().contains("LD_LIBRARY_PATH"));
 }

@@ -107,6 +107,54 @@ mod tests {
         assert_eq!(names.len(), CHECKS.len());
     }
 
+    /// Files of a kernel that says what none says.
+    #[test]
+    fn no_content_of_a_file_is_too_strange() {
+        const FILES: [&str; 20] = [
+            "proc/cpuinfo",
+            "proc/stat",
+            "proc/self/status",
+            "proc/self/limits",
+            "proc/self/uid_map",
+            "proc/sys/kernel/perf_event_paranoid",
+            "proc/sys/kernel/nmi_watchdog",
+            "sys/bus/event_source/devices/cpu/type",
+            "sys/bus/event_source/devices/_9/cpumask",
+            "sys/class/dmi/id/sys_vendor",
+            "sys/devices/system/clocksource/clocksource0/available_clocksource",
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+            "sys/devices/system/cpu/cpufreq/boost",
+            "sys/devices/system/cpu/online",
+            "sys/devices/system/cpu/smt/control",
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "lib/pmmpi/libpmmpi_agent.so",
+        ];
+        let prefixes = ["", "CapEff:", "Max open files ", "cpu ", "flags\t: ", "["];
+        let strange = [
+            "",
+            "-1",
+            "99999999999999999999999",
+            "5-2,0-4294967295",
+            "\u{0}\u{1b}[2J",
+            "1 1 1 1 1 1 1 -8",
+            "é x",
+        ];
+        for content in
+            prefixes.iter().flat_map(|prefix| strange.map(|content| format!("{prefix}{content}\n")))
+        {
+            let fake = FILES.iter().fold(Fake::new(), |fake, file| fake.file(file, &content));
+            let fake =
+                fake.program("mpirun", &content).program("srun", &content).program("ldconfig", &content);
+            let report = examine(&fake, &content);
+            let text = text::render(&report, false);
+            assert!(!text.contains('\u{1b}') && !text.contains('\u{0}'), "{content:?}");
+            assert!(json::render(&report).is_ok());
+        }
+    }
+
     /// On a machine of which nothing can be read, and where nothing is installed.
     #[test]
     fn nothing_readable_is_never_taken_for_all_is_well() {

@@ -70,18 +70,16 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         args: Vec<OsString>,
     },
     /// What this machine allows a measurement
-    #[command(
-        after_help = "Each line is ok, limits (less can be measured, or it varies) or broken (pmmpi does not
-work), with the command that mends it. Nothing is changed. Of the ranks of a
-job one a node answers.
+    #[command(after_help = "Each line is ok, limits (less can be measured, or it varies) or broken (pmmpi
+does not work), with the command that mends it. Nothing is changed. Of the
+ranks of a job one a node answers.
 
 Exit status: 0 nothing is broken, 1 something is (--fail-on limits: or limits),
 2 the command line is wrong.
 
 Example: pmmpi doctor
-         srun -N4 --ntasks-per-node=1 pmmpi doctor --format json
-         pmmpi doctor --fail-on limits && sbatch job.sh"
-    )]
+         srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
+         pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
 }
 
@@ -194,7 +192,7 @@ pub struct Examination {
     /// As text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: Format,
-    /// Which status makes the exit status 1: broken or limits
+    /// What ends it with 1: broken or limits
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: FailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]

@@ -1,8 +1,9 @@
 //! Programs of others that are asked something, and may never answer.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -33,10 +34,10 @@ impl Said {
         format!("{}\n{}", String::from_utf8_lossy(&self.stdout), self.stderr)
     }
 
-    /// The first words of what it complained about.
+    /// The last line of what it complained about: what came before is what led to it.
     pub fn complaint(&self) -> String {
-        let lines = self.stderr.lines().map(str::trim);
-        let line = lines.into_iter().find(|line| !line.is_empty()).unwrap_or("it failed without a word");
+        let mut lines = self.stderr.lines().map(str::trim);
+        let line = lines.rfind(|line| !line.is_empty()).unwrap_or("it failed without a word");
         line.chars().take(200).collect()
     }
 }
@@ -60,9 +61,10 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Said, Silent> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| Silent::NotStarted(e.to_string()))?;
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let ended =
-        read_both(&mut child, &mut stdout, &mut stderr, deadline).and_then(|()| wait(&mut child, deadline));
+    let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let mut pipes = pipes.map(Pipe::new);
+    let ended = read_all(&mut child, &mut pipes, deadline).and_then(|()| wait(&mut child, deadline));
+    let [stdout, stderr] = pipes.map(|pipe| pipe.bytes);
     match ended {
         Some(status) => Ok(Said {
             success: status.success(),
@@ -79,23 +81,14 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Said, Silent> {
     }
 }
 
-/// Until both are closed or the child has ended; `None` where the deadline comes first. A descendant of the child's
+/// Until all are closed or the child has ended; `None` where the deadline comes first. A descendant of the child's
 /// may hold them open for longer.
-fn read_both(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>, deadline: Instant) -> Option<()> {
-    let mut pipes: [Option<(Box<dyn Pipe>, &mut Vec<u8>)>; 2] = [
-        child.stdout.take().map(|pipe| (Box::new(pipe) as Box<dyn Pipe>, stdout)),
-        child.stderr.take().map(|pipe| (Box::new(pipe) as Box<dyn Pipe>, stderr)),
-    ];
+fn read_all(child: &mut Child, pipes: &mut [Pipe; 2], deadline: Instant) -> Option<()> {
     loop {
+        // Asked first: whatever a child wrote before its end is read below.
         let has_ended = child.try_wait().ok().flatten().is_some();
-        for pipe in &mut pipes {
-            if let Some((source, bytes)) = pipe
-                && is_closed(source.as_mut(), bytes)
-            {
-                *pipe = None;
-            }
-        }
-        if has_ended || pipes.iter().all(Option::is_none) {
+        pipes.iter_mut().for_each(Pipe::take_what_there_is);
+        if has_ended || pipes.iter().all(|pipe| pipe.file.is_none()) {
             return Some(());
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -104,38 +97,50 @@ fn read_both(child: &mut Child, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>, dead
         }
         // Often enough to see a child end whose pipes stay open.
         let wait_ms = left.as_millis().clamp(1, 20) as i32;
-        let descriptor = |pipe: &Option<(Box<dyn Pipe>, _)>| pipe.as_ref().map_or(-1, |(p, _)| p.as_raw_fd());
-        let mut polled = [&pipes[0], &pipes[1]].map(|pipe| libc::pollfd {
-            fd: descriptor(pipe),
-            events: libc::POLLIN,
-            revents: 0,
+        let mut polled = [0, 1].map(|at: usize| {
+            let fd = pipes[at].file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+            libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
         });
         // SAFETY: the array lives through the call; a descriptor of -1 is passed by.
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, wait_ms) };
     }
 }
 
-trait Pipe: Read + AsRawFd {}
-impl<T: Read + AsRawFd> Pipe for T {}
+/// One end of a pipe, until the other is closed, and what came through it.
+struct Pipe {
+    file: Option<File>,
+    bytes: Vec<u8>,
+}
 
-/// Takes what there is. What is above the limit is dropped.
-fn is_closed(pipe: &mut dyn Pipe, bytes: &mut Vec<u8>) -> bool {
-    // SAFETY: sets a flag of a descriptor that is this process's own.
-    unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
-    let mut chunk = [0u8; 4096];
-    // Not for ever: a program may write faster than it is read.
-    for _ in 0..64 {
-        match pipe.read(&mut chunk) {
-            Ok(0) => return true,
-            Ok(length) => {
-                let room = MOST_BYTES.saturating_sub(bytes.len());
-                bytes.extend_from_slice(&chunk[..length.min(room)]);
+impl Pipe {
+    fn new(descriptor: Option<OwnedFd>) -> Self {
+        if let Some(descriptor) = &descriptor {
+            // SAFETY: sets a flag of a descriptor that is this process's own.
+            unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+        }
+        Self { file: descriptor.map(File::from), bytes: Vec::new() }
+    }
+
+    /// What is above the limit is dropped.
+    fn take_what_there_is(&mut self) {
+        let Some(file) = &mut self.file else { return };
+        let mut chunk = [0u8; 4096];
+        // Not for ever: a program may write faster than it is read.
+        for _ in 0..64 {
+            match file.read(&mut chunk) {
+                Ok(length) if length > 0 => {
+                    let room = MOST_BYTES.saturating_sub(self.bytes.len());
+                    self.bytes.extend_from_slice(&chunk[..length.min(room)]);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                _ => {
+                    self.file = None;
+                    return;
+                }
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
         }
     }
-    false
 }
 
 fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {

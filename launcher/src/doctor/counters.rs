@@ -175,8 +175,8 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
                 .to_owned()
         }
         Gap::Denied(_) | Gap::UserModeOnly => sysctl(rights::PARANOID, 1),
-        Gap::Unavailable(Cause::Busy) => {
-            "# end what holds the counters: perf, another profiler, a VM's host, or\n\
+        Gap::Unavailable(Cause::Busy | Cause::NeverScheduled) => {
+            "# end what holds the counters: perf, another profiler, or:\n\
              sysctl -w kernel.nmi_watchdog=0"
                 .to_owned()
         }
@@ -230,6 +230,7 @@ mod tests {
         assert!(fix(Gap::UserModeOnly, "2").contains("perf_event_paranoid=1"));
         assert!(fix(Gap::Denied(libc::EPERM), "1").contains("seccomp"));
         assert!(fix(Gap::Unavailable(Cause::Busy), "1").contains("nmi_watchdog=0"));
+        assert!(fix(Gap::Unavailable(Cause::NeverScheduled), "1").contains("nmi_watchdog=0"));
         assert!(fix(Gap::Unavailable(Cause::NoRoom(libc::EMFILE)), "1").contains("ulimit -n"));
         assert!(fix(Gap::Unavailable(Cause::Open(libc::EIO)), "1").contains("dmesg"));
     }

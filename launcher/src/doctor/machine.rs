@@ -5,14 +5,19 @@ use crate::{install, program};
 use pmmpi::counters::default;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
+use pmmpi::counters::reading::{Cause, Gap};
 use pmmpi::node::NodeFacts;
 use pmmpi::runfile::default_folder;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// All that checks ask: whatever is not a file below `root` has a method.
@@ -93,7 +98,12 @@ impl dyn Machine + '_ {
 /// The machine that this process runs on.
 pub struct Here {
     out: Option<PathBuf>,
+    /// What was answered: nobody is asked twice, least of all one that does not answer.
+    answers: RefCell<HashMap<Question, Result<Said, Silent>>>,
 }
+
+/// A program, its arguments and variables.
+type Question = (PathBuf, Vec<String>, Vec<(String, OsString)>);
 
 /// The slowest answer that is waited for: a batch system's client may ask its controller first.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -101,7 +111,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 impl Here {
     /// With the folder for runs that the user named.
     pub fn new(out: Option<PathBuf>) -> Self {
-        Self { out }
+        Self { out, answers: RefCell::default() }
     }
 }
 
@@ -131,14 +141,24 @@ impl Machine for Here {
     }
 
     fn ask(&self, program: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<Said, Silent> {
-        let mut command = Command::new(program);
-        // What is preloaded into this program, by another tool, is not asked.
-        command.args(arguments).env_remove("LD_PRELOAD").envs(variables.iter().copied());
-        command::run(&mut command, LIMIT)
+        let words = arguments.iter().map(|&word| word.to_owned()).collect();
+        let named = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let answer = || {
+            let mut command = Command::new(program);
+            // What is preloaded into this program, by another tool, is not asked.
+            command.args(arguments).env_remove("LD_PRELOAD").envs(variables.iter().copied());
+            command::run(&mut command, LIMIT)
+        };
+        self.answers.borrow_mut().entry((program.to_owned(), words, named)).or_insert_with(answer).clone()
     }
 
     fn open_counters(&self) -> Opened {
-        Counters::open(&default::groups(), Target::ThisThread).opened().clone()
+        let mut counters = Counters::open(&default::groups(), Target::ThisThread);
+        let words: Vec<AtomicU64> = (0..counters.opened().words()).map(|_| AtomicU64::new(0)).collect();
+        counters.snapshot(&words);
+        let mut opened = counters.opened().clone();
+        note_never_scheduled(&mut opened, &words);
+        opened
     }
 
     fn adjustment(&self) -> io::Result<Adjustment> {
@@ -175,6 +195,28 @@ impl Machine for Here {
     }
 }
 
+/// A group that opens may still not fit beside what others count: then it never runs.
+fn note_never_scheduled(opened: &mut Opened, words: &[AtomicU64]) {
+    // perf_event_open(2), PERF_FORMAT_GROUP: how many events, ns enabled, ns running.
+    let never_ran = |place: &[AtomicU64]| match place {
+        [_, enabled, running, ..] => enabled.load(Relaxed) > 0 && running.load(Relaxed) == 0,
+        _ => false,
+    };
+    let idle: Vec<(u32, u32)> = opened
+        .places(words)
+        .filter(|(_, place)| never_ran(place))
+        .map(|(handle, _)| (handle.set, handle.group))
+        .collect();
+    for (set, group) in idle {
+        let Some(set) = opened.sets.get_mut(set as usize) else { continue };
+        for event in set.groups.get(group as usize).into_iter().flatten() {
+            if let Some((_, gap)) = set.events.get_mut(*event as usize) {
+                *gap = Some(Gap::Unavailable(Cause::NeverScheduled));
+            }
+        }
+    }
+}
+
 fn path_of(folder: &Path) -> io::Result<CString> {
     CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)
 }
@@ -202,17 +244,18 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use pmmpi::counters::probe::Set;
-    use pmmpi::counters::reading::Gap;
-    use std::collections::HashMap;
+    use pmmpi::counters::probe::{Handle, Set};
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// By the event's name, why it does not open.
+    type Gaps = dyn Fn(&str) -> Option<Gap>;
 
     /// A machine of a test's own, on which there is nothing at first.
     pub struct Fake {
         root: PathBuf,
         variables: HashMap<String, OsString>,
         programs: HashMap<PathBuf, Result<Said, Silent>>,
-        gaps: Box<dyn Fn(&str) -> Option<Gap>>,
+        gaps: Box<Gaps>,
         adjustment: Option<Adjustment>,
         secure: bool,
         space: Result<u64, i32>,
@@ -341,6 +384,28 @@ pub mod tests {
         fn try_writing(&self, _: &Path) -> io::Result<u64> {
             self.space.map_err(io::Error::from_raw_os_error)
         }
+    }
+
+    #[test]
+    fn a_group_that_never_runs_is_not_counted() {
+        let events: Vec<_> =
+            default::groups().into_iter().flatten().map(|event| (event, None)).take(3).collect();
+        let set = Set { events, groups: vec![vec![0, 2], vec![1]], ..Set::default() };
+        let handle = |group| Handle { set: 0, group, cpu: None, descriptor: -1, id: 0 };
+        let mut opened = Opened { sets: vec![set], handles: vec![handle(0), handle(1)] };
+        let words = [2, 100, 0, 0, 0, 1, 100, 100, 7].map(AtomicU64::new);
+        note_never_scheduled(&mut opened, &words);
+        let gaps: Vec<Option<Gap>> = opened.sets[0].events.iter().map(|(_, gap)| *gap).collect();
+        let never = Some(Gap::Unavailable(Cause::NeverScheduled));
+        assert_eq!(gaps, [never, None, never]);
+    }
+
+    /// Whatever this machine has, the kernel's own clock of a task runs.
+    #[test]
+    fn what_runs_here_is_counted() {
+        let opened = Here::new(None).open_counters();
+        let (_, gap) = opened.sets[0].events.iter().find(|(event, _)| event.name == "task_clock_ns").unwrap();
+        assert_eq!(*gap, None);
     }
 
     #[test]

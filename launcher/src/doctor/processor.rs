@@ -10,15 +10,37 @@ pub fn hypervisor(machine: &dyn Machine) -> Check {
     if !machine.facts().hardware.hypervisor && !machine.has("sys/hypervisor/type") {
         return Check::ok(NAME, "none that says so", "time and counters are the hardware's own");
     }
-    let vendor = machine.text("sys/class/dmi/id/sys_vendor");
-    let found = vendor.map_or("virtual machine".to_owned(), |vendor| format!("virtual machine ({vendor})"));
+    let whose = vendor(machine).map_or(String::new(), |vendor| format!(" ({vendor})"));
+    let stolen = stolen_share(machine).map_or(String::new(), |share| {
+        format!(", {:.2} % of its processors' time since boot taken away", share * 100.0)
+    });
     Check::limits(
         NAME,
-        found,
+        format!("virtual machine{whose}{stolen}"),
         "the host may take processors away: time that a run took and did not have; frequency and counters are the \
          host's to show",
         "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
     )
+}
+
+/// Who made the virtual machine: by its firmware, or by the clock that it offers.
+fn vendor(machine: &dyn Machine) -> Option<String> {
+    const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
+    let offered = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
+    let offered = offered.unwrap_or_default();
+    let by_clock =
+        || CLOCKS.into_iter().find(|(clock, _)| offered.contains(clock)).map(|(_, v)| v.to_owned());
+    machine.text("sys/class/dmi/id/sys_vendor").or_else(by_clock)
+}
+
+/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after it is in user.
+fn stolen_share(machine: &dyn Machine) -> Option<f64> {
+    let stat = machine.text("proc/stat")?;
+    let times = stat.lines().find_map(|line| line.strip_prefix("cpu "))?.split_ascii_whitespace();
+    let times =
+        times.take(8).map(|ticks| Some(ticks.parse::<u64>().ok()? as f64)).collect::<Option<Vec<f64>>>()?;
+    let (stolen, all) = (times.get(7)?, times.iter().sum::<f64>());
+    (all > 0.0).then(|| stolen / all)
 }
 
 /// Whether cores run two hardware threads.
@@ -52,14 +74,15 @@ fn cpus(machine: &dyn Machine) -> Vec<String> {
     machine.names("sys/devices/system/cpu").into_iter().filter(is_cpu).collect()
 }
 
-const HOST_DECIDES: &str = "frequency can neither be seen nor held: a slow run may be a slow clock";
-
-fn no_cpufreq(machine: &dyn Machine, name: &'static str) -> Check {
+/// Where the kernel leaves frequencies to others, nothing is known of them.
+fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
     let fix = match machine.facts().hardware.hypervisor {
-        true => "# on the host: cpupower frequency-set -g performance",
-        false => "modprobe acpi_cpufreq   # or have the firmware leave frequencies to the operating system",
+        true => format!("# on the host: {on_the_host}"),
+        false => {
+            "modprobe acpi_cpufreq   # or have the firmware leave frequencies to the operating system".into()
+        }
     };
-    Check::limits(name, "not shown: no cpufreq in this kernel", HOST_DECIDES, fix)
+    Check::limits(name, "not shown: this kernel has no cpufreq", costs, fix)
 }
 
 /// Who chooses the frequency.
@@ -68,7 +91,12 @@ pub fn governor(machine: &dyn Machine) -> Check {
     let of = |cpu: String| machine.text(&format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"));
     let governors: BTreeSet<String> = cpus(machine).into_iter().filter_map(of).collect();
     if governors.is_empty() {
-        return no_cpufreq(machine, NAME);
+        return not_shown(
+            machine,
+            NAME,
+            "a core that waited may run slowly at first, and nothing tells",
+            "cpupower frequency-set -g performance",
+        );
     }
     let found = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     if found == "performance" {
@@ -94,7 +122,12 @@ pub fn frequency_limits(machine: &dyn Machine) -> Check {
     let limits: Vec<(u64, u64)> = cpus(machine).into_iter().filter_map(limits).collect();
     // Cores of two kinds have two limits of their own.
     let Some((set, own)) = limits.iter().max_by_key(|(set, own)| own.saturating_sub(*set)) else {
-        return no_cpufreq(machine, NAME);
+        return not_shown(
+            machine,
+            NAME,
+            "a node that was capped cannot be told from one that is slow",
+            "cpupower frequency-info",
+        );
     };
     let highest = limits.iter().map(|(_, own)| own).max().unwrap_or(own);
     if set >= own {
@@ -122,7 +155,14 @@ pub fn turbo(machine: &dyn Machine) -> Check {
     let found = match (machine.text(INTEL).as_deref(), machine.text(OTHERS).as_deref()) {
         (Some("0"), _) => Some(("1", INTEL)),
         (None, Some("1")) => Some(("0", OTHERS)),
-        (None, None) => return no_cpufreq(machine, NAME),
+        (None, None) => {
+            return not_shown(
+                machine,
+                NAME,
+                "frequency may depend on temperature and neighbours, and nothing tells",
+                "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
+            );
+        }
         _ => None,
     };
     match found {
@@ -154,6 +194,14 @@ mod tests {
         assert_eq!(hypervisor(&Fake::new()).status, Status::Ok);
         let check = hypervisor(&virtual_machine().file("sys/class/dmi/id/sys_vendor", "QEMU\n"));
         assert_eq!((check.status, &check.found[..]), (Status::Limits, "virtual machine (QEMU)"));
+        let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        let stat = "cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2 3\n";
+        let check = hypervisor(&virtual_machine().file(clocks, "tsc kvm-clock").file("proc/stat", stat));
+        assert_eq!(
+            check.found,
+            "virtual machine (KVM), 10.00 % of its processors' time since boot taken away"
+        );
+        assert_eq!(hypervisor(&virtual_machine().file("proc/stat", "cpu  1 2\n")).found, "virtual machine");
         assert_eq!(hypervisor(&Fake::new().file("sys/hypervisor/type", "xen")).status, Status::Limits);
     }
 

@@ -4,6 +4,7 @@ use super::check::{Check, sysctl};
 use super::counters::core_pmus;
 use super::machine::Machine;
 use pmmpi::counters::default;
+use pmmpi::counters::reading::Gap;
 
 /// The kernel's parameter.
 pub const PARANOID: &str = "kernel.perf_event_paranoid";
@@ -17,8 +18,15 @@ fn level(machine: &dyn Machine) -> Option<i32> {
     machine.number("proc/sys/kernel/perf_event_paranoid")
 }
 
+/// True where not even a clock of this thread's own may be opened.
+fn is_denied_all(machine: &dyn Machine) -> bool {
+    let opened = machine.open_counters();
+    let mut gaps = opened.sets.iter().flat_map(|set| &set.events).map(|(_, gap)| *gap);
+    gaps.all(|gap| matches!(gap, Some(Gap::Denied(_))))
+}
+
 /// What every level unlocks, without CAP_PERFMON.
-const LEVELS: &str = "level 3 and above (Debian, Ubuntu): nothing; 2: user mode of own tasks; 1: own tasks with the \
+const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own tasks; 1: own tasks with the \
     kernel's part, context switches and migrations; 0: also the scopes core and socket; -1: all";
 
 /// How much the kernel lets ordinary users count.
@@ -40,7 +48,8 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
         0 => "task, core and socket scope, kernel included",
         1 => "own tasks, kernel included; not the scopes core and socket",
         2 => "user mode of own tasks only",
-        3.. => "no counter at all",
+        3.. if is_denied_all(machine) => "no counter at all",
+        3.. => "user mode of own tasks only, as at 2: this kernel knows no level above",
     };
     let found = format!("{level}: {found}");
     match level {
@@ -99,12 +108,12 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     let pmmpi =
         machine.own_folder().map_or("pmmpi".into(), |folder| folder.join("pmmpi").display().to_string());
     if machine.is_secure() {
-        return Check::limits(
+        return Check::broken(
             NAME,
             format!("{}, from the file of pmmpi or its set-user-id bit", own.names()),
-            "the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more out of such a program's environment: \
-             the measured program does not get them",
-            format!("{}\nsetcap -r {pmmpi}; chmod u-s,g-s {pmmpi}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
+            "the kernel hides such a process from those without its rights: MPI programs cannot be measured from \
+             inside; and the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more out of their environment",
+            format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }
     if own.may_count_all() {
@@ -113,9 +122,11 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     if level(machine).is_some_and(|level| level <= EVERYTHING_ON_A_CPU) {
         return Check::ok(NAME, own.names(), "none is needed at this perf_event_paranoid");
     }
+    // A capability of pmmpi's file (setcap) would not do: see above.
     let fix = format!(
-        "# best lower {PARANOID}, as above; or, where no program needs LD_LIBRARY_PATH or TMPDIR,\n\
-         # which are lost by it:\nsetcap cap_perfmon+ep {pmmpi}"
+        "# best lower {PARANOID} on all nodes, as above; or, for a shell on this node:\n\
+         sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
+         --ambient-caps +perfmon bash"
     );
     let (found, costs) = match own.in_namespace {
         true => (
@@ -151,9 +162,10 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     const NAME: &str = "descriptors";
     /// What pmmpi and a program have open beside them.
     const OTHERS: u64 = 64;
-    let online: u64 = machine.facts().settings.online.0.iter().map(|(a, b)| u64::from(b - a) + 1).sum();
+    let online: u64 =
+        machine.facts().settings.online.0.iter().map(|(a, b)| u64::from(b.saturating_sub(*a)) + 1).sum();
     let events = default::groups().iter().map(Vec::len).sum::<usize>() as u64;
-    let needed = online.max(1) * events + OTHERS;
+    let needed = online.max(1).saturating_mul(events).saturating_add(OTHERS);
     let limits = machine.text("proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let values: Vec<u64> = line.unwrap_or_default().split_ascii_whitespace().map_while(limit).collect();
@@ -175,7 +187,7 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
         false => format!(
             "echo '* - nofile {0}' >> /etc/security/limits.d/60-pmmpi.conf   # and log in again\n\
              # under systemd and Slurm: LimitNOFILE={0} in slurmd.service",
-            needed.next_power_of_two()
+            needed.checked_next_power_of_two().unwrap_or(needed)
         ),
     };
     let found = format!("{} open files (at most {}), {of} needed", shown(soft), shown(hard));
@@ -215,7 +227,10 @@ mod tests {
             assert_eq!(check.fix.is_some(), next.is_some());
             assert!(next.is_none_or(|next| check.fix.unwrap().contains(next)), "{level}");
         }
-        assert!(at("3").found.contains("no counter at all"));
+        // Level 3 is not in Linux itself: what opens is what counts.
+        assert!(at("3").found.contains("knows no level above"));
+        let denied = |_: &str| Some(Gap::Denied(libc::EACCES));
+        assert!(paranoid(&Fake::new().file(LEVEL, "3").gaps(denied)).found.contains("no counter at all"));
         for (file, status) in [(ROOT, Status::Ok), (PERFMON, Status::Ok), (NOBODY, Status::Limits)] {
             assert_eq!(paranoid(&Fake::new().file(LEVEL, "4").file(STATUS, file)).status, status);
         }
@@ -238,7 +253,7 @@ mod tests {
         assert_eq!(capabilities(&with(NOBODY, "0")).status, Status::Ok);
         let check = capabilities(&with(NOBODY, "2"));
         assert_eq!(check.status, Status::Limits);
-        assert!(check.fix.unwrap().contains("setcap cap_perfmon+ep"));
+        assert!(check.fix.unwrap().contains("--ambient-caps +perfmon"));
         let first = with(ROOT, "2").file("proc/self/uid_map", "         0          0 4294967295\n");
         assert_eq!(capabilities(&first).status, Status::Ok);
         let container = with(ROOT, "2").file("proc/self/uid_map", "         0       1000          1\n");
@@ -248,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_of_the_file_cost_the_program_its_environment() {
+    fn capabilities_of_pmmpis_file_break_it() {
         let check = capabilities(&Fake::new().file(STATUS, PERFMON).secure());
-        assert!(check.status == Status::Limits && check.meaning.contains("LD_LIBRARY_PATH"));
-        assert!(check.fix.unwrap().contains("setcap -r"));
+        assert!(check.status == Status::Broken && check.meaning.contains("LD_LIBRARY_PATH"));
+        assert!(check.fix.unwrap().starts_with("setcap -r"));
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub fn render(report: &Report, colour: bool) -> String {
     let count = |status: Status| format!("{} {}", report.count(status), status.name());
     let counts = [Status::Ok, Status::Limits, Status::Broken].map(count).join(", ");
     // Writing to a string does not fail.
-    let _ = writeln!(text, "\n{counts}. Commands that change the system need root.");
+    let is_mendable = report.checks.iter().any(|check| check.fix.is_some());
+    let advice = if is_mendable { " Commands that change the system need root." } else { "" };
+    let _ = writeln!(text, "\n{counts}.{advice}");
     text
 }
 

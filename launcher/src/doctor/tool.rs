@@ -3,7 +3,9 @@
 use super::check::Check;
 use super::machine::Machine;
 use pmmpi::node::Topology;
+use pmmpi::summary::count;
 use pmmpi::wire;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -76,13 +78,10 @@ pub fn topology(machine: &dyn Machine) -> Check {
     });
     match read {
         Ok(topology) => {
-            let sockets =
-                topology.threads.iter().map(|thread| thread.socket).max().map_or(0, |most| most + 1);
-            let found = format!(
-                "{}: {} hardware threads, {sockets} sockets",
-                topology.source,
-                topology.threads.len()
-            );
+            let sockets: BTreeSet<u32> = topology.threads.iter().map(|thread| thread.socket).collect();
+            let (threads, sockets) =
+                (count(topology.threads.len(), "hardware thread"), count(sockets.len(), "socket"));
+            let found = format!("{}: {threads}, {sockets}", topology.source);
             Check::ok(NAME, found, "runs say which core, socket and memory a rank had")
         }
         Err(why) => Check::broken(
@@ -216,7 +215,7 @@ mod tests {
         let bytes = wire::encode(&read).unwrap();
         let check = topology(&Fake::new().answering(TOPOLOGY, saying(bytes)));
         assert_eq!(check.status, Status::Ok);
-        assert_eq!(check.found, "hwloc API 2.9.0: 1 hardware threads, 2 sockets");
+        assert_eq!(check.found, "hwloc API 2.9.0: 1 hardware thread, 1 socket");
         let missing = "error while loading shared libraries: libhwloc.so.15";
         for (answer, why) in [(complaining(missing), "libhwloc.so.15"), (saying("?"), "not of this version")]
         {
