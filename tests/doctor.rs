@@ -1,5 +1,7 @@
 //! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, whole and broken.
 
+use rig::Mpi;
+use rig::cluster::{Job, machine};
 use rig::tool::{Folder, Output, pmmpi, run, target};
 use serde_json::Value;
 use std::path::Path;
@@ -46,7 +48,7 @@ fn an_installation_that_works_is_not_broken() {
     let out = folder.path().join("runs").display().to_string();
     let (output, value) = examine(&mut doctor(&["--out", &out]));
     assert_eq!((output.code(), output.err().as_str()), (0, ""));
-    for name in ["agent", "topology", "report", "out", "runners", "mpi", "libmpi"] {
+    for name in ["agent", "topology", "report", "out", "runners", "mpi", "mpicc", "libmpi"] {
         assert_eq!(check(&value, name)["status"], "ok", "{}", check(&value, name));
     }
     assert!(text(&value, "mpi", "found").contains("Open MPI 4."));
@@ -211,6 +213,72 @@ fn one_rank_a_node_answers() {
     assert!(text(&value, "launch", "found").contains("by mpiexec (Hydra)"));
     let other = run(&mut job("1"));
     assert_eq!((other.code(), other.out().as_str()), (0, ""));
+}
+
+#[test]
+fn under_mpirun_it_says_which_runner_fits() {
+    for (mpi, launcher, runner) in
+        [(Mpi::OpenMpi, "by mpirun (Open MPI)", "openmpi"), (Mpi::Mpich, "by mpiexec (Hydra)", "mpich")]
+    {
+        let _alone = machine();
+        let job = Job::local(mpi, 2).arg(pmmpi()).args(["doctor", "--out", "/tmp", "--format", "json"]);
+        let value = json(&job.run().success());
+        let found = text(&value, "launch", "found");
+        assert!(found.contains(launcher) && found.contains(runner), "{found}");
+    }
+}
+
+/// What is said to mend something does mend it.
+#[test]
+fn remedies_are_tried() {
+    let shell = |script: &str| {
+        let script = format!("{script} {} doctor --out /tmp --format json", pmmpi().display());
+        json(&run(Command::new("bash").args(["-c", &script])))
+    };
+    // 64 others beside the events: fewer are too few for any machine.
+    let value = shell("ulimit -Sn 40;");
+    assert_eq!(text(&value, "descriptors", "status"), "limits");
+    let fix = text(&value, "descriptors", "fix");
+    assert!(fix.starts_with("ulimit -n "), "{fix}");
+    assert_eq!(text(&shell(&format!("ulimit -Sn 40; {fix};")), "descriptors", "status"), "ok");
+    let value = shell("ulimit -n 40;");
+    assert!(text(&value, "descriptors", "fix").contains("/etc/security/limits.d/"));
+    // As the fix of `capabilities` has it, but for sudo.
+    let user = format!("setpriv --reuid {USER} --regid {USER} --clear-groups");
+    let value = shell(&format!("{user} --inh-caps +perfmon --ambient-caps +perfmon"));
+    for name in ["capabilities", "perf_event_paranoid", "software_events"] {
+        assert_eq!(text(&value, name, "status"), "ok", "{}", check(&value, name));
+    }
+    assert_eq!(text(&value, "capabilities", "found"), "CAP_PERFMON");
+    let value = shell("PMMPI_OUT=/proc/runs");
+    assert_eq!(text(&value, "out", "status"), "ok", "--out comes before PMMPI_OUT");
+}
+
+/// Root of a container is nobody to the kernel's counters.
+#[test]
+fn capabilities_in_a_user_namespace_are_none() {
+    let user = USER.to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "unshare", "--map-root-user"]);
+    let (_, value) = examine(command.arg(pmmpi()).args(["doctor", "--out", "/tmp"]));
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if level.trim().parse::<i32>().unwrap() >= 2 {
+        assert!(text(&value, "capabilities", "found").contains("in a user namespace"));
+        assert_eq!(
+            text(&value, "software_events", "status"),
+            "limits",
+            "{}",
+            check(&value, "software_events")
+        );
+        assert!(text(&value, "software_events", "fix").contains("perf_event_paranoid=1"));
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let (output, value) = examine(doctor(&[]).env("PMMPI_OUT", "/proc/runs"));
+    assert_eq!((output.code(), text(&value, "out", "status")), (1, "broken"));
+    assert!(text(&value, "out", "found").starts_with("/proc/runs (to be made in /proc) cannot be written"));
 }
 
 #[test]

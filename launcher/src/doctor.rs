@@ -28,7 +28,7 @@ use std::io::{IsTerminal, Write};
 const BROKEN: i32 = 1;
 
 /// All there is to look at, in the order in which it is said.
-const CHECKS: [fn(&dyn Machine) -> Check; 25] = [
+const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     counters::pmu,
     counters::software_events,
     counters::uncore,
@@ -46,6 +46,7 @@ const CHECKS: [fn(&dyn Machine) -> Check; 25] = [
     clocks::invariant_tsc,
     clocks::time_service,
     mpi::launchers,
+    mpi::compiler,
     mpi::libraries,
     mpi::runners,
     mpi::launch,

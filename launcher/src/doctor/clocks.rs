@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::machine::Machine;
+use super::processor::is_virtual;
 use pmmpi::bounds::MaxDrift;
 
 /// Clock sources that are read without a system call: those with a vDSO mode in Linux.
@@ -50,11 +51,10 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
 /// Whether the time stamp counter is a clock.
 pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     const NAME: &str = "invariant_tsc";
-    let hardware = machine.facts().hardware;
-    if hardware.tsc_invariant {
+    if machine.facts().hardware.tsc_invariant {
         return Check::ok(NAME, "yes", "it ticks at one rate at any frequency and in any sleep");
     }
-    let fix = match hardware.hypervisor {
+    let fix = match is_virtual(machine) {
         true => "# on the host: qemu -cpu host,migratable=no,+invtsc",
         false => {
             "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # both are needed: the processor's to have"

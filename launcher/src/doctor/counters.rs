@@ -2,6 +2,7 @@
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
+use super::processor::is_virtual;
 use super::rights;
 use pmmpi::counters::event::kind;
 use pmmpi::counters::reading::{Cause, Gap};
@@ -34,7 +35,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
     };
     match worst {
         Gap::Unsupported(_) if tried.is_none_open() => {
-            let virtual_machine = machine.facts().hardware.hypervisor;
+            let virtual_machine = is_virtual(machine);
             let what =
                 if virtual_machine { "virtual machine without a PMU" } else { "no driver for this PMU" };
             let fix = if virtual_machine { EXPOSE_PMU } else { "dmesg | grep -iE 'pmu|performance events'" };
@@ -90,7 +91,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     }
     let hardware = machine.facts().hardware;
     let fix = match hardware.cpu_vendor.as_deref() {
-        _ if hardware.hypervisor => "# on the host: virtual machines are given no uncore PMU",
+        _ if is_virtual(machine) => "# on the host: virtual machines are given no uncore PMU",
         Some("AuthenticAMD") => "modprobe amd_uncore; modprobe rapl",
         Some("GenuineIntel") => "modprobe intel_uncore; modprobe rapl",
         _ => "dmesg | grep -i pmu",

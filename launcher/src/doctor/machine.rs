@@ -11,6 +11,7 @@ use pmmpi::runfile::default_folder;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -185,10 +186,12 @@ impl Machine for Here {
 
     fn try_writing(&self, folder: &Path) -> io::Result<u64> {
         // A file without a name: nothing is left behind, whatever happens.
-        let file = std::fs::File::options().write(true).custom_flags(libc::O_TMPFILE).open(folder);
+        let file = File::options().write(true).custom_flags(libc::O_TMPFILE).open(folder);
         match file.map(drop) {
             // Not every file system has them (NFS has not).
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => may_write(folder)?,
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
+                make_and_remove(folder)?
+            }
             other => other?,
         }
         free_bytes(folder)
@@ -217,20 +220,14 @@ fn note_never_scheduled(opened: &mut Opened, words: &[AtomicU64]) {
     }
 }
 
-fn path_of(folder: &Path) -> io::Result<CString> {
-    CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)
-}
-
-fn may_write(folder: &Path) -> io::Result<()> {
-    let path = path_of(folder)?;
-    // SAFETY: the string lives through the call.
-    let denied =
-        unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK | libc::X_OK, libc::AT_EACCESS) };
-    if denied == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+fn make_and_remove(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!(".pmmpi-doctor-{}", std::process::id()));
+    File::create_new(&path)?;
+    std::fs::remove_file(path)
 }
 
 fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let path = path_of(folder)?;
+    let path = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
     // SAFETY: an all-zero statvfs is valid, and the kernel fills it in.
     unsafe {
         let mut space: libc::statvfs = std::mem::zeroed();
@@ -413,9 +410,9 @@ pub mod tests {
         let fake = Fake::new().file("folder/file", "");
         let folder = fake.root.join("folder");
         assert!(Here::new(None).try_writing(&folder).unwrap() > 0);
+        assert!(make_and_remove(&folder).is_ok());
         assert_eq!(fake.as_machine().names("folder"), ["file"]);
         assert!(Here::new(None).try_writing(&folder.join("missing")).is_err());
-        assert!(may_write(&folder).is_ok());
-        assert!(may_write(&folder.join("missing")).is_err());
+        assert!(make_and_remove(&folder.join("missing")).is_err());
     }
 }

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 const LAUNCHERS: [&str; 6] =
     ["mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "mpiexec.mpich"];
-const COMPILERS: [&str; 3] = ["mpicc", "mpicc.openmpi", "mpicc.mpich"];
 const GET_MPI: &str = "module load openmpi   # or as your site has it; Debian: apt install openmpi-bin";
 
 /// A launcher and whose it is.
@@ -70,15 +69,6 @@ fn family(version: &str) -> Option<Family> {
 pub fn launchers(machine: &dyn Machine) -> Check {
     const NAME: &str = "mpi";
     let found = found_launchers(machine);
-    let compilers: Vec<String> = COMPILERS
-        .iter()
-        .filter_map(|name| machine.program(name))
-        .map(|path| path.display().to_string())
-        .collect();
-    let with_compilers = |launchers: String| match compilers.is_empty() {
-        true => format!("{launchers}; no mpicc"),
-        false => format!("{launchers}; {}", compilers.join(", ")),
-    };
     if let Some((launcher, why)) = found.iter().find_map(|f| Some((&f.path, f.version.as_ref().err()?))) {
         let launcher = launcher.display();
         return Check::limits(
@@ -90,7 +80,7 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     }
     if found.is_empty() && machine.program("srun").is_none() {
         let meaning = "no MPI job can be started from here; programs alone are measured";
-        return Check::limits(NAME, with_compilers("no mpirun or mpiexec in PATH".into()), meaning, GET_MPI);
+        return Check::limits(NAME, "no mpirun or mpiexec in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {
         let version = found.version.as_deref().unwrap_or_default();
@@ -100,11 +90,58 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     if all.is_empty() {
         all.push("srun alone".to_owned());
     }
-    Check::ok(
-        NAME,
-        with_compilers(all.join(", ")),
-        "MPI programs are measured from inside: mpirun -n 4 pmmpi ./prog",
-    )
+    Check::ok(NAME, all.join(", "), "MPI programs are measured from inside: mpirun -n 4 pmmpi ./prog")
+}
+
+/// Whether what is compiled here is of the MPI that starts it.
+pub fn compiler(machine: &dyn Machine) -> Check {
+    const NAME: &str = "mpicc";
+    let Some(mpicc) = machine.program("mpicc") else {
+        return Check::ok(NAME, "no mpicc in PATH", "programs, and pmmpi's runners, are compiled elsewhere");
+    };
+    let compiler = compilers_version(machine, &mpicc);
+    let launchers = found_launchers(machine);
+    let first = launchers.iter().find(|found| found.family.is_some());
+    let shown = compiler.as_deref().unwrap_or("it does not say whose");
+    let found = format!("{shown} ({})", mpicc.display());
+    match (compiler.as_deref().and_then(family), first) {
+        (Some(compiled), Some(started)) if started.family != Some(compiled) => {
+            let (launcher, theirs) = (started.path.display(), started.version.as_deref().unwrap_or_default());
+            let fitting = launchers.iter().find(|found| found.family == Some(compiled));
+            let fix = match fitting {
+                Some(fitting) => {
+                    format!("alias mpirun={}   # in a script: its whole path", fitting.path.display())
+                }
+                None => {
+                    "module load openmpi   # one module gives both; Debian: update-alternatives --config mpi"
+                        .into()
+                }
+            };
+            Check::limits(
+                NAME,
+                format!("{found}, and {launcher} is of {theirs}"),
+                "what one MPI compiled, the other's mpirun starts as so many jobs of one rank",
+                fix,
+            )
+        }
+        _ => Check::ok(NAME, found, "programs, and pmmpi's runners, can be compiled here"),
+    }
+}
+
+/// "Open MPI 4.1.4", "MPICH 4.0.2". Open MPI's wrapper has --showme:version; MPICH's, and those built from it, say
+/// "mpicc for MPICH version 4.0.2" with -v.
+fn compilers_version(machine: &dyn Machine, mpicc: &Path) -> Option<String> {
+    let said =
+        |argument: &str| machine.ask(mpicc, &[argument], &[]).map(|said| said.text()).unwrap_or_default();
+    let (open_mpi, others) = (said("--showme:version"), said("-v"));
+    let words = |text: &str| text.split(" (").next().unwrap_or_default().trim().to_owned();
+    let open_mpi =
+        open_mpi.lines().find_map(|line| line.split_once(": Open MPI ")).map(|(_, rest)| words(rest));
+    let others = || {
+        let line = others.lines().find_map(|line| line.split_once(" for ").map(|(_, rest)| rest));
+        line.map(|line| line.replacen(" version ", " ", 1)).filter(|line| family(line).is_some())
+    };
+    open_mpi.map(|number| format!("Open MPI {number}")).or_else(others)
 }
 
 /// MPI libraries that the loader knows, by file; most programs name one of these.
@@ -322,14 +359,29 @@ mod tests {
     #[test]
     fn launchers_are_known_by_what_they_say() {
         let both = Fake::new().program("mpirun", OPEN_MPI).program("mpiexec.hydra", HYDRA);
-        let check = launchers(&both.program("mpicc", ""));
+        let check = launchers(&both);
         assert_eq!(check.status, Status::Ok);
         assert!(check.found.starts_with("Open MPI 4.1.4 (/") && check.found.contains("MPICH 4.0.2 ("));
-        assert!(check.found.ends_with("bin/mpicc"), "{}", check.found);
         let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619";
         assert_eq!(family(intel), Some(Family::Mpich));
         let alone = launchers(&Fake::new().program("srun", ""));
-        assert_eq!((alone.status, &alone.found[..]), (Status::Ok, "srun alone; no mpicc"));
+        assert_eq!((alone.status, &alone.found[..]), (Status::Ok, "srun alone"));
+    }
+
+    #[test]
+    fn one_mpi_compiles_and_starts() {
+        const OPEN_MPICC: &str = "mpicc: Open MPI 4.1.4 (Language: C)\n";
+        const MPICH_CC: &str = "mpicc for MPICH version 4.0.2\nUsing built-in specs.\n";
+        let open_mpi = || Fake::new().program("mpirun", OPEN_MPI);
+        let check = compiler(&open_mpi().program("mpicc", OPEN_MPICC));
+        assert!(check.status == Status::Ok && check.found.starts_with("Open MPI 4.1.4 (/"), "{check:?}");
+        let check = compiler(&open_mpi().program("mpicc", MPICH_CC));
+        assert!(check.status == Status::Limits && check.found.starts_with("MPICH 4.0.2 (/"), "{check:?}");
+        assert!(check.fix.unwrap().starts_with("module load"));
+        let both = open_mpi().program("mpicc", MPICH_CC).program("mpiexec.hydra", HYDRA);
+        assert!(compiler(&both).fix.unwrap().contains("bin/mpiexec.hydra "));
+        assert_eq!(compiler(&open_mpi().program("mpicc", "gcc: error")).status, Status::Ok);
+        assert_eq!(compiler(&Fake::new()).status, Status::Ok);
     }
 
     #[test]

@@ -4,10 +4,25 @@ use super::check::Check;
 use super::machine::Machine;
 use std::collections::BTreeSet;
 
+/// True inside a virtual machine. x86 says so itself; elsewhere the firmware's tables do.
+pub fn is_virtual(machine: &dyn Machine) -> bool {
+    const VENDORS: [&str; 6] = ["QEMU", "KVM", "VMware", "Xen", "Amazon EC2", "Microsoft Corporation"];
+    let dmi = |name: &str| machine.text(&format!("sys/class/dmi/id/{name}")).unwrap_or_default();
+    let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));
+    // Amazon's bare metal is "m6g.metal", Microsoft's virtual machine "Virtual Machine".
+    let is_metal = product.ends_with(".metal") || vendor.starts_with("Micro") && product != "Virtual Machine";
+    // That of qemu, and of Firecracker, where there are no such tables.
+    let device_tree = machine.text("proc/device-tree/compatible").unwrap_or_default();
+    machine.facts().hardware.hypervisor
+        || machine.has("sys/hypervisor/type")
+        || device_tree.contains("linux,dummy-virt")
+        || VENDORS.iter().any(|name| vendor.contains(name)) && !is_metal
+}
+
 /// Whether this is a virtual machine.
 pub fn hypervisor(machine: &dyn Machine) -> Check {
     const NAME: &str = "hypervisor";
-    if !machine.facts().hardware.hypervisor && !machine.has("sys/hypervisor/type") {
+    if !is_virtual(machine) {
         return Check::ok(NAME, "none that says so", "time and counters are the hardware's own");
     }
     let whose = vendor(machine).map_or(String::new(), |vendor| format!(" ({vendor})"));
@@ -76,7 +91,7 @@ fn cpus(machine: &dyn Machine) -> Vec<String> {
 
 /// Where the kernel leaves frequencies to others, nothing is known of them.
 fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
-    let fix = match machine.facts().hardware.hypervisor {
+    let fix = match is_virtual(machine) {
         true => format!("# on the host: {on_the_host}"),
         false => {
             "modprobe acpi_cpufreq   # or have the firmware leave frequencies to the operating system".into()
@@ -203,6 +218,16 @@ mod tests {
         );
         assert_eq!(hypervisor(&virtual_machine().file("proc/stat", "cpu  1 2\n")).found, "virtual machine");
         assert_eq!(hypervisor(&Fake::new().file("sys/hypervisor/type", "xen")).status, Status::Limits);
+        let tree = Fake::new().file("proc/device-tree/compatible", "linux,dummy-virt\u{0}");
+        assert_eq!(hypervisor(&tree).status, Status::Limits);
+        let firmware = |vendor: &str, product: &str| {
+            let fake = Fake::new().file("sys/class/dmi/id/sys_vendor", vendor);
+            is_virtual(&fake.file("sys/class/dmi/id/product_name", product))
+        };
+        assert!(firmware("QEMU", "KVM Virtual Machine") && firmware("Amazon EC2", "m6g.large"));
+        assert!(!firmware("Amazon EC2", "m6g.metal") && !firmware("Dell Inc.", "PowerEdge"));
+        assert!(firmware("Microsoft Corporation", "Virtual Machine"));
+        assert!(!firmware("Microsoft Corporation", "Surface"));
     }
 
     #[test]
