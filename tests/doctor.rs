@@ -1,7 +1,7 @@
 //! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, whole and broken.
 
 use rig::Mpi;
-use rig::cluster::{Job, machine};
+use rig::cluster::Job;
 use rig::tool::{Folder, Output, pmmpi, run, target};
 use serde_json::Value;
 use std::path::Path;
@@ -220,7 +220,6 @@ fn under_mpirun_it_says_which_runner_fits() {
     for (mpi, launcher, runner) in
         [(Mpi::OpenMpi, "by mpirun (Open MPI)", "openmpi"), (Mpi::Mpich, "by mpiexec (Hydra)", "mpich")]
     {
-        let _alone = machine();
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["doctor", "--out", "/tmp", "--format", "json"]);
         let value = json(&job.run().success());
         let found = text(&value, "launch", "found");
