@@ -15,8 +15,8 @@ macro_rules! example {
 macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
-  repeat  a whole MPI launch, as one series    doctor    what this machine allows
-  report  on the runs in files or folders      bounds    from anybody's stamps"
+  repeat  a whole MPI launch, as one series   doctor    what this machine allows
+  report  on the runs in files or folders     bounds    from anybody's stamps"
     };
 }
 

@@ -34,7 +34,8 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "those events will be null or a part, with the reason; all others are counted"
     };
     match worst {
-        Gap::Unsupported(_) if tried.is_none_open() => {
+        // The kernel asks for rights before it looks for the event: what is denied may not be there either.
+        _ if tried.is_none_open() && tried.has_unsupported() => {
             let virtual_machine = is_virtual(machine);
             let what =
                 if virtual_machine { "virtual machine without a PMU" } else { "no driver for this PMU" };
@@ -130,6 +131,10 @@ impl Tried {
         self.gaps.iter().filter(|(_, gap)| !gap.quality().has_value()).count() == self.total
     }
 
+    fn has_unsupported(&self) -> bool {
+        self.gaps.iter().any(|(_, gap)| matches!(gap, Gap::Unsupported(_)))
+    }
+
     /// The gap that can be mended, if there is one, and takes the most.
     fn worst(&self) -> Option<Gap> {
         let rank = |gap: &Gap| match gap {
@@ -208,6 +213,13 @@ mod tests {
         assert_eq!(check.status, Status::Limits);
         assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
         assert!(check.fix.unwrap().contains("-cpu host,pmu=on"));
+        // As a user: the kernel's part is denied, the user's is not there.
+        let mixed = |name: &str| match name.contains("kernel") {
+            true => Some(Gap::Denied(libc::EACCES)),
+            false => Some(Gap::Unsupported(libc::ENOENT)),
+        };
+        let check = pmu(&Fake::new().file("proc/cpuinfo", VIRTUAL).gaps(mixed));
+        assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
         assert!(pmu(&Fake::new()).fix.unwrap().starts_with("dmesg"));
     }
 
