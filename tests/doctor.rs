@@ -291,7 +291,8 @@ fn the_manual_has_it() {
     assert!(page.contains("EXIT STATUS") && page.contains("PMMPI_LIBDIR"), "{page}");
 }
 
-/// As with capabilities of its file: the loader distrusts the environment, and takes from it what programs need.
+/// As with capabilities of its file: the loader distrusts the environment, and takes from it what programs
+/// need.
 #[test]
 fn a_pmmpi_with_rights_of_its_own_is_told_what_that_breaks() {
     let folder = Folder::new("doctor-secure");

@@ -1,7 +1,7 @@
 //! `pmmpi doctor`: what this machine allows a measurement, what that costs it, and what mends it.
 //!
-//! A [`check::Check`] is data, made by a small function from a [`machine::Machine`], which tests bring their own of.
-//! Nothing is changed and nothing of this runs in a measurement.
+//! A [`check::Check`] is data, made by a small function from a [`machine::Machine`], which tests bring
+//! their own of. Nothing is changed and nothing of this runs in a measurement.
 
 mod check;
 mod clocks;

@@ -57,7 +57,8 @@ pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     let fix = match is_virtual(machine) {
         true => "# on the host: qemu -cpu host,migratable=no,+invtsc",
         false => {
-            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # both are needed: the processor's to have"
+            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # both are needed: the processor's \
+             to have"
         }
     };
     Check::limits(
@@ -86,7 +87,8 @@ pub fn time_service(machine: &dyn Machine) -> Check {
                 return Check::limits(
                     NAME,
                     found,
-                    "each rank reads a steady clock beside, and bounds allow for the slew: they are wider by it",
+                    "each rank reads a steady clock beside, and bounds allow for the slew: they are wider \
+                     by it",
                     "chronyc tracking || ntpq -p   # wait until it has settled",
                 );
             }

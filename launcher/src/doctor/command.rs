@@ -81,8 +81,8 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Said, Silent> {
     }
 }
 
-/// Until all are closed or the child has ended; `None` where the deadline comes first. A descendant of the child's
-/// may hold them open for longer.
+/// Until all are closed or the child has ended; `None` where the deadline comes first. A descendant of the
+/// child's may hold them open for longer.
 fn read_all(child: &mut Child, pipes: &mut [Pipe; 2], deadline: Instant) -> Option<()> {
     loop {
         // Asked first: whatever a child wrote before its end is read below.

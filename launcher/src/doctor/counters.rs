@@ -11,7 +11,8 @@ const DEVICES: &str = "sys/bus/event_source/devices";
 
 /// What a virtual machine's owner can do, and nobody inside.
 const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \
-    <features><pmu state='on'/></features>; VMware: vpmc.enable = TRUE; in a cloud: an instance on bare metal";
+    <features><pmu state='on'/></features>; VMware: vpmc.enable = TRUE; in a cloud: an instance on bare \
+    metal";
 
 /// The processor's counters.
 pub fn pmu(machine: &dyn Machine) -> Check {
@@ -69,7 +70,8 @@ pub fn software_events(machine: &dyn Machine) -> Check {
     }
 }
 
-/// PMUs of memory controllers, last-level caches and power meters: those that name the hardware threads to open them on.
+/// PMUs of memory controllers, last-level caches and power meters: those that name the hardware threads to
+/// open them on.
 pub fn uncore(machine: &dyn Machine) -> Check {
     const NAME: &str = "uncore";
     let mut kinds: Vec<(String, u32)> = Vec::new();
@@ -105,7 +107,8 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     )
 }
 
-/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in `cpus`.
+/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in
+/// `cpus`.
 pub fn core_pmus(machine: &dyn Machine) -> Vec<String> {
     let is_core = |name: &String| name == "cpu" || machine.has(&format!("{DEVICES}/{name}/cpus"));
     machine.names(DEVICES).into_iter().filter(is_core).collect()

@@ -41,8 +41,8 @@ pub trait Machine {
     fn open_counters(&self) -> Opened;
     /// How the kernel turns its clock: adjtimex(2).
     fn adjustment(&self) -> io::Result<Adjustment>;
-    /// True where the loader distrusts the environment of this program, as of one with capabilities in its file:
-    /// AT_SECURE of getauxval(3).
+    /// True where the loader distrusts the environment of this program, as of one with capabilities in its
+    /// file: AT_SECURE of getauxval(3).
     fn is_secure(&self) -> bool;
     /// Tries whether a file can be made in an existing folder; bytes that are free there.
     fn try_writing(&self, folder: &Path) -> io::Result<u64>;

@@ -14,8 +14,8 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
-            "which memory gets huge pages depends on how fragmented it is: page faults and TLB misses vary between \
-             runs and nodes. Leave it where your jobs have it",
+            "which memory gets huge pages depends on how fragmented it is: page faults and TLB misses vary \
+             between runs and nodes. Leave it where your jobs have it",
             format!(
                 "echo madvise > /{ENABLED}\n\
                  # and after a boot, on the kernel's command line: transparent_hugepage=madvise"

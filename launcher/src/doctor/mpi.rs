@@ -128,8 +128,8 @@ pub fn compiler(machine: &dyn Machine) -> Check {
     }
 }
 
-/// "Open MPI 4.1.4", "MPICH 4.0.2". Open MPI's wrapper has --showme:version; MPICH's, and those built from it, say
-/// "mpicc for MPICH version 4.0.2" with -v.
+/// "Open MPI 4.1.4", "MPICH 4.0.2". Open MPI's wrapper has --showme:version; MPICH's, and those built from
+/// it, say "mpicc for MPICH version 4.0.2" with -v.
 fn compilers_version(machine: &dyn Machine, mpicc: &Path) -> Option<String> {
     let said =
         |argument: &str| machine.ask(mpicc, &[argument], &[]).map(|said| said.text()).unwrap_or_default();
@@ -162,8 +162,8 @@ fn found_libraries(machine: &dyn Machine) -> Vec<PathBuf> {
     libraries
 }
 
-/// libmpi.so.40, libmpich.so.12, libmpi_abi.so.1: not the languages' libraries beside it, nor the name that only
-/// compilers use.
+/// libmpi.so.40, libmpich.so.12, libmpi_abi.so.1: not the languages' libraries beside it, nor the name that
+/// only compilers use.
 fn is_the_c_library(file_name: &str) -> bool {
     let numbered = file_name.split_once(".so.");
     is_mpi_library(file_name)
@@ -230,7 +230,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     format!("none for {name}, which is here"),
                     format!("plain programs under the mpirun of {name} cannot be measured; MPI programs can"),
                     format!(
-                        "apt install {package} && make install   # in pmmpi's sources; mpicc.{name} must be in PATH"
+                        "apt install {package} && make install   # in pmmpi's sources; mpicc.{name} must \
+                         be in PATH"
                     ),
                 );
             }
@@ -249,7 +250,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     NAME,
                     format!("{}: {missing}", runner.display()),
                     format!("plain programs under the mpirun of {name} do not start"),
-                    "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make install, in pmmpi's sources, with this MPI",
+                    "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make install, in pmmpi's sources, \
+                     with this MPI",
                 );
             }
             Some(_) => found.push(format!("{name} (whose MPI is not here)")),
@@ -283,7 +285,8 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (Some(launcher), None) => Check::limits(
             NAME,
             format!("by {launcher}, without an MPI plugin"),
-            "each rank of an MPI program would be a job of its own, and plain programs cannot meet at a barrier",
+            "each rank of an MPI program would be a job of its own, and plain programs cannot meet at a \
+             barrier",
             "srun --mpi=pmix pmmpi PROGRAM   # Open MPI; --mpi=pmi2 for MPICH",
         ),
     }

@@ -32,8 +32,8 @@ pub fn hypervisor(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         format!("virtual machine{whose}{stolen}"),
-        "the host may take processors away: time that a run took and did not have; frequency and counters are the \
-         host's to show",
+        "the host may take processors away: time that a run took and did not have; frequency and counters \
+         are the host's to show",
         "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
     )
 }
@@ -68,7 +68,8 @@ pub fn smt(machine: &dyn Machine) -> Check {
         (Some("on"), Some("1") | None) => Check::limits(
             NAME,
             "on: a core has several hardware threads",
-            "ranks on two threads of a core slow one another down, and what one of them counts depends on the other",
+            "ranks on two threads of a core slow one another down, and what one of them counts depends on \
+             the other",
             format!(
                 "# for one job: srun --hint=nomultithread, mpirun --map-by core --bind-to core\n\
                  echo off > /{CONTROL}"
@@ -185,8 +186,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
         Some((off, file)) => Check::limits(
             NAME,
             "on",
-            "frequency depends on temperature and on how many cores work: runs vary, and an idle node looks faster. \
-             Leave it on where your jobs have it, and compare reference cycles",
+            "frequency depends on temperature and on how many cores work: runs vary, and an idle node \
+             looks faster. Leave it on where your jobs have it, and compare reference cycles",
             format!("echo {off} > /{file}"),
         ),
     }

@@ -1,4 +1,5 @@
-//! Who may count what, and how much of it: perf_event_open(2), "Documentation/admin-guide/perf-security.rst" of Linux.
+//! Who may count what, and how much of it: perf_event_open(2),
+//! "Documentation/admin-guide/perf-security.rst" of Linux.
 
 use super::check::{Check, sysctl};
 use super::counters::core_pmus;
@@ -26,8 +27,9 @@ fn is_denied_all(machine: &dyn Machine) -> bool {
 }
 
 /// What every level unlocks, without CAP_PERFMON.
-const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own tasks; 1: own tasks with the \
-    kernel's part, context switches and migrations; 0: also the scopes core and socket; -1: all";
+const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own \
+    tasks; 1: own tasks with the kernel's part, context switches and migrations; 0: also the scopes core \
+    and socket; -1: all";
 
 /// How much the kernel lets ordinary users count.
 pub fn paranoid(machine: &dyn Machine) -> Check {
@@ -111,8 +113,9 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
         return Check::broken(
             NAME,
             format!("{}, from the file of pmmpi or its set-user-id bit", own.names()),
-            "the kernel hides such a process from those without its rights: MPI programs cannot be measured from \
-             inside; and the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more out of their environment",
+            "the kernel hides such a process from those without its rights: MPI programs cannot be \
+             measured from inside; and the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more \
+             out of their environment",
             format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }
@@ -150,8 +153,8 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
         Some(_) => Check::limits(
             NAME,
             "on",
-            "it holds one of the processor's counters: events of your own choice share what is left, and may be \
-             scaled (the default set is not)",
+            "it holds one of the processor's counters: events of your own choice share what is left, and \
+             may be scaled (the default set is not)",
             sysctl("kernel.nmi_watchdog", 0),
         ),
     }
