@@ -123,6 +123,17 @@ fn each_test_that_the_docs_name_exists() {
     }
 }
 
+/// The launcher's `doctor` looks at machines; nothing of it runs where something is measured.
+#[test]
+fn no_measurement_asks_the_doctor() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/src");
+    let users = std::fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path()).filter(|path| {
+        path.is_file() && std::fs::read_to_string(path).is_ok_and(|text| text.contains("doctor::"))
+    });
+    let users: Vec<PathBuf> = users.collect();
+    assert!(users.len() == 1 && users[0].ends_with("main.rs"), "{users:?}");
+}
+
 /// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and
 /// the one bincode that is what its name says.
 #[test]

@@ -264,6 +264,44 @@ fn a_wrong_process_manager_of_a_heterogeneous_step_is_named_once() {
     assert_eq!(warned.err().matches("add --mpi=pmi2 to srun").count(), 1, "{}", warned.err());
 }
 
+/// Two ranks on each of two nodes: two answers, each of which knows the cluster's plugins.
+#[test]
+fn the_doctor_answers_once_a_node() {
+    let slurm = Slurm::turn();
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("doctor");
+        // srun mixes what nodes say in pieces of a kilobyte.
+        let options = ["-N2", "--ntasks-per-node=2", "--output=%N.json", manager(mpi)];
+        let tool = text(pmmpi());
+        let args = [&options[..], &[&tool, "doctor", "--out", "/tmp", "--format", "json"]].concat();
+        slurm.run(folder.path(), "srun", &args).success();
+        let answers = ["node0", "node1"].map(|node| -> serde_json::Value {
+            let answer: serde_json::Value =
+                serde_json::from_str(&read(folder.path().join(format!("{node}.json")))).unwrap();
+            assert_eq!(answer["node"], node);
+            answer
+        });
+        for answer in &answers {
+            let checks = answer["checks"].as_array().unwrap();
+            let found = |name: &str| {
+                let check = checks.iter().find(|check| check["name"] == name).unwrap();
+                (check["status"].as_str().unwrap(), check["found"].as_str().unwrap())
+            };
+            let (status, plugins) = found("slurm");
+            assert!(status == "ok" && plugins.contains("pmi2") && plugins.contains("pmix"), "{plugins}");
+            let (status, launcher) = found("launch");
+            assert!(status == "ok" && launcher.contains("by srun"), "{launcher}");
+        }
+    }
+    let args = ["-N1", "-n1", "--mpi=none", &text(pmmpi()), "doctor", "--out", "/tmp", "--fail-on", "limits"];
+    let output = slurm.run(&std::env::temp_dir(), "srun", &args);
+    assert!(
+        output.code() == 1 && output.out().contains("by srun, without an MPI plugin"),
+        "{}",
+        output.out()
+    );
+}
+
 fn only_run(folder: &Path) -> Run {
     let mut runs = runs_in(folder);
     assert_eq!(runs.len(), 1);

@@ -19,6 +19,13 @@ const EXIT_STATUS: (&str, &str) = (
 126  the program cannot be executed
 127  the program was not found",
 );
+const DOCTOR_EXIT_STATUS: (&str, &str) = (
+    "EXIT STATUS",
+    "0    nothing is broken (with --fail-on limits: nor limited)
+1    something is
+2    the command line is wrong
+125  what was found could not be written",
+);
 const ENVIRONMENT: (&str, &str) = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files where --out names none
@@ -53,6 +60,8 @@ fn main() -> std::io::Result<()> {
         let sub = sub.bin_name(format!("pmmpi {name}"));
         page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     }
+    let doctor = command.find_subcommand("doctor").cloned().unwrap_or_default().bin_name("pmmpi doctor");
+    page::write(&man, "pmmpi-doctor", doctor, &[DOCTOR_EXIT_STATUS, ENVIRONMENT])?;
     page::write(&man, "pmmpi", command, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;

@@ -85,7 +85,8 @@ fn find(name: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-fn folders() -> Vec<PathBuf> {
+/// Where libraries and helpers are looked for; none where this program does not know its own path.
+pub fn folders() -> Vec<PathBuf> {
     if let Some(folder) = std::env::var_os(LIBDIR_VARIABLE) {
         return vec![folder.into()];
     }
@@ -94,6 +95,7 @@ fn folders() -> Vec<PathBuf> {
     installed.into_iter().chain([own]).collect()
 }
 
-fn own_folder() -> Option<PathBuf> {
+/// The folder of this program.
+pub fn own_folder() -> Option<PathBuf> {
     std::env::current_exe().ok()?.parent().map(Path::to_owned)
 }

@@ -65,7 +65,8 @@ impl Launch {
         Self::from(|name| std::env::var_os(name))
     }
 
-    fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    /// From any environment.
+    pub fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
         let number = |name: &str| text(name).and_then(|value| value.parse().ok());
         let known = SIGNATURES.iter().find_map(|signature| {

@@ -4,6 +4,7 @@
 
 mod agent;
 mod counting;
+mod doctor;
 mod elf;
 mod environment;
 mod host;
@@ -45,5 +46,6 @@ fn run() -> Result<pmmpi::record::End, Failure> {
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
         Command::Bounds { args } => install::exec_report("bounds", &args),
+        Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),
     }
 }

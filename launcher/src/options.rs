@@ -11,6 +11,15 @@ macro_rules! example {
     };
 }
 
+/// The commands in two columns: with all options, help has room for three lines of them.
+macro_rules! commands {
+    () => {
+        "Commands (see pmmpi COMMAND --help):
+  repeat  a whole MPI launch, as one series   doctor    what this machine allows
+  report  on the runs in files or folders     bounds    from anybody's stamps"
+    };
+}
+
 /// Measures how long a program really took, on every rank of its job.
 #[derive(Parser)]
 #[command(
@@ -20,7 +29,9 @@ macro_rules! example {
     disable_help_subcommand = true,
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
     disable_version_flag = true,
-    help_template = concat!("{about}\n{usage-heading} {usage}\n{all-args}\n", example!()), // 24 lines
+    help_template = concat!(
+        "{about}\n{usage-heading} {usage}\n", commands!(), "\n\nOptions:\n{options}\n", example!()
+    ), // 24 lines
     after_help = example!() // for the manual; in help it stands without the line above it
 )]
 pub struct Options {
@@ -58,6 +69,18 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// What this machine allows a measurement
+    #[command(after_help = "Each line is ok, limits (less can be measured, or it varies) or broken (pmmpi
+does not work), with the command that mends it. Nothing is changed. Of the
+ranks of a job one a node answers.
+
+Exit status: 0 nothing is broken, 1 something is (--fail-on limits: or limits),
+2 the command line is wrong.
+
+Example: pmmpi doctor
+         srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
+         pmmpi doctor --fail-on limits && sbatch job.sh")]
+    Doctor(Examination),
 }
 
 /// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
@@ -69,7 +92,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
+pub const COMMANDS: [&str; 5] = ["run", "repeat", "report", "bounds", "doctor"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -166,6 +189,31 @@ pub struct Repetition {
     pub argv: Vec<OsString>,
 }
 
+/// How this machine is looked at.
+#[derive(Args)]
+pub struct Examination {
+    /// As text or json
+    #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+    /// What ends it with 1: broken or limits
+    #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
+    pub fail_on: FailOn,
+    #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Broken,
+    Limits,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// By what the program's file says
@@ -220,12 +268,13 @@ impl From<OnFailure> for pmmpi_rounds::plan::OnFailure {
 }
 
 /// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
-/// which no workload's usage error (often 2) is taken for.
+/// which no workload's usage error (often 2) is taken for. Commands that start none have the usual 2.
 fn end_with(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
         say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
-        std::process::exit(125)
+        let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
+        std::process::exit(if starts_nothing { 2 } else { 125 })
     }
     // A closed stdout leaves nobody to tell.
     let _ = error.print();
@@ -241,6 +290,10 @@ mod tests {
     fn the_commands_are_those_that_help_lists() {
         let command = Options::command();
         assert_eq!(command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>(), COMMANDS);
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        for name in shown.map(clap::Command::get_name) {
+            assert!(commands!().contains(&format!("  {name} ")), "{name}");
+        }
         command.debug_assert();
         Direct::command().debug_assert();
     }

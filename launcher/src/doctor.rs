@@ -1,0 +1,169 @@
+//! `pmmpi doctor`: what this machine allows a measurement, what that costs it, and what mends it.
+//!
+//! A [`check::Check`] is data, made by a small function from a [`machine::Machine`], which tests bring
+//! their own of. Nothing is changed and nothing of this runs in a measurement.
+
+mod check;
+mod clocks;
+mod command;
+mod counters;
+mod json;
+mod machine;
+mod memory;
+mod mpi;
+mod processor;
+mod rights;
+mod text;
+mod tool;
+
+use crate::launch::Launch;
+use crate::options::{Examination, FailOn, Format};
+use check::{Check, Report, Status};
+use machine::{Here, Machine};
+use pmmpi::node::NodeKey;
+use pmmpi_rounds::Failure;
+use std::io::{IsTerminal, Write};
+
+/// The exit status where something is broken.
+const BROKEN: i32 = 1;
+
+/// All there is to look at, in the order in which it is said.
+const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
+    counters::pmu,
+    counters::software_events,
+    counters::uncore,
+    rights::paranoid,
+    rights::capabilities,
+    rights::nmi_watchdog,
+    rights::descriptors,
+    processor::hypervisor,
+    processor::smt,
+    processor::governor,
+    processor::frequency_limits,
+    processor::turbo,
+    memory::huge_pages,
+    clocks::clock_source,
+    clocks::invariant_tsc,
+    clocks::time_service,
+    mpi::launchers,
+    mpi::compiler,
+    mpi::libraries,
+    mpi::runners,
+    mpi::launch,
+    mpi::slurm,
+    tool::agent,
+    tool::topology,
+    tool::report,
+    tool::out,
+];
+
+/// Examines this machine and says so on stdout, once a node where several ranks of a job are asked to.
+pub fn run(typed: &Examination) -> Result<i32, Failure> {
+    if !Launch::read().reads_node() {
+        return Ok(0);
+    }
+    let report = examine(&Here::new(typed.out.clone()), &NodeKey::own().hostname);
+    let stdout = std::io::stdout();
+    let rendered = match typed.format {
+        Format::Text => {
+            text::render(&report, text::wants_colour(stdout.is_terminal(), |v| std::env::var_os(v)))
+        }
+        Format::Json => json::render(&report)?,
+    };
+    // In one write, so that nodes do not mix.
+    let written = stdout.lock().write_all(rendered.as_bytes());
+    written.map_err(|e| Failure::own(format_args!("stdout cannot be written: {e}")))?;
+    Ok(exit_status(report.status(), typed.fail_on))
+}
+
+fn examine(machine: &dyn Machine, node: &str) -> Report {
+    Report { node: node.to_owned(), checks: CHECKS.iter().map(|check| check(machine)).collect() }
+}
+
+fn exit_status(status: Status, fail_on: FailOn) -> i32 {
+    let worst_allowed = match fail_on {
+        FailOn::Broken => Status::Limits,
+        FailOn::Limits => Status::Ok,
+    };
+    if status > worst_allowed { BROKEN } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::tests::Fake;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn scripts_are_told_what_they_asked_for() {
+        let codes = |fail_on| Status::ALL.map(|status| exit_status(status, fail_on));
+        assert_eq!(codes(FailOn::Broken), [0, 0, 1]);
+        assert_eq!(codes(FailOn::Limits), [0, 1, 1]);
+    }
+
+    #[test]
+    fn every_check_has_a_name_of_its_own() {
+        let report = examine(&Fake::new(), "n");
+        let names: BTreeSet<&str> = report.checks.iter().map(|check| check.name).collect();
+        assert_eq!(names.len(), CHECKS.len());
+    }
+
+    /// Files of a kernel that says what none says.
+    #[test]
+    fn no_content_of_a_file_is_too_strange() {
+        const FILES: [&str; 20] = [
+            "proc/cpuinfo",
+            "proc/stat",
+            "proc/self/status",
+            "proc/self/limits",
+            "proc/self/uid_map",
+            "proc/sys/kernel/perf_event_paranoid",
+            "proc/sys/kernel/nmi_watchdog",
+            "sys/bus/event_source/devices/cpu/type",
+            "sys/bus/event_source/devices/_9/cpumask",
+            "sys/class/dmi/id/sys_vendor",
+            "sys/devices/system/clocksource/clocksource0/available_clocksource",
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+            "sys/devices/system/cpu/cpufreq/boost",
+            "sys/devices/system/cpu/online",
+            "sys/devices/system/cpu/smt/control",
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "lib/pmmpi/libpmmpi_agent.so",
+        ];
+        let prefixes = ["", "CapEff:", "Max open files ", "cpu ", "flags\t: ", "["];
+        let strange = [
+            "",
+            "-1",
+            "99999999999999999999999",
+            "5-2,0-4294967295",
+            "\u{0}\u{1b}[2J",
+            "1 1 1 1 1 1 1 -8",
+            "é x",
+        ];
+        for content in
+            prefixes.iter().flat_map(|prefix| strange.map(|content| format!("{prefix}{content}\n")))
+        {
+            let fake = FILES.iter().fold(Fake::new(), |fake, file| fake.file(file, &content));
+            let fake =
+                fake.program("mpirun", &content).program("srun", &content).program("ldconfig", &content);
+            let report = examine(&fake, &content);
+            let text = text::render(&report, false);
+            assert!(!text.contains('\u{1b}') && !text.contains('\u{0}'), "{content:?}");
+            assert!(json::render(&report).is_ok());
+        }
+    }
+
+    /// On a machine of which nothing can be read, and where nothing is installed.
+    #[test]
+    fn nothing_readable_is_never_taken_for_all_is_well() {
+        let report = examine(&Fake::new(), "n");
+        assert_eq!(report.status(), Status::Broken);
+        for check in &report.checks {
+            assert!(!check.found.is_empty() && !check.meaning.is_empty(), "{check:?}");
+            assert!(check.status == Status::Ok || check.fix.is_some(), "{check:?}");
+        }
+    }
+}

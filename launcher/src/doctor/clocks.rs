@@ -1,0 +1,149 @@
+//! The clocks that stamps and counters are read from.
+
+use super::check::Check;
+use super::machine::Machine;
+use super::processor::is_virtual;
+use pmmpi::bounds::MaxDrift;
+
+/// Clock sources that are read without a system call: those with a vDSO mode in Linux.
+const FAST: [&str; 8] = [
+    "tsc",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "arch_sys_counter",
+    "timebase",
+    "tod",
+    "riscv_clocksource",
+    "Constant", // LoongArch
+];
+
+/// Where the kernel takes its time from.
+pub fn clock_source(machine: &dyn Machine) -> Check {
+    const NAME: &str = "clock_source";
+    const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let Some(current) = machine.facts().settings.clocksource else {
+        return Check::limits(
+            NAME,
+            "not shown: is /sys mounted?",
+            "what a reading of the clock costs is not known",
+            "mount -t sysfs sysfs /sys",
+        );
+    };
+    if FAST.contains(&current.as_str()) {
+        return Check::ok(NAME, current, "read in user mode, in some ten nanoseconds");
+    }
+    let available = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
+    let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
+    let fix = match has_tsc {
+        true => format!(
+            "echo tsc > /{CURRENT}\n# and after a boot, on the kernel's command line: clocksource=tsc"
+        ),
+        false => "dmesg | grep -iE 'tsc|clocksource'   # says why the kernel gave up the TSC".to_owned(),
+    };
+    Check::limits(
+        NAME,
+        current,
+        "each reading is a system call of about a microsecond: stamps are coarser",
+        fix,
+    )
+}
+
+/// Whether the time stamp counter is a clock.
+pub fn invariant_tsc(machine: &dyn Machine) -> Check {
+    const NAME: &str = "invariant_tsc";
+    if machine.facts().hardware.tsc_invariant {
+        return Check::ok(NAME, "yes", "it ticks at one rate at any frequency and in any sleep");
+    }
+    let fix = match is_virtual(machine) {
+        true => "# on the host: qemu -cpu host,migratable=no,+invtsc",
+        false => {
+            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # both are needed: the processor's \
+             to have"
+        }
+    };
+    Check::limits(
+        NAME,
+        "no, or not shown",
+        "tsc of a run is no time and gives no frequency; bounds do not use it",
+        fix,
+    )
+}
+
+/// How fast the clock of the stamps is turned just now.
+pub fn time_service(machine: &dyn Machine) -> Check {
+    const NAME: &str = "time_service";
+    let limit_ppm = MaxDrift::DEFAULT.ppm();
+    match machine.adjustment() {
+        Err(e) => Check::limits(
+            NAME,
+            format!("cannot be read: {e}"),
+            "whether the clock is slewed is seen in each run, not here",
+            "adjtimex --print   # outside of the container",
+        ),
+        Ok(now) => {
+            let kept = if now.synchronised { "synchronised" } else { "not synchronised" };
+            let found = format!("{kept}, clock turned by {:+.1} ppm", now.rate_ppm);
+            if now.rate_ppm.abs() > limit_ppm {
+                return Check::limits(
+                    NAME,
+                    found,
+                    "each rank reads a steady clock beside, and bounds allow for the slew: they are wider \
+                     by it",
+                    "chronyc tracking || ntpq -p   # wait until it has settled",
+                );
+            }
+            Check::ok(NAME, found, "bounds need no synchronised clocks, and a rate within --max-drift-ppm")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Status;
+    use super::super::machine::Adjustment;
+    use super::super::machine::tests::Fake;
+    use super::*;
+
+    const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
+
+    #[test]
+    fn a_slow_clock_source_is_told_and_mended_where_the_tsc_is_there() {
+        let with = |current: &str, available: &str| {
+            let fake = Fake::new().file(&format!("{SOURCES}/current_clocksource"), current);
+            clock_source(&fake.file(&format!("{SOURCES}/available_clocksource"), available))
+        };
+        for fast in FAST {
+            assert_eq!(with(&format!("{fast}\n"), "tsc").status, Status::Ok, "{fast}");
+        }
+        let check = with("hpet", "tsc hpet acpi_pm");
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.fix.unwrap().starts_with("echo tsc > /sys/devices/system/clocksource/"));
+        let check = with("acpi_pm", "hpet acpi_pm");
+        assert!(check.status == Status::Limits && check.fix.unwrap().starts_with("dmesg"));
+        assert_eq!(clock_source(&Fake::new()).status, Status::Limits);
+    }
+
+    #[cfg(not(target_arch = "aarch64"))]
+    #[test]
+    fn a_tsc_that_changes_its_rate_is_no_clock() {
+        let with =
+            |flags: &str| invariant_tsc(&Fake::new().file("proc/cpuinfo", &format!("flags\t: {flags}\n")));
+        assert_eq!(with("constant_tsc nonstop_tsc").status, Status::Ok);
+        assert_eq!(with("constant_tsc").status, Status::Limits);
+        assert!(with("tsc hypervisor").fix.unwrap().contains("+invtsc"));
+        assert!(with("tsc").fix.unwrap().contains("nonstop_tsc"));
+    }
+
+    #[test]
+    fn a_slew_beyond_the_limit_is_told() {
+        let at = |rate_ppm| {
+            let adjustment = Adjustment { rate_ppm, ..Adjustment::default() };
+            time_service(&Fake::new().adjusted(adjustment))
+        };
+        assert_eq!((at(99.0).status, at(-99.0).status), (Status::Ok, Status::Ok));
+        let check = at(-500.0);
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.found.contains("not synchronised, clock turned by -500.0 ppm"), "{}", check.found);
+        assert_eq!(time_service(&Fake::new()).status, Status::Limits);
+    }
+}

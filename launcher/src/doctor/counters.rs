@@ -1,0 +1,281 @@
+//! Whether anything can be counted: the processor's events, the kernel's own, and what belongs to no core.
+
+use super::check::{Check, sysctl};
+use super::machine::Machine;
+use super::processor::is_virtual;
+use super::rights;
+use pmmpi::counters::event::kind;
+use pmmpi::counters::reading::{Cause, Gap};
+
+const DEVICES: &str = "sys/bus/event_source/devices";
+
+/// What a virtual machine's owner can do, and nobody inside.
+const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \
+    <features><pmu state='on'/></features>; VMware: vpmc.enable = TRUE; in a cloud: an instance on bare \
+    metal";
+
+/// The processor's counters.
+pub fn pmu(machine: &dyn Machine) -> Check {
+    const NAME: &str = "pmu";
+    let tried = Tried::open(machine, kind::HARDWARE);
+    let pmus = core_pmus(machine);
+    let pmus = if pmus.is_empty() { "no PMU in sysfs".to_owned() } else { pmus.join(", ") };
+    let Some(worst) = tried.worst() else {
+        let (found, count) = (format!("{pmus}: {}", tried.found()), tried.total);
+        return Check::ok(
+            NAME,
+            found,
+            format!("the {count} events of the processor are counted in every run"),
+        );
+    };
+    let costs = if tried.is_none_open() {
+        "cycles, instructions and all else that the processor counts will be null, with the reason; bounds, \
+         task clock and page faults need no PMU"
+    } else {
+        "those events will be null or a part, with the reason; all others are counted"
+    };
+    match worst {
+        // The kernel asks for rights before it looks for the event: what is denied may not be there either.
+        _ if tried.is_none_open() && tried.has_unsupported() => {
+            let virtual_machine = is_virtual(machine);
+            let what =
+                if virtual_machine { "virtual machine without a PMU" } else { "no driver for this PMU" };
+            let fix = if virtual_machine { EXPOSE_PMU } else { "dmesg | grep -iE 'pmu|performance events'" };
+            Check::limits(NAME, format!("no hardware counters ({what})"), costs, fix)
+        }
+        Gap::Unsupported(_) => Check::limits(
+            NAME,
+            tried.found(),
+            costs,
+            "# no setting adds an event that this processor or kernel does not have",
+        ),
+        gap => Check::limits(NAME, tried.found(), costs, mend(gap, machine)),
+    }
+}
+
+/// Page faults, switches and migrations, which need no PMU.
+pub fn software_events(machine: &dyn Machine) -> Check {
+    const NAME: &str = "software_events";
+    let tried = Tried::open(machine, kind::SOFTWARE);
+    match tried.worst() {
+        None => Check::ok(
+            NAME,
+            tried.found(),
+            "task clock, page faults, context switches and migrations are counted",
+        ),
+        Some(gap) => {
+            let costs = "those will be null or a part, with the reason: noise by the kernel cannot be told";
+            Check::limits(NAME, tried.found(), costs, mend(gap, machine))
+        }
+    }
+}
+
+/// PMUs of memory controllers, last-level caches and power meters: those that name the hardware threads to
+/// open them on.
+pub fn uncore(machine: &dyn Machine) -> Check {
+    const NAME: &str = "uncore";
+    let mut kinds: Vec<(String, u32)> = Vec::new();
+    for name in machine.names(DEVICES) {
+        if machine.has(&format!("{DEVICES}/{name}/cpumask")) {
+            let kind = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_').to_owned();
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((kind, 1)),
+            }
+        }
+    }
+    if !kinds.is_empty() {
+        let one = |(kind, count): &(String, u32)| match count {
+            1 => kind.clone(),
+            _ => format!("{count} x {kind}"),
+        };
+        let found: Vec<String> = kinds.iter().map(one).collect();
+        return Check::ok(NAME, found.join(", "), "the scope socket has PMUs to count on");
+    }
+    let hardware = machine.facts().hardware;
+    let fix = match hardware.cpu_vendor.as_deref() {
+        _ if is_virtual(machine) => "# on the host: virtual machines are given no uncore PMU",
+        Some("AuthenticAMD") => "modprobe amd_uncore; modprobe rapl",
+        Some("GenuineIntel") => "modprobe intel_uncore; modprobe rapl",
+        _ => "dmesg | grep -i pmu",
+    };
+    Check::limits(
+        NAME,
+        "no PMU outside the cores",
+        "nothing for the scope socket: memory traffic, snoops and energy will be null",
+        fix,
+    )
+}
+
+/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in
+/// `cpus`.
+pub fn core_pmus(machine: &dyn Machine) -> Vec<String> {
+    let is_core = |name: &String| name == "cpu" || machine.has(&format!("{DEVICES}/{name}/cpus"));
+    machine.names(DEVICES).into_iter().filter(is_core).collect()
+}
+
+/// Events of the default set that were opened, or not.
+struct Tried {
+    total: usize,
+    /// By name, with why not, or why not all of it.
+    gaps: Vec<(String, Gap)>,
+}
+
+impl Tried {
+    fn open(machine: &dyn Machine, kind: u32) -> Self {
+        let opened = machine.open_counters();
+        let events = opened.sets.iter().flat_map(|set| &set.events);
+        let events: Vec<_> = events.filter(|(event, _)| event.encoding.kind == kind).collect();
+        let gaps = events.iter().filter_map(|(event, gap)| Some((event.name.clone(), (*gap)?))).collect();
+        Self { total: events.len(), gaps }
+    }
+
+    fn is_none_open(&self) -> bool {
+        self.gaps.iter().filter(|(_, gap)| !gap.quality().has_value()).count() == self.total
+    }
+
+    fn has_unsupported(&self) -> bool {
+        self.gaps.iter().any(|(_, gap)| matches!(gap, Gap::Unsupported(_)))
+    }
+
+    /// The gap that can be mended, if there is one, and takes the most.
+    fn worst(&self) -> Option<Gap> {
+        let rank = |gap: &Gap| match gap {
+            Gap::Denied(_) => 3,
+            Gap::Unavailable(_) => 2,
+            Gap::UserModeOnly => 1,
+            Gap::Unsupported(_) => 0,
+        };
+        self.gaps.iter().map(|(_, gap)| *gap).max_by_key(rank)
+    }
+
+    /// "3 of 5 events open; ref_cycles: REASON".
+    fn found(&self) -> String {
+        let mut found = format!("{} of {} events open", self.total - self.closed(), self.total);
+        let mut said: Vec<Gap> = Vec::new();
+        for (_, gap) in &self.gaps {
+            if !said.contains(gap) {
+                let alike = self.gaps.iter().filter(|(_, other)| other == gap);
+                let names: Vec<&str> = alike.map(|(name, _)| name.as_str()).collect();
+                found += &format!("; {}: {}", names.join(", "), short(*gap));
+                said.push(*gap);
+            }
+        }
+        found
+    }
+
+    fn closed(&self) -> usize {
+        self.gaps.iter().filter(|(_, gap)| !gap.quality().has_value()).count()
+    }
+}
+
+/// What a gap is, without what to do about it.
+fn short(gap: Gap) -> String {
+    let text = gap.to_string();
+    text.split(": ").next().unwrap_or_default().to_owned()
+}
+
+fn mend(gap: Gap, machine: &dyn Machine) -> String {
+    match gap {
+        // The kernel's rules would allow it: whoever made the container does not.
+        Gap::Denied(_) | Gap::UserModeOnly if rights::allows_own_tasks(machine) => {
+            "# perf_event_open is filtered, as containers do: docker run --cap-add PERFMON --security-opt \
+             seccomp=unconfined; or start this outside of the container"
+                .to_owned()
+        }
+        Gap::Denied(_) | Gap::UserModeOnly => sysctl(rights::PARANOID, 1),
+        Gap::Unavailable(Cause::Busy | Cause::NeverScheduled) => {
+            "# end what holds the counters: perf, another profiler, or:\n\
+             sysctl -w kernel.nmi_watchdog=0"
+                .to_owned()
+        }
+        Gap::Unavailable(Cause::NoRoom(_)) => "ulimit -n $(ulimit -Hn)".to_owned(),
+        Gap::Unavailable(_) | Gap::Unsupported(_) => "dmesg | tail".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Status;
+    use super::super::machine::tests::Fake;
+    use super::*;
+
+    const VIRTUAL: &str = "vendor_id\t: AuthenticAMD\nflags\t\t: tsc hypervisor\n";
+
+    #[test]
+    fn a_pmu_that_counts() {
+        let check = pmu(&Fake::new().file(&format!("{DEVICES}/cpu/type"), "4").gaps(|_| None));
+        assert_eq!((check.status, &check.found[..]), (Status::Ok, "cpu: 5 of 5 events open"));
+        let arm = Fake::new().file(&format!("{DEVICES}/armv8_pmuv3_0/cpus"), "0-3");
+        assert_eq!(core_pmus(&arm), ["armv8_pmuv3_0"]);
+    }
+
+    #[test]
+    fn a_virtual_machine_without_a_pmu_is_the_hosts_to_mend() {
+        let check = pmu(&Fake::new().file("proc/cpuinfo", VIRTUAL));
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
+        assert!(check.fix.unwrap().contains("-cpu host,pmu=on"));
+        // As a user: the kernel's part is denied, the user's is not there.
+        let mixed = |name: &str| match name.contains("kernel") {
+            true => Some(Gap::Denied(libc::EACCES)),
+            false => Some(Gap::Unsupported(libc::ENOENT)),
+        };
+        let check = pmu(&Fake::new().file("proc/cpuinfo", VIRTUAL).gaps(mixed));
+        assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
+        assert!(pmu(&Fake::new()).fix.unwrap().starts_with("dmesg"));
+    }
+
+    #[test]
+    fn an_event_that_the_processor_lacks_costs_that_event() {
+        let lacks = |name: &str| (name == "ref_cycles").then_some(Gap::Unsupported(libc::ENOENT));
+        let check = pmu(&Fake::new().gaps(lacks));
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.found.starts_with("4 of 5 events open; ref_cycles: not counted"), "{}", check.found);
+    }
+
+    #[test]
+    fn each_gap_has_its_own_remedy() {
+        let fix = |gap: Gap, paranoid: &str| {
+            let file = "proc/sys/kernel/perf_event_paranoid";
+            let check = pmu(&Fake::new().file(file, paranoid).gaps(move |_| Some(gap)));
+            assert_eq!(check.status, Status::Limits);
+            check.fix.unwrap()
+        };
+        assert!(fix(Gap::Denied(libc::EACCES), "3").contains("perf_event_paranoid=1"));
+        assert!(fix(Gap::UserModeOnly, "2").contains("perf_event_paranoid=1"));
+        assert!(fix(Gap::Denied(libc::EPERM), "1").contains("seccomp"));
+        assert!(fix(Gap::Unavailable(Cause::Busy), "1").contains("nmi_watchdog=0"));
+        assert!(fix(Gap::Unavailable(Cause::NeverScheduled), "1").contains("nmi_watchdog=0"));
+        assert!(fix(Gap::Unavailable(Cause::NoRoom(libc::EMFILE)), "1").contains("ulimit -n"));
+        assert!(fix(Gap::Unavailable(Cause::Open(libc::EIO)), "1").contains("dmesg"));
+    }
+
+    #[test]
+    fn software_events_are_denied_in_containers() {
+        let open = software_events(&Fake::new().gaps(|_| None));
+        assert_eq!((open.status, &open.found[..]), (Status::Ok, "4 of 4 events open"));
+        let file = "proc/sys/kernel/perf_event_paranoid";
+        let denied = Fake::new().file(file, "1").gaps(|_| Some(Gap::Denied(libc::EPERM)));
+        let check = software_events(&denied);
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.found.starts_with("0 of 4") && check.fix.unwrap().contains("seccomp"));
+    }
+
+    #[test]
+    fn the_uncore_is_counted_by_kinds() {
+        let mask = |fake: Fake, name: &str| fake.file(&format!("{DEVICES}/{name}/cpumask"), "0");
+        let names = ["uncore_imc_0", "uncore_imc_1", "power"];
+        let check = uncore(&names.into_iter().fold(Fake::new(), mask));
+        assert_eq!((check.status, &check.found[..]), (Status::Ok, "power, 2 x uncore_imc"));
+        let fix = |cpuinfo: &str| {
+            let check = uncore(&Fake::new().file("proc/cpuinfo", cpuinfo));
+            assert_eq!(check.status, Status::Limits);
+            check.fix.unwrap()
+        };
+        assert!(fix(VIRTUAL).contains("on the host"));
+        assert!(fix("vendor_id\t: AuthenticAMD\n").contains("amd_uncore"));
+        assert!(fix("vendor_id\t: GenuineIntel\n").contains("intel_uncore"));
+        assert!(fix("CPU implementer\t: 0x41\n").contains("dmesg"));
+    }
+}

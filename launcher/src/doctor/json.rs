@@ -1,0 +1,46 @@
+//! What was found, for programs: docs/schema/doctor.schema.json.
+
+use super::check::Report;
+use pmmpi_rounds::Failure;
+use serde::Serialize;
+
+/// Keys are only ever added within a version.
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    pmmpi_version: &'static str,
+    node: &'a str,
+    status: &'static str,
+    checks: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'static str,
+    status: &'static str,
+    found: &'a str,
+    meaning: &'a str,
+    fix: Option<&'a str>,
+}
+
+/// One object, and the end of a line.
+pub fn render(report: &Report) -> Result<String, Failure> {
+    let checks = report.checks.iter().map(|check| Row {
+        name: check.name,
+        status: check.status.name(),
+        found: &check.found,
+        meaning: &check.meaning,
+        fix: check.fix.as_deref(),
+    });
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        pmmpi_version: env!("CARGO_PKG_VERSION"),
+        node: &report.node,
+        status: report.status().name(),
+        checks: checks.collect(),
+    };
+    let json = serde_json::to_string_pretty(&document);
+    json.map(|json| json + "\n").map_err(|e| Failure::own(format_args!("no JSON can be made of this: {e}")))
+}

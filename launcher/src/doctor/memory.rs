@@ -1,0 +1,49 @@
+//! How memory is handed out.
+
+use super::check::Check;
+use super::machine::Machine;
+
+/// Whether the kernel hands out huge pages unasked.
+pub fn huge_pages(machine: &dyn Machine) -> Check {
+    const NAME: &str = "huge_pages";
+    const ENABLED: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+    match machine.facts().settings.transparent_hugepage.as_deref() {
+        None => {
+            Check::ok(NAME, "no transparent huge pages in this kernel", "pages are what programs ask for")
+        }
+        Some("always") => Check::limits(
+            NAME,
+            "transparent huge pages: always",
+            "which memory gets huge pages depends on how fragmented it is: page faults and TLB misses vary \
+             between runs and nodes. Leave it where your jobs have it",
+            format!(
+                "echo madvise > /{ENABLED}\n\
+                 # and after a boot, on the kernel's command line: transparent_hugepage=madvise"
+            ),
+        ),
+        Some(other) => {
+            Check::ok(NAME, format!("transparent huge pages: {other}"), "pages are what programs ask for")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Status;
+    use super::super::machine::tests::Fake;
+    use super::*;
+
+    #[test]
+    fn huge_pages_for_all_vary() {
+        let with =
+            |text: &str| huge_pages(&Fake::new().file("sys/kernel/mm/transparent_hugepage/enabled", text));
+        let check = with("[always] madvise never\n");
+        assert_eq!(check.status, Status::Limits);
+        assert!(
+            check.fix.unwrap().starts_with("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\n")
+        );
+        for ok in ["always [madvise] never", "always madvise [never]", ""] {
+            assert_eq!(with(ok).status, Status::Ok, "{ok}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What makes a processor's speed vary from run to run.
+
+use super::check::Check;
+use super::machine::Machine;
+use std::collections::BTreeSet;
+
+/// True inside a virtual machine. x86 says so itself; elsewhere the firmware's tables do.
+pub fn is_virtual(machine: &dyn Machine) -> bool {
+    const VENDORS: [&str; 6] = ["QEMU", "KVM", "VMware", "Xen", "Amazon EC2", "Microsoft Corporation"];
+    let dmi = |name: &str| machine.text(&format!("sys/class/dmi/id/{name}")).unwrap_or_default();
+    let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));
+    // Amazon's bare metal is "m6g.metal", Microsoft's virtual machine "Virtual Machine".
+    let is_metal = product.ends_with(".metal") || vendor.starts_with("Micro") && product != "Virtual Machine";
+    // That of qemu, and of Firecracker, where there are no such tables.
+    let device_tree = machine.text("proc/device-tree/compatible").unwrap_or_default();
+    machine.facts().hardware.hypervisor
+        || machine.has("sys/hypervisor/type")
+        || device_tree.contains("linux,dummy-virt")
+        || VENDORS.iter().any(|name| vendor.contains(name)) && !is_metal
+}
+
+/// Whether this is a virtual machine.
+pub fn hypervisor(machine: &dyn Machine) -> Check {
+    const NAME: &str = "hypervisor";
+    if !is_virtual(machine) {
+        return Check::ok(NAME, "none that says so", "time and counters are the hardware's own");
+    }
+    let whose = vendor(machine).map_or(String::new(), |vendor| format!(" ({vendor})"));
+    let stolen = stolen_share(machine).map_or(String::new(), |share| {
+        format!(", {:.2} % of its processors' time since boot taken away", share * 100.0)
+    });
+    Check::limits(
+        NAME,
+        format!("virtual machine{whose}{stolen}"),
+        "the host may take processors away: time that a run took and did not have; frequency and counters \
+         are the host's to show",
+        "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
+    )
+}
+
+/// Who made the virtual machine: by its firmware, or by the clock that it offers.
+fn vendor(machine: &dyn Machine) -> Option<String> {
+    const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
+    let offered = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
+    let offered = offered.unwrap_or_default();
+    let by_clock =
+        || CLOCKS.into_iter().find(|(clock, _)| offered.contains(clock)).map(|(_, v)| v.to_owned());
+    machine.text("sys/class/dmi/id/sys_vendor").or_else(by_clock)
+}
+
+/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after it is in user.
+fn stolen_share(machine: &dyn Machine) -> Option<f64> {
+    let stat = machine.text("proc/stat")?;
+    let times = stat.lines().find_map(|line| line.strip_prefix("cpu "))?.split_ascii_whitespace();
+    let times =
+        times.take(8).map(|ticks| Some(ticks.parse::<u64>().ok()? as f64)).collect::<Option<Vec<f64>>>()?;
+    let (stolen, all) = (times.get(7)?, times.iter().sum::<f64>());
+    (all > 0.0).then(|| stolen / all)
+}
+
+/// Whether cores run two hardware threads.
+pub fn smt(machine: &dyn Machine) -> Check {
+    const NAME: &str = "smt";
+    const CONTROL: &str = "sys/devices/system/cpu/smt/control";
+    let control = machine.facts().settings.smt;
+    let active = machine.text("sys/devices/system/cpu/smt/active");
+    match (control.as_deref(), active.as_deref()) {
+        (Some("on"), Some("1") | None) => Check::limits(
+            NAME,
+            "on: a core has several hardware threads",
+            "ranks on two threads of a core slow one another down, and what one of them counts depends on \
+             the other",
+            format!(
+                "# for one job: srun --hint=nomultithread, mpirun --map-by core --bind-to core\n\
+                 echo off > /{CONTROL}"
+            ),
+        ),
+        (Some(control), _) => Check::ok(NAME, control, "each core has one hardware thread"),
+        (None, _) => Check::ok(
+            NAME,
+            "not shown by this kernel",
+            "the topology in each run says which cores are shared",
+        ),
+    }
+}
+
+/// The names of the hardware threads in sysfs.
+fn cpus(machine: &dyn Machine) -> Vec<String> {
+    let is_cpu = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
+    machine.names("sys/devices/system/cpu").into_iter().filter(is_cpu).collect()
+}
+
+/// Where the kernel leaves frequencies to others, nothing is known of them.
+fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
+    let fix = match is_virtual(machine) {
+        true => format!("# on the host: {on_the_host}"),
+        false => {
+            "modprobe acpi_cpufreq   # or have the firmware leave frequencies to the operating system".into()
+        }
+    };
+    Check::limits(name, "not shown: this kernel has no cpufreq", costs, fix)
+}
+
+/// Who chooses the frequency.
+pub fn governor(machine: &dyn Machine) -> Check {
+    const NAME: &str = "governor";
+    let of = |cpu: String| machine.text(&format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"));
+    let governors: BTreeSet<String> = cpus(machine).into_iter().filter_map(of).collect();
+    if governors.is_empty() {
+        return not_shown(
+            machine,
+            NAME,
+            "a core that waited may run slowly at first, and nothing tells",
+            "cpupower frequency-set -g performance",
+        );
+    }
+    let found = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    if found == "performance" {
+        return Check::ok(NAME, found, "the highest frequency is asked for at all times");
+    }
+    let differ = if governors.len() > 1 { "hardware threads are set up differently, and " } else { "" };
+    Check::limits(
+        NAME,
+        found,
+        format!("{differ}a core that waited runs slowly at first: short work takes longer, and varies"),
+        "cpupower frequency-set -g performance\n\
+         # and after a boot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
+    )
+}
+
+/// Whether somebody set limits below the hardware's own.
+pub fn frequency_limits(machine: &dyn Machine) -> Check {
+    const NAME: &str = "frequency_limits";
+    let khz = |cpu: &str, name: &str| machine.number(&format!("sys/devices/system/cpu/{cpu}/cpufreq/{name}"));
+    let limits = |cpu: String| -> Option<(u64, u64)> {
+        Some((khz(&cpu, "scaling_max_freq")?, khz(&cpu, "cpuinfo_max_freq")?))
+    };
+    let limits: Vec<(u64, u64)> = cpus(machine).into_iter().filter_map(limits).collect();
+    // Cores of two kinds have two limits of their own.
+    let Some((set, own)) = limits.iter().max_by_key(|(set, own)| own.saturating_sub(*set)) else {
+        return not_shown(
+            machine,
+            NAME,
+            "a node that was capped cannot be told from one that is slow",
+            "cpupower frequency-info",
+        );
+    };
+    let highest = limits.iter().map(|(_, own)| own).max().unwrap_or(own);
+    if set >= own {
+        let found = format!("up to {} GHz, as the hardware has it", gigahertz(*highest));
+        return Check::ok(NAME, found, "nothing caps the frequency");
+    }
+    let (ghz, own_ghz) = (gigahertz(*set), gigahertz(*own));
+    Check::limits(
+        NAME,
+        format!("capped at {ghz} GHz of {own_ghz} GHz"),
+        "this node runs more slowly than its hardware could: compare it with nodes that have the same limit",
+        format!("cpupower frequency-set -u {highest}kHz"),
+    )
+}
+
+fn gigahertz(khz: u64) -> String {
+    format!("{:.2}", khz as f64 / 1e6)
+}
+
+/// Whether cores run faster than their rated frequency where temperature and neighbours let them.
+pub fn turbo(machine: &dyn Machine) -> Check {
+    const NAME: &str = "turbo";
+    const INTEL: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
+    const OTHERS: &str = "sys/devices/system/cpu/cpufreq/boost";
+    let found = match (machine.text(INTEL).as_deref(), machine.text(OTHERS).as_deref()) {
+        (Some("0"), _) => Some(("1", INTEL)),
+        (None, Some("1")) => Some(("0", OTHERS)),
+        (None, None) => {
+            return not_shown(
+                machine,
+                NAME,
+                "frequency may depend on temperature and neighbours, and nothing tells",
+                "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
+            );
+        }
+        _ => None,
+    };
+    match found {
+        None => Check::ok(NAME, "off", "frequency does not depend on temperature and neighbours"),
+        Some((off, file)) => Check::limits(
+            NAME,
+            "on",
+            "frequency depends on temperature and on how many cores work: runs vary, and an idle node \
+             looks faster. Leave it on where your jobs have it, and compare reference cycles",
+            format!("echo {off} > /{file}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Status;
+    use super::super::machine::tests::Fake;
+    use super::*;
+
+    const CPUS: &str = "sys/devices/system/cpu";
+
+    fn virtual_machine() -> Fake {
+        Fake::new().file("proc/cpuinfo", "flags\t\t: tsc hypervisor\n")
+    }
+
+    #[test]
+    fn a_virtual_machine_is_named() {
+        assert_eq!(hypervisor(&Fake::new()).status, Status::Ok);
+        let check = hypervisor(&virtual_machine().file("sys/class/dmi/id/sys_vendor", "QEMU\n"));
+        assert_eq!((check.status, &check.found[..]), (Status::Limits, "virtual machine (QEMU)"));
+        let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        let stat = "cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2 3\n";
+        let check = hypervisor(&virtual_machine().file(clocks, "tsc kvm-clock").file("proc/stat", stat));
+        assert_eq!(
+            check.found,
+            "virtual machine (KVM), 10.00 % of its processors' time since boot taken away"
+        );
+        assert_eq!(hypervisor(&virtual_machine().file("proc/stat", "cpu  1 2\n")).found, "virtual machine");
+        assert_eq!(hypervisor(&Fake::new().file("sys/hypervisor/type", "xen")).status, Status::Limits);
+        let tree = Fake::new().file("proc/device-tree/compatible", "linux,dummy-virt\u{0}");
+        assert_eq!(hypervisor(&tree).status, Status::Limits);
+        let firmware = |vendor: &str, product: &str| {
+            let fake = Fake::new().file("sys/class/dmi/id/sys_vendor", vendor);
+            is_virtual(&fake.file("sys/class/dmi/id/product_name", product))
+        };
+        assert!(firmware("QEMU", "KVM Virtual Machine") && firmware("Amazon EC2", "m6g.large"));
+        assert!(!firmware("Amazon EC2", "m6g.metal") && !firmware("Dell Inc.", "PowerEdge"));
+        assert!(firmware("Microsoft Corporation", "Virtual Machine"));
+        assert!(!firmware("Microsoft Corporation", "Surface"));
+    }
+
+    #[test]
+    fn hardware_threads_that_share_a_core_are_told() {
+        let smt_is = |control: &str, active: &str| {
+            let fake = Fake::new().file(&format!("{CPUS}/smt/control"), control);
+            smt(&fake.file(&format!("{CPUS}/smt/active"), active))
+        };
+        let check = smt_is("on", "1");
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.fix.unwrap().contains("echo off > /sys/devices/system/cpu/smt/control"));
+        for (control, active) in [("off", "0"), ("on", "0"), ("notsupported", "0"), ("forceoff", "0")] {
+            assert_eq!(smt_is(control, active).status, Status::Ok, "{control}");
+        }
+        assert_eq!(smt(&Fake::new()).status, Status::Ok);
+    }
+
+    fn node_of(values: &[(&str, &str)]) -> Fake {
+        values.iter().enumerate().fold(Fake::new(), |fake, (cpu, (name, value))| {
+            fake.file(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"), value)
+        })
+    }
+
+    #[test]
+    fn one_core_with_another_governor_is_enough() {
+        let of = |all: &[&str]| {
+            let values: Vec<(&str, &str)> = all.iter().map(|value| ("scaling_governor", *value)).collect();
+            governor(&node_of(&values))
+        };
+        assert_eq!(of(&["performance", "performance"]).status, Status::Ok);
+        let check = of(&["performance", "powersave"]);
+        assert_eq!((check.status, &check.found[..]), (Status::Limits, "performance, powersave"));
+        assert!(check.meaning.contains("differently"));
+        assert!(check.fix.unwrap().starts_with("cpupower frequency-set -g performance\n"));
+        assert_eq!(of(&["schedutil"]).status, Status::Limits);
+        assert!(governor(&virtual_machine()).fix.unwrap().contains("on the host"));
+        assert!(governor(&Fake::new()).fix.unwrap().contains("modprobe"));
+    }
+
+    #[test]
+    fn a_cap_below_the_hardwares_limit_is_found() {
+        let node = |set: &str| {
+            let fake = Fake::new().file(&format!("{CPUS}/cpu0/cpufreq/scaling_max_freq"), set);
+            frequency_limits(&fake.file(&format!("{CPUS}/cpu0/cpufreq/cpuinfo_max_freq"), "3700000"))
+        };
+        assert_eq!(node("3700000").status, Status::Ok);
+        let check = node("2400000\n");
+        assert_eq!((check.status, &check.found[..]), (Status::Limits, "capped at 2.40 GHz of 3.70 GHz"));
+        assert_eq!(check.fix.as_deref(), Some("cpupower frequency-set -u 3700000kHz"));
+        let hybrid = [("cpu0", "4200000", "5000000"), ("cpu1", "4000000", "4000000")];
+        let hybrid = hybrid.into_iter().fold(Fake::new(), |fake, (cpu, set, own)| {
+            let fake = fake.file(&format!("{CPUS}/{cpu}/cpufreq/scaling_max_freq"), set);
+            fake.file(&format!("{CPUS}/{cpu}/cpufreq/cpuinfo_max_freq"), own)
+        });
+        assert_eq!(frequency_limits(&hybrid).found, "capped at 4.20 GHz of 5.00 GHz");
+        assert_eq!(frequency_limits(&Fake::new()).status, Status::Limits);
+        assert_eq!(node("a lot").status, Status::Limits);
+    }
+
+    #[test]
+    fn turbo_is_known_by_either_driver() {
+        let with = |file: &str, value: &str| turbo(&Fake::new().file(&format!("{CPUS}/{file}"), value));
+        for (file, on, off) in [("intel_pstate/no_turbo", "0", "1"), ("cpufreq/boost", "1", "0")] {
+            let check = with(file, on);
+            assert_eq!(check.status, Status::Limits);
+            assert_eq!(check.fix.unwrap(), format!("echo {off} > /{CPUS}/{file}"));
+            assert_eq!(with(file, off).status, Status::Ok);
+        }
+        assert_eq!(turbo(&Fake::new()).status, Status::Limits);
+    }
+}

@@ -1,0 +1,304 @@
+//! Who may count what, and how much of it: perf_event_open(2),
+//! "Documentation/admin-guide/perf-security.rst" of Linux.
+
+use super::check::{Check, sysctl};
+use super::counters::core_pmus;
+use super::machine::Machine;
+use pmmpi::counters::default;
+use pmmpi::counters::reading::Gap;
+
+/// The kernel's parameter.
+pub const PARANOID: &str = "kernel.perf_event_paranoid";
+
+/// The least level at which an ordinary user may count the kernel's part of its own tasks.
+const OWN_TASKS: i32 = 1;
+/// At which it may count whole hardware threads.
+const EVERYTHING_ON_A_CPU: i32 = 0;
+
+fn level(machine: &dyn Machine) -> Option<i32> {
+    machine.number("proc/sys/kernel/perf_event_paranoid")
+}
+
+/// True where not even a clock of this thread's own may be opened.
+fn is_denied_all(machine: &dyn Machine) -> bool {
+    let opened = machine.open_counters();
+    let mut gaps = opened.sets.iter().flat_map(|set| &set.events).map(|(_, gap)| *gap);
+    gaps.all(|gap| matches!(gap, Some(Gap::Denied(_))))
+}
+
+/// What every level unlocks, without CAP_PERFMON.
+const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own \
+    tasks; 1: own tasks with the kernel's part, context switches and migrations; 0: also the scopes core \
+    and socket; -1: all";
+
+/// How much the kernel lets ordinary users count.
+pub fn paranoid(machine: &dyn Machine) -> Check {
+    const NAME: &str = "perf_event_paranoid";
+    let Some(level) = level(machine) else {
+        return Check::limits(
+            NAME,
+            "this kernel has no perf events, or /proc is not mounted",
+            "no counter can be read: all will be null",
+            "# a kernel with CONFIG_PERF_EVENTS=y, and: mount -t proc proc /proc",
+        );
+    };
+    if Capabilities::read(machine).may_count_all() {
+        return Check::ok(NAME, format!("{level}, lifted by this process's capabilities"), LEVELS);
+    }
+    let found = match level {
+        ..=-1 => "everything is allowed to everybody",
+        0 => "task, core and socket scope, kernel included",
+        1 => "own tasks, kernel included; not the scopes core and socket",
+        2 => "user mode of own tasks only",
+        3.. if is_denied_all(machine) => "no counter at all",
+        3.. => "user mode of own tasks only, as at 2: this kernel knows no level above",
+    };
+    let found = format!("{level}: {found}");
+    match level {
+        ..=EVERYTHING_ON_A_CPU => Check::ok(NAME, found, LEVELS),
+        OWN_TASKS => Check::limits(NAME, found, LEVELS, sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
+        _ => Check::limits(NAME, found, LEVELS, sysctl(PARANOID, OWN_TASKS)),
+    }
+}
+
+/// True where the kernel's rules let this process count its own tasks, and what the kernel does for them.
+pub fn allows_own_tasks(machine: &dyn Machine) -> bool {
+    Capabilities::read(machine).may_count_all() || level(machine).is_some_and(|level| level <= OWN_TASKS)
+}
+
+/// What this process may do beyond others.
+struct Capabilities {
+    perfmon: bool,
+    sys_admin: bool,
+    /// Where a user namespace gave them, the kernel's counters are not among what they are for.
+    in_namespace: bool,
+}
+
+impl Capabilities {
+    fn read(machine: &dyn Machine) -> Self {
+        // linux/capability.h.
+        const CAP_SYS_ADMIN: u32 = 21;
+        const CAP_PERFMON: u32 = 38;
+        let status = machine.text("proc/self/status").unwrap_or_default();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+        let has = |capability: u32| effective >> capability & 1 == 1;
+        let map = machine.text("proc/self/uid_map").unwrap_or_default();
+        let map: Vec<&str> = map.split_ascii_whitespace().collect();
+        Self {
+            perfmon: has(CAP_PERFMON),
+            sys_admin: has(CAP_SYS_ADMIN),
+            in_namespace: !map.is_empty() && map != ["0", "0", "4294967295"],
+        }
+    }
+
+    fn may_count_all(&self) -> bool {
+        (self.perfmon || self.sys_admin) && !self.in_namespace
+    }
+
+    fn names(&self) -> String {
+        let names = [(self.perfmon, "CAP_PERFMON"), (self.sys_admin, "CAP_SYS_ADMIN")];
+        let names: Vec<&str> = names.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        if names.is_empty() { "neither CAP_PERFMON nor CAP_SYS_ADMIN".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// The other way to be allowed to count.
+pub fn capabilities(machine: &dyn Machine) -> Check {
+    const NAME: &str = "capabilities";
+    let own = Capabilities::read(machine);
+    let pmmpi =
+        machine.own_folder().map_or("pmmpi".into(), |folder| folder.join("pmmpi").display().to_string());
+    if machine.is_secure() {
+        return Check::broken(
+            NAME,
+            format!("{}, from the file of pmmpi or its set-user-id bit", own.names()),
+            "the kernel hides such a process from those without its rights: MPI programs cannot be \
+             measured from inside; and the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more \
+             out of their environment",
+            format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
+        );
+    }
+    if own.may_count_all() {
+        return Check::ok(NAME, own.names(), "counts everything, whatever perf_event_paranoid says");
+    }
+    if level(machine).is_some_and(|level| level <= EVERYTHING_ON_A_CPU) {
+        return Check::ok(NAME, own.names(), "none is needed at this perf_event_paranoid");
+    }
+    // A capability of pmmpi's file (setcap) would not do: see above.
+    let fix = format!(
+        "# best lower {PARANOID} on all nodes, as above; or, for a shell on this node:\n\
+         sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
+         --ambient-caps +perfmon bash"
+    );
+    let (found, costs) = match own.in_namespace {
+        true => (
+            format!("{}, in a user namespace (a container)", own.names()),
+            "the kernel asks for the capability outside of it: counters are as for any user",
+        ),
+        false => (own.names(), "counters are limited by perf_event_paranoid"),
+    };
+    Check::limits(NAME, found, costs, fix)
+}
+
+/// It takes a counter away, on every hardware thread.
+pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
+    const NAME: &str = "nmi_watchdog";
+    match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
+        None => Check::ok(NAME, "none in this kernel", "it holds no counter"),
+        Some("0") => Check::ok(NAME, "off", "it holds no counter"),
+        Some(_) if core_pmus(machine).is_empty() => {
+            Check::ok(NAME, "on, without a PMU", "there is no counter that it could hold")
+        }
+        Some(_) => Check::limits(
+            NAME,
+            "on",
+            "it holds one of the processor's counters: events of your own choice share what is left, and \
+             may be scaled (the default set is not)",
+            sysctl("kernel.nmi_watchdog", 0),
+        ),
+    }
+}
+
+/// The scope core has a descriptor for each event on each hardware thread.
+pub fn descriptors(machine: &dyn Machine) -> Check {
+    const NAME: &str = "descriptors";
+    /// What pmmpi and a program have open beside them.
+    const OTHERS: u64 = 64;
+    let online: u64 =
+        machine.facts().settings.online.0.iter().map(|(a, b)| u64::from(b.saturating_sub(*a)) + 1).sum();
+    let events = default::groups().iter().map(Vec::len).sum::<usize>() as u64;
+    let needed = online.max(1).saturating_mul(events).saturating_add(OTHERS);
+    let limits = machine.text("proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let values: Vec<u64> = line.unwrap_or_default().split_ascii_whitespace().map_while(limit).collect();
+    let [soft, hard] = values[..] else {
+        return Check::limits(
+            NAME,
+            "the limit of open files cannot be read",
+            "whether the scope core has room is not known",
+            "mount -t proc proc /proc",
+        );
+    };
+    let of = format!("{needed} for {online} hardware threads x {events} events");
+    let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
+    if soft >= needed {
+        return Check::ok(NAME, format!("{} open files, {of}", shown(soft)), "the scope core has room");
+    }
+    let fix = match hard >= needed {
+        true => format!("ulimit -n {needed}"),
+        false => format!(
+            "echo '* - nofile {0}' >> /etc/security/limits.d/60-pmmpi.conf   # and log in again\n\
+             # under systemd and Slurm: LimitNOFILE={0} in slurmd.service",
+            needed.checked_next_power_of_two().unwrap_or(needed)
+        ),
+    };
+    let found = format!("{} open files (at most {}), {of} needed", shown(soft), shown(hard));
+    Check::limits(NAME, found, "the scope core would not be counted on all hardware threads", fix)
+}
+
+fn limit(word: &str) -> Option<u64> {
+    if word == "unlimited" { Some(u64::MAX) } else { word.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Status;
+    use super::super::machine::tests::Fake;
+    use super::*;
+
+    const LEVEL: &str = "proc/sys/kernel/perf_event_paranoid";
+    const STATUS: &str = "proc/self/status";
+    const ROOT: &str = "Name:\tpmmpi\nCapEff:\t000001fffeffffff\n";
+    const NOBODY: &str = "Name:\tpmmpi\nCapEff:\t0000000000000000\n";
+    const PERFMON: &str = "CapEff:\t0000004000000000\n";
+
+    #[test]
+    fn each_level_says_what_it_allows_and_which_is_next() {
+        let at = |level: &str| paranoid(&Fake::new().file(LEVEL, level).file(STATUS, NOBODY));
+        for (level, status, next) in [
+            ("-1", Status::Ok, None),
+            ("0", Status::Ok, None),
+            ("1", Status::Limits, Some("kernel.perf_event_paranoid=0")),
+            ("2", Status::Limits, Some("kernel.perf_event_paranoid=1")),
+            ("3", Status::Limits, Some("kernel.perf_event_paranoid=1")),
+            ("4", Status::Limits, Some("kernel.perf_event_paranoid=1")),
+        ] {
+            let check = at(level);
+            assert_eq!(check.status, status, "{level}");
+            assert!(check.found.starts_with(&format!("{level}: ")));
+            assert_eq!(check.fix.is_some(), next.is_some());
+            assert!(next.is_none_or(|next| check.fix.unwrap().contains(next)), "{level}");
+        }
+        // Level 3 is not in Linux itself: what opens is what counts.
+        assert!(at("3").found.contains("knows no level above"));
+        let denied = |_: &str| Some(Gap::Denied(libc::EACCES));
+        assert!(paranoid(&Fake::new().file(LEVEL, "3").gaps(denied)).found.contains("no counter at all"));
+        for (file, status) in [(ROOT, Status::Ok), (PERFMON, Status::Ok), (NOBODY, Status::Limits)] {
+            assert_eq!(paranoid(&Fake::new().file(LEVEL, "4").file(STATUS, file)).status, status);
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_perf_events_counts_nothing() {
+        for fake in [Fake::new(), Fake::new().file(LEVEL, "many")] {
+            let check = paranoid(&fake);
+            assert!(check.status == Status::Limits && check.fix.unwrap().contains("CONFIG_PERF_EVENTS"));
+        }
+    }
+
+    #[test]
+    fn capabilities_are_those_of_the_first_user_namespace() {
+        let with = |status: &str, level: &str| Fake::new().file(STATUS, status).file(LEVEL, level);
+        let check = capabilities(&with(PERFMON, "4"));
+        assert_eq!((check.status, &check.found[..]), (Status::Ok, "CAP_PERFMON"));
+        assert_eq!(capabilities(&with(ROOT, "4")).status, Status::Ok);
+        assert_eq!(capabilities(&with(NOBODY, "0")).status, Status::Ok);
+        let check = capabilities(&with(NOBODY, "2"));
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.fix.unwrap().contains("--ambient-caps +perfmon"));
+        let first = with(ROOT, "2").file("proc/self/uid_map", "         0          0 4294967295\n");
+        assert_eq!(capabilities(&first).status, Status::Ok);
+        let container = with(ROOT, "2").file("proc/self/uid_map", "         0       1000          1\n");
+        let check = capabilities(&container);
+        assert!(check.status == Status::Limits && check.found.contains("user namespace"), "{check:?}");
+        assert_eq!(paranoid(&container).status, Status::Limits);
+    }
+
+    #[test]
+    fn capabilities_of_pmmpis_file_break_it() {
+        let check = capabilities(&Fake::new().file(STATUS, PERFMON).secure());
+        assert!(check.status == Status::Broken && check.meaning.contains("LD_LIBRARY_PATH"));
+        assert!(check.fix.unwrap().starts_with("setcap -r"));
+    }
+
+    #[test]
+    fn the_watchdog_holds_a_counter_where_there_is_one() {
+        const FILE: &str = "proc/sys/kernel/nmi_watchdog";
+        let with_pmu = || Fake::new().file("sys/bus/event_source/devices/cpu/type", "4");
+        let check = nmi_watchdog(&with_pmu().file(FILE, "1\n"));
+        assert_eq!(check.status, Status::Limits);
+        assert!(check.fix.unwrap().contains("kernel.nmi_watchdog=0"));
+        for ok in [Fake::new(), Fake::new().file(FILE, "1"), with_pmu().file(FILE, "0")] {
+            assert_eq!(nmi_watchdog(&ok).status, Status::Ok);
+        }
+    }
+
+    #[test]
+    fn the_scope_core_needs_room_for_its_descriptors() {
+        let with = |limits: &str, online: &str| {
+            let line =
+                format!("Limit     Soft Limit   Hard Limit   Units\nMax open files   {limits}   files\n");
+            let fake = Fake::new().file("proc/self/limits", &line);
+            descriptors(&fake.file("sys/devices/system/cpu/online", online))
+        };
+        assert_eq!(with("1024 4096", "0-1").status, Status::Ok);
+        assert_eq!(with("unlimited unlimited", "0-511").status, Status::Ok);
+        let check = with("1024 524288", "0-255");
+        assert_eq!((check.status, check.fix.as_deref()), (Status::Limits, Some("ulimit -n 2368")));
+        assert!(check.found.contains("256 hardware threads x 9 events"), "{}", check.found);
+        let check = with("1024 2048", "0-255");
+        assert!(check.status == Status::Limits && check.fix.unwrap().contains("nofile 4096"));
+        assert_eq!(descriptors(&Fake::new()).status, Status::Limits);
+    }
+}
