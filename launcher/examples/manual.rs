@@ -22,7 +22,7 @@ const EXIT_STATUS: (&str, &str) = (
 const ENVIRONMENT: (&str, &str) = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files where --out names none
-PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology and the runners are,
+PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology, pmmpi-names and the runners are,
               if not in ../lib/pmmpi as seen from pmmpi's own folder",
 );
 const REGIONS: (&str, &str) = (
@@ -48,7 +48,7 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(&completions)?;
     let command = options::Options::command();
     // `report` and `bounds` are described by the program that they become.
-    for name in ["run", "repeat"] {
+    for name in ["run", "repeat", "list"] {
         let sub = command.find_subcommand(name).cloned().unwrap_or_default();
         let sub = sub.bin_name(format!("pmmpi {name}"));
         page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;

@@ -20,7 +20,10 @@ macro_rules! example {
     disable_help_subcommand = true,
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
     disable_version_flag = true,
-    help_template = concat!("{about}\n{usage-heading} {usage}\n{all-args}\n", example!()), // 24 lines
+    help_template = concat!(
+        "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\nOptions:\n{options}\n",
+        example!()
+    ), // 24 lines
     after_help = example!() // for the manual; in help it stands without the line above it
 )]
 pub struct Options {
@@ -58,6 +61,15 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// List what can be counted here
+    #[command(
+        override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
+        after_help = "HERE says whether this user can count an event now; where not, why not.
+Only events with FILTER in their name or description are listed.
+
+Example: pmmpi list events cache"
+    )]
+    List(List),
 }
 
 /// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
@@ -69,7 +81,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
+pub const COMMANDS: [&str; 5] = ["run", "repeat", "report", "bounds", "list"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -161,6 +173,31 @@ pub struct Repetition {
     /// The launch, `pmmpi` in it
     #[arg(value_name = "LAUNCHER", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
+}
+
+/// What is listed.
+#[derive(Args)]
+pub struct List {
+    /// events
+    #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub what: Listing,
+    /// Part of a name or a description
+    #[arg(value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// text or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: ListFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    Events,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    Text,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -240,10 +240,7 @@ impl Names {
             return Ok(self.on(pmu, &in_modes(event, wanted)?));
         }
         if wanted.modes.is_some() && matches!(pmu.places, Places::Socket(_)) {
-            return Err(NameError::Modes {
-                event: wanted.text.clone(),
-                problem: "it belongs to no core, and counts in all modes",
-            });
+            return Err(NameError::Modes { event: wanted.text.clone(), problem: IN_ALL_MODES });
         }
         let modes = wanted.modes.unwrap_or(Modes::All);
         let Encoded { config, scale, unit, label } = fields::encode(pmu, terms)?;
@@ -259,13 +256,31 @@ impl Names {
         match answer {
             Answer::Unknown { like } => Err(self.unknown(wanted, like, None)),
             Answer::Refused { why } => Err(NameError::Vendor { name: wanted.text.clone(), why }),
-            Answer::Found(Vendor { name, encoding, .. }) => {
-                let encoding = wanted.modes.map_or(encoding, |modes| encoding.in_modes(modes));
-                let name = with_modes(&name, encoding.modes);
-                let (places, pmu) = self.places_of(encoding);
-                Ok(vec![Resolved { event: Event::counted(&name, encoding), places, pmu }])
+            Answer::Found(vendor) => {
+                let encoding = vendor.encoding;
+                let event = self.of_vendor(Vendor {
+                    encoding: wanted.modes.map_or(encoding, |modes| encoding.in_modes(modes)),
+                    ..vendor
+                })?;
+                if wanted.modes.is_some()
+                    && event.iter().any(|event| matches!(event.places, Places::Socket(_)))
+                {
+                    return Err(NameError::Modes { event: wanted.text.clone(), problem: IN_ALL_MODES });
+                }
+                Ok(event)
             }
         }
+    }
+
+    /// An event by a vendor's name, placed.
+    pub fn of_vendor(&self, vendor: Vendor) -> Result<Vec<Resolved>, NameError> {
+        let encoding = vendor.encoding;
+        let name = with_modes(&vendor.name, encoding.modes);
+        let (places, pmu) = self.places_of(encoding);
+        if places.is_nowhere() {
+            return Err(NameError::Nowhere { event: name });
+        }
+        Ok(vec![Resolved { event: Event::counted(&name, encoding), places, pmu }])
     }
 
     fn places_of(&self, encoding: Encoding) -> (Places, u32) {
@@ -302,6 +317,8 @@ impl Names {
         NameError::UnknownPmu { name: name.to_owned(), like, pmus }
     }
 }
+
+const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 
 /// The name under which counts are to be summed: without the number of an instance, and without the kind of core
 /// where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to

@@ -6,6 +6,7 @@ pub mod kinds;
 pub mod lp;
 pub mod programs;
 pub mod slurm;
+pub mod sys;
 pub mod tool;
 
 /// Environment variables that let root run MPI jobs and several ranks share a core.

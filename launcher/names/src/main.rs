@@ -42,12 +42,6 @@ fn resolve(library: &Library, name: &str) -> Answer {
         Ok((encoding, full_name)) => Answer::Found(Vendor { name: name.to_owned(), full_name, encoding }),
         Err(error) if error.is_not_found() => {
             let names = names(library);
-            // Without a table's name all tables are searched.
-            let plain = |full: &str| match name.contains("::") {
-                true => full.to_owned(),
-                false => full.split_once("::").map_or(full, |(_, name)| name).to_owned(),
-            };
-            let names: Vec<String> = names.iter().map(|full| plain(full)).collect();
             Answer::Unknown { like: closest(name, names.iter().map(String::as_str)) }
         }
         Err(error) => {

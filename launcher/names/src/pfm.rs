@@ -28,6 +28,7 @@ struct Functions {
 
 const SUCCESS: c_int = 0; // PFM_SUCCESS
 const NOT_SUPPORTED: c_int = -1; // PFM_ERR_NOTSUPP
+const INVALID: c_int = -2; // PFM_ERR_INVAL
 const NOT_FOUND: c_int = -4; // PFM_ERR_NOTFOUND
 const IN_KERNEL_AND_USER_MODE: c_int = 0x01 | 0x08; // PFM_PLM0 | PFM_PLM3
 const FOR_PERF_EVENTS: c_int = 1; // PFM_OS_PERF_EVENT
@@ -115,9 +116,9 @@ pub struct PfmError {
 }
 
 impl PfmError {
-    /// True where no table has the event.
+    /// True where no table has the event, or the text is no event's name.
     pub fn is_not_found(&self) -> bool {
-        matches!(self.code, NOT_FOUND | NOT_SUPPORTED)
+        matches!(self.code, NOT_FOUND | NOT_SUPPORTED | INVALID)
     }
 }
 

@@ -174,7 +174,8 @@ fn maybe_end(question: &str) -> String {
     if question.is_empty() { ".".to_owned() } else { question.to_owned() }
 }
 
-/// Up to three names that a typing error may have been made in; the likeliest first.
+/// Up to three names that a typing error may have been made in: those that are nearest. A name may have been typed
+/// without its PMU's, or its table's.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     const MOST: usize = 3;
     // Longer ones are no names, and the distance takes the square of the length.
@@ -189,16 +190,16 @@ pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec
         if name.len() > LONGEST {
             return None;
         }
-        let distance = strsim::osa_distance(&wanted, &plain(name));
-        (distance <= allowed).then_some((distance, name))
+        let of_pmu = name.split_once('/').map_or(name, |(_, event)| event.trim_end_matches('/'));
+        let of_table = name.split_once("::").map_or(name, |(_, event)| event);
+        let distances = [name, of_pmu, of_table].map(|name| strsim::osa_distance(&wanted, &plain(name)));
+        let distance = distances.into_iter().min().filter(|distance| *distance <= allowed)?;
+        Some((distance, name))
     };
     let mut near: Vec<(usize, &str)> = names.into_iter().filter_map(near).collect();
     near.sort_unstable();
     near.dedup();
     let least = near.first().map_or(0, |(distance, _)| *distance);
-    near.into_iter()
-        .take_while(|(distance, _)| *distance == least)
-        .take(MOST)
-        .map(|(_, n)| n.to_owned())
-        .collect()
+    let nearest = near.into_iter().take_while(|(distance, _)| *distance == least);
+    nearest.take(MOST).map(|(_, name)| name.to_owned()).collect()
 }
