@@ -188,6 +188,8 @@ fn each_kind_of_core_counts_for_itself() {
         ("cpu_core/mem-loads/", "cpu_core/mem-loads/"),
         ("cpu/instructions/", "cpu/instructions/"),
         ("cycles", "cycles"),
+        ("cycles:u", "cycles:u"),
+        ("cpu_core/cycles/u", "cycles:u"),
         ("uncore_imc_free_running_1/data_read/", "uncore_imc_free_running/data_read/"),
     ] {
         assert_eq!(family(name), sum);
@@ -367,19 +369,45 @@ fn braces_keep_together_what_can_be_counted_together() {
     assert_eq!((memory[0].scope, &memory[0].places), (Scope::Socket, &Places::Socket(set("0,18"))));
     assert_eq!((memory[1].scope, groups(&memory[1..])), (Scope::Task, vec![vec![vec!["cycles"]]]));
     let client = Machine::hybrid_client();
-    let kinds = planned(&client, "{cycles,instructions,page-faults}", "GenuineIntel", Scope::Task).unwrap();
-    assert_eq!(
-        groups(&kinds),
-        [
-            [vec!["cpu_atom/cycles/", "cpu_atom/instructions/", "page_faults"]],
-            [vec!["cpu_core/cycles/", "cpu_core/instructions/"]]
-        ]
-    );
+    let kinds = "{cycles,instructions:u,page-faults}";
+    let each = [
+        vec!["cpu_atom/cycles/", "cpu_atom/instructions/u", "page_faults"],
+        vec!["cpu_core/cycles/", "cpu_core/instructions/u"],
+    ];
+    let task = planned(&client, kinds, "GenuineIntel", Scope::Task).unwrap();
+    assert_eq!(groups(&task), [each.to_vec()]);
+    let core = planned(&client, kinds, "GenuineIntel", Scope::Core).unwrap();
+    assert_eq!(groups(&core), each.map(|group| vec![group]));
+    assert_eq!(core[1].places, Places::Threads(Some(set("0-15"))));
     let refused = planned(&client, "cycles", "GenuineIntel", Scope::Socket).unwrap_err().to_string();
     assert!(refused.contains("cpu_atom/cycles/ is counted with --scope task or core"), "{refused}");
 }
 
-/// Every name that is listed can be typed, and is the event that is listed.
+/// The default set is what it is everywhere, but that each kind of core counts it.
+#[test]
+fn the_default_set_counts_on_every_kind_of_core() {
+    let default = pmmpi::counters::default::groups();
+    let groups_on = |machine: &Machine| {
+        let asked = Names::of(machine.root()).default_set();
+        let mut plans = plan(asked, Scope::Task, Counters::of_vendor(None)).unwrap();
+        assert_eq!((plans.len(), plans[0].scope), (1, Scope::Task));
+        plans.remove(0).groups
+    };
+    for machine in [Machine::bare(), Machine::intel_server(), Machine::amd_server(), Machine::arm_server()] {
+        assert_eq!(groups_on(&machine), default);
+    }
+    let hybrid = groups_on(&Machine::hybrid_client());
+    assert_eq!(hybrid.len(), 3);
+    for (group, number) in [(&hybrid[0], 10u64), (&hybrid[1], 4)] {
+        for (event, plain) in group.iter().zip(&default[0]) {
+            assert_eq!(family(&event.name), plain.name);
+            assert_eq!(event.encoding.config[0], plain.encoding.config[0] | number << 32);
+        }
+    }
+    assert_eq!(hybrid[2], default[1]);
+}
+
+/// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has then.
 #[test]
 fn what_is_listed_can_be_asked_for() {
     for machine in
@@ -391,6 +419,25 @@ fn what_is_listed_can_be_asked_for() {
         for one in &listed {
             for name in std::iter::once(&one.name).chain(&one.aliases) {
                 assert_eq!(events(&machine, name), one.events, "{name}");
+            }
+            for event in &one.events {
+                assert_eq!(events(&machine, &event.event.name), [event.clone()]);
+            }
+            if one.events[0].places.allow(Scope::Task) {
+                let name = if one.name.ends_with('/') {
+                    format!("{}u", one.name)
+                } else {
+                    format!("{}:u", one.name)
+                };
+                let Ok(user) = resolve(&machine, &name) else {
+                    assert!(one.name.ends_with("_kernel"), "{name}");
+                    continue;
+                };
+                let [Asked::Event(user)] = &user[..] else { panic!("{user:?}") };
+                for event in user {
+                    assert_eq!(event.event.encoding.modes, Modes::User);
+                    assert_eq!(events(&machine, &event.event.name), [event.clone()]);
+                }
             }
         }
         let mut all: Vec<&str> = listed.iter().map(|one| one.name.as_str()).collect();
@@ -466,6 +513,40 @@ proptest! {
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         });
+    }
+
+    /// Whatever a file of the kernel's holds, names come to events or to errors that can be printed.
+    #[test]
+    fn any_file_is_read_or_refused(
+        file in prop::sample::select(vec![
+            "type", "cpumask", "cpus", "format/event", "format/umask", "events/cas_count_read",
+            "events/cas_count_read.scale", "events/cas_count_read.unit", "events/other",
+        ]),
+        text in prop_oneof![
+            "[0-9,-]{0,12}", "config[0-3]?:[0-9,-]{0,12}", "((event|umask|inv|x)=?(0x)?[0-9a-f?]{0,20},?){0,4}", "\\PC{0,20}",
+            "-?[0-9.]{1,5}(e[0-9-]{1,4})?", ".{0,40}",
+        ]
+    ) {
+        let machine = Machine::bare();
+        let format = [("event", "config:0-7"), ("umask", "config:8-15")];
+        let events = [("cas_count_read", "event=4,umask=3")];
+        machine.pmu("uncore_imc_0", 20, &[("cpumask", "0")], &format, &events);
+        machine.put(&machine.pmu_file("uncore_imc_0", file), &text);
+        let names = Names::of(machine.root());
+        for list in ["cas_count_read", "uncore_imc/event=1,umask=0xff/", "uncore_imc/other/", "cycles"] {
+            match names.resolve(list, no_vendor) {
+                Ok(asked) => {
+                    for made in plan(asked, Scope::Task, Counters::of_vendor(None)).into_iter().flatten() {
+                        let events = made.groups.iter().flatten();
+                        events.for_each(|event| assert!(event.scale.is_finite() && event.scale > 0.0));
+                        assert!(made.places.cpus(&set("0-3")).len() <= 4);
+                    }
+                }
+                Err(error) => assert!(!error.to_string().chars().any(char::is_control), "{error}"),
+            }
+        }
+        names.listed();
+        names.fields();
     }
 
     /// Groups hold what was asked for, once each, and no more of it than there are counters.

@@ -26,6 +26,7 @@ pub use listing::{Listed, Origin};
 pub use places::Places;
 pub use vendor::{Answer, Described, Vendor, closest};
 
+use super::default;
 use super::event::{Encoding, Event, Modes, kind};
 use fields::Encoded;
 use pmu::Pmu;
@@ -72,6 +73,14 @@ impl Names {
         Self { devices, pmus, cores }
     }
 
+    /// The default set, each of its groups together: on a processor with several kinds of cores once for each.
+    pub fn default_set(&self) -> Vec<Asked> {
+        let groups = default::groups().into_iter();
+        groups
+            .map(|group| Asked::Together(group.into_iter().map(|event| self.everywhere(event)).collect()))
+            .collect()
+    }
+
     /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here knows; an
     /// error of its own says why there are no vendor names.
     pub fn resolve(
@@ -114,7 +123,7 @@ impl Names {
         match &wanted.what {
             What::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
             What::Name(name) => match generic::named(name) {
-                Some(event) => self.generic(&event, wanted).map(Some),
+                Some(event) => in_modes(event, wanted).map(|event| Some(self.everywhere(event))),
                 None => match syntax::raw(name)? {
                     Some(config) => Ok(Some(self.raw(name, config, wanted.modes))),
                     None => self.bare(name, wanted),
@@ -123,18 +132,16 @@ impl Names {
         }
     }
 
-    /// A name that every kernel knows.
-    fn generic(&self, event: &Event, wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
-        let event = in_modes(event.clone(), wanted)?;
+    /// An event that every kernel knows, in each kind of core.
+    fn everywhere(&self, event: Event) -> Vec<Resolved> {
         if event.encoding.kind == kind::SOFTWARE {
-            return Ok(vec![Resolved { event, places: Places::Threads(None), pmu: kind::SOFTWARE }]);
+            return vec![Resolved { event, places: Places::Threads(None), pmu: kind::SOFTWARE }];
         }
-        if self.cores.len() < 2 {
-            let core = self.cores.first();
-            let places = core.map_or(Places::Threads(None), |core| core.places.clone());
-            return Ok(vec![Resolved { event, places, pmu: core.map_or(kind::RAW, |core| core.kind) }]);
+        match &self.cores[..] {
+            [] => vec![Resolved { event, places: Places::Threads(None), pmu: kind::RAW }],
+            [core] => vec![Resolved { event, places: core.places.clone(), pmu: core.kind }],
+            cores => cores.iter().map(|core| self.on(core, &event)).collect(),
         }
-        Ok(self.cores.iter().map(|core| self.on(core, &event)).collect())
     }
 
     /// A name that every kernel knows, on one kind of core: its number is in the upper half of the configuration
@@ -144,7 +151,8 @@ impl Names {
         if self.cores.len() > 1 {
             event.encoding.config[0] |= u64::from(core.kind) << 32;
         }
-        event.name = format!("{}/{}/", core.name, event.name);
+        let (name, modes) = event.name.split_once(':').unwrap_or((&event.name, ""));
+        event.name = format!("{}/{name}/{modes}", core.name);
         Resolved { event, places: core.places.clone(), pmu: core.kind }
     }
 
@@ -234,7 +242,8 @@ impl Names {
     fn encode_on(&self, pmu: &Pmu, terms: &[Term], wanted: &Wanted) -> Result<Resolved, NameError> {
         let is_core = self.cores.iter().any(|core| core.name == pmu.name);
         if let ([Term { name, value: None }], true) = (terms, is_core)
-            && !pmu.has_event(name)
+            // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its own.
+            && (self.cores.len() > 1 || !pmu.has_event(name))
             && let Some(event) = generic::of_the_processor(name)
         {
             return Ok(self.on(pmu, &in_modes(event, wanted)?));
@@ -324,11 +333,12 @@ const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 /// where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
 /// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles".
 pub fn family(name: &str) -> String {
-    let Some((pmu, terms)) = name.split_once('/') else { return name.to_owned() };
-    let plain = terms.strip_suffix('/').filter(|_| pmu != "cpu");
-    match plain.and_then(generic::of_the_processor) {
-        Some(event) => event.name,
-        None => format!("{}/{terms}", family_of(pmu)),
+    let Some((pmu, rest)) = name.split_once('/') else { return name.to_owned() };
+    let parts = rest.rsplit_once('/').filter(|_| pmu != "cpu");
+    match parts.and_then(|(terms, modes)| Some((generic::of_the_processor(terms)?, modes))) {
+        Some((event, "")) => event.name,
+        Some((event, modes)) => format!("{}:{modes}", event.name),
+        None => format!("{}/{rest}", family_of(pmu)),
     }
 }
 

@@ -94,9 +94,11 @@ impl Making {
             }
             Places::Threads(_) => scope,
         };
-        let known = all.iter().position(|made| made.scope == scope && made.places == event.places);
+        // A program is followed to whatever hardware thread it runs on.
+        let places = if scope == Scope::Task { Places::Threads(None) } else { event.places.clone() };
+        let known = all.iter().position(|made| made.scope == scope && made.places == places);
         let at = known.unwrap_or_else(|| {
-            all.push(Self { scope, places: event.places.clone(), groups: Vec::new() });
+            all.push(Self { scope, places, groups: Vec::new() });
             all.len() - 1
         });
         Ok(&mut all[at])

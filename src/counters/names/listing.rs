@@ -37,10 +37,8 @@ impl Names {
         for known in generic::all() {
             let mut names = known.names.into_iter();
             let Some(name) = names.next() else { continue };
-            let wanted = Wanted { text: name.clone(), what: What::Name(name.clone()), modes: None };
-            if let Ok(events) = self.generic(&known.event, &wanted) {
-                all.push(Listed { name, aliases: names.collect(), origin: Origin::Kernel, events });
-            }
+            let events = self.everywhere(known.event);
+            all.push(Listed { name, aliases: names.collect(), origin: Origin::Kernel, events });
         }
         for (family, pmus) in self.families() {
             let mut names: Vec<String> = Vec::new();
