@@ -421,7 +421,7 @@ fn what_is_listed_can_be_asked_for() {
                 assert_eq!(events(&machine, name), one.events, "{name}");
             }
             for event in &one.events {
-                assert_eq!(events(&machine, &event.event.name), [event.clone()]);
+                assert_eq!(events(&machine, &event.event.name), std::slice::from_ref(event));
             }
             if one.events[0].places.allow(Scope::Task) {
                 let name = if one.name.ends_with('/') {
@@ -436,7 +436,7 @@ fn what_is_listed_can_be_asked_for() {
                 let [Asked::Event(user)] = &user[..] else { panic!("{user:?}") };
                 for event in user {
                     assert_eq!(event.event.encoding.modes, Modes::User);
-                    assert_eq!(events(&machine, &event.event.name), [event.clone()]);
+                    assert_eq!(events(&machine, &event.event.name), std::slice::from_ref(event));
                 }
             }
         }
@@ -685,9 +685,17 @@ fn list_events_says_what_opens_here() {
     }
     let text = listed(&["MIGRATIONS"]).out();
     assert!(text.contains("migrations (cpu-migrations)") && !text.contains("page_faults"), "{text}");
-    let nothing = listed(&["no such event", "--format", "json"]);
-    assert!(nothing.err().contains("no event matches no such event"));
-    assert_eq!(serde_json::from_slice::<Value>(&nothing.stdout).unwrap()["events"], serde_json::json!([]));
+    let typed = listed(&["r1c0:u,{page-faults,cs}", "--format", "json"]);
+    let typed: Value = serde_json::from_slice(&typed.stdout).unwrap();
+    let code = &typed["events"][0]["counted_as"][0];
+    assert_eq!(
+        (&code["name"], &code["config"][0], &code["modes"]),
+        (&"r1c0:u".into(), &"0x1c0".into(), &"user".into())
+    );
+    assert_eq!(typed["events"].as_array().unwrap().len(), 3);
+    let unknown = run(Command::new(pmmpi()).args(["list", "events", "cylces"]));
+    assert_eq!((unknown.code(), unknown.out().as_str()), (125, ""));
+    assert!(unknown.err().contains("unknown event cylces; did you mean cycles?"), "{}", unknown.err());
 }
 
 /// Without libpfm4 there is all the rest, and a word on what to install.

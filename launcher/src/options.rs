@@ -65,9 +65,12 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "HERE says whether this user can count an event now; where not, why not.
-Only events with FILTER in their name or description are listed.
+Only events with FILTER in their name or description are listed; where there are
+none, what FILTER is as an event.
 
-Example: pmmpi list events cache"
+Examples:
+  pmmpi list events cache
+  pmmpi list events cpu/event=0xc0,umask=1/u --format json"
     )]
     List(List),
 }
