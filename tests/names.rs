@@ -2,7 +2,7 @@
 
 use pmmpi::counters::event::{Encoding, Group, Modes, kind};
 use pmmpi::counters::names::{
-    Answer, Asked, Counters, Described, NameError, Names, Places, Plan, Resolved, Vendor, family, plan,
+    Answer, Asked, Capacity, Described, NameError, Names, Places, Plan, Resolved, Vendor, family, plan,
 };
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::{CpuSet, Settings};
@@ -276,6 +276,16 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     assert_eq!(retired[0].event.encoding, Encoding::new(4, 0xc0).in_modes(Modes::User));
     assert_eq!((retired[0].pmu, retired[0].places.clone()), (4, Places::Threads(None)));
     assert!(matches!(&resolved[2], Asked::Together(group) if group[1][0].event.encoding.config[0] == 0x412e));
+    // The kernel says what the vendor's table leaves open.
+    let energy = |text: &str| {
+        let encoding = Encoding::new(9, 2);
+        let name = "rapl::RAPL_ENERGY_PKG".to_owned();
+        names.resolve(text, |_| Ok(vec![Answer::Found(Vendor { full_name: name.clone(), name, encoding })]))
+    };
+    let Asked::Event(package) = energy("rapl::RAPL_ENERGY_PKG").unwrap().remove(0) else { panic!("braces") };
+    assert_eq!((package[0].event.unit.as_str(), package[0].event.scale), ("J", 2f64.powi(-32)));
+    assert_eq!(package[0].places, Places::Socket(set("0,18")));
+    assert!(energy("rapl::RAPL_ENERGY_PKG:u").unwrap_err().to_string().contains("no core"));
     let unknown = |answer: Answer| names.resolve("FOO:BAR", |_| Ok(vec![answer])).unwrap_err().to_string();
     assert!(unknown(Answer::Unknown { like: vec!["FOO:BAZ".into()] }).contains("did you mean FOO:BAZ?"));
     assert!(unknown(Answer::Refused { why: "no such mask".into() }).contains("FOO:BAR: no such mask"));
@@ -285,7 +295,7 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
 }
 
 fn planned(machine: &Machine, list: &str, vendor_id: &str, scope: Scope) -> Result<Vec<Plan>, NameError> {
-    plan(resolve(machine, list).unwrap(), scope, Counters::of_vendor(Some(vendor_id)))
+    plan(resolve(machine, list).unwrap(), scope, Capacity::of_vendor(Some(vendor_id)))
 }
 
 /// The names of each group of each plan.
@@ -389,7 +399,7 @@ fn the_default_set_counts_on_every_kind_of_core() {
     let default = pmmpi::counters::default::groups();
     let groups_on = |machine: &Machine| {
         let asked = Names::of(machine.root()).default_set();
-        let mut plans = plan(asked, Scope::Task, Counters::of_vendor(None)).unwrap();
+        let mut plans = plan(asked, Scope::Task, Capacity::of_vendor(None)).unwrap();
         assert_eq!((plans.len(), plans[0].scope), (1, Scope::Task));
         plans.remove(0).groups
     };
@@ -405,6 +415,10 @@ fn the_default_set_counts_on_every_kind_of_core() {
         }
     }
     assert_eq!(hybrid[2], default[1]);
+    // One kind may be offline.
+    let machine = Machine::hybrid_client();
+    machine.put(&machine.pmu_file("cpu_atom", "cpus"), "\n");
+    assert_eq!(groups_on(&machine), default);
 }
 
 /// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has then.
@@ -508,7 +522,7 @@ proptest! {
         MACHINE.with(|machine| {
             match resolve(machine, &text) {
                 Ok(asked) => {
-                    let _ = plan(asked, Scope::Task, Counters::of_vendor(None));
+                    let _ = plan(asked, Scope::Task, Capacity::of_vendor(None));
                 }
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
@@ -536,7 +550,7 @@ proptest! {
         for list in ["cas_count_read", "uncore_imc/event=1,umask=0xff/", "uncore_imc/other/", "cycles"] {
             match names.resolve(list, no_vendor) {
                 Ok(asked) => {
-                    for made in plan(asked, Scope::Task, Counters::of_vendor(None)).into_iter().flatten() {
+                    for made in plan(asked, Scope::Task, Capacity::of_vendor(None)).into_iter().flatten() {
                         let events = made.groups.iter().flatten();
                         events.for_each(|event| assert!(event.scale.is_finite() && event.scale > 0.0));
                         assert!(made.places.cpus(&set("0-3")).len() <= 4);

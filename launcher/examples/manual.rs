@@ -48,12 +48,13 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(&completions)?;
     let command = options::Options::command();
     // `report` and `bounds` are described by the program that they become.
-    for name in ["run", "repeat", "list"] {
+    let measuring = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
+    for (name, sections) in [("run", &measuring[..]), ("repeat", &measuring), ("list", &[ENVIRONMENT])] {
         let sub = command.find_subcommand(name).cloned().unwrap_or_default();
         let sub = sub.bin_name(format!("pmmpi {name}"));
-        page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
+        page::write(&man, &format!("pmmpi-{name}"), sub, sections)?;
     }
-    page::write(&man, "pmmpi", command, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
+    page::write(&man, "pmmpi", command, &measuring)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;
     }

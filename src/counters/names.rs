@@ -21,7 +21,7 @@ mod sysfs;
 mod vendor;
 
 pub use error::NameError;
-pub use grouping::{Counters, Plan, plan};
+pub use grouping::{Capacity, Plan, plan};
 pub use listing::{Listed, Origin};
 pub use places::Places;
 pub use vendor::{Answer, Described, Vendor, closest};
@@ -69,7 +69,9 @@ impl Names {
         let devices = root.join("sys/bus/event_source/devices");
         let pmus = sysfs::names(&devices);
         let is_core = |name: &&String| pmu::is_core(&devices, name);
-        let cores = pmus.iter().filter(is_core).filter_map(|name| Pmu::read(&devices, name).ok()).collect();
+        let cores = pmus.iter().filter(is_core).filter_map(|name| Pmu::read(&devices, name).ok());
+        // All cores of one kind may be offline.
+        let cores = cores.filter(|core| !core.places.is_nowhere()).collect();
         Self { devices, pmus, cores }
     }
 
@@ -284,30 +286,30 @@ impl Names {
     /// An event by a vendor's name, placed.
     pub fn of_vendor(&self, vendor: Vendor) -> Result<Vec<Resolved>, NameError> {
         let encoding = vendor.encoding;
-        let name = with_modes(&vendor.name, encoding.modes);
-        let (places, pmu) = self.places_of(encoding);
-        if places.is_nowhere() {
-            return Err(NameError::Nowhere { event: name });
-        }
-        Ok(vec![Resolved { event: Event::counted(&name, encoding), places, pmu }])
-    }
-
-    fn places_of(&self, encoding: Encoding) -> (Places, u32) {
-        let core = || match &self.cores[..] {
-            [core] => (core.places.clone(), core.kind),
-            _ => (Places::Threads(None), kind::RAW),
-        };
+        let mut event = Event::counted(&with_modes(&vendor.name, encoding.modes), encoding);
         let read =
             |name: &String| Pmu::read(&self.devices, name).ok().filter(|pmu| pmu.kind == encoding.kind);
-        match encoding.kind {
-            kind::HARDWARE | kind::CACHE | kind::RAW => core(),
+        let (places, pmu) = match encoding.kind {
             kind::SOFTWARE => (Places::Threads(None), kind::SOFTWARE),
-            number => self
-                .pmus
-                .iter()
-                .find_map(read)
-                .map_or((Places::Threads(None), number), |pmu| (pmu.places, number)),
+            kind::HARDWARE | kind::CACHE | kind::RAW => match &self.cores[..] {
+                [core] => (core.places.clone(), core.kind),
+                _ => (Places::Threads(None), kind::RAW),
+            },
+            number => match self.pmus.iter().find_map(read) {
+                Some(pmu) => {
+                    // Vendors' tables have no units. The kernel may have one for the same event.
+                    if let Some(own) = pmu.known_as(encoding.config) {
+                        (event.scale, event.unit) = (own.scale, own.unit);
+                    }
+                    (pmu.places, number)
+                }
+                None => (Places::Threads(None), number),
+            },
+        };
+        if places.is_nowhere() {
+            return Err(NameError::Nowhere { event: event.name });
         }
+        Ok(vec![Resolved { event, places, pmu }])
     }
 
     fn unknown(&self, wanted: &Wanted, mut like: Vec<String>, vendor: Option<String>) -> NameError {

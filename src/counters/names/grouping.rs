@@ -9,7 +9,7 @@ use crate::counters::probe::Scope;
 
 /// How many events a PMU counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counters {
+pub struct Capacity {
     /// Counters for any event. No interface of the kernel's tells how many there are.
     pub general: usize,
     /// True where cycles, instructions and reference cycles have counters of their own beside them: Intel.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub groups: Vec<Group>,
 }
 
-impl Counters {
+impl Capacity {
     /// Of a processor by its vendor_id. Four general ones: so many has every processor for servers of the last fifteen years
     /// where both hardware threads of a core are in use.
     pub fn of_vendor(vendor_id: Option<&str>) -> Self {
@@ -40,13 +40,13 @@ impl Counters {
 ///
 /// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no core is
 /// counted where it can be.
-pub fn plan(asked: Vec<Asked>, scope: Scope, counters: Counters) -> Result<Vec<Plan>, NameError> {
+pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<Plan>, NameError> {
     let mut making: Vec<Making> = Vec::new();
     for asked in asked {
         match asked {
             Asked::Event(events) => {
                 for event in events {
-                    Making::at(&mut making, &event, scope)?.add(event, counters);
+                    Making::at(&mut making, &event, scope)?.add(event, capacity);
                 }
             }
             Asked::Together(members) => {
@@ -104,13 +104,13 @@ impl Making {
         Ok(&mut all[at])
     }
 
-    fn add(&mut self, event: Resolved, counters: Counters) {
+    fn add(&mut self, event: Resolved, capacity: Capacity) {
         if self.groups.iter().any(|group| group.events.contains(&event)) {
             return;
         }
         let fits = |group: &&mut Packed| {
             let all = group.events.iter().chain([&event]);
-            !group.closed && group.pmu == event.pmu && general(all, counters) <= counters.general
+            !group.closed && group.pmu == event.pmu && general(all, capacity) <= capacity.general
         };
         match self.groups.iter_mut().find(fits) {
             Some(group) => group.events.push(event),
@@ -120,13 +120,13 @@ impl Making {
 }
 
 /// Counters for any event that these take together: the first of each fixed counter's takes that one.
-fn general<'a>(events: impl Iterator<Item = &'a Resolved>, counters: Counters) -> usize {
+fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -> usize {
     let mut taken = [false; 3];
     let mut general = 0;
     for resolved in events.filter(|event| !is_software(event)) {
         let encoding = resolved.event.encoding;
         let in_core = matches!(resolved.places, Places::Threads(_)) && resolved.pmu == encoding.kind;
-        let fixed = generic::fixed_counter(encoding, in_core).filter(|_| counters.fixed);
+        let fixed = generic::fixed_counter(encoding, in_core).filter(|_| capacity.fixed);
         match fixed.map(|counter| &mut taken[usize::from(counter)]) {
             Some(taken) if !*taken => *taken = true,
             _ => general += 1,
