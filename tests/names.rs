@@ -421,7 +421,8 @@ fn the_default_set_counts_on_every_kind_of_core() {
     assert_eq!(groups_on(&machine), default);
 }
 
-/// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has then.
+/// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has
+/// then.
 #[test]
 fn what_is_listed_can_be_asked_for() {
     for machine in
@@ -599,7 +600,8 @@ fn ask_libpfm(arguments: &[&str]) -> rig::tool::Output {
     run(command.args(arguments).env("LIBPFM_ENCODE_INACTIVE", "1"))
 }
 
-/// Names of the AMD note's events come to the codes that it prints in its tables; likewise with Intel's manual.
+/// Names of the AMD note's events come to the codes that it prints in its tables; likewise with Intel's
+/// manual.
 #[test]
 fn libpfm4_knows_the_codes_of_the_manuals() {
     let note = |name: &str| format!("amd64_fam10h_barcelona::{name}");

@@ -1,13 +1,14 @@
-//! From what a user writes to events that the kernel takes: perf's names, a PMU's own (`power/energy-pkg/`), its
-//! fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own (`cycles_kernel`), and the names of a
-//! vendor's manual, for which somebody with libpfm4 is asked.
+//! From what a user writes to events that the kernel takes: perf's names, a PMU's own (`power/energy-pkg/`),
+//! its fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own (`cycles_kernel`), and the names
+//! of a vendor's manual, for which somebody with libpfm4 is asked.
 //!
 //! What the kernel says of its PMUs is read under a root path (sysfs-bus-event_source-devices of the kernel's
-//! ABI documents), so that tests bring their own /sys. It is not trusted: a file that is not what it should be
-//! is as good as none, or an error that names it.
+//! ABI documents), so that tests bring their own /sys. It is not trusted: a file that is not what it should
+//! be is as good as none, or an error that names it.
 //!
-//! On a processor with several kinds of cores a name of the processor's becomes one event a kind, and of a PMU
-//! that exists several times (memory controllers) one event an instance. [`family`] tells which are to be summed.
+//! On a processor with several kinds of cores a name of the processor's becomes one event a kind, and of a
+//! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
+//! summed.
 
 mod error;
 mod fields;
@@ -75,7 +76,8 @@ impl Names {
         Self { devices, pmus, cores }
     }
 
-    /// The default set, each of its groups together: on a processor with several kinds of cores once for each.
+    /// The default set, each of its groups together: on a processor with several kinds of cores once for
+    /// each.
     pub fn default_set(&self) -> Vec<Asked> {
         let groups = default::groups().into_iter();
         groups
@@ -83,8 +85,8 @@ impl Names {
             .collect()
     }
 
-    /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here knows; an
-    /// error of its own says why there are no vendor names.
+    /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here
+    /// knows; an error of its own says why there are no vendor names.
     pub fn resolve(
         &self,
         list: &str,
@@ -146,8 +148,8 @@ impl Names {
         }
     }
 
-    /// A name that every kernel knows, on one kind of core: its number is in the upper half of the configuration
-    /// (linux/perf_event.h, PERF_PMU_TYPE_SHIFT).
+    /// A name that every kernel knows, on one kind of core: its number is in the upper half of the
+    /// configuration (linux/perf_event.h, PERF_PMU_TYPE_SHIFT).
     fn on(&self, core: &Pmu, event: &Event) -> Resolved {
         let mut event = event.clone();
         if self.cores.len() > 1 {
@@ -244,7 +246,8 @@ impl Names {
     fn encode_on(&self, pmu: &Pmu, terms: &[Term], wanted: &Wanted) -> Result<Resolved, NameError> {
         let is_core = self.cores.iter().any(|core| core.name == pmu.name);
         if let ([Term { name, value: None }], true) = (terms, is_core)
-            // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its own.
+            // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its
+            // own.
             && (self.cores.len() > 1 || !pmu.has_event(name))
             && let Some(event) = generic::of_the_processor(name)
         {
@@ -331,8 +334,8 @@ impl Names {
 
 const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 
-/// The name under which counts are to be summed: without the number of an instance, and without the kind of core
-/// where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
+/// The name under which counts are to be summed: without the number of an instance, and without the kind of
+/// core where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
 /// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles".
 pub fn family(name: &str) -> String {
     let Some((pmu, rest)) = name.split_once('/') else { return name.to_owned() };

@@ -1,9 +1,11 @@
 //! Machines as their kernels describe them: small trees of /sys/bus/event_source/devices.
 //!
-//! The layout is that of the kernel's Documentation/ABI/testing/sysfs-bus-event_source-devices-{format,events}; the files'
-//! texts are those that its drivers make, of Linux 6.8: arch/x86/events/intel/{core,uncore_snbep,uncore_snb,cstate}.c,
-//! arch/x86/events/{rapl,msr}.c, arch/x86/events/amd/{core,uncore}.c, drivers/perf/{arm_pmuv3,arm_dsu_pmu,arm-cmn}.c.
-//! Not every event and instance is here, and PMU numbers from 8 on are as the drivers happened to be loaded.
+//! The layout is that of the kernel's
+//! Documentation/ABI/testing/sysfs-bus-event_source-devices-{format,events}; the files' texts are those that
+//! its drivers make, of Linux 6.8: arch/x86/events/intel/{core,uncore_snbep,uncore_snb,cstate}.c,
+//! arch/x86/events/{rapl,msr}.c, arch/x86/events/amd/{core,uncore}.c,
+//! drivers/perf/{arm_pmuv3,arm_dsu_pmu,arm-cmn}.c. Not every event and instance is here, and PMU numbers from
+//! 8 on are as the drivers happened to be loaded.
 
 use crate::tool::Folder;
 use std::fs;

@@ -2,8 +2,8 @@
 //! `pmmpi-names resolve NAME...` a list of `names::Answer`, `pmmpi-names list` one of `names::Described`.
 //!
 //! A program of its own, so that the launcher, which is started on every rank, needs no libpfm4, and so that
-//! whatever goes wrong in a library that reads a machine's tables ends this process and no other. The library is
-//! loaded where it is: a newer one knows newer processors.
+//! whatever goes wrong in a library that reads a machine's tables ends this process and no other. The library
+//! is loaded where it is: a newer one knows newer processors.
 
 mod pfm;
 

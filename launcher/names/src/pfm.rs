@@ -1,4 +1,5 @@
-//! As much of libpfm4 as is needed, by the declarations of perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h of version 4.
+//! As much of libpfm4 as is needed, by the declarations of perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h
+//! of version 4.
 
 use libloading::Library as Loaded;
 use perf_event_open_sys::bindings::perf_event_attr;
@@ -140,7 +141,8 @@ impl Library {
                  (Debian: apt install libpfm4, RHEL and Fedora: dnf install libpfm). {e}"
             ),
         };
-        // SAFETY: the library has no initialisers that depend on this program; the signatures are those of its headers.
+        // SAFETY: the library has no initialisers that depend on this program; the signatures are those of
+        // its headers.
         unsafe {
             let loaded = Loaded::new(FILE).map_err(failed)?;
             macro_rules! function {
@@ -189,8 +191,8 @@ impl Library {
             flags: 0,
             padding: 0,
         };
-        // SAFETY: all pointers are to live values of the types that the headers have; the library writes within
-        // them, and leaves a string of malloc's, or nothing.
+        // SAFETY: all pointers are to live values of the types that the headers have; the library writes
+        // within them, and leaves a string of malloc's, or nothing.
         let (code, full_name) = unsafe {
             let code = (self.functions.get_os_event_encoding)(
                 name.as_ptr(),

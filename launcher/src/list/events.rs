@@ -55,8 +55,8 @@ struct Code {
     cpus: Option<String>,
 }
 
-/// Events with the filter in their names or descriptions. Where there are none, the filter may be an event itself, such
-/// as `cpu/event=0xc0/`.
+/// Events with the filter in their names or descriptions. Where there are none, the filter may be an event
+/// itself, such as `cpu/event=0xc0/`.
 pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
     let names = Names::of(Path::new("/"));
     let wanted = filter.map(plain);

@@ -174,8 +174,8 @@ fn maybe_end(question: &str) -> String {
     if question.is_empty() { ".".to_owned() } else { question.to_owned() }
 }
 
-/// Up to three names that a typing error may have been made in: those that are nearest. A name may have been typed
-/// without its PMU's, or its table's.
+/// Up to three names that a typing error may have been made in: those that are nearest. A name may have been
+/// typed without its PMU's, or its table's.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     const MOST: usize = 3;
     // Longer ones are no names, and the distance takes the square of the length.

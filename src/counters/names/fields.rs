@@ -61,8 +61,8 @@ impl Field {
     }
 }
 
-/// Terms in the order in which they are written: a later one has the last word. An event's name stands for the fields that
-/// the PMU gives for it.
+/// Terms in the order in which they are written: a later one has the last word. An event's name stands for
+/// the fields that the PMU gives for it.
 pub fn encode(pmu: &Pmu, terms: &[Term]) -> Result<Encoded, NameError> {
     let mut encoded = Encoded { config: [0; 3], scale: 1.0, unit: String::new(), label: None };
     let mut named = false;

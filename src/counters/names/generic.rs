@@ -125,8 +125,8 @@ pub fn fixed_counter(encoding: Encoding, is_core_pmu: bool) -> Option<u8> {
             9 => Some(2),
             _ => None,
         },
-        // Intel's manual (volume 3, 20.2.1): INST_RETIRED.ANY_P, CPU_CLK_UNHALTED.THREAD_P, and the kernel's code for
-        // CPU_CLK_UNHALTED.REF_TSC.
+        // Intel's manual (volume 3, 20.2.1): INST_RETIRED.ANY_P, CPU_CLK_UNHALTED.THREAD_P, and the kernel's
+        // code for CPU_CLK_UNHALTED.REF_TSC.
         (kind, [code, 0, 0]) if kind == kind::RAW || is_core_pmu => match code {
             0xc0 => Some(0),
             0x3c => Some(1),

@@ -28,18 +28,19 @@ pub struct Plan {
 }
 
 impl Capacity {
-    /// Of a processor by its vendor_id. Four general ones: so many has every processor for servers of the last fifteen years
-    /// where both hardware threads of a core are in use.
+    /// Of a processor by its vendor_id. Four general ones: so many has every processor for servers of the
+    /// last fifteen years where both hardware threads of a core are in use.
     pub fn of_vendor(vendor_id: Option<&str>) -> Self {
         Self { general: 4, fixed: vendor_id == Some("GenuineIntel") }
     }
 }
 
-/// Packs what was asked for into few groups that the counters allow, in the order in which it was asked for. Events
-/// in braces stay together, whatever that takes. One that was asked for twice is counted once, but in braces.
+/// Packs what was asked for into few groups that the counters allow, in the order in which it was asked for.
+/// Events in braces stay together, whatever that takes. One that was asked for twice is counted once, but in
+/// braces.
 ///
-/// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no core is
-/// counted where it can be.
+/// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no
+/// core is counted where it can be.
 pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<Plan>, NameError> {
     let mut making: Vec<Making> = Vec::new();
     for asked in asked {

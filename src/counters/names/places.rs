@@ -20,7 +20,8 @@ impl Places {
         }
     }
 
-    /// The hardware threads on which it is opened in the scopes core and socket, of those that are `online`; ascending.
+    /// The hardware threads on which it is opened in the scopes core and socket, of those that are `online`;
+    /// ascending.
     pub fn cpus(&self, online: &CpuSet) -> Vec<u32> {
         let numbers =
             |set: &CpuSet| set.0.iter().flat_map(|(first, last)| *first..=*last).collect::<Vec<u32>>();

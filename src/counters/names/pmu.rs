@@ -34,8 +34,8 @@ const MOST_CPUS: u32 = 1 << 20;
 /// The files in `events` that describe another file there.
 const BESIDE: [&str; 4] = [".scale", ".unit", ".per-pkg", ".snapshot"];
 
-/// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of which
-/// cores it is.
+/// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of
+/// which cores it is.
 pub fn is_core(devices: &Path, name: &str) -> bool {
     matches!(name, "cpu" | "cpum_cf") || devices.join(name).join("cpus").exists()
 }

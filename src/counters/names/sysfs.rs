@@ -27,7 +27,8 @@ pub fn text(path: &Path) -> Option<String> {
     (!text.chars().any(|c| c.is_control() && c != '\n')).then(|| text.to_owned())
 }
 
-/// The names in a folder that may be names of PMUs, fields and events, ascending; none where there is no folder.
+/// The names in a folder that may be names of PMUs, fields and events, ascending; none where there is no
+/// folder.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
     let name = |entry: std::fs::DirEntry| entry.file_name().into_string().ok().filter(|name| is_name(name));
