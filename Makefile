@@ -39,7 +39,7 @@ stage:
 	@$(RELEASE)/examples/manual $(STAGE)/share
 	@$(RELEASE)/examples/report-manual $(STAGE)/share
 	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
-	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
+	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/pmmpi-names $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
 	for mpi in $(MPIS); do \
 		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --bins --examples --target-dir $(CARGO_TARGET_DIR)/$$mpi \
 		&& install --strip $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \

@@ -45,6 +45,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-runner", rounds),
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),
+        ("pmmpi-names", core.clone()),
         ("pmmpi-analysis", core.clone()),
         ("pmmpi-tests", core.clone()),
         ("pmmpi-bench", core),
@@ -69,8 +70,13 @@ fn all_needed(file: &Path) -> String {
 #[test]
 fn only_the_runners_link_mpi() {
     let library = |name: &str| target().join("pmmpi/lib/pmmpi").join(name);
-    let without: [PathBuf; 4] =
-        [tool("pmmpi"), tool("pmmpi-report"), library("libpmmpi_agent.so"), library("pmmpi-topology")];
+    let without: [PathBuf; 5] = [
+        tool("pmmpi"),
+        tool("pmmpi-report"),
+        library("libpmmpi_agent.so"),
+        library("pmmpi-topology"),
+        library("pmmpi-names"),
+    ];
     for file in without {
         assert!(
             !all_needed(&file).contains("mpi.so") && !all_needed(&file).contains("mpich"),

@@ -29,7 +29,7 @@ const DOCTOR_EXIT_STATUS: (&str, &str) = (
 const ENVIRONMENT: (&str, &str) = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files where --out names none
-PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology and the runners are,
+PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology, pmmpi-names and the runners are,
               if not in ../lib/pmmpi as seen from pmmpi's own folder",
 );
 const REGIONS: (&str, &str) = (
@@ -55,14 +55,15 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(&completions)?;
     let command = options::Options::command();
     // `report` and `bounds` are described by the program that they become.
-    for name in ["run", "repeat"] {
+    let measuring = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
+    for (name, sections) in [("run", &measuring[..]), ("repeat", &measuring), ("list", &[ENVIRONMENT])] {
         let sub = command.find_subcommand(name).cloned().unwrap_or_default();
         let sub = sub.bin_name(format!("pmmpi {name}"));
-        page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
+        page::write(&man, &format!("pmmpi-{name}"), sub, sections)?;
     }
     let doctor = command.find_subcommand("doctor").cloned().unwrap_or_default().bin_name("pmmpi doctor");
     page::write(&man, "pmmpi-doctor", doctor, &[DOCTOR_EXIT_STATUS, ENVIRONMENT])?;
-    page::write(&man, "pmmpi", command, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
+    page::write(&man, "pmmpi", command, &measuring)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;
     }

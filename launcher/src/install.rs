@@ -42,6 +42,11 @@ pub fn topology() -> Result<PathBuf, Failure> {
     find("pmmpi-topology")
 }
 
+/// The program that looks up the names of vendors' manuals.
+pub fn names() -> Result<PathBuf, Failure> {
+    find("pmmpi-names")
+}
+
 /// Becomes `pmmpi-report COMMAND ARGS...`.
 pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());

@@ -10,6 +10,7 @@ mod environment;
 mod host;
 mod install;
 mod launch;
+mod list;
 mod measure;
 mod options;
 mod out;
@@ -18,6 +19,7 @@ mod program;
 mod repeat;
 mod runner;
 mod settings;
+mod vendor;
 mod work;
 
 use options::Command;
@@ -45,6 +47,7 @@ fn run() -> Result<pmmpi::record::End, Failure> {
         Command::Run(typed) => measure::run(&Settings::validate(typed)?),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
+        Command::List(typed) => list::run(&typed),
         Command::Bounds { args } => install::exec_report("bounds", &args),
         Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),
     }

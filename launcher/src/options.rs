@@ -81,6 +81,18 @@ Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
+    /// List what can be counted here
+    #[command(
+        override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
+        after_help = "HERE says whether this user can count an event now; where not, why not.
+Only events with FILTER in their name or description are listed; where there are
+none, what FILTER is as an event.
+
+Examples:
+  pmmpi list events cache
+  pmmpi list events cpu/event=0xc0,umask=1/u --format json"
+    )]
+    List(List),
 }
 
 /// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
@@ -92,7 +104,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 5] = ["run", "repeat", "report", "bounds", "doctor"];
+pub const COMMANDS: [&str; 6] = ["run", "repeat", "report", "bounds", "doctor", "list"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -200,6 +212,25 @@ pub struct Examination {
     pub fail_on: FailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
+}
+
+/// What is listed.
+#[derive(Args)]
+pub struct List {
+    /// events
+    #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub what: Listing,
+    /// Part of a name or a description
+    #[arg(value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// text or json
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    Events,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,7 @@
 # Installs the Debian packages that building, testing and the demo need, if any is missing.
 set -eu
 
-packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev
+packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev libpfm4
     openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace
     gfortran python3-mpi4py python3-pip numactl
     slurmctld slurmd slurm-client slurm-wlm-basic-plugins"

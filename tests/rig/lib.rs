@@ -9,6 +9,7 @@ pub mod known;
 pub mod lp;
 pub mod programs;
 pub mod slurm;
+pub mod sys;
 pub mod tool;
 pub mod users;
 

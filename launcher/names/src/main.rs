@@ -1,0 +1,86 @@
+//! Looks up the names of vendors' manuals with libpfm4 and writes what they come to to stdout in wire form:
+//! `pmmpi-names resolve NAME...` a list of `names::Answer`, `pmmpi-names list` one of `names::Described`.
+//!
+//! A program of its own, so that the launcher, which is started on every rank, needs no libpfm4, and so that
+//! whatever goes wrong in a library that reads a machine's tables ends this process and no other. The library
+//! is loaded where it is: a newer one knows newer processors.
+
+mod pfm;
+
+use pfm::Library;
+use pmmpi::counters::names::{Answer, Described, Vendor, closest};
+use pmmpi::wire;
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("pmmpi-names: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let bytes = match arguments.split_first() {
+        Some((command, names)) if command == "resolve" => {
+            let library = Library::load()?;
+            wire::encode(&names.iter().map(|name| resolve(&library, name)).collect::<Vec<Answer>>())?
+        }
+        Some((command, [])) if command == "list" => wire::encode(&list(&Library::load()?))?,
+        _ => return Err("expected: resolve NAME..., or list".into()),
+    };
+    Ok(std::io::stdout().write_all(&bytes)?)
+}
+
+fn resolve(library: &Library, name: &str) -> Answer {
+    match library.encode(name) {
+        Ok((encoding, full_name)) => Answer::Found(Vendor { name: name.to_owned(), full_name, encoding }),
+        Err(error) if error.is_not_found() => {
+            let names = names(library);
+            Answer::Unknown { like: closest(name, names.iter().map(String::as_str)) }
+        }
+        Err(error) => {
+            let masks = library.masks_of(name);
+            let masks = if masks.is_empty() {
+                String::new()
+            } else {
+                format!("; its unit masks: {}", masks.join(", "))
+            };
+            Answer::Refused { why: format!("libpfm4 says: {error}{masks}") }
+        }
+    }
+}
+
+/// Each event with each of its unit masks, and alone.
+fn names(library: &Library) -> Vec<String> {
+    let of = |event: pfm::Event| {
+        let masks = event.masks.iter().map(|mask| format!("{}:{}", event.name, mask.0)).collect::<Vec<_>>();
+        std::iter::once(event.name.clone()).chain(masks)
+    };
+    library.events().into_iter().flat_map(of).collect()
+}
+
+/// What can be encoded of the tables of this processor.
+fn list(library: &Library) -> Vec<Described> {
+    let mut all = Vec::new();
+    for event in library.events() {
+        let mut add = |name: String, description: String| {
+            if let Ok((encoding, _)) = library.encode(&name) {
+                all.push(Described { name, description, encoding });
+            }
+        };
+        if event.masks.is_empty() {
+            add(event.name, event.description);
+            continue;
+        }
+        for (mask, description) in event.masks {
+            add(format!("{}:{mask}", event.name), format!("{}: {description}", event.description));
+        }
+    }
+    all
+}

@@ -1,0 +1,34 @@
+//! `pmmpi list`: what can be asked for here.
+
+mod events;
+
+use crate::options::{List, Format, Listing};
+use pmmpi::record::End;
+use pmmpi_rounds::Failure;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// Prints a list to stdout.
+pub fn run(typed: &List) -> Result<End, Failure> {
+    let filter = typed.filter.as_deref();
+    let text = match typed.what {
+        Listing::Events => formatted(&events::matching(filter)?, typed.format)?,
+    };
+    // A reader that has gone away (`| head`) wants no more.
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::own(format_args!("stdout: {e}"))),
+        _ => Ok(End::Exited(0)),
+    }
+}
+
+/// A list, for people and for programs.
+trait Listable: Serialize {
+    fn text(&self) -> String;
+}
+
+fn formatted(list: &impl Listable, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(list.text()),
+        Format::Json => serde_json::to_string_pretty(list).map(|json| json + "\n").map_err(Failure::own),
+    }
+}

@@ -1,0 +1,28 @@
+//! The names of vendors' manuals, for which `pmmpi-names` asks libpfm4.
+
+use crate::install;
+use pmmpi::counters::names::{Answer, Described};
+use pmmpi::wire;
+use std::process::{Command, Stdio};
+
+/// What vendors' tables say of these names, in their order; or why nobody could be asked.
+pub fn resolve(names: &[String]) -> Result<Vec<Answer>, String> {
+    wire::decode(&ask("resolve", names)?).map_err(|e| e.to_string())
+}
+
+/// All events of this processor's tables.
+pub fn described() -> Result<Vec<Described>, String> {
+    wire::decode(&ask("list", &[])?).map_err(|e| e.to_string())
+}
+
+fn ask(command: &str, names: &[String]) -> Result<Vec<u8>, String> {
+    let program = install::names().map_err(|e| e.to_string())?;
+    let mut asked = Command::new(program);
+    asked.arg(command).args(names).env_remove("LD_PRELOAD").stdin(Stdio::null());
+    let output = asked.output().map_err(|e| format!("pmmpi-names: {e}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(if said.is_empty() { format!("pmmpi-names: {}", output.status) } else { said });
+    }
+    Ok(output.stdout)
+}

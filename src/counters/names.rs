@@ -1,0 +1,394 @@
+//! From what a user writes to events that the kernel takes: perf's names, a PMU's own (`power/energy-pkg/`),
+//! its fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own (`cycles_kernel`), and the names
+//! of a vendor's manual, for which somebody with libpfm4 is asked.
+//!
+//! What the kernel says of its PMUs is read under a root path (sysfs-bus-event_source-devices of the kernel's
+//! ABI documents), so that tests bring their own /sys. It is not trusted: a file that is not what it should
+//! be is as good as none, or an error that names it.
+//!
+//! On a processor with several kinds of cores a name of the processor's becomes one event a kind, and of a
+//! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
+//! summed.
+
+mod error;
+mod fields;
+mod generic;
+mod grouping;
+mod listing;
+mod places;
+mod pmu;
+mod syntax;
+mod sysfs;
+mod vendor;
+
+pub use error::NameError;
+pub use grouping::{Capacity, Plan, plan};
+pub use listing::{Listed, Origin};
+pub use places::Places;
+pub use vendor::{Answer, Described, Vendor, closest};
+
+use super::default;
+use super::event::{Encoding, Event, Modes, kind};
+use fields::Encoded;
+use pmu::Pmu;
+use std::path::{Path, PathBuf};
+use syntax::{Item, Term, Wanted, What};
+
+/// An event that was asked for, and where it can be counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// Its name says which PMU counts it where there are several.
+    pub event: Event,
+    /// Where.
+    pub places: Places,
+    /// The number of the PMU that counts it: events of one PMU share its counters, and may share a group.
+    pub pmu: u32,
+}
+
+/// One element of a list of names: more than one event where several PMUs count it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// A name.
+    Event(Vec<Resolved>),
+    /// Names in braces, to be counted at the same instants.
+    Together(Vec<Vec<Resolved>>),
+}
+
+/// Names that this machine knows.
+#[derive(Clone, Debug)]
+pub struct Names {
+    devices: PathBuf,
+    /// The names of all PMUs, ascending.
+    pmus: Vec<String>,
+    /// Those that are in cores: more than one where cores differ.
+    cores: Vec<Pmu>,
+}
+
+impl Names {
+    /// Of the machine whose files are below `root`, normally "/". Only which PMUs there are is read here.
+    pub fn of(root: &Path) -> Self {
+        let devices = root.join("sys/bus/event_source/devices");
+        let pmus = sysfs::names(&devices);
+        let is_core = |name: &&String| pmu::is_core(&devices, name);
+        let cores = pmus.iter().filter(is_core).filter_map(|name| Pmu::read(&devices, name).ok());
+        // All cores of one kind may be offline.
+        let cores = cores.filter(|core| !core.places.is_nowhere()).collect();
+        Self { devices, pmus, cores }
+    }
+
+    /// The default set, each of its groups together: on a processor with several kinds of cores once for
+    /// each.
+    pub fn default_set(&self) -> Vec<Asked> {
+        let groups = default::groups().into_iter();
+        groups
+            .map(|group| Asked::Together(group.into_iter().map(|event| self.everywhere(event)).collect()))
+            .collect()
+    }
+
+    /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here
+    /// knows; an error of its own says why there are no vendor names.
+    pub fn resolve(
+        &self,
+        list: &str,
+        vendor: impl FnOnce(&[String]) -> Result<Vec<Answer>, String>,
+    ) -> Result<Vec<Asked>, NameError> {
+        let items = syntax::list(list)?;
+        let wanted = items.iter().flat_map(Item::wanted);
+        let known = wanted.map(|wanted| self.known(wanted)).collect::<Result<Vec<_>, _>>()?;
+        let names = items.iter().flat_map(Item::wanted).zip(&known);
+        let unknown: Vec<String> = names
+            .filter(|(_, known)| known.is_none())
+            .filter_map(|(wanted, _)| wanted.name().map(str::to_owned))
+            .collect();
+        let mut answers =
+            if unknown.is_empty() { Ok(Vec::new()) } else { vendor(&unknown) }.map(Vec::into_iter);
+        let mut all = items.iter().flat_map(Item::wanted).zip(known).map(|(wanted, known)| match known {
+            Some(events) => Ok(events),
+            None => match &mut answers {
+                Ok(answers) => self.vendors(wanted, answers.next().unwrap_or_default()),
+                Err(why) => Err(self.unknown(wanted, Vec::new(), Some(why.clone()))),
+            },
+        });
+        let missing = || NameError::syntax(list, "more names than events");
+        let mut next = || all.next().unwrap_or_else(|| Err(missing()));
+        items
+            .iter()
+            .map(|item| match item {
+                Item::One(_) => next().map(Asked::Event),
+                Item::Group(group) => {
+                    group.iter().map(|_| next()).collect::<Result<_, _>>().map(Asked::Together)
+                }
+            })
+            .collect()
+    }
+
+    /// `None` where only a vendor may know it.
+    fn known(&self, wanted: &Wanted) -> Result<Option<Vec<Resolved>>, NameError> {
+        match &wanted.what {
+            What::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
+            What::Name(name) => match generic::named(name) {
+                Some(event) => in_modes(event, wanted).map(|event| Some(self.everywhere(event))),
+                None => match syntax::raw(name)? {
+                    Some(config) => Ok(Some(self.raw(name, config, wanted.modes))),
+                    None => self.bare(name, wanted),
+                },
+            },
+        }
+    }
+
+    /// An event that every kernel knows, in each kind of core.
+    fn everywhere(&self, event: Event) -> Vec<Resolved> {
+        if event.encoding.kind == kind::SOFTWARE {
+            return vec![Resolved { event, places: Places::Threads(None), pmu: kind::SOFTWARE }];
+        }
+        match &self.cores[..] {
+            [] => vec![Resolved { event, places: Places::Threads(None), pmu: kind::RAW }],
+            [core] => vec![Resolved { event, places: core.places.clone(), pmu: core.kind }],
+            cores => cores.iter().map(|core| self.on(core, &event)).collect(),
+        }
+    }
+
+    /// A name that every kernel knows, on one kind of core: its number is in the upper half of the
+    /// configuration (linux/perf_event.h, PERF_PMU_TYPE_SHIFT).
+    fn on(&self, core: &Pmu, event: &Event) -> Resolved {
+        let mut event = event.clone();
+        if self.cores.len() > 1 {
+            event.encoding.config[0] |= u64::from(core.kind) << 32;
+        }
+        let (name, modes) = event.name.split_once(':').unwrap_or((&event.name, ""));
+        event.name = format!("{}/{name}/{modes}", core.name);
+        Resolved { event, places: core.places.clone(), pmu: core.kind }
+    }
+
+    fn raw(&self, name: &str, config: u64, modes: Option<Modes>) -> Vec<Resolved> {
+        let modes = modes.unwrap_or(Modes::All);
+        let of = |name: String, kind| Event::counted(&name, Encoding::new(kind, config).in_modes(modes));
+        match &self.cores[..] {
+            [] => vec![Resolved {
+                event: of(with_modes(name, modes), kind::RAW),
+                places: Places::Threads(None),
+                pmu: kind::RAW,
+            }],
+            [core] => vec![Resolved {
+                event: of(with_modes(name, modes), kind::RAW),
+                places: core.places.clone(),
+                pmu: core.kind,
+            }],
+            cores => cores
+                .iter()
+                .map(|core| Resolved {
+                    event: of(format!("{}/{name}/{}", core.name, suffix(modes)), core.kind),
+                    places: core.places.clone(),
+                    pmu: core.kind,
+                })
+                .collect(),
+        }
+    }
+
+    /// The name of a PMU's event without the PMU's.
+    fn bare(&self, name: &str, wanted: &Wanted) -> Result<Option<Vec<Resolved>>, NameError> {
+        if !sysfs::is_name(name) {
+            return Ok(None);
+        }
+        let has = |pmu: &&String| pmu::has_event(&self.devices, pmu, name);
+        let having: Vec<&String> = self.pmus.iter().filter(has).collect();
+        let Some(first) = having.first() else { return Ok(None) };
+        let is_core = |pmu: &str| self.cores.iter().any(|core| core.name == pmu);
+        let one = |pmu: &&String| family_of(pmu) == family_of(first) || is_core(pmu) && is_core(first);
+        if !having.iter().all(one) {
+            let mut pmus: Vec<String> = having.iter().map(|pmu| family_of(pmu).to_owned()).collect();
+            pmus.dedup();
+            return Err(NameError::Ambiguous { name: name.to_owned(), pmus });
+        }
+        let terms = [Term { name: name.to_owned(), value: None }];
+        let pmus =
+            having.into_iter().map(|pmu| Pmu::read(&self.devices, pmu)).collect::<Result<Vec<_>, _>>()?;
+        self.encode(pmus, &terms, wanted).map(Some)
+    }
+
+    /// `pmu/terms/` on each PMU that is meant.
+    fn of_pmus(&self, name: &str, terms: &[Term], wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+        let exact = self.pmus.iter().any(|pmu| pmu == name);
+        let meant = |pmu: &&String| match exact {
+            true => *pmu == name,
+            false => family_of(pmu) == name && *pmu != name || name.contains('*') && matches_glob(name, pmu),
+        };
+        let pmus: Vec<&String> = self.pmus.iter().filter(meant).collect();
+        if pmus.is_empty() {
+            return Err(self.unknown_pmu(name));
+        }
+        let pmus =
+            pmus.into_iter().map(|pmu| Pmu::read(&self.devices, pmu)).collect::<Result<Vec<_>, _>>()?;
+        self.encode(pmus, terms, wanted)
+    }
+
+    fn encode(&self, pmus: Vec<Pmu>, terms: &[Term], wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+        let several = pmus.len() > 1;
+        let counting: Vec<Pmu> = pmus.into_iter().filter(|pmu| !pmu.places.is_nowhere()).collect();
+        if counting.is_empty() {
+            return Err(NameError::Nowhere { event: wanted.text.clone() });
+        }
+        // Instances of which some lack an event do not make it unknown.
+        let (mut events, mut first_error) = (Vec::new(), None);
+        for pmu in &counting {
+            match self.encode_on(pmu, terms, wanted) {
+                Ok(event) => events.push(event),
+                Err(error) if several => first_error = first_error.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match (events.is_empty(), first_error) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(events),
+        }
+    }
+
+    fn encode_on(&self, pmu: &Pmu, terms: &[Term], wanted: &Wanted) -> Result<Resolved, NameError> {
+        let is_core = self.cores.iter().any(|core| core.name == pmu.name);
+        if let ([Term { name, value: None }], true) = (terms, is_core)
+            // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its
+            // own.
+            && (self.cores.len() > 1 || !pmu.has_event(name))
+            && let Some(event) = generic::of_the_processor(name)
+        {
+            return Ok(self.on(pmu, &in_modes(event, wanted)?));
+        }
+        if wanted.modes.is_some() && matches!(pmu.places, Places::Socket(_)) {
+            return Err(NameError::Modes { event: wanted.text.clone(), problem: IN_ALL_MODES });
+        }
+        let modes = wanted.modes.unwrap_or(Modes::All);
+        let Encoded { config, scale, unit, label } = fields::encode(pmu, terms)?;
+        let written: Vec<String> = terms.iter().map(Term::to_string).collect();
+        let name = format!("{}/{}/{}", pmu.name, written.join(","), suffix(modes));
+        let encoding = Encoding { kind: pmu.kind, config, modes };
+        let event = Event { name: label.unwrap_or(name), encoding, unit, scale };
+        Ok(Resolved { event, places: pmu.places.clone(), pmu: pmu.kind })
+    }
+
+    /// What somebody with a vendor's tables said.
+    fn vendors(&self, wanted: &Wanted, answer: Answer) -> Result<Vec<Resolved>, NameError> {
+        match answer {
+            Answer::Unknown { like } => Err(self.unknown(wanted, like, None)),
+            Answer::Refused { why } => Err(NameError::Vendor { name: wanted.text.clone(), why }),
+            Answer::Found(vendor) => {
+                let encoding = vendor.encoding;
+                let event = self.of_vendor(Vendor {
+                    encoding: wanted.modes.map_or(encoding, |modes| encoding.in_modes(modes)),
+                    ..vendor
+                })?;
+                if wanted.modes.is_some()
+                    && event.iter().any(|event| matches!(event.places, Places::Socket(_)))
+                {
+                    return Err(NameError::Modes { event: wanted.text.clone(), problem: IN_ALL_MODES });
+                }
+                Ok(event)
+            }
+        }
+    }
+
+    /// An event by a vendor's name, placed.
+    pub fn of_vendor(&self, vendor: Vendor) -> Result<Vec<Resolved>, NameError> {
+        let encoding = vendor.encoding;
+        let mut event = Event::counted(&with_modes(&vendor.name, encoding.modes), encoding);
+        let read =
+            |name: &String| Pmu::read(&self.devices, name).ok().filter(|pmu| pmu.kind == encoding.kind);
+        let (places, pmu) = match encoding.kind {
+            kind::SOFTWARE => (Places::Threads(None), kind::SOFTWARE),
+            kind::HARDWARE | kind::CACHE | kind::RAW => match &self.cores[..] {
+                [core] => (core.places.clone(), core.kind),
+                _ => (Places::Threads(None), kind::RAW),
+            },
+            number => match self.pmus.iter().find_map(read) {
+                Some(pmu) => {
+                    // Vendors' tables have no units. The kernel may have one for the same event.
+                    if let Some(own) = pmu.known_as(encoding.config) {
+                        (event.scale, event.unit) = (own.scale, own.unit);
+                    }
+                    (pmu.places, number)
+                }
+                None => (Places::Threads(None), number),
+            },
+        };
+        if places.is_nowhere() {
+            return Err(NameError::Nowhere { event: event.name });
+        }
+        Ok(vec![Resolved { event, places, pmu }])
+    }
+
+    fn unknown(&self, wanted: &Wanted, mut like: Vec<String>, vendor: Option<String>) -> NameError {
+        let name = wanted.name().unwrap_or(&wanted.text).to_owned();
+        if like.is_empty() {
+            like = self.listed().into_iter().flat_map(Listed::into_names).collect();
+            like = error::closest(&name, like.iter().map(String::as_str));
+        }
+        NameError::Unknown { name, like, vendor }
+    }
+
+    fn unknown_pmu(&self, name: &str) -> NameError {
+        let mut pmus: Vec<String> = self.pmus.iter().map(|pmu| family_of(pmu).to_owned()).collect();
+        pmus.dedup();
+        let like = error::closest(name, pmus.iter().map(String::as_str));
+        NameError::UnknownPmu { name: name.to_owned(), like, pmus }
+    }
+}
+
+const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
+
+/// The name under which counts are to be summed: without the number of an instance, and without the kind of
+/// core where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
+/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles".
+pub fn family(name: &str) -> String {
+    let Some((pmu, rest)) = name.split_once('/') else { return name.to_owned() };
+    let parts = rest.rsplit_once('/').filter(|_| pmu != "cpu");
+    match parts.and_then(|(terms, modes)| Some((generic::of_the_processor(terms)?, modes))) {
+        Some((event, "")) => event.name,
+        Some((event, modes)) => format!("{}:{modes}", event.name),
+        None => format!("{}/{rest}", family_of(pmu)),
+    }
+}
+
+/// "uncore_imc_3" -> "uncore_imc".
+fn family_of(pmu: &str) -> &str {
+    match pmu.rsplit_once('_') {
+        Some((family, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => family,
+        _ => pmu,
+    }
+}
+
+/// A pattern with `*` for any text.
+fn matches_glob(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let (Some(first), Some(last)) = (parts.next(), parts.next_back()) else { return pattern == name };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// The event in the modes that were asked for, by the name that it has then.
+fn in_modes(mut event: Event, wanted: &Wanted) -> Result<Event, NameError> {
+    let Some(modes) = wanted.modes else { return Ok(event) };
+    if event.encoding.modes != Modes::All && event.encoding.modes != modes {
+        return Err(NameError::Modes { event: wanted.text.clone(), problem: "its name says its mode" });
+    }
+    event.encoding.modes = modes;
+    event.name = generic::own_name(event.encoding).unwrap_or_else(|| with_modes(&event.name, modes));
+    Ok(event)
+}
+
+fn with_modes(name: &str, modes: Modes) -> String {
+    match suffix(modes) {
+        "" => name.to_owned(),
+        suffix => format!("{name}:{suffix}"),
+    }
+}
+
+fn suffix(modes: Modes) -> &'static str {
+    match modes {
+        Modes::All => "",
+        Modes::User => "u",
+        Modes::Kernel => "k",
+    }
+}

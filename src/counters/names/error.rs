@@ -1,0 +1,205 @@
+use super::pmu::Pmu;
+use super::syntax::Term;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a name is no event here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// It cannot be read.
+    Syntax {
+        /// The part that cannot.
+        text: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Nobody here knows it.
+    Unknown {
+        /// As it was typed, without modes.
+        name: String,
+        /// Names like it.
+        like: Vec<String>,
+        /// Why no vendor's names were looked up.
+        vendor: Option<String>,
+    },
+    /// There is no such PMU.
+    UnknownPmu {
+        /// As it was typed.
+        name: String,
+        /// Names like it.
+        like: Vec<String>,
+        /// All there are.
+        pmus: Vec<String>,
+    },
+    /// The PMU has neither a field nor an event of this name.
+    UnknownTerm {
+        /// The PMU.
+        pmu: String,
+        /// As it was typed.
+        term: String,
+        /// Its fields.
+        fields: Vec<String>,
+        /// Names of its events like it.
+        like: Vec<String>,
+    },
+    /// A term with a value that cannot be.
+    Term {
+        /// The PMU.
+        pmu: String,
+        /// As it was typed.
+        term: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// PMUs that are not one another's like have an event of this name.
+    Ambiguous {
+        /// As it was typed.
+        name: String,
+        /// Those PMUs.
+        pmus: Vec<String>,
+    },
+    /// It is not counted in the modes that were asked for.
+    Modes {
+        /// As it was typed.
+        event: String,
+        /// Why.
+        problem: &'static str,
+    },
+    /// Its PMU names no hardware thread to count on.
+    Nowhere {
+        /// As it was typed.
+        event: String,
+    },
+    /// It is not counted in the scope that was asked for.
+    Scope {
+        /// Its name.
+        event: String,
+        /// The scope in which it is.
+        instead: &'static str,
+    },
+    /// Events in braces that no kernel counts at the same instants.
+    Apart {
+        /// One.
+        one: String,
+        /// One of another PMU.
+        other: String,
+    },
+    /// A vendor's tables have it, but not so.
+    Vendor {
+        /// As it was typed.
+        name: String,
+        /// What they say.
+        why: String,
+    },
+    /// A file of the kernel's is not what it should be.
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+impl NameError {
+    pub(super) fn syntax(text: &str, problem: &str) -> Self {
+        Self::Syntax { text: text.to_owned(), problem: problem.to_owned() }
+    }
+
+    pub(super) fn term(pmu: &Pmu, term: &Term, problem: &str) -> Self {
+        Self::Term { pmu: pmu.name.clone(), term: term.to_string(), problem: problem.to_owned() }
+    }
+
+    pub(super) fn unknown_term(pmu: &Pmu, term: &str) -> Self {
+        let events = pmu.events();
+        let like = closest(term, events.iter().map(String::as_str));
+        Self::UnknownTerm { pmu: pmu.name.clone(), term: term.to_owned(), fields: pmu.fields(), like }
+    }
+
+    pub(super) fn unreadable(file: &Path, expected: &'static str) -> Self {
+        Self::Unreadable { file: file.to_owned(), expected }
+    }
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let maybe = |like: &[String]| match like {
+            [] => String::new(),
+            like => format!("; did you mean {}?", like.join(" or ")),
+        };
+        match self {
+            Self::Syntax { text, problem } => write!(f, "events `{text}`: {problem}"),
+            Self::Unknown { name, like, vendor } => {
+                write!(f, "unknown event {name}{} `pmmpi list events` shows all", maybe_end(&maybe(like)))?;
+                match vendor {
+                    Some(why) => write!(f, " (vendors' names were not looked up: {why})"),
+                    None => Ok(()),
+                }
+            }
+            Self::UnknownPmu { name, like, pmus } => {
+                let here = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
+                write!(f, "unknown PMU {name}{} This machine has: {here}", maybe_end(&maybe(like)))
+            }
+            Self::UnknownTerm { pmu, term, fields, like } => {
+                let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
+                let like = maybe_end(&maybe(like));
+                write!(f, "{pmu} has no event or field {term}{like} Its fields: {fields}")
+            }
+            Self::Term { pmu, term, problem } => write!(f, "{pmu}/{term}/: {problem}"),
+            Self::Ambiguous { name, pmus } => {
+                let ways: Vec<String> = pmus.iter().map(|pmu| format!("{pmu}/{name}/")).collect();
+                write!(f, "event {name} is ambiguous: write {}", ways.join(" or "))
+            }
+            Self::Modes { event, problem } => {
+                write!(f, "{event} cannot be counted in one mode: {problem}. Leave out u and k")
+            }
+            Self::Nowhere { event } => {
+                write!(
+                    f,
+                    "{event} cannot be counted: its PMU names no hardware thread (cpus or cpumask is empty)"
+                )
+            }
+            Self::Scope { event, instead } => write!(f, "{event} is counted with --scope {instead} only"),
+            Self::Apart { one, other } => {
+                write!(f, "{{{one},{other}}}: counters of different PMUs make no group. Leave out the braces")
+            }
+            Self::Vendor { name, why } => write!(f, "event {name}: {why}"),
+            Self::Unreadable { file, expected } => write!(f, "{}: expected {expected}", file.display()),
+        }
+    }
+}
+
+impl std::error::Error for NameError {}
+
+fn maybe_end(question: &str) -> String {
+    if question.is_empty() { ".".to_owned() } else { question.to_owned() }
+}
+
+/// Up to three names that a typing error may have been made in: those that are nearest. A name may have been
+/// typed without its PMU's, or its table's.
+pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    const MOST: usize = 3;
+    // Longer ones are no names, and the distance takes the square of the length.
+    const LONGEST: usize = 128;
+    if typed.len() > LONGEST {
+        return Vec::new();
+    }
+    let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    let wanted = plain(typed);
+    let allowed = 1 + wanted.chars().count() / 4;
+    let near = |name: &'a str| {
+        if name.len() > LONGEST {
+            return None;
+        }
+        let of_pmu = name.split_once('/').map_or(name, |(_, event)| event.trim_end_matches('/'));
+        let of_table = name.split_once("::").map_or(name, |(_, event)| event);
+        let distances = [name, of_pmu, of_table].map(|name| strsim::osa_distance(&wanted, &plain(name)));
+        let distance = distances.into_iter().min().filter(|distance| *distance <= allowed)?;
+        Some((distance, name))
+    };
+    let mut near: Vec<(usize, &str)> = names.into_iter().filter_map(near).collect();
+    near.sort_unstable();
+    near.dedup();
+    let least = near.first().map_or(0, |(distance, _)| *distance);
+    let nearest = near.into_iter().take_while(|(distance, _)| *distance == least);
+    nearest.take(MOST).map(|(_, name)| name.to_owned()).collect()
+}

@@ -1,0 +1,172 @@
+//! Which events are counted at the same instants.
+
+use super::error::NameError;
+use super::generic;
+use super::places::Places;
+use super::{Asked, Resolved};
+use crate::counters::event::{Group, kind};
+use crate::counters::probe::Scope;
+
+/// How many events a PMU counts at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Counters for any event. No interface of the kernel's tells how many there are.
+    pub general: usize,
+    /// True where cycles, instructions and reference cycles have counters of their own beside them: Intel.
+    pub fixed: bool,
+}
+
+/// Groups that are counted at the same places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How they are counted.
+    pub scope: Scope,
+    /// Where.
+    pub places: Places,
+    /// What.
+    pub groups: Vec<Group>,
+}
+
+impl Capacity {
+    /// Of a processor by its vendor_id. Four general ones: so many has every processor for servers of the
+    /// last fifteen years where both hardware threads of a core are in use.
+    pub fn of_vendor(vendor_id: Option<&str>) -> Self {
+        Self { general: 4, fixed: vendor_id == Some("GenuineIntel") }
+    }
+}
+
+/// Packs what was asked for into few groups that the counters allow, in the order in which it was asked for.
+/// Events in braces stay together, whatever that takes. One that was asked for twice is counted once, but in
+/// braces.
+///
+/// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no
+/// core is counted where it can be.
+pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<Plan>, NameError> {
+    let mut making: Vec<Making> = Vec::new();
+    for asked in asked {
+        match asked {
+            Asked::Event(events) => {
+                for event in events {
+                    Making::at(&mut making, &event, scope)?.add(event, capacity);
+                }
+            }
+            Asked::Together(members) => {
+                for group in together(members)? {
+                    // A program's own events may stand among a PMU's, whose places are the narrower ones.
+                    let Some(event) = group.iter().find(|event| !is_software(event)).or(group.first()) else {
+                        continue;
+                    };
+                    let place = Making::at(&mut making, event, scope)?;
+                    place.groups.push(Packed { pmu: event.pmu, events: group, closed: true });
+                }
+            }
+        }
+    }
+    let group = |packed: Packed| packed.events.into_iter().map(|resolved| resolved.event).collect();
+    let plan = |made: Making| Plan {
+        scope: made.scope,
+        places: made.places,
+        groups: made.groups.into_iter().map(group).collect(),
+    };
+    Ok(making.into_iter().map(plan).collect())
+}
+
+/// A plan in the making.
+struct Making {
+    scope: Scope,
+    places: Places,
+    groups: Vec<Packed>,
+}
+
+struct Packed {
+    pmu: u32,
+    events: Vec<Resolved>,
+    /// In braces: nothing is added.
+    closed: bool,
+}
+
+impl Making {
+    fn at<'a>(all: &'a mut Vec<Self>, event: &Resolved, scope: Scope) -> Result<&'a mut Self, NameError> {
+        let scope = match &event.places {
+            Places::Socket(_) => Scope::Socket,
+            Places::Threads(_) if scope == Scope::Socket => {
+                let event = event.event.name.clone();
+                return Err(NameError::Scope { event, instead: "task or core" });
+            }
+            Places::Threads(_) => scope,
+        };
+        // A program is followed to whatever hardware thread it runs on.
+        let places = if scope == Scope::Task { Places::Threads(None) } else { event.places.clone() };
+        let known = all.iter().position(|made| made.scope == scope && made.places == places);
+        let at = known.unwrap_or_else(|| {
+            all.push(Self { scope, places, groups: Vec::new() });
+            all.len() - 1
+        });
+        Ok(&mut all[at])
+    }
+
+    fn add(&mut self, event: Resolved, capacity: Capacity) {
+        if self.groups.iter().any(|group| group.events.contains(&event)) {
+            return;
+        }
+        let fits = |group: &&mut Packed| {
+            let all = group.events.iter().chain([&event]);
+            !group.closed && group.pmu == event.pmu && general(all, capacity) <= capacity.general
+        };
+        match self.groups.iter_mut().find(fits) {
+            Some(group) => group.events.push(event),
+            None => self.groups.push(Packed { pmu: event.pmu, events: vec![event], closed: false }),
+        }
+    }
+}
+
+/// Counters for any event that these take together: the first of each fixed counter's takes that one.
+fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -> usize {
+    let mut taken = [false; 3];
+    let mut general = 0;
+    for resolved in events.filter(|event| !is_software(event)) {
+        let encoding = resolved.event.encoding;
+        let in_core = matches!(resolved.places, Places::Threads(_)) && resolved.pmu == encoding.kind;
+        let fixed = generic::fixed_counter(encoding, in_core).filter(|_| capacity.fixed);
+        match fixed.map(|counter| &mut taken[usize::from(counter)]) {
+            Some(taken) if !*taken => *taken = true,
+            _ => general += 1,
+        }
+    }
+    general
+}
+
+fn is_software(resolved: &Resolved) -> bool {
+    resolved.pmu == kind::SOFTWARE
+}
+
+/// Members of braces as groups: one for each PMU where several count each of them.
+fn together(members: Vec<Vec<Resolved>>) -> Result<Vec<Vec<Resolved>>, NameError> {
+    let (software, counted): (Vec<_>, Vec<_>) =
+        members.into_iter().partition(|member| member.iter().all(is_software));
+    let Some(first) = counted.first() else {
+        return Ok(vec![software.into_iter().flatten().collect()]);
+    };
+    let pmus: Vec<u32> = first.iter().map(|event| event.pmu).collect();
+    let name = |member: &[Resolved]| member.first().map_or(String::new(), |event| event.event.name.clone());
+    let apart =
+        |one: &[Resolved], other: &[Resolved]| NameError::Apart { one: name(one), other: name(other) };
+    for member in &counted {
+        if !member.iter().map(|event| event.pmu).eq(pmus.iter().copied()) {
+            return Err(apart(first, member));
+        }
+    }
+    if let Some(member) = software.first()
+        && first.iter().any(|event| matches!(event.places, Places::Socket(_)))
+    {
+        return Err(apart(first, member));
+    }
+    let mut groups: Vec<Vec<Resolved>> = vec![Vec::new(); pmus.len()];
+    for member in counted {
+        groups.iter_mut().zip(member).for_each(|(group, event)| group.push(event));
+    }
+    if let Some(first) = groups.first_mut() {
+        first.extend(software.into_iter().flatten());
+    }
+    Ok(groups)
+}

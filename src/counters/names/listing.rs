@@ -1,0 +1,90 @@
+use super::pmu::Pmu;
+use super::syntax::{Term, Wanted, What};
+use super::{Names, Resolved, family_of, generic};
+
+/// An event that can be asked for by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// What to type.
+    pub name: String,
+    /// Other names of it.
+    pub aliases: Vec<String>,
+    /// Who knows it.
+    pub origin: Origin,
+    /// What it comes to here: more than one event where several PMUs count it.
+    pub events: Vec<Resolved>,
+}
+
+/// Who knows an event's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Every kernel, for the processor's events or its own.
+    Kernel,
+    /// A PMU, by its name without the number of an instance.
+    Pmu(String),
+}
+
+impl Listed {
+    pub(super) fn into_names(self) -> Vec<String> {
+        std::iter::once(self.name).chain(self.aliases).collect()
+    }
+}
+
+impl Names {
+    /// All events that the kernel has names for. What cannot be read is not among them.
+    pub fn listed(&self) -> Vec<Listed> {
+        let mut all = Vec::new();
+        for known in generic::all() {
+            let mut names = known.names.into_iter();
+            let Some(name) = names.next() else { continue };
+            let events = self.everywhere(known.event);
+            all.push(Listed { name, aliases: names.collect(), origin: Origin::Kernel, events });
+        }
+        for (family, pmus) in self.families() {
+            let mut names: Vec<String> = Vec::new();
+            for pmu in &pmus {
+                names.extend(pmu.events());
+            }
+            names.sort();
+            names.dedup();
+            for event in names {
+                let name = format!("{family}/{event}/");
+                let terms = [Term { name: event, value: None }];
+                let what = What::Terms { pmu: family.to_owned(), terms: terms.to_vec() };
+                let wanted = Wanted { text: name.clone(), what, modes: None };
+                if let Ok(events) = self.encode(pmus.clone(), &terms, &wanted) {
+                    let origin = Origin::Pmu(family.to_owned());
+                    all.push(Listed { name, aliases: Vec::new(), origin, events });
+                }
+            }
+        }
+        all
+    }
+
+    /// PMUs of which events can be written field by field, each with its fields.
+    pub fn fields(&self) -> Vec<(String, Vec<String>)> {
+        let of = |(family, pmus): (&str, Vec<Pmu>)| {
+            let fields = pmus.first().map(Pmu::fields).unwrap_or_default();
+            (!fields.is_empty()).then(|| (family.to_owned(), fields))
+        };
+        self.families().into_iter().filter_map(of).collect()
+    }
+
+    /// PMUs that are one another's like, by their common name.
+    fn families(&self) -> Vec<(&str, Vec<Pmu>)> {
+        let mut families: Vec<(&str, Vec<Pmu>)> = Vec::new();
+        for name in &self.pmus {
+            let Ok(pmu) = Pmu::read(&self.devices, name) else { continue };
+            // A PMU of that very name is another one than its instances.
+            let family = match family_of(name) {
+                family if self.pmus.iter().any(|pmu| pmu == family) => name.as_str(),
+                family => family,
+            };
+            match families.last_mut() {
+                Some((known, pmus)) if *known == family => pmus.push(pmu),
+                _ => families.push((family, vec![pmu])),
+            }
+        }
+        families
+    }
+}

@@ -1,0 +1,248 @@
+//! The text of a list of events, taken apart as perf does it.
+
+use super::error::NameError;
+use crate::counters::event::Modes;
+use std::fmt;
+
+/// An element of a list.
+#[derive(Debug, PartialEq)]
+pub enum Item {
+    One(Wanted),
+    /// In braces.
+    Group(Vec<Wanted>),
+}
+
+/// One event, as it is written.
+#[derive(Debug, PartialEq)]
+pub struct Wanted {
+    /// As it was typed.
+    pub text: String,
+    pub what: What,
+    /// `None` where the text leaves it open.
+    pub modes: Option<Modes>,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum What {
+    Name(String),
+    Terms { pmu: String, terms: Vec<Term> },
+}
+
+/// `name=value` or `name`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    pub name: String,
+    pub value: Option<String>,
+}
+
+/// Nobody counts more.
+const LONGEST: usize = 1 << 16;
+
+impl Item {
+    pub fn wanted(&self) -> &[Wanted] {
+        match self {
+            Item::One(wanted) => std::slice::from_ref(wanted),
+            Item::Group(group) => group,
+        }
+    }
+}
+
+impl Wanted {
+    /// Its name, if it is not a PMU's terms.
+    pub fn name(&self) -> Option<&str> {
+        match &self.what {
+            What::Name(name) => Some(name),
+            What::Terms { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Events between commas; braces make a group; commas between the slashes of a PMU belong to its terms.
+pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
+    if text.len() > LONGEST {
+        return Err(NameError::syntax("the list", "longer than 64 KiB"));
+    }
+    if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        return Err(NameError::syntax("the list", "a character that cannot be printed"));
+    }
+    split(text)?
+        .into_iter()
+        .map(|part| match part.strip_prefix('{') {
+            None => wanted(part, None).map(Item::One),
+            Some(rest) => {
+                let problem = || NameError::syntax(part, "expected {a,b} or {a,b}:u");
+                let (inside, after) = rest.rsplit_once('}').ok_or_else(problem)?;
+                if inside.contains(['{', '}']) {
+                    return Err(NameError::syntax(part, "a group in a group"));
+                }
+                let after = match after.strip_prefix(':') {
+                    Some(text) => Some(modes(text).ok_or_else(problem)?),
+                    None if after.is_empty() => None,
+                    None => return Err(problem()),
+                };
+                let events = split(inside)?.into_iter().map(|event| wanted(event, after));
+                events.collect::<Result<_, _>>().map(Item::Group)
+            }
+        })
+        .collect()
+}
+
+/// At commas that are in neither slashes nor braces. No part is empty.
+fn split(text: &str) -> Result<Vec<&str>, NameError> {
+    let (mut parts, mut begin, mut in_slashes, mut depth) = (Vec::new(), 0, false, 0u32);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'/' => in_slashes = !in_slashes,
+            b'{' if !in_slashes => depth += 1,
+            b'}' if !in_slashes => depth = depth.saturating_sub(1),
+            b',' if !in_slashes && depth == 0 => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if in_slashes {
+        return Err(NameError::syntax(text, "a slash is missing: PMU/TERM=VALUE,.../"));
+    }
+    if depth > 0 {
+        return Err(NameError::syntax(text, "a closing brace is missing: {a,b}"));
+    }
+    parts.push(&text[begin..]);
+    let parts: Vec<&str> = parts.into_iter().map(str::trim).collect();
+    if parts.iter().any(|part| part.is_empty()) {
+        return Err(NameError::syntax(text, "an event is missing: expected EVENT,EVENT,..."));
+    }
+    Ok(parts)
+}
+
+fn wanted(text: &str, of_group: Option<Modes>) -> Result<Wanted, NameError> {
+    if text.contains(['{', '}']) {
+        return Err(NameError::syntax(text, "braces go around events: {a,b}"));
+    }
+    let (what, modes) = match text.split_once('/') {
+        Some((pmu, rest)) => {
+            let problem = || NameError::syntax(text, "expected PMU/TERM=VALUE,.../, with u or k behind it");
+            let (inside, after) = rest.split_once('/').ok_or_else(problem)?;
+            let after = after.strip_prefix(':').unwrap_or(after);
+            let own = if after.is_empty() { None } else { Some(modes(after).ok_or_else(problem)?) };
+            if pmu.is_empty() {
+                return Err(problem());
+            }
+            (What::Terms { pmu: pmu.to_owned(), terms: terms(inside)? }, own)
+        }
+        None => match text.rsplit_once(':').map(|(name, after)| (name, modes(after))) {
+            Some((name, Some(modes))) if !name.is_empty() && !name.ends_with(':') => {
+                (What::Name(name.to_owned()), Some(modes))
+            }
+            _ => (What::Name(text.to_owned()), None),
+        },
+    };
+    Ok(Wanted { text: text.to_owned(), what, modes: modes.or(of_group) })
+}
+
+/// "u", "k", or both.
+fn modes(text: &str) -> Option<Modes> {
+    match text {
+        "u" => Some(Modes::User),
+        "k" => Some(Modes::Kernel),
+        "uk" | "ku" => Some(Modes::All),
+        _ => None,
+    }
+}
+
+/// What stands between a PMU's slashes, or in a file of its `events`.
+pub fn terms(text: &str) -> Result<Vec<Term>, NameError> {
+    let term = |part: &str| {
+        let (name, value) = match part.split_once('=') {
+            Some((name, value)) => (name, Some(value.trim().to_owned())),
+            None => (part, None),
+        };
+        let name = name.trim().to_owned();
+        if name.is_empty() {
+            return Err(NameError::syntax(text, "a term is missing: expected TERM=VALUE,..."));
+        }
+        Ok(Term { name, value })
+    };
+    text.split(',').map(term).collect()
+}
+
+/// perf's raw codes: r and up to 16 hexadecimal digits. `None` for other names.
+pub fn raw(name: &str) -> Result<Option<u64>, NameError> {
+    let Some(digits) = name.strip_prefix('r') else { return Ok(None) };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let code = u64::from_str_radix(digits, 16);
+    code.map(Some).map_err(|_| NameError::syntax(name, "a code has at most 16 hexadecimal digits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(text: &str) -> Vec<Vec<String>> {
+        let items = list(text).unwrap();
+        items.iter().map(|item| item.wanted().iter().map(|wanted| wanted.text.clone()).collect()).collect()
+    }
+
+    #[test]
+    fn commas_part_events_outside_of_slashes_and_braces() {
+        assert_eq!(
+            texts("cycles, cpu/event=1,umask=2/u,{a,pmu/x,y/}:k,skx::B:C"),
+            [vec!["cycles"], vec!["cpu/event=1,umask=2/u"], vec!["a", "pmu/x,y/"], vec!["skx::B:C"]]
+        );
+        for bad in [
+            "",
+            ",",
+            "a,",
+            "{a",
+            "a}",
+            "{}",
+            "{a,{b}}",
+            "cpu/event=1",
+            "/x/",
+            "cpu/x/p",
+            "cpu/,/",
+            "{a}x",
+            "a\u{7}",
+        ] {
+            assert!(list(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn modes_stand_behind_the_name() {
+        let modes_of = |text: &str| {
+            let items = list(text).unwrap();
+            let wanted = &items[0].wanted()[0];
+            (wanted.name().map(str::to_owned), wanted.modes)
+        };
+        assert_eq!(modes_of("cycles:u"), (Some("cycles".into()), Some(Modes::User)));
+        assert_eq!(modes_of("cycles:ku"), (Some("cycles".into()), Some(Modes::All)));
+        assert_eq!(modes_of("skx::A:B"), (Some("skx::A:B".into()), None));
+        assert_eq!(modes_of("skx::A:B:k"), (Some("skx::A:B".into()), Some(Modes::Kernel)));
+        assert_eq!(modes_of("cpu/x/u"), (None, Some(Modes::User)));
+        assert_eq!(modes_of("{cycles,instructions:u}:k").1, Some(Modes::Kernel));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "[a-c{},/:=ukr0-9 ]{0,30}|.*") {
+            if let Ok(items) = list(&text) {
+                let wanted = items.iter().flat_map(Item::wanted);
+                prop_assert!(wanted.into_iter().all(|wanted| text.contains(&wanted.text)));
+            }
+        }
+    }
+}
