@@ -53,7 +53,7 @@ fn main() -> std::io::Result<()> {
     let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
     std::fs::create_dir_all(&man)?;
     std::fs::create_dir_all(&completions)?;
-    let command = options::Options::command();
+    let command = with_all_options(options::Options::command()).mut_subcommand("run", with_all_options);
     // `report` and `bounds` are described by the program that they become.
     let measuring = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
     for (name, sections) in [("run", &measuring[..]), ("repeat", &measuring), ("list", &[ENVIRONMENT])] {
@@ -63,9 +63,20 @@ fn main() -> std::io::Result<()> {
     }
     let doctor = command.find_subcommand("doctor").cloned().unwrap_or_default().bin_name("pmmpi doctor");
     page::write(&man, "pmmpi-doctor", doctor, &[DOCTOR_EXIT_STATUS, ENVIRONMENT])?;
-    page::write(&man, "pmmpi", command, &measuring)?;
+    page::write(&man, "pmmpi", command.clone(), &measuring)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;
+        generate_to(shell, &mut command.clone(), "pmmpi", &completions)?;
     }
     Ok(())
+}
+
+/// The screen of --help has no room for these.
+const IN_THE_MANUAL: [&str; 3] = ["no_save", "on_mismatch", "max_drift_ppm"];
+
+/// Those, too.
+fn with_all_options(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let is_left_out = IN_THE_MANUAL.iter().any(|name| arg.get_id() == *name);
+        if is_left_out { arg.hide(false) } else { arg }
+    })
 }

@@ -2,7 +2,7 @@
 
 mod events;
 
-use crate::options::{List, Format, Listing};
+use crate::options::{Format, List, Listing};
 use pmmpi::record::End;
 use pmmpi_rounds::Failure;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 macro_rules! example {
     () => {
-        "Example: mpirun -n 4 pmmpi ./hpl   and then: pmmpi report"
+        "More options: man pmmpi. Example: mpirun -n 4 pmmpi ./hpl, then: pmmpi report"
     };
 }
 
@@ -16,7 +16,8 @@ macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
   repeat  a whole MPI launch, as one series   doctor    what this machine allows
-  report  on the runs in files or folders     bounds    from anybody's stamps"
+  report  on the runs in files or folders     bounds    from anybody's stamps
+  list    events that can be counted here"
     };
 }
 
@@ -129,7 +130,7 @@ pub struct Measurement {
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
     /// Keep no run file
-    #[arg(long, overrides_with = "no_save")]
+    #[arg(long, overrides_with = "no_save", hide = true)]
     pub no_save: bool,
     /// Store KEY=VALUE with the run
     #[arg(long = "label", value_name = "KEY=VALUE")]
@@ -147,7 +148,14 @@ pub struct Measurement {
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
     /// If ranks make no job: warn or abort
-    #[arg(long, value_name = "DO", value_enum, default_value = "warn", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "DO",
+        value_enum,
+        default_value = "warn",
+        hide_possible_values = true,
+        hide = true
+    )]
     pub on_mismatch: OnMismatch,
     /// What PROGRAM is: auto, mpi or plain
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
@@ -158,11 +166,17 @@ pub struct Measurement {
     /// MPI_Pcontrol makes regions: on or off
     #[arg(long, value_name = "DO", value_enum, default_value = "on", hide_possible_values = true)]
     pub regions: Switch,
-    /// Counted beside each rank: task, core or socket
+    /// Count these, too: see pmmpi list events
+    #[arg(long, value_name = "LIST")]
+    pub events: Option<String>,
+    /// Count what these metrics need: cache, memory, ...
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Count where: task, core or socket
     #[arg(long, value_name = "WHERE", value_enum, default_value = "task", hide_possible_values = true)]
     pub scope: Scope,
     /// Largest rate error of any clock
-    #[arg(long, value_name = "N", default_value_t = 100.0)]
+    #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
     pub max_drift_ppm: f64,
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "verbose")]
