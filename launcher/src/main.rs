@@ -16,9 +16,11 @@ mod program;
 mod repeat;
 mod runner;
 mod settings;
+mod validate;
 mod work;
 
 use options::Command;
+use pmmpi::record::End;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process};
 use settings::Settings;
@@ -38,11 +40,12 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     }
 }
 
-fn run() -> Result<pmmpi::record::End, Failure> {
+fn run() -> Result<End, Failure> {
     match options::parse() {
         Command::Run(typed) => measure::run(&Settings::validate(typed)?),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
         Command::Bounds { args } => install::exec_report("bounds", &args),
+        Command::Validate(typed) => validate::run(&typed).map(End::Exited),
     }
 }

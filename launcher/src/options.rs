@@ -20,7 +20,10 @@ macro_rules! example {
     disable_help_subcommand = true,
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
     disable_version_flag = true,
-    help_template = concat!("{about}\n{usage-heading} {usage}\n{all-args}\n", example!()), // 24 lines
+    help_template = concat!(
+        "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\nOptions:\n{options}\n",
+        example!()
+    ), // 24 lines
     after_help = example!() // for the manual; in help it stands without the line above it
 )]
 pub struct Options {
@@ -58,6 +61,18 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Find out which counters can be trusted here
+    #[command(
+        after_help = "Runs kernels whose counts are known on paper and compares. Takes seconds. What is
+found is kept for this kind of processor in ~/.local/state/pmmpi (PMMPI_TRUST
+names another folder), in place of what was, and `report` uses it.
+
+Exit status: 0, or 1 if something that could be counted is unusable.
+
+Example: pmmpi validate
+         pmmpi validate --cpu 3 --kernel loads --kernel stores --format json"
+    )]
+    Validate(Validation),
 }
 
 /// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
@@ -69,7 +84,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 4] = ["run", "repeat", "report", "bounds"];
+pub const COMMANDS: [&str; 5] = ["run", "repeat", "report", "bounds", "validate"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -161,6 +176,26 @@ pub struct Repetition {
     /// The launch, `pmmpi` in it
     #[arg(value_name = "LAUNCHER", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
+}
+
+/// How counters are validated.
+#[derive(Args)]
+pub struct Validation {
+    /// As text or json
+    #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+    /// Hardware thread to run on (the one it is on)
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// This kernel only; nothing is kept then
+    #[arg(long = "kernel", value_name = "NAME")]
+    pub kernels: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
