@@ -223,7 +223,8 @@ fn closed_descriptors_stay_closed() {
 
 #[test]
 fn help_fits_a_screen() {
-    for args in [&["--help"][..], &["-h"], &["repeat", "--help"], &["-q", "--help"]] {
+    for args in [&["--help"][..], &["-h"], &["repeat", "--help"], &["validate", "--help"], &["-q", "--help"]]
+    {
         let output = run(Command::new(pmmpi()).args(args).env("COLUMNS", "80")).success();
         let lines: Vec<String> = output.out().lines().map(str::to_owned).collect();
         assert!(lines.len() <= 24 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");

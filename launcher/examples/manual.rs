@@ -41,6 +41,21 @@ pmmpi-results/RUN_ID.partial/ a run while it runs, and what is left of one that
 pmmpi-results/.nodes/         what changes only when a node boots; may be removed",
 );
 
+const VALIDATE: [(&str, &str); 3] = [
+    (
+        "EXIT STATUS",
+        "0    nothing that could be counted is unusable
+1    something is
+125  pmmpi itself failed",
+    ),
+    (
+        "ENVIRONMENT",
+        "PMMPI_TRUST     the folder for what is found
+XDG_STATE_HOME  whose folder pmmpi it is otherwise, if not ~/.local/state",
+    ),
+    ("FILES", "trust-CPU.json  what was found, one for each kind of processor"),
+];
+
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
     let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
@@ -53,6 +68,8 @@ fn main() -> std::io::Result<()> {
         let sub = sub.bin_name(format!("pmmpi {name}"));
         page::write(&man, &format!("pmmpi-{name}"), sub, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     }
+    let validate = command.find_subcommand("validate").cloned().unwrap_or_default();
+    page::write(&man, "pmmpi-validate", validate.bin_name("pmmpi validate"), &VALIDATE)?;
     page::write(&man, "pmmpi", command, &[REGIONS, EXIT_STATUS, ENVIRONMENT, FILES])?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut options::Options::command(), "pmmpi", &completions)?;

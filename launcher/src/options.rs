@@ -62,16 +62,14 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         args: Vec<OsString>,
     },
     /// Find out which counters can be trusted here
-    #[command(
-        after_help = "Runs kernels whose counts are known on paper and compares. Takes seconds. What is
-found is kept for this kind of processor in ~/.local/state/pmmpi (PMMPI_TRUST
-names another folder), in place of what was, and `report` uses it.
+    #[command(after_help = "Runs kernels whose counts are known on paper, and compares. Takes seconds. What
+is found is kept for this kind of processor in ~/.local/state/pmmpi, in place
+of what was known (PMMPI_TRUST names another folder).
 
 Exit status: 0, or 1 if something that could be counted is unusable.
 
 Example: pmmpi validate
-         pmmpi validate --cpu 3 --kernel loads --kernel stores --format json"
-    )]
+         pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
     Validate(Validation),
 }
 

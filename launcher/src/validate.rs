@@ -86,7 +86,7 @@ fn held(kernel: &'static Kernel, known: &events::Known, pinned: &Pinned) -> find
     }
     let cpus = [pinned.cpu(), pinned.another().unwrap_or(pinned.cpu())];
     for (group, expected) in groups(wanted, known) {
-        let mut counters = Counters::open(&[group.clone()], Target::ThisThread);
+        let mut counters = Counters::open(std::slice::from_ref(&group), Target::ThisThread);
         match repeat(kernel, cpus, REPEATS, &mut counters) {
             Ok(repeats) => held.checks.extend(checks(kernel, &group, &expected, &repeats)),
             Err(error) => held.skipped = Some(error.to_string()),

@@ -59,7 +59,7 @@ const ALL: &[Kernel] = &[
     },
     Kernel {
         others: &[Expected::between("cycles", 64.0, 66.0)],
-        ..kernel("cycles", "adds, each waiting for the one before", 100_000, Memory::None, code::CYCLES)
+        ..kernel("cycles", "adds, each waiting for the one before", 200_000, Memory::None, code::CYCLES)
     },
     Kernel {
         others: &[MISSES_NOTHING],

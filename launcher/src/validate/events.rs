@@ -99,9 +99,7 @@ impl Known {
             (Some((pmu, code)), _) => format!("{pmu}/{code}/"),
             (None, kind::SOFTWARE) => "the kernel's own count".to_owned(),
             (None, kind::RAW) => "the processor's own code".to_owned(),
-            (None, kind::HARDWARE | kind::CACHE) => {
-                "as the kernel's driver for this processor maps it".to_owned()
-            }
+            (None, kind::HARDWARE | kind::CACHE) => "as the kernel's driver maps it".to_owned(),
             (None, _) => "msr/tsc/".to_owned(),
         }
     }

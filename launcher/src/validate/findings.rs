@@ -108,10 +108,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    pub fn missing(reading: Reading) -> Self {
-        Self { reading, value: None, expected: None }
-    }
-
     /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
     fn deviation(&self) -> Option<f64> {
         let (value, [low, high]) = (self.value?, self.expected?);
@@ -154,7 +150,9 @@ impl Check {
             return check;
         }
         let Some(deviation) = median(measured.iter().filter_map(Measured::deviation).collect()) else {
-            check.reason = Some("there is nothing to compare it with".to_owned());
+            // A clock that is not invariant, or a core that others took in each repeat.
+            check.reason =
+                Some("nothing to compare it with: is the core busy? Choose another (--cpu)".to_owned());
             return check;
         };
         if let Some(one) = measured.iter().find(|one| one.deviation() == Some(deviation)) {
@@ -282,9 +280,10 @@ mod tests {
         assert_eq!((scaled.verdict, scaled.quality), ("not counted here", Quality::Scaled));
         assert_eq!((scaled.deviation, scaled.running_share), (None, Some(0.5)));
         assert!(scaled.reason.unwrap().contains("50.0 % of the time"));
-        let missing = Measured::missing(Reading::missing(Gap::of_errno(libc::ENOENT)));
-        let missing = check(&[missing]);
+        let reading = Reading::missing(Gap::of_errno(libc::ENOENT));
+        let missing = check(&[Measured { reading, value: None, expected: Some([5.0, 6.0]) }]);
         assert_eq!((missing.verdict, missing.measured), ("not counted here", None));
+        assert_eq!((missing.expected, missing.deviation), (Some([5.0, 6.0]), None));
         assert!(missing.reason.unwrap().starts_with("not counted by this processor"));
     }
 

@@ -25,7 +25,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text, "kernel     Linux {release}")?;
     writeln!(
         text,
-        "measured   on hardware thread {}, each the median of {}, without what the snapshots cost\n",
+        "measured   on hardware thread {}, the median of {}, less what the snapshots cost\n",
         findings.hardware_thread, findings.repeats
     )
 }
@@ -48,7 +48,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     }
     for (reason, names) in reasons {
-        writeln!(text, "\n{}:\n  {reason}", names.join(", "))?;
+        writeln!(text, "\n{}:\n  {reason}", wrapped(&names.join(", "), ""))?;
     }
     writeln!(text)
 }
@@ -63,9 +63,7 @@ fn words(event: &Judged) -> String {
 }
 
 fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
-    const HEADINGS: [&str; 4] = ["KERNEL, EVENT", "EXPECTED", "MEASURED", "OFF BY"];
-    let [first, expected, measured, off] = HEADINGS;
-    writeln!(text, "{first:34} {expected:>24} {measured:>12} {off:>8}")?;
+    writeln!(text, "{:42} {:>16} {:>10} {:>8}", "KERNEL, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
     for held in &findings.kernels {
         let counted: Vec<&Check> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
         if counted.is_empty() && held.skipped.is_none() {
@@ -80,7 +78,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
             let off =
                 check.deviation.map_or_else(String::new, |deviation| format!("{:.2} %", deviation * 100.0));
             let measured = check.measured.map_or_else(String::new, |value| format!("{value:.0}"));
-            writeln!(text, "  {:32} {expected:>24} {measured:>12} {off:>8}", check.event)?;
+            writeln!(text, "  {:40} {expected:>16} {measured:>10} {off:>8}", check.event)?;
         }
     }
     let nothing: Vec<&str> = findings
@@ -90,9 +88,33 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
         .map(|held| held.name)
         .collect();
     if !nothing.is_empty() {
-        writeln!(text, "not run, since nothing of theirs is counted here:\n  {}", nothing.join(", "))?;
+        writeln!(
+            text,
+            "not run, since nothing of theirs is counted here:\n  {}",
+            wrapped(&nothing.join(", "), "  ")
+        )?;
     }
     writeln!(text)
+}
+
+/// In lines of a terminal's, those after the first indented.
+fn wrapped(words: &str, indent: &str) -> String {
+    const WIDTH: usize = 76;
+    let mut text = String::new();
+    let mut length = 0;
+    for word in words.split(' ') {
+        if length > 0 && length + 1 + word.len() > WIDTH {
+            text += "\n";
+            text += indent;
+            length = 0;
+        } else if length > 0 {
+            text += " ";
+            length += 1;
+        }
+        text += word;
+        length += word.len();
+    }
+    text
 }
 
 fn range([low, high]: [f64; 2]) -> String {
@@ -106,7 +128,8 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
         TRUSTED * 100.0
     )?;
     for document in &findings.documents {
-        writeln!(text, "  {}: {}\n    {}", document.step, document.title, document.url)?;
+        let title = format!("{}: {}", document.step, document.title);
+        writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;
     }
     if findings.documents.is_empty() {
         writeln!(text, "  no document is known for this processor")?;
