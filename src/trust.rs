@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Names another folder for these files.
@@ -209,6 +209,8 @@ pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     crate::spool::within_file_limit(bytes.len() as u64)?;
     let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
+    // Others' reports read it, whatever this user's umask.
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -259,8 +261,7 @@ mod tests {
         assert_eq!(trust.of(CPU, "c"), Verdict::Unusable);
         assert_eq!(trust.of(CPU, "d"), Verdict::Unknown);
         assert_eq!(trust.of("another", "a"), Verdict::Unknown);
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions());
-        assert_eq!(mode & 0o777 & !0o022, 0o644);
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
     }
 

@@ -132,6 +132,9 @@ fn text_is_for_a_terminal() {
     let faults = text.lines().find(|line| line.starts_with("page_faults ")).unwrap();
     assert!(faults.contains(" trusted "), "{text}");
     assert_eq!(output.err(), "");
+    let long =
+        |line: &&str| line.chars().count() > 80 && !line.contains("https://") && !line.contains("kept in");
+    assert_eq!(text.lines().find(long), None);
 }
 
 #[test]

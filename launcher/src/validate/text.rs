@@ -20,7 +20,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let cpu = &findings.cpu;
     let name = printable(cpu.model_name.as_deref().unwrap_or("of no name"));
     let machine = if cpu.hypervisor { ", a virtual machine" } else { "" };
-    writeln!(text, "processor  {name}: {}{machine}", printable(&cpu.name))?;
+    writeln!(text, "processor  {name}{machine}\n           {}", printable(&cpu.name))?;
     let release = printable(findings.os_release.as_deref().unwrap_or("unknown"));
     writeln!(text, "kernel     Linux {release}")?;
     writeln!(
@@ -122,11 +122,12 @@ fn range([low, high]: [f64; 2]) -> String {
 }
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let at_most = TRUSTED * 100.0;
     writeln!(
         text,
-        "trusted: off by {} % at most. Read what the maker says of these events, and whether it\nknows of errors:",
-        TRUSTED * 100.0
+        "trusted: off by {at_most} % at most. For you to read: what the maker says of events, and"
     )?;
+    writeln!(text, "which errors of theirs are known:")?;
     for document in &findings.documents {
         let title = format!("{}: {}", document.step, document.title);
         writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;
