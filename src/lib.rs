@@ -45,6 +45,7 @@ pub mod spool;
 pub mod stamps;
 pub mod summary;
 pub mod sync;
+pub mod trust;
 pub mod wire;
 
 #[cfg(feature = "mpi")]

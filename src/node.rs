@@ -43,7 +43,7 @@ pub struct Hardware {
     pub cpu_vendor: Option<String>,
     /// The marketing name.
     pub cpu_model_name: Option<String>,
-    /// Family, model and stepping as CPUID gives them.
+    /// Family, model and stepping as CPUID gives them; on Arm architecture, part and revision (MIDR_EL1).
     pub cpu_family: Option<u32>,
     /// See `cpu_family`.
     pub cpu_model: Option<u32>,
@@ -171,15 +171,15 @@ impl Hardware {
         // The first page of cpuinfo holds the first processor; the whole asks every core for its rate.
         let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
         let field = |names: &[&str]| names.iter().find_map(|name| cpuinfo_field(&cpuinfo, name));
-        let number = |name: &str| field(&[name]).and_then(|v| v.parse().ok());
+        let number = |names: &[&str]| field(names).and_then(|v| cpuinfo_number(&v));
         let flags = field(&["flags"]).unwrap_or_default();
         let flag = |name: &str| flags.split_ascii_whitespace().any(|f| f == name);
         Self {
             cpu_vendor: field(&["vendor_id", "CPU implementer"]),
             cpu_model_name: field(&["model name"]),
-            cpu_family: number("cpu family"),
-            cpu_model: number("model"),
-            cpu_stepping: number("stepping"),
+            cpu_family: number(&["cpu family", "CPU architecture"]),
+            cpu_model: number(&["model", "CPU part"]),
+            cpu_stepping: number(&["stepping", "CPU revision"]),
             microcode: field(&["microcode"]),
             hypervisor: flag("hypervisor"),
             tsc_invariant: flag("constant_tsc") && flag("nonstop_tsc") || cfg!(target_arch = "aarch64"),
@@ -283,6 +283,11 @@ fn cpuinfo_field(cpuinfo: &str, name: &str) -> Option<String> {
     })
 }
 
+/// Decimal, or hexadecimal as Arm's are.
+fn cpuinfo_number(text: &str) -> Option<u32> {
+    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok())
+}
+
 /// MemTotal of /proc/meminfo (bytes).
 fn memory_total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -330,6 +335,19 @@ mod tests {
         assert_eq!(facts.settings.hugepages_count, Some(12));
         assert_eq!(facts.settings.online.to_string(), "0-3,8");
         assert_eq!(facts.settings.smt, None);
+    }
+
+    #[test]
+    fn a_processor_of_arms_has_a_part_and_a_revision() {
+        let root = std::env::temp_dir().join(format!("pmmpi-node-arm-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("proc")).unwrap();
+        let cpuinfo = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x4\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+        std::fs::write(root.join("proc/cpuinfo"), cpuinfo).unwrap();
+        let hardware = Hardware::read(&root);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(hardware.cpu_vendor.as_deref(), Some("0x41"));
+        let identity = (hardware.cpu_family, hardware.cpu_model, hardware.cpu_stepping);
+        assert_eq!(identity, (Some(8), Some(0xd0c), Some(1)));
     }
 
     #[test]

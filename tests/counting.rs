@@ -4,7 +4,7 @@ use pmmpi::counters::reading::Quality;
 use pmmpi::record::Run;
 use pmmpi::{partial, runfile};
 use rig::cluster::{Job, machine};
-use rig::tool::{Folder, pmmpi, run, tool};
+use rig::tool::{Folder, Paranoid, pmmpi, run, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::Path;
@@ -163,23 +163,4 @@ fn what_a_user_may_not_count_is_said() {
     let used = used_ns(folder.path(), 0) as f64;
     let count = counted(&run, 0, "task_clock_ns").0.unwrap() as f64;
     assert!((count - used).abs() / used < 0.03, "{count} {used}");
-}
-
-/// kernel.perf_event_paranoid, as it was in the end.
-struct Paranoid(String);
-
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-
-impl Paranoid {
-    fn set(level: &str) -> Self {
-        let before = fs::read_to_string(PARANOID).unwrap();
-        fs::write(PARANOID, level).unwrap();
-        Self(before)
-    }
-}
-
-impl Drop for Paranoid {
-    fn drop(&mut self) {
-        fs::write(PARANOID, self.0.trim()).unwrap();
-    }
 }

@@ -38,10 +38,12 @@ fn dependencies_point_one_way() {
         list(&metadata, "packages").iter().map(|package| (text(package, "name"), uses(package))).collect();
     let core = ["pmmpi"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
     let rounds = ["pmmpi", "pmmpi-rounds"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
+    let launcher = rounds.iter().cloned().chain(["pmmpi-kernels".to_owned()]).collect::<BTreeSet<_>>();
     let expected: BTreeMap<&str, BTreeSet<String>> = [
         ("pmmpi", BTreeSet::new()),
         ("pmmpi-rounds", core.clone()),
-        ("pmmpi-launcher", rounds.clone()),
+        ("pmmpi-kernels", BTreeSet::new()),
+        ("pmmpi-launcher", launcher),
         ("pmmpi-runner", rounds),
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),

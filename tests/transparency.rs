@@ -225,7 +225,8 @@ fn closed_descriptors_stay_closed() {
 
 #[test]
 fn help_fits_a_screen() {
-    let commands = [&["repeat", "--help"][..], &["doctor", "--help"], &["list", "--help"]];
+    let commands =
+        [&["repeat", "--help"][..], &["doctor", "--help"], &["list", "--help"], &["validate", "--help"]];
     for args in [&[&["--help"][..], &["-h"], &["-q", "--help"]], &commands[..]].concat() {
         let output = run(Command::new(pmmpi()).args(args).env("COLUMNS", "80")).success();
         let lines: Vec<String> = output.out().lines().map(str::to_owned).collect();

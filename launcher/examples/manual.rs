@@ -48,6 +48,21 @@ pmmpi-results/RUN_ID.partial/ a run while it runs, and what is left of one that
 pmmpi-results/.nodes/         what changes only when a node boots; may be removed",
 );
 
+const VALIDATE: [(&str, &str); 3] = [
+    (
+        "EXIT STATUS",
+        "0    nothing that could be counted is unusable
+1    something is
+125  pmmpi itself failed",
+    ),
+    (
+        "ENVIRONMENT",
+        "PMMPI_TRUST     the folder for what is found
+XDG_STATE_HOME  whose folder pmmpi it is otherwise, if not ~/.local/state",
+    ),
+    ("FILES", "trust-CPU.json  what was found, one for each kind of processor"),
+];
+
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
     let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
@@ -61,6 +76,8 @@ fn main() -> std::io::Result<()> {
         let sub = sub.bin_name(format!("pmmpi {name}"));
         page::write(&man, &format!("pmmpi-{name}"), sub, sections)?;
     }
+    let validate = command.find_subcommand("validate").cloned().unwrap_or_default();
+    page::write(&man, "pmmpi-validate", validate.bin_name("pmmpi validate"), &VALIDATE)?;
     let doctor = command.find_subcommand("doctor").cloned().unwrap_or_default().bin_name("pmmpi doctor");
     page::write(&man, "pmmpi-doctor", doctor, &[DOCTOR_EXIT_STATUS, ENVIRONMENT])?;
     page::write(&man, "pmmpi", command.clone(), &measuring)?;

@@ -1,6 +1,9 @@
 //! `pmmpi list`: what can be asked for here.
 
 mod events;
+mod groups;
+mod kernels;
+mod metrics;
 
 use crate::options::{Format, List, Listing};
 use pmmpi::record::End;
@@ -13,6 +16,9 @@ pub fn run(typed: &List) -> Result<End, Failure> {
     let filter = typed.filter.as_deref();
     let text = match typed.what {
         Listing::Events => formatted(&events::matching(filter)?, typed.format)?,
+        Listing::Groups => formatted(&groups::matching(filter), typed.format)?,
+        Listing::Metrics => formatted(&metrics::matching(filter), typed.format)?,
+        Listing::Kernels => formatted(&kernels::matching(filter), typed.format)?,
     };
     // A reader that has gone away (`| head`) wants no more.
     match std::io::stdout().write_all(text.as_bytes()) {
@@ -24,6 +30,14 @@ pub fn run(typed: &List) -> Result<End, Failure> {
 /// A list, for people and for programs.
 trait Listable: Serialize {
     fn text(&self) -> String;
+}
+
+/// True where a text that is listed has what was asked for, in whatever case.
+fn has(filter: Option<&str>, texts: &[&str]) -> bool {
+    filter.is_none_or(|filter| {
+        let filter = filter.to_lowercase();
+        texts.iter().any(|text| text.to_lowercase().contains(&filter))
+    })
 }
 
 fn formatted(list: &impl Listable, format: Format) -> Result<String, Failure> {

@@ -19,10 +19,12 @@ mod program;
 mod repeat;
 mod runner;
 mod settings;
+mod validate;
 mod vendor;
 mod work;
 
 use options::Command;
+use pmmpi::record::End;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process};
 use settings::Settings;
@@ -42,7 +44,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     }
 }
 
-fn run() -> Result<pmmpi::record::End, Failure> {
+fn run() -> Result<End, Failure> {
     match options::parse() {
         Command::Run(typed) => measure::run(&Settings::validate(typed)?),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
@@ -50,5 +52,6 @@ fn run() -> Result<pmmpi::record::End, Failure> {
         Command::List(typed) => list::run(&typed),
         Command::Bounds { args } => install::exec_report("bounds", &args),
         Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),
+        Command::Validate(typed) => validate::run(&typed).map(End::Exited),
     }
 }

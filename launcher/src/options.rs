@@ -17,7 +17,7 @@ macro_rules! commands {
         "Commands (see pmmpi COMMAND --help):
   repeat  a whole MPI launch, as one series   doctor    what this machine allows
   report  on the runs in files or folders     bounds    from anybody's stamps
-  list    events that can be counted here"
+  list    events, groups, metrics, kernels    validate  what can be trusted here"
     };
 }
 
@@ -86,14 +86,24 @@ Example: pmmpi doctor
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "HERE says whether this user can count an event now; where not, why not.
-Only events with FILTER in their name or description are listed; where there are
-none, what FILTER is as an event.
+Only what has FILTER in its name or description is listed; where no event has,
+what FILTER is as an event.
 
 Examples:
   pmmpi list events cache
   pmmpi list events cpu/event=0xc0,umask=1/u --format json"
     )]
     List(List),
+    /// Find out which counters can be trusted here
+    #[command(after_help = "Runs kernels whose counts are known on paper, and compares. Takes seconds. What
+is found is kept for this kind of processor in ~/.local/state/pmmpi, in place
+of what was known (PMMPI_TRUST names another folder).
+
+Exit status: 0, or 1 if something that could be counted is unusable.
+
+Example: pmmpi validate
+         pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
+    Validate(Validation),
 }
 
 /// `pmmpi [OPTIONS] PROGRAM` without what the commands need: half the time to build, on every rank.
@@ -105,7 +115,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 6] = ["run", "repeat", "report", "bounds", "doctor", "list"];
+pub const COMMANDS: [&str; 7] = ["run", "repeat", "report", "bounds", "doctor", "list", "validate"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {
@@ -231,7 +241,7 @@ pub struct Examination {
 /// What is listed.
 #[derive(Args)]
 pub struct List {
-    /// events
+    /// events, groups, metrics or kernels
     #[arg(value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub what: Listing,
     /// Part of a name or a description
@@ -245,6 +255,23 @@ pub struct List {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listing {
     Events,
+    Groups,
+    Metrics,
+    Kernels,
+}
+
+/// How counters are validated.
+#[derive(Args)]
+pub struct Validation {
+    /// As text or json
+    #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+    /// Hardware thread to run on (the one it is on)
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// This kernel only; nothing is kept then
+    #[arg(long = "kernel", value_name = "NAME")]
+    pub kernels: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

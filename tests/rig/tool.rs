@@ -72,6 +72,25 @@ pub fn runs_in(folder: &Path) -> Vec<Run> {
     paths.iter().map(read).collect()
 }
 
+/// kernel.perf_event_paranoid, as it was in the end.
+pub struct Paranoid(String);
+
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+impl Paranoid {
+    pub fn set(level: &str) -> Self {
+        let before = fs::read_to_string(PARANOID).expect("root may set it");
+        fs::write(PARANOID, level).expect("root may set it");
+        Self(before)
+    }
+}
+
+impl Drop for Paranoid {
+    fn drop(&mut self) {
+        fs::write(PARANOID, self.0.trim()).expect("root may set it");
+    }
+}
+
 /// What a command left.
 #[derive(Debug)]
 pub struct Output {

@@ -1,0 +1,145 @@
+//! What kernels work on, made before they are measured.
+
+use std::io;
+use std::ptr;
+
+/// What a kernel works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing.
+    None,
+    /// One line, which is in the first cache.
+    Line,
+    /// Pointers from line to line, in an order that no prefetcher knows.
+    Chain,
+    /// Pages that nobody has touched, one a trip.
+    FreshPages,
+    /// Three arrays of doubles: STREAM's a, b and c.
+    Arrays,
+    /// A struct timespec.
+    Time,
+    /// Two CPU masks (sched_setaffinity(2)): of the CPU that the thread is pinned to, and of another one.
+    Masks,
+}
+
+/// Memory that is ready.
+#[derive(Debug)]
+pub struct Prepared {
+    start: *mut u8,
+    bytes: usize,
+    stride: u64,
+}
+
+const LINE_BYTES: usize = 64;
+/// Well beyond the caches of a core's own.
+const CHAIN_LINES: usize = 1 << 18;
+/// Sleeps that take the thread off its core for certain.
+const SLEEP_NS: i64 = 50_000;
+const MASK_BYTES: usize = 8192; // 65,536 hardware threads
+
+impl Memory {
+    /// Lines of each of the arrays: 64 MiB, which hold no part of a last-level cache but the largest.
+    pub const ARRAY_LINES: u64 = 1 << 20;
+
+    /// Makes it for so many trips, of a thread on the first of these CPUs.
+    pub fn prepare(self, trips: u64, cpus: [u32; 2]) -> io::Result<Prepared> {
+        let trips = usize::try_from(trips).map_err(io::Error::other)?;
+        let prepared = match self {
+            Memory::None | Memory::Line | Memory::Time => Prepared::map(page_bytes(), 0)?,
+            Memory::FreshPages => Prepared::map(trips.saturating_mul(page_bytes()).max(1), page_bytes())?,
+            Memory::Chain => Prepared::map(CHAIN_LINES * LINE_BYTES, LINE_BYTES)?,
+            Memory::Arrays => {
+                let array = trips.saturating_mul(LINE_BYTES).max(1);
+                Prepared::map(array.saturating_mul(3), array)?
+            }
+            Memory::Masks => Prepared::map(2 * MASK_BYTES, MASK_BYTES)?,
+        };
+        match self {
+            Memory::None | Memory::FreshPages => {}
+            Memory::Line => prepared.words::<u64>()[0] = 0,
+            Memory::Chain => prepared.chain(),
+            // Of normal numbers, and every page there.
+            Memory::Arrays => prepared.words::<f64>().fill(1.0),
+            Memory::Time => prepared.words::<i64>()[..2].copy_from_slice(&[0, SLEEP_NS]),
+            Memory::Masks => prepared.masks(cpus)?,
+        }
+        Ok(prepared)
+    }
+}
+
+impl Prepared {
+    fn map(bytes: usize, stride: usize) -> io::Result<Self> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: new memory, which is given back when this value is dropped.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // A huge page would be one fault for many. A kernel without huge pages refuses, and has none.
+        // SAFETY: the mapping that was just made.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { start: start.cast(), bytes, stride: stride as u64 })
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// The distance that the kernel is given: of pages, of arrays, of masks.
+    pub fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    #[allow(clippy::mut_from_ref)] // called while nothing else looks at the memory
+    fn words<T: Word>(&self) -> &mut [T] {
+        // SAFETY: mapped, zeroed or written as such words, aligned to a page.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<T>()) }
+    }
+
+    /// One ring through all lines: Sattolo's shuffle, which leaves no smaller one.
+    fn chain(&self) {
+        let mut next: Vec<u32> = (0..CHAIN_LINES as u32).collect();
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        for at in (1..CHAIN_LINES).rev() {
+            // xorshift64 (Marsaglia 2003)
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            next.swap(at, (random % at as u64) as usize);
+        }
+        let words = self.words::<u64>();
+        for (line, next) in next.into_iter().enumerate() {
+            words[line * LINE_BYTES / 8] = self.start as u64 + u64::from(next) * LINE_BYTES as u64;
+        }
+    }
+
+    fn masks(&self, cpus: [u32; 2]) -> io::Result<()> {
+        let words = self.words::<u64>();
+        for (mask, cpu) in cpus.into_iter().enumerate() {
+            let (word, bit) = (cpu as usize / 64, cpu % 64);
+            let bytes = word.checked_mul(8).filter(|byte| *byte < MASK_BYTES);
+            let byte = bytes.ok_or_else(|| io::Error::other("there are too many hardware threads"))?;
+            words[(mask * MASK_BYTES + byte) / 8] |= 1 << bit;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: this value's own mapping, which nobody can reach any more.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Whose every bit pattern is a value.
+trait Word {}
+impl Word for u64 {}
+impl Word for i64 {}
+impl Word for f64 {}
+
+fn page_bytes() -> usize {
+    // SAFETY: asks for a constant of the system's.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}

@@ -1,0 +1,133 @@
+//! The kernels, and what is known of them beside their code. How each count comes about is in
+//! docs/validate.md.
+
+use crate::machine as code;
+use crate::{Body, Count, Expected, Kernel, Memory};
+
+const MISSES_NOTHING: Expected =
+    Expected { event: "branch-misses", low: Count::new(0.0, 0.0), high: Count::new(100.0, 0.001) };
+/// Of instructions that each stand alone, a few thousand an interrupt.
+const LITTLE_OF_THE_KERNEL: Expected =
+    Expected { event: "instructions_kernel", low: Count::new(0.0, 0.0), high: Count::new(20_000.0, 0.4) };
+
+/// What code does none of, and interrupts some: a counter of loads must not count stores.
+const fn next_to_none(event: &'static str) -> Expected {
+    Expected { event, low: Count::new(0.0, 0.0), high: Count::new(10_000.0, 0.01) }
+}
+
+/// Doubles of a vector register's: what a vendor's event counts of one instruction.
+const FP_256: &str = "fp_arith_inst_retired.256b_packed_double";
+const FP_128: &str = "fp_arith_inst_retired.128b_packed_double";
+const FP_OPERATIONS: &str = "fp_ret_sse_avx_ops.all";
+/// What crosses the memory controllers. Other cores add to it, and a last part of it may still be in caches.
+const READ: &str = "dram_read_bytes";
+const WRITTEN: &str = "dram_write_bytes";
+
+/// Each trip moves a line of each array.
+const LINE: f64 = 64.0;
+const DOUBLES: f64 = 8.0;
+
+const fn moved(event: &'static str, lines: f64) -> Expected {
+    Expected::between(event, 0.85 * LINE * lines, 1.15 * LINE * lines)
+}
+
+const fn kernel(name: &'static str, about: &'static str, trips: u64, memory: Memory, body: Body) -> Kernel {
+    Kernel { name, about, trips, memory, body, stays_in_user_mode: true, others: &[] }
+}
+
+const fn stream(name: &'static str, about: &'static str, body: Body, others: &'static [Expected]) -> Kernel {
+    Kernel { others, ..kernel(name, about, Memory::ARRAY_LINES, Memory::Arrays, body) }
+}
+
+const COPY: &[Expected] = &[moved(READ, 2.0), moved(WRITTEN, 1.0)];
+const COPY_NT: &[Expected] = &[moved(READ, 1.0), moved(WRITTEN, 1.0)];
+const SCALE: &[Expected] = &[flops(1.0), packed(1.0), moved(READ, 2.0), moved(WRITTEN, 1.0)];
+const SCALE_NT: &[Expected] = &[flops(1.0), packed(1.0), moved(READ, 1.0), moved(WRITTEN, 1.0)];
+const ADD: &[Expected] = &[flops(1.0), packed(1.0), moved(READ, 3.0), moved(WRITTEN, 1.0)];
+const ADD_NT: &[Expected] = &[flops(1.0), packed(1.0), moved(READ, 2.0), moved(WRITTEN, 1.0)];
+const TRIAD: &[Expected] = &[flops(2.0), packed(2.0), moved(READ, 3.0), moved(WRITTEN, 1.0)];
+const TRIAD_NT: &[Expected] = &[flops(2.0), packed(2.0), moved(READ, 2.0), moved(WRITTEN, 1.0)];
+
+const fn flops(each: f64) -> Expected {
+    Expected::exactly(FP_OPERATIONS, 0.0, each * DOUBLES)
+}
+
+/// Instructions of two doubles each.
+const fn packed(each: f64) -> Expected {
+    Expected::exactly(FP_128, 0.0, each * DOUBLES / 2.0)
+}
+
+const ALL: &[Kernel] = &[
+    Kernel {
+        others: &[LITTLE_OF_THE_KERNEL, MISSES_NOTHING],
+        ..kernel("instructions", "adds that wait for nothing", 500_000, Memory::None, code::INSTRUCTIONS)
+    },
+    Kernel {
+        others: &[Expected::between("cycles", 64.0, 66.0)],
+        ..kernel("cycles", "adds, each waiting for the one before", 200_000, Memory::None, code::CYCLES)
+    },
+    Kernel {
+        others: &[MISSES_NOTHING],
+        ..kernel("branches", "branches that go one way", 500_000, Memory::None, code::BRANCHES)
+    },
+    Kernel {
+        others: &[Expected::between("branch-misses", 0.45, 0.55)],
+        ..kernel("branches-random", "branches that go either way", 200_000, Memory::None, code::RANDOM)
+    },
+    Kernel {
+        others: &[next_to_none("L1-dcache-stores")],
+        ..kernel("loads", "loads from one line", 300_000, Memory::Line, code::LOADS)
+    },
+    Kernel {
+        others: &[next_to_none("L1-dcache-loads")],
+        ..kernel("stores", "stores to one line", 300_000, Memory::Line, code::STORES)
+    },
+    Kernel {
+        others: &[Expected::between("L1-dcache-load-misses", 0.95, 1.05)],
+        ..kernel("chase", "loads, each of a new line", 100_000, Memory::Chain, code::CHASE)
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        // An instruction works on 4 doubles, and multiplies and adds: 8 operations, or 2 of Intel's instructions.
+        others: &[Expected::exactly(FP_OPERATIONS, 0.0, 64.0), Expected::exactly(FP_256, 0.0, 16.0)],
+        ..kernel("fma", "fused multiply-adds of 4 doubles", 200_000, Memory::None, code::FMA)
+    },
+    #[cfg(target_arch = "aarch64")]
+    kernel("fma", "fused multiply-adds of 2 doubles", 200_000, Memory::None, code::FMA),
+    Kernel {
+        stays_in_user_mode: false,
+        others: &[
+            Expected::exactly("page_faults", 0.0, 1.0),
+            Expected::between("instructions_kernel", 50.0, 100_000.0),
+        ],
+        ..kernel("page-touch", "the first store to each page", 256, Memory::FreshPages, code::TOUCH)
+    },
+    Kernel {
+        stays_in_user_mode: false,
+        others: &[Expected::between("instructions_kernel", 20.0, 20_000.0)],
+        ..kernel("system-calls", "getppid(2)", 20_000, Memory::None, code::SYSTEM_CALLS)
+    },
+    Kernel {
+        stays_in_user_mode: false,
+        others: &[Expected::exactly("context_switches", 0.0, 1.0)],
+        ..kernel("sleeps", "nanosleep(2) of 50 us", 20, Memory::Time, code::SLEEPS)
+    },
+    Kernel {
+        stays_in_user_mode: false,
+        others: &[Expected::exactly("migrations", 0.0, 2.0)],
+        ..kernel("migrations", "to another core and back", 20, Memory::Masks, code::MIGRATIONS)
+    },
+    stream("copy", "STREAM: c = a", code::COPY, COPY),
+    stream("copy-nt", "the same past the caches", code::COPY_NT, COPY_NT),
+    stream("scale", "STREAM: b = s c", code::SCALE, SCALE),
+    stream("scale-nt", "the same past the caches", code::SCALE_NT, SCALE_NT),
+    stream("add", "STREAM: c = a + b", code::ADD, ADD),
+    stream("add-nt", "the same past the caches", code::ADD_NT, ADD_NT),
+    stream("triad", "STREAM: a = b + s c", code::TRIAD, TRIAD),
+    stream("triad-nt", "the same past the caches", code::TRIAD_NT, TRIAD_NT),
+];
+
+/// Every kernel.
+pub fn all() -> &'static [Kernel] {
+    ALL
+}

@@ -1,0 +1,206 @@
+//! The paper against the machine: each kernel is run one instruction at a time (ptrace(2)), and each instruction is
+//! decoded where it is executed. No performance counter is asked.
+
+#![cfg(target_arch = "x86_64")]
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess};
+use pmmpi_kernels::{Body, EMPTY, Function, Memory, Prepared, all};
+use std::mem::MaybeUninit;
+
+const LONGEST_INSTRUCTION: usize = 15;
+/// Nothing here takes more, unless it never ends.
+const MOST_STEPS: u64 = 1_000_000;
+
+/// What was executed, the return left out.
+#[derive(Debug, Default, PartialEq)]
+struct Executed {
+    instructions: f64,
+    branches: f64,
+    loads: f64,
+    stores: f64,
+    /// Of doubles.
+    operations: f64,
+    loaded_bytes: f64,
+    stored_bytes: f64,
+    /// Of these, bytes that were stored past the caches.
+    streamed_bytes: f64,
+}
+
+/// A multiply-add is two.
+fn operations(code: Mnemonic) -> f64 {
+    match code {
+        Mnemonic::Mulpd | Mnemonic::Addpd => 2.0,
+        Mnemonic::Vfmadd231pd => 8.0,
+        _ => 0.0,
+    }
+}
+
+struct Child(libc::pid_t);
+
+impl Child {
+    /// A copy of this process that stops, and then calls `run`.
+    fn start(run: Function, trips: u64, memory: &Prepared) -> Self {
+        let (start, stride) = (memory.start(), memory.stride());
+        // SAFETY: the child makes system calls and calls the kernel, which has no locks to find taken.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            // SAFETY: as above; the memory is a copy of what the parent prepared.
+            unsafe {
+                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+                libc::raise(libc::SIGSTOP);
+                run(trips, start, stride);
+                libc::_exit(0);
+            }
+        }
+        let child = Self(child);
+        child.wait();
+        child
+    }
+
+    fn wait(&self) {
+        let mut status = 0;
+        // SAFETY: the status is a live local.
+        assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0);
+        assert!(libc::WIFSTOPPED(status), "the kernel ended with {status:#x}");
+        let signal = libc::WSTOPSIG(status);
+        assert!(signal == libc::SIGTRAP || signal == libc::SIGSTOP, "signal {signal}");
+    }
+
+    fn step(&self) {
+        // SAFETY: a stopped child of this process's own.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.0, 0, 0) }, 0);
+        self.wait();
+    }
+
+    /// The next instruction, and the top of the stack.
+    fn registers(&self) -> (u64, u64) {
+        let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
+        // SAFETY: the kernel fills in all of it.
+        let registers = unsafe {
+            assert_eq!(libc::ptrace(libc::PTRACE_GETREGS, self.0, 0, registers.as_mut_ptr()), 0);
+            registers.assume_init()
+        };
+        (registers.rip, registers.rsp)
+    }
+
+    fn word(&self, address: u64) -> u64 {
+        // SAFETY: reads a word of a stopped child's memory.
+        unsafe { libc::ptrace(libc::PTRACE_PEEKDATA, self.0, address, 0) as u64 }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // SAFETY: a child of this process's own, which nobody else waits for.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
+    let child = Child::start(run, trips, memory);
+    let (mut rip, mut rsp) = child.registers();
+    let mut steps = 0;
+    let mut step = |child: &Child| {
+        steps += 1;
+        assert!(steps < MOST_STEPS);
+        child.step();
+        child.registers()
+    };
+    while rip != run as *const () as u64 {
+        (rip, rsp) = step(&child);
+    }
+    let back = child.word(rsp);
+    let mut executed = Executed::default();
+    let mut about = InstructionInfoFactory::new();
+    while rip != back {
+        // SAFETY: both processes have one image; this is its code.
+        let code = unsafe { std::slice::from_raw_parts(rip as *const u8, LONGEST_INSTRUCTION) };
+        let instruction = Decoder::with_ip(64, code, rip, DecoderOptions::NONE).decode();
+        assert!(!instruction.is_invalid());
+        let flow = instruction.flow_control();
+        if flow != FlowControl::Return {
+            executed.instructions += 1.0;
+            // A system call is none: no kernel here calls a function.
+            let branches = [FlowControl::ConditionalBranch, FlowControl::UnconditionalBranch];
+            executed.branches += f64::from(u8::from(branches.contains(&flow)));
+            executed.operations += operations(instruction.mnemonic());
+            for memory in about.info(&instruction).used_memory() {
+                let bytes = memory.memory_size().size() as f64;
+                match memory.access() {
+                    OpAccess::Read => {
+                        executed.loads += 1.0;
+                        executed.loaded_bytes += bytes;
+                    }
+                    OpAccess::Write => {
+                        executed.stores += 1.0;
+                        executed.stored_bytes += bytes;
+                        let streams = instruction.mnemonic() == Mnemonic::Movntpd;
+                        executed.streamed_bytes += if streams { bytes } else { 0.0 };
+                    }
+                    // lea, whose operand is no access
+                    OpAccess::None | OpAccess::NoMemAccess => {}
+                    both => panic!("{instruction:?}: {both:?}"),
+                }
+            }
+        }
+        (rip, _) = step(&child);
+    }
+    executed
+}
+
+fn cpus() -> [u32; 2] {
+    // SAFETY: asks which CPU this is.
+    let here = unsafe { libc::sched_getcpu() } as u32;
+    [here, here]
+}
+
+#[test]
+fn each_kernel_does_what_its_table_says() {
+    for kernel in all().iter().filter(|kernel| (kernel.body.runs_here)()) {
+        for trips in [1, 2, 29] {
+            let memory = kernel.memory.prepare(trips, cpus()).unwrap();
+            let executed = step_through(kernel.body.run, trips, &memory);
+            let Body { instructions, branches, loads, stores, .. } = kernel.body;
+            let paper = [instructions, branches, loads, stores].map(|count| count.of(trips));
+            let Executed { instructions, branches, loads, stores, .. } = executed;
+            assert_eq!([instructions, branches, loads, stores], paper, "{} of {trips} trips", kernel.name);
+            for expected in kernel.expected() {
+                let bytes_read = executed.loaded_bytes + executed.stored_bytes - executed.streamed_bytes;
+                let counted = match expected.event {
+                    "fp_ret_sse_avx_ops.all" => executed.operations,
+                    "fp_arith_inst_retired.128b_packed_double" => executed.operations / 2.0,
+                    "fp_arith_inst_retired.256b_packed_double" => executed.operations / 4.0,
+                    "dram_read_bytes" => bytes_read,
+                    "dram_write_bytes" => executed.stored_bytes,
+                    "page_faults" => executed.stores,
+                    "L1-dcache-loads" => executed.loads,
+                    "L1-dcache-stores" => executed.stores,
+                    _ => continue,
+                };
+                // What code does is in the middle, but where all that is counted is others'.
+                let [low, high] = [expected.low.of(trips), expected.high.of(trips)];
+                let middle = if low == 0.0 { 0.0 } else { (low + high) / 2.0 };
+                assert!((counted - middle).abs() < 1e-6, "{} {expected:?}: {counted}", kernel.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_one_does_nothing() {
+    let memory = Memory::None.prepare(0, cpus()).unwrap();
+    assert_eq!(step_through(EMPTY, 1, &memory), Executed::default());
+}
+
+#[test]
+fn kernels_run_to_their_end_in_full_size() {
+    for kernel in all().iter().filter(|kernel| (kernel.body.runs_here)()) {
+        let memory = kernel.memory.prepare(kernel.trips, cpus()).unwrap();
+        // SAFETY: memory that was made for this kernel and these trips.
+        unsafe { (kernel.body.run)(kernel.trips, memory.start(), memory.stride()) };
+    }
+}

@@ -1,0 +1,66 @@
+//! `pmmpi list kernels`: built-in work whose counts are known on paper.
+
+use super::{Listable, has};
+use serde::Serialize;
+
+/// Kernels, with what `pmmpi validate` expects of them.
+#[derive(Serialize)]
+pub struct Kernels {
+    schema_version: u32,
+    kernels: Vec<Kernel>,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    name: &'static str,
+    description: &'static str,
+    /// Trips of its loop.
+    trips: u64,
+    /// False where this processor lacks its instructions.
+    runs_here: bool,
+    expected: Vec<Expected>,
+}
+
+#[derive(Serialize)]
+struct Expected {
+    event: &'static str,
+    low: f64,
+    high: f64,
+}
+
+/// Those with `filter` in their name or description.
+pub fn matching(filter: Option<&str>) -> Kernels {
+    let kernels = pmmpi_kernels::all().iter().filter(|kernel| has(filter, &[kernel.name, kernel.about]));
+    let kernel = |kernel: &pmmpi_kernels::Kernel| Kernel {
+        name: kernel.name,
+        description: kernel.about,
+        trips: kernel.trips,
+        runs_here: (kernel.body.runs_here)(),
+        expected: kernel
+            .expected()
+            .into_iter()
+            .map(|expected| Expected {
+                event: expected.event,
+                low: expected.low.of(kernel.trips),
+                high: expected.high.of(kernel.trips),
+            })
+            .collect(),
+    };
+    Kernels { schema_version: 1, kernels: kernels.map(kernel).collect() }
+}
+
+impl Listable for Kernels {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for Kernel { name, description, trips, runs_here, expected } in &self.kernels {
+            let here = if *runs_here { "" } else { " (not on this processor)" };
+            text += &format!("{name}: {description}{here}\n");
+            for Expected { event, low, high } in expected {
+                let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
+                text += &format!("  {event:<28} {range}\n");
+            }
+            text += &format!("  in {trips} trips of its loop\n\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,51 @@
+//! `pmmpi list metrics`: what the report computes from counts.
+
+use super::{Listable, has};
+use pmmpi::metrics::catalogue;
+use serde::Serialize;
+
+/// Metrics, as docs/metrics.md has them.
+#[derive(Serialize)]
+pub struct Metrics {
+    schema_version: u32,
+    metrics: Vec<Metric>,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    name: &'static str,
+    groups: &'static [String],
+    unit: &'static str,
+    formula: &'static str,
+    description: &'static str,
+    source: &'static str,
+}
+
+/// Those with `filter` in their name, group or description.
+pub fn matching(filter: Option<&str>) -> Metrics {
+    let metrics = catalogue().metrics.iter();
+    let metrics =
+        metrics.filter(|metric| has(filter, &[&metric.name, &metric.text, &metric.groups.join(" ")]));
+    let metric = |metric: &'static pmmpi::metrics::Metric| Metric {
+        name: &metric.name,
+        groups: &metric.groups,
+        unit: &metric.unit,
+        formula: metric.formula.text(),
+        description: &metric.text,
+        source: &metric.source,
+    };
+    Metrics { schema_version: 1, metrics: metrics.map(metric).collect() }
+}
+
+impl Listable for Metrics {
+    fn text(&self) -> String {
+        let line = |metric: &Metric| {
+            let unit = if metric.unit == "1" { "" } else { metric.unit };
+            format!(
+                "{:<32} {:<5} {}\n{:38} = {}\n",
+                metric.name, unit, metric.description, "", metric.formula
+            )
+        };
+        self.metrics.iter().map(line).collect()
+    }
+}

@@ -1,0 +1,211 @@
+//! Which event of this machine each name stands for.
+
+use pmmpi::counters::default;
+use pmmpi::counters::event::{Encoding, Event, kind};
+use pmmpi::node::Hardware;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Events of one group: as many as any processor counts at once, with the NMI watchdog on.
+pub const GROUP_EVENTS: usize = 3;
+
+/// Of a processor's own events, by its maker's name: event, vendor, family, first and last model, perf's raw code.
+const VENDORS: &str = include_str!("vendors.csv");
+
+// linux/perf_event.h: perf_hw_id, and the caches' id | operation << 8 | result << 16.
+const GENERIC: [(&str, u32, u64); 5] = [
+    ("branches", kind::HARDWARE, 4),
+    ("branch-misses", kind::HARDWARE, 5),
+    ("L1-dcache-loads", kind::CACHE, 0),
+    ("L1-dcache-stores", kind::CACHE, 0x100),
+    ("L1-dcache-load-misses", kind::CACHE, 0x1_0000),
+];
+
+/// What the kernel calls its own name for an event in sysfs, beside the code that it maps it to.
+const ALIASES: [(&str, &str); 4] = [
+    ("cycles", "cpu-cycles"),
+    ("instructions", "instructions"),
+    ("branches", "branch-instructions"),
+    ("branch-misses", "branch-misses"),
+];
+
+/// Events that have a name here.
+pub struct Known {
+    events: Vec<Event>,
+    root: PathBuf,
+}
+
+/// What a name stands for (step 2 of the procedure).
+#[derive(Clone, Debug, Serialize)]
+pub struct Mapping {
+    pub event: String,
+    /// attr.type
+    pub kind: u32,
+    /// attr.config
+    pub config: String,
+    /// The processor's own code, where the kernel shows it; who maps it, where it does not.
+    pub stands_for: String,
+}
+
+impl Known {
+    /// On this processor.
+    pub fn new(hardware: &Hardware, root: &Path) -> Self {
+        let generic = GENERIC.map(|(name, kind, config)| Event::counted(name, Encoding::new(kind, config)));
+        let vendors = VENDORS.lines().skip(1).filter_map(|line| vendor_event(line, hardware));
+        let tsc = tsc_event(root);
+        let events = default::groups().into_iter().flatten().chain(generic).chain(vendors).chain(tsc);
+        Self { events: events.collect(), root: root.to_owned() }
+    }
+
+    /// By its name.
+    pub fn find(&self, name: &str) -> Option<Event> {
+        self.events.iter().find(|event| event.name == name).cloned()
+    }
+
+    /// Events of one of these may share a group.
+    pub fn pmu(&self, event: &Event) -> u32 {
+        match event.encoding.kind {
+            kind::CACHE | kind::RAW => kind::HARDWARE,
+            kind => kind,
+        }
+    }
+
+    /// Why something that a kernel does has no name here; `None` where it is another processor's.
+    pub fn why_not(&self, name: &str) -> Option<&'static str> {
+        name.starts_with("dram_")
+            .then_some("memory controllers count for a whole socket, and these kernels for one thread")
+    }
+
+    /// What each name stands for.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        let mapping = |event: &Event| Mapping {
+            event: event.name.clone(),
+            kind: event.encoding.kind,
+            config: format!("{:#x}", event.encoding.config[0]),
+            stands_for: self.stands_for(event),
+        };
+        self.events.iter().map(mapping).collect()
+    }
+
+    fn stands_for(&self, event: &Event) -> String {
+        let kind = event.encoding.kind;
+        let alias = ALIASES.iter().find(|(name, _)| *name == event.name.trim_end_matches("_kernel"));
+        let code = alias.filter(|_| kind == kind::HARDWARE).and_then(|(_, alias)| {
+            // The processor's PMU is called cpu on x86, and after its kind elsewhere.
+            let pmus = ["cpu", "armv8_pmuv3_0", "armv8_pmuv3"];
+            pmus.into_iter().find_map(|pmu| Some((pmu, self.sysfs(&format!("{pmu}/events/{alias}"))?)))
+        });
+        match (code, kind) {
+            (Some((pmu, code)), _) => format!("{pmu}/{code}/"),
+            (None, kind::SOFTWARE) => "the kernel's own count".to_owned(),
+            (None, kind::RAW) => "the processor's own code".to_owned(),
+            (None, kind::HARDWARE | kind::CACHE) => "as the kernel's driver maps it".to_owned(),
+            (None, _) => "msr/tsc/".to_owned(),
+        }
+    }
+
+    fn sysfs(&self, path: &str) -> Option<String> {
+        read_sysfs(&self.root, path)
+    }
+}
+
+fn read_sysfs(root: &Path, path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(root.join("sys/bus/event_source/devices").join(path)).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn tsc_event(root: &Path) -> Option<Event> {
+    let kind = read_sysfs(root, "msr/type")?.parse().ok()?;
+    let config = read_sysfs(root, "msr/events/tsc")?;
+    let config = u64::from_str_radix(config.strip_prefix("event=0x")?, 16).ok()?;
+    Some(Event::counted("tsc", Encoding::new(kind, config)))
+}
+
+fn vendor_event(line: &str, hardware: &Hardware) -> Option<Event> {
+    let [name, vendor, family, first, last, code] =
+        <[&str; 6]>::try_from(line.split(',').collect::<Vec<_>>()).ok()?;
+    let number = |text: &str| text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let is_this = hardware.cpu_vendor.as_deref() == Some(vendor)
+        && hardware.cpu_family.map(u64::from) == number(family)
+        && (number(first)?..=number(last)?).contains(&u64::from(hardware.cpu_model?));
+    is_this.then_some(Event::counted(name, Encoding::new(kind::RAW, number(code)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn processor(vendor: &str, family: u32, model: u32) -> Known {
+        let hardware = Hardware {
+            cpu_vendor: Some(vendor.into()),
+            cpu_family: Some(family),
+            cpu_model: Some(model),
+            ..Hardware::default()
+        };
+        Known::new(&hardware, Path::new("/nonexistent"))
+    }
+
+    #[test]
+    fn every_line_of_the_vendors_is_understood() {
+        for line in VENDORS.lines().skip(1) {
+            let [_, vendor, family, first, ..] = line.split(',').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let number = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+            let hardware = Hardware {
+                cpu_vendor: Some(vendor.into()),
+                cpu_family: Some(number(family)),
+                cpu_model: Some(number(first)),
+                ..Hardware::default()
+            };
+            assert!(vendor_event(line, &hardware).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn one_name_is_another_code_on_another_processor() {
+        let code = |known: Known| known.find("fp_ret_sse_avx_ops.all").map(|event| event.encoding.config[0]);
+        assert_eq!(code(processor("AuthenticAMD", 0x17, 0x01)), Some(0xff03));
+        assert_eq!(code(processor("AuthenticAMD", 0x17, 0x31)), Some(0x0f03));
+        assert_eq!(code(processor("AuthenticAMD", 0x19, 0x11)), Some(0x0f03));
+        assert_eq!(code(processor("GenuineIntel", 0x06, 0x55)), None);
+    }
+
+    #[test]
+    fn whatever_a_kernel_says_something_of_has_a_name_or_a_reason() {
+        let here = [processor("AuthenticAMD", 0x19, 0x11), processor("GenuineIntel", 0x06, 0x55)];
+        for kernel in pmmpi_kernels::all() {
+            for expected in kernel.expected() {
+                let name = expected.event;
+                let known = here.iter().any(|known| {
+                    known
+                        .find(name)
+                        .or(known.why_not(name).map(|_| Event::counted(name, Encoding::new(0, 0))))
+                        .is_some()
+                });
+                assert!(known, "{}: {name}", kernel.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernel_shows_what_it_maps_a_name_to() {
+        let root = std::env::temp_dir().join(format!("pmmpi-events-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = root.join("sys/bus/event_source/devices").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("cpu/events/branch-instructions", "event=0xc2\n");
+        put("msr/type", "9\n");
+        put("msr/events/tsc", "event=0x00\n");
+        let known = Known::new(&Hardware::default(), &root);
+        let mappings = known.mappings();
+        std::fs::remove_dir_all(&root).unwrap();
+        let of =
+            |name: &str| mappings.iter().find(|mapping| mapping.event == name).unwrap().stands_for.clone();
+        assert_eq!(of("branches"), "cpu/event=0xc2/");
+        assert_eq!(of("page_faults"), "the kernel's own count");
+        assert_eq!(known.find("tsc").unwrap().encoding, Encoding::new(9, 0));
+    }
+}

@@ -1,0 +1,317 @@
+//! What was found, and what it is worth.
+
+use super::Reference;
+use super::documents::{self, Document};
+use super::events::{Known, Mapping};
+use super::section::median;
+use pmmpi::counters::event::Event;
+use pmmpi::counters::reading::{Quality, Reading};
+use pmmpi::node::NodeFacts;
+use pmmpi::trust::{self, Verdict};
+use pmmpi_kernels::{Expected, Kernel};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The whole answer: what `--format json` prints and what is kept (docs/schema/validate.schema.json).
+#[derive(Debug, Serialize)]
+pub struct Findings {
+    pub schema_version: u32,
+    pub pmmpi: &'static str,
+    pub validated_unix_s: i64,
+    pub cpu: Cpu,
+    /// uname -r
+    pub os_release: Option<String>,
+    /// The hardware thread that everything ran on.
+    pub hardware_thread: u32,
+    pub repeats: usize,
+    pub mappings: Vec<Mapping>,
+    pub documents: Vec<Document>,
+    pub kernels: Vec<Held>,
+    pub events: Vec<Judged>,
+    #[serde(skip)]
+    pub kept: Kept,
+}
+
+/// Where the findings went.
+#[derive(Debug)]
+pub enum Kept {
+    /// Only some kernels ran.
+    NotAll,
+    In(PathBuf),
+    Not(String),
+}
+
+/// The processor in detail (step 1 of the procedure).
+#[derive(Debug, Serialize)]
+pub struct Cpu {
+    /// All of the following that changes what counters count.
+    pub name: String,
+    pub vendor: Option<String>,
+    pub model_name: Option<String>,
+    pub family: Option<u32>,
+    pub model: Option<u32>,
+    pub stepping: Option<u32>,
+    pub microcode: Option<String>,
+    pub hypervisor: bool,
+}
+
+/// One kernel, and the events that were held against it.
+#[derive(Debug, Serialize)]
+pub struct Held {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub trips: u64,
+    /// Why it did not run.
+    pub skipped: Option<String>,
+    pub checks: Vec<Check>,
+}
+
+/// One event over one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub event: String,
+    /// "paper", or the clock that was read beside it.
+    pub against: &'static str,
+    /// No fewer and no more; of a clock as it was read beside the median.
+    pub expected: Option<[f64; 2]>,
+    /// The median, without what two snapshots cost.
+    pub measured: Option<f64>,
+    /// What two snapshots cost.
+    pub overhead: Option<f64>,
+    /// As a fraction of what was expected.
+    pub deviation: Option<f64>,
+    pub quality: Quality,
+    pub running_share: Option<f64>,
+    pub verdict: &'static str,
+    /// Why there is no verdict, or of what it is one.
+    pub reason: Option<String>,
+}
+
+/// One event over all kernels: as good as the worst of them.
+#[derive(Debug, Serialize)]
+pub struct Judged {
+    pub name: String,
+    pub verdict: &'static str,
+    /// The largest.
+    pub deviation: Option<f64>,
+    /// The kernel that it was found with.
+    pub kernel: Option<&'static str>,
+    pub reason: Option<String>,
+}
+
+/// One event in one section.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub reading: Reading,
+    pub value: Option<f64>,
+    pub expected: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
+    fn deviation(&self) -> Option<f64> {
+        let (value, [low, high]) = (self.value?, self.expected?);
+        Some(if value < low {
+            (low - value) / low.max(1.0)
+        } else if value > high {
+            (value - high) / high.max(1.0)
+        } else {
+            0.0
+        })
+    }
+}
+
+impl Check {
+    /// What several sections say.
+    pub fn of(event: &Event, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
+        let (against, paper) = match reference {
+            Reference::Paper(_) => ("paper", true),
+            Reference::Beside(beside) => (beside.name(), false),
+        };
+        let worst = measured.iter().max_by_key(|one| one.reading.quality());
+        let quality = worst.map_or(Quality::Unavailable, |worst| worst.reading.quality());
+        let mut check = Self {
+            event: event.name.clone(),
+            against,
+            expected: None,
+            measured: median(measured.iter().filter_map(|one| one.value).collect()),
+            overhead,
+            deviation: None,
+            quality,
+            running_share: worst.and_then(|worst| worst.reading.running_share()),
+            verdict: Verdict::Unknown.name(),
+            reason: worst.and_then(|worst| worst.reading.reason()),
+        };
+        if paper {
+            check.expected = measured.first().and_then(|one| one.expected);
+        }
+        // What was extrapolated says as much of the kernel's guess as of the counter.
+        if !matches!(quality, Quality::Exact | Quality::Partial) {
+            return check;
+        }
+        let Some(deviation) = median(measured.iter().filter_map(Measured::deviation).collect()) else {
+            // A clock that is not invariant, or a core that others took in each repeat.
+            check.reason =
+                Some("nothing to compare it with: is the core busy? Choose another (--cpu)".to_owned());
+            return check;
+        };
+        if let Some(one) = measured.iter().find(|one| one.deviation() == Some(deviation)) {
+            (check.measured, check.expected) = (one.value, one.expected);
+        }
+        check.deviation = Some(deviation);
+        check.verdict = Verdict::of_deviation(deviation).name();
+        check
+    }
+
+    /// Of an event that has no name here.
+    pub fn missing(expected: &Expected, trips: u64, why: &str) -> Self {
+        Self {
+            event: expected.event.to_owned(),
+            against: "paper",
+            expected: Some([expected.low.of(trips), expected.high.of(trips)]),
+            measured: None,
+            overhead: None,
+            deviation: None,
+            quality: Quality::Unsupported,
+            running_share: None,
+            verdict: Verdict::Unknown.name(),
+            reason: Some(why.to_owned()),
+        }
+    }
+}
+
+impl Held {
+    pub fn new(kernel: &'static Kernel) -> Self {
+        let Kernel { name, about, trips, .. } = *kernel;
+        Self { name, about, trips, skipped: None, checks: Vec::new() }
+    }
+}
+
+impl Findings {
+    /// Before any kernel ran.
+    pub fn new(facts: &NodeFacts, known: &Known, hardware_thread: u32, repeats: usize) -> Self {
+        let hardware = &facts.hardware;
+        Self {
+            schema_version: trust::SCHEMA_VERSION,
+            pmmpi: env!("CARGO_PKG_VERSION"),
+            validated_unix_s: pmmpi::clock::realtime_ns() / 1_000_000_000,
+            cpu: Cpu {
+                name: trust::cpu_name(hardware),
+                vendor: hardware.cpu_vendor.clone(),
+                model_name: hardware.cpu_model_name.clone(),
+                family: hardware.cpu_family,
+                model: hardware.cpu_model,
+                stepping: hardware.cpu_stepping,
+                microcode: hardware.microcode.clone(),
+                hypervisor: hardware.hypervisor,
+            },
+            os_release: hardware.kernel.clone(),
+            hardware_thread,
+            repeats,
+            mappings: known.mappings(),
+            documents: documents::of(hardware),
+            kernels: Vec::new(),
+            events: Vec::new(),
+            kept: Kept::NotAll,
+        }
+    }
+
+    /// Each event by the worst of its checks (step 7 of the procedure).
+    pub fn judge(&mut self) {
+        let mut events: Vec<Judged> = Vec::new();
+        for (kernel, check) in self.kernels.iter().flat_map(|held| held.checks.iter().map(|c| (held.name, c)))
+        {
+            let judged = Judged {
+                name: check.event.clone(),
+                verdict: check.verdict,
+                deviation: check.deviation,
+                kernel: check.deviation.map(|_| kernel),
+                reason: check.reason.clone(),
+            };
+            match events.iter_mut().find(|event| event.name == check.event) {
+                Some(known) if check.deviation > known.deviation => *known = judged, // None is less than any
+                Some(_) => {}
+                None => events.push(judged),
+            }
+        }
+        self.events = events;
+    }
+
+    pub fn is_unusable(&self) -> bool {
+        self.events.iter().any(|event| event.verdict == Verdict::Unusable.name())
+    }
+
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::section::Beside;
+    use pmmpi::counters::event::Encoding;
+    use pmmpi::counters::reading::Gap;
+
+    const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
+
+    fn measured(count: u64, running_ns: u64, expected: f64) -> Measured {
+        let reading = Reading { count, enabled_ns: 100, running_ns, gap: None };
+        Measured { reading, value: reading.value().map(|value| value as f64), expected: Some([expected; 2]) }
+    }
+
+    fn check(measured: &[Measured]) -> Check {
+        Check::of(&Event::counted("x", Encoding::new(0, 0)), &PAPER, measured, Some(0.0))
+    }
+
+    #[test]
+    fn a_counter_is_as_good_as_its_median() {
+        let all = [measured(100, 100, 100.0), measured(500, 100, 100.0), measured(100, 100, 100.0)];
+        assert_eq!((check(&all).verdict, check(&all).measured), ("trusted", Some(100.0)));
+        let near = check(&[measured(90, 100, 100.0)]);
+        assert_eq!((near.verdict, near.deviation), ("within", Some(0.1)));
+        assert_eq!(check(&[measured(0, 100, 100.0)]).verdict, "unusable");
+        assert_eq!(check(&[measured(3, 100, 0.0)]).verdict, "unusable");
+    }
+
+    #[test]
+    fn what_was_shared_is_no_basis_for_trust() {
+        let scaled = check(&[measured(100, 100, 100.0), measured(50, 50, 100.0)]);
+        assert_eq!((scaled.verdict, scaled.quality), ("not counted here", Quality::Scaled));
+        assert_eq!((scaled.deviation, scaled.running_share), (None, Some(0.5)));
+        assert!(scaled.reason.unwrap().contains("50.0 % of the time"));
+        let reading = Reading::missing(Gap::of_errno(libc::ENOENT));
+        let missing = check(&[Measured { reading, value: None, expected: Some([5.0, 6.0]) }]);
+        assert_eq!((missing.verdict, missing.measured), ("not counted here", None));
+        assert_eq!((missing.expected, missing.deviation), (Some([5.0, 6.0]), None));
+        assert!(missing.reason.unwrap().starts_with("not counted by this processor"));
+    }
+
+    #[test]
+    fn a_clock_is_compared_section_by_section() {
+        let clock = Reference::Beside(Beside::CpuTime);
+        let all = [measured(100, 100, 100.0), measured(900, 100, 900.0), measured(50, 100, 50.0)];
+        let check = Check::of(&Event::counted("x", Encoding::new(0, 0)), &clock, &all, None);
+        assert_eq!((check.verdict, check.against), ("trusted", "CPU time of the thread"));
+        assert_eq!(check.measured, check.expected.map(|expected| expected[0]));
+    }
+
+    #[test]
+    fn an_event_is_as_good_as_its_worst_kernel() {
+        let known = Known::new(&Default::default(), std::path::Path::new("/nonexistent"));
+        let mut findings = Findings::new(&NodeFacts::default(), &known, 0, 3);
+        for (at, counts) in [[100, 100], [90, 90], [99, 99]].iter().enumerate() {
+            let mut held = Held::new(&pmmpi_kernels::all()[at]);
+            held.checks.push(check(&counts.map(|count| measured(count, 100, 100.0))));
+            findings.kernels.push(held);
+        }
+        findings.judge();
+        assert_eq!(findings.events.len(), 1);
+        let event = &findings.events[0];
+        assert_eq!((event.verdict, event.kernel), ("within", Some(pmmpi_kernels::all()[1].name)));
+        assert!(!findings.is_unusable());
+        findings.kernels[0].checks[0] = check(&[measured(0, 100, 100.0)]);
+        findings.judge();
+        assert!(findings.is_unusable());
+    }
+}

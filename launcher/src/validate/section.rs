@@ -1,0 +1,323 @@
+//! A kernel between two snapshots, again and again.
+
+use super::Reference;
+use super::findings::Measured;
+use pmmpi::counters::probe::{Opened, Probe};
+use pmmpi::counters::reading::{Cause, Gap, Reading};
+use pmmpi::counters::table::{GROUP_HEAD, was_read};
+use pmmpi_kernels::{EMPTY, Expected, Function, Kernel, Prepared};
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is read beside a counter, and must agree with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// CLOCK_THREAD_CPUTIME_ID, against the task clock.
+    CpuTime,
+    /// The time stamp counter, against the msr PMU's.
+    Tsc,
+    /// The same, against reference cycles: equal while the core is never halted.
+    TscWhileRunning,
+}
+
+/// As the default set has it.
+const CONTEXT_SWITCHES: &str = "context_switches";
+
+/// The kernel that clocks are compared over: the longest that stays in user mode.
+pub const CLOCKS_KERNEL: &str = "cycles";
+
+impl Beside {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Beside::CpuTime, Beside::Tsc, Beside::TscWhileRunning];
+
+    /// The event that it is held against.
+    pub fn event(self) -> &'static str {
+        match self {
+            Beside::CpuTime => "task_clock_ns",
+            Beside::Tsc => "tsc",
+            Beside::TscWhileRunning => "ref_cycles",
+        }
+    }
+
+    /// True of a clock that stops where another thread has the core, as counters of a thread do.
+    fn stops(self) -> bool {
+        self == Beside::CpuTime
+    }
+
+    /// What is read beside the counter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Beside::CpuTime => "CPU time of the thread",
+            Beside::Tsc | Beside::TscWhileRunning => "time stamp counter",
+        }
+    }
+}
+
+/// Clocks beside the counters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clocks {
+    cpu_ns: f64,
+    tsc: Option<f64>,
+    /// How often the thread lost its core to another one.
+    interruptions: i64,
+}
+
+impl Clocks {
+    fn read() -> Self {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both are live locals that the calls fill in; zeros are valid where they fail.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now);
+            usage.assume_init()
+        };
+        Self {
+            cpu_ns: now.tv_sec as f64 * 1e9 + now.tv_nsec as f64,
+            tsc: pmmpi::clock::tsc().map(|ticks| ticks as f64),
+            interruptions: usage.ru_nivcsw,
+        }
+    }
+
+    fn since(self, start: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns - start.cpu_ns,
+            tsc: self.tsc.zip(start.tsc).map(|(now, then)| now - then),
+            interruptions: self.interruptions - start.interruptions,
+        }
+    }
+
+    fn of(&self, beside: Beside) -> Option<f64> {
+        match beside {
+            Beside::CpuTime => Some(self.cpu_ns),
+            Beside::Tsc | Beside::TscWhileRunning => self.tsc,
+        }
+    }
+}
+
+/// One section: each event of the only set, and the clocks.
+struct Section {
+    readings: Vec<Reading>,
+    clocks: Clocks,
+}
+
+impl Section {
+    /// True where no other thread had the core meanwhile.
+    fn was_alone(&self) -> bool {
+        self.clocks.interruptions == 0
+    }
+}
+
+/// Several sections with the kernel, and several with nothing.
+pub struct Repeats {
+    full: Vec<Section>,
+    empty: Vec<Section>,
+}
+
+/// Times that are added where others took the core, as a multiple of those wanted.
+const MOST_TRIES: usize = 4;
+
+/// Runs a kernel on these CPUs' memory until it had the core alone so many times. Where nothing was opened it is not run.
+pub fn repeat(kernel: &Kernel, cpus: [u32; 2], times: usize, probe: &mut dyn Probe) -> io::Result<Repeats> {
+    let words: [Vec<AtomicU64>; 2] =
+        std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
+    let mut section = |run: Function, trips, memory: &Prepared| measure(probe, &words, run, trips, memory);
+    let none = pmmpi_kernels::Memory::None.prepare(0, cpus)?;
+    // The first time brings code and tables into memory.
+    section(EMPTY, 0, &none);
+    let empty: Vec<Section> = (0..times).map(|_| section(EMPTY, 0, &none)).collect();
+    let nothing_open =
+        empty.iter().all(|section| section.readings.iter().all(|one| !one.quality().has_value()));
+    if nothing_open {
+        return Ok(Repeats { full: Vec::new(), empty });
+    }
+    let fresh = kernel.memory == pmmpi_kernels::Memory::FreshPages;
+    let mut memory = kernel.memory.prepare(kernel.trips, cpus)?;
+    section(kernel.body.run, kernel.trips, &memory);
+    let mut full = Vec::with_capacity(times);
+    let mut alone = 0;
+    for _ in 0..times * MOST_TRIES {
+        if fresh {
+            memory = kernel.memory.prepare(kernel.trips, cpus)?;
+        }
+        full.push(section(kernel.body.run, kernel.trips, &memory));
+        alone += usize::from(full.last().is_some_and(Section::was_alone));
+        if alone == times {
+            break;
+        }
+    }
+    Ok(Repeats { full, empty })
+}
+
+fn measure(
+    probe: &mut dyn Probe,
+    words: &[Vec<AtomicU64>; 2],
+    run: Function,
+    trips: u64,
+    memory: &Prepared,
+) -> Section {
+    let start = Clocks::read();
+    probe.snapshot(&words[0]);
+    // SAFETY: memory that was prepared for this kernel and these trips.
+    unsafe { run(trips, memory.start(), memory.stride()) };
+    probe.snapshot(&words[1]);
+    let clocks = Clocks::read().since(start);
+    let readings = readings(probe.opened(), &words[0], &words[1]);
+    for word in words.iter().flatten() {
+        word.store(0, Relaxed); // a snapshot that fails leaves what was there
+    }
+    Section { readings, clocks }
+}
+
+/// Of each event of the first set, in its order.
+fn readings(opened: &Opened, start: &[AtomicU64], stop: &[AtomicU64]) -> Vec<Reading> {
+    let Some(set) = opened.sets.first() else { return Vec::new() };
+    let missing = |gap: Option<Gap>| Reading::missing(gap.unwrap_or(Gap::Unavailable(Cause::NoSnapshot)));
+    let mut readings: Vec<Reading> = set.events.iter().map(|(_, gap)| missing(*gap)).collect();
+    for ((handle, start), (_, stop)) in opened.places(start).zip(opened.places(stop)) {
+        if !was_read(start) || !was_read(stop) {
+            continue;
+        }
+        let between = |at: usize| stop[at].load(Relaxed).wrapping_sub(start[at].load(Relaxed));
+        let group = set.groups.get(handle.group as usize).map_or(&[][..], Vec::as_slice);
+        for (at, event) in group.iter().enumerate() {
+            if let (Some(reading), Some((_, gap))) =
+                (readings.get_mut(*event as usize), set.events.get(*event as usize))
+            {
+                let [enabled_ns, running_ns] = [1, 2].map(between);
+                *reading = Reading { count: between(GROUP_HEAD + at), enabled_ns, running_ns, gap: *gap };
+            }
+        }
+    }
+    readings
+}
+
+impl Repeats {
+    /// Event `at` of the group in each repeat, without the snapshots' own part, beside what was expected. Repeats in
+    /// which another thread had the core are left out where there are others; a clock that ran on then is no reference.
+    pub(super) fn of(&self, at: usize, reference: Reference, trips: u64) -> Vec<Measured> {
+        if self.full.is_empty() {
+            let expected = match reference {
+                Reference::Paper(expected) => Some(on_paper(expected, trips, 0)),
+                Reference::Beside(_) => None,
+            };
+            let missing =
+                |section: &Section| Measured { reading: section.readings[at], value: None, expected };
+            return self.empty.first().map(missing).into_iter().collect();
+        }
+        let overhead = self.overhead(at).unwrap_or(0.0);
+        let some_alone = self.full.iter().any(Section::was_alone);
+        let sections = self.full.iter().filter(|section| !some_alone || section.was_alone());
+        sections
+            .map(|section| {
+                let reading = section.readings[at];
+                let expected = match reference {
+                    Reference::Paper(expected) => {
+                        Some(on_paper(expected, trips, section.clocks.interruptions))
+                    }
+                    Reference::Beside(beside) => {
+                        let clock =
+                            section.clocks.of(beside).filter(|_| beside.stops() || section.was_alone());
+                        clock.map(|clock| [clock - self.clock_overhead(beside); 2])
+                    }
+                };
+                Measured { reading, value: reading.value().map(|value| value as f64 - overhead), expected }
+            })
+            .collect()
+    }
+
+    /// What two snapshots add to event `at`: the median of sections without work.
+    pub fn overhead(&self, at: usize) -> Option<f64> {
+        let value = |section: &Section| section.readings[at].value().map(|value| value as f64);
+        median(self.empty.iter().map(value).collect::<Option<Vec<f64>>>()?)
+    }
+
+    fn clock_overhead(&self, beside: Beside) -> f64 {
+        let clocks = self.empty.iter().filter_map(|section| section.clocks.of(beside));
+        median(clocks.collect()).unwrap_or(0.0)
+    }
+}
+
+/// What a kernel comes to. That others took the core in between is no error of the counter of switches.
+fn on_paper(expected: Expected, trips: u64, interruptions: i64) -> [f64; 2] {
+    let more = if expected.event == CONTEXT_SWITCHES { interruptions.max(0) as f64 } else { 0.0 };
+    [expected.low.of(trips), expected.high.of(trips) + more]
+}
+
+/// The middle one, or the lower of two: a value that occurred.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::counters::default;
+    use pmmpi::counters::event::{Encoding, Event};
+    use pmmpi::counters::probe::{Handle, Scripted, Set};
+
+    /// One group of two events; `counts` of each snapshot, all the time or half of it.
+    fn scripted(counts: impl IntoIterator<Item = [u64; 2]>, running: u64) -> Scripted {
+        let event = |name| (Event::counted(name, Encoding::new(0, 0)), None);
+        let set = Set { events: vec![event("a"), event("b")], groups: vec![vec![0, 1]], ..Set::default() };
+        let handle = Handle { set: 0, group: 0, cpu: None, descriptor: -1, id: 0 };
+        let opened = Opened { sets: vec![set], handles: vec![handle] };
+        let snapshot = move |(at, [a, b]): (usize, [u64; 2])| {
+            let time = at as u64 + 1;
+            vec![2, time * 2, time * running, a, b]
+        };
+        Scripted::new(opened, counts.into_iter().enumerate().map(snapshot))
+    }
+
+    fn loads() -> &'static Kernel {
+        pmmpi_kernels::all().iter().find(|kernel| kernel.name == "loads").unwrap()
+    }
+
+    #[test]
+    fn what_snapshots_cost_is_taken_off() {
+        // Once and three times without work, once and three times with it.
+        let empty = [[0, 0], [9, 9], [10, 0], [13, 2], [20, 0], [23, 2], [30, 0], [39, 2]];
+        let full = [[0, 0], [900, 9], [100, 0], [203, 7], [300, 0], [403, 7], [500, 0], [603, 7]];
+        let mut probe = scripted(empty.into_iter().chain(full), 2);
+        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        assert_eq!((repeats.overhead(0), repeats.overhead(1)), (Some(3.0), Some(2.0)));
+        let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
+        for measured in repeats.of(0, paper, 1) {
+            assert_eq!((measured.value, measured.expected), (Some(100.0), Some([100.0; 2])));
+        }
+        assert!(repeats.of(1, paper, 1).iter().all(|measured| measured.value == Some(5.0)));
+    }
+
+    #[test]
+    fn where_nothing_is_open_nothing_runs() {
+        let mut probe = Scripted::new(Opened::default(), []);
+        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        assert!(repeats.full.is_empty());
+    }
+
+    #[test]
+    fn a_snapshot_that_fails_is_no_count() {
+        let mut probe = scripted([[0, 0]; 1], 2);
+        let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();
+        let paper = Reference::Paper(Expected::exactly("a", 100.0, 0.0));
+        assert!(repeats.of(0, paper, 1).iter().all(|measured| measured.value.is_none()));
+    }
+
+    #[test]
+    fn others_that_took_the_core_are_no_error_of_the_count_of_switches() {
+        let switches = Expected::exactly(CONTEXT_SWITCHES, 0.0, 1.0);
+        assert_eq!(on_paper(switches, 20, 3), [20.0, 23.0]);
+        assert_eq!(on_paper(Expected::exactly("page_faults", 0.0, 1.0), 20, 3), [20.0, 20.0]);
+        let names: Vec<String> = default::groups().into_iter().flatten().map(|event| event.name).collect();
+        assert!(names.iter().any(|name| name == CONTEXT_SWITCHES));
+    }
+
+    #[test]
+    fn the_median_is_a_value_that_occurred() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! The findings as text.
+
+use super::findings::{Check, Findings, Judged, Kept};
+use pmmpi::summary::printable;
+use pmmpi::trust::{TRUSTED, Verdict};
+use std::fmt::Write;
+
+/// For a terminal.
+pub fn render(findings: &Findings) -> String {
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    let _ = head(&mut text, findings);
+    let _ = events(&mut text, findings);
+    let _ = kernels(&mut text, findings);
+    let _ = tail(&mut text, findings);
+    text
+}
+
+fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let cpu = &findings.cpu;
+    let name = printable(cpu.model_name.as_deref().unwrap_or("of no name"));
+    let machine = if cpu.hypervisor { ", a virtual machine" } else { "" };
+    writeln!(text, "processor  {name}{machine}\n           {}", printable(&cpu.name))?;
+    let release = printable(findings.os_release.as_deref().unwrap_or("unknown"));
+    writeln!(text, "kernel     Linux {release}")?;
+    writeln!(
+        text,
+        "measured   on hardware thread {}, the median of {}, less what the snapshots cost\n",
+        findings.hardware_thread, findings.repeats
+    )
+}
+
+fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let width = findings.events.iter().map(|event| event.name.len()).max().unwrap_or(0).max("EVENT".len());
+    writeln!(text, "{:width$}  {:16}  STANDS FOR", "EVENT", "VERDICT")?;
+    for event in &findings.events {
+        let mapping = findings.mappings.iter().find(|mapping| mapping.event == event.name);
+        let stands_for = mapping.map_or("", |mapping| &mapping.stands_for);
+        writeln!(text, "{:width$}  {:16}  {}", event.name, words(event), printable(stands_for))?;
+    }
+    // A reason is said once.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for event in &findings.events {
+        let Some(reason) = event.reason.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(&event.name),
+            None => reasons.push((reason, vec![&event.name])),
+        }
+    }
+    for (reason, names) in reasons {
+        writeln!(text, "\n{}:\n  {reason}", wrapped(&names.join(", "), ""))?;
+    }
+    writeln!(text)
+}
+
+fn words(event: &Judged) -> String {
+    match event.deviation {
+        Some(deviation) if event.verdict == Verdict::Within(deviation).name() => {
+            format!("within {:.1} %", deviation * 100.0)
+        }
+        _ => event.verdict.to_owned(),
+    }
+}
+
+fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    writeln!(text, "{:42} {:>16} {:>10} {:>8}", "KERNEL, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
+    for held in &findings.kernels {
+        let counted: Vec<&Check> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
+        if counted.is_empty() && held.skipped.is_none() {
+            continue;
+        }
+        writeln!(text, "{} ({}), {} trips", held.name, held.about, held.trips)?;
+        if let Some(why) = &held.skipped {
+            writeln!(text, "  not run: {}", printable(why))?;
+        }
+        for check in counted {
+            let expected = check.expected.map_or_else(String::new, range);
+            let off =
+                check.deviation.map_or_else(String::new, |deviation| format!("{:.2} %", deviation * 100.0));
+            let measured = check.measured.map_or_else(String::new, |value| format!("{value:.0}"));
+            writeln!(text, "  {:40} {expected:>16} {measured:>10} {off:>8}", check.event)?;
+        }
+    }
+    let nothing: Vec<&str> = findings
+        .kernels
+        .iter()
+        .filter(|held| held.skipped.is_none() && held.checks.iter().all(|check| check.measured.is_none()))
+        .map(|held| held.name)
+        .collect();
+    if !nothing.is_empty() {
+        writeln!(
+            text,
+            "not run, since nothing of theirs is counted here:\n  {}",
+            wrapped(&nothing.join(", "), "  ")
+        )?;
+    }
+    writeln!(text)
+}
+
+/// In lines of a terminal's, those after the first indented.
+fn wrapped(words: &str, indent: &str) -> String {
+    const WIDTH: usize = 76;
+    let mut text = String::new();
+    let mut length = 0;
+    for word in words.split(' ') {
+        if length > 0 && length + 1 + word.len() > WIDTH {
+            text += "\n";
+            text += indent;
+            length = 0;
+        } else if length > 0 {
+            text += " ";
+            length += 1;
+        }
+        text += word;
+        length += word.len();
+    }
+    text
+}
+
+fn range([low, high]: [f64; 2]) -> String {
+    if (high - low).abs() < 0.5 { format!("{low:.0}") } else { format!("{low:.0} .. {high:.0}") }
+}
+
+fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let at_most = TRUSTED * 100.0;
+    writeln!(
+        text,
+        "trusted: off by {at_most} % at most. For you to read: what the maker says of events, and"
+    )?;
+    writeln!(text, "which errors of theirs are known:")?;
+    for document in &findings.documents {
+        let title = format!("{}: {}", document.step, document.title);
+        writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;
+    }
+    if findings.documents.is_empty() {
+        writeln!(text, "  no document is known for this processor")?;
+    }
+    match &findings.kept {
+        Kept::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
+        Kept::NotAll => writeln!(text, "not kept: some kernels only"),
+        Kept::Not(_) => Ok(()), // said as a warning
+    }
+}

@@ -1,0 +1,332 @@
+//! Which counters can be trusted: what `pmmpi validate` found, one file for each kind of processor.
+//!
+//! `trust-<cpu>.json` is what `pmmpi validate --format json` prints (docs/schema/validate.schema.json). The
+//! next validation of the same kind replaces it.
+
+use crate::node::Hardware;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Names another folder for these files.
+pub const FOLDER_VARIABLE: &str = "PMMPI_TRUST";
+
+/// The form of these files. Keys are only ever added to it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+const PREFIX: &str = "trust-";
+const SUFFIX: &str = ".json";
+/// Far more than validate writes.
+const LARGEST_BYTES: u64 = 4 << 20;
+/// Kinds of processors, of which a site has a handful.
+const MOST_FILES: usize = 1000;
+const LONGEST_NAME: usize = 128;
+
+/// What one event turned out to be worth on one kind of processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// It counts what its name says, within [`TRUSTED`].
+    Trusted,
+    /// It comes as near as this fraction of what was expected.
+    Within(f64),
+    /// It does not count what its name says: never offer it as a cause.
+    Unusable,
+    /// Nobody has validated it here, or it could not be counted.
+    Unknown,
+}
+
+/// An event is trusted where it deviates by no more than this fraction from what is known: interrupts add to counts.
+pub const TRUSTED: f64 = 0.01;
+/// And it is unusable where it deviates by more than this.
+pub const USABLE: f64 = 0.25;
+
+impl Verdict {
+    /// Of a deviation, as a fraction of what was expected.
+    pub fn of_deviation(deviation: f64) -> Self {
+        if deviation <= TRUSTED {
+            Verdict::Trusted
+        } else if deviation <= USABLE {
+            Verdict::Within(deviation)
+        } else {
+            Verdict::Unusable // not a number, too
+        }
+    }
+
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Trusted => "trusted",
+            Verdict::Within(_) => "within",
+            Verdict::Unusable => "unusable",
+            Verdict::Unknown => "not counted here",
+        }
+    }
+}
+
+/// All verdicts that are known, of any processor.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    cpus: BTreeMap<String, BTreeMap<String, Verdict>>,
+    /// Files that could not be used, and why.
+    pub unusable: Vec<(PathBuf, String)>,
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    schema_version: u32,
+    cpu: KeptCpu,
+    events: Vec<KeptEvent>,
+}
+
+#[derive(Deserialize)]
+struct KeptCpu {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct KeptEvent {
+    name: String,
+    verdict: String,
+    deviation: Option<f64>,
+}
+
+impl Trust {
+    /// What is in this folder. What cannot be read or is none of these files gives no verdict; no folder, none.
+    pub fn read(folder: &Path) -> Self {
+        let mut trust = Self::default();
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| Some((cpu_of_file(&entry.file_name())?, entry.path())));
+        for (cpu, path) in named.take(MOST_FILES) {
+            match read_file(&path, &cpu) {
+                Ok(events) => {
+                    trust.cpus.insert(cpu, events);
+                }
+                Err(why) => trust.unusable.push((path, why)),
+            }
+        }
+        trust
+    }
+
+    /// What an event is worth on a kind of processor, by [`cpu_name`].
+    pub fn of(&self, cpu: &str, event: &str) -> Verdict {
+        let verdict = self.cpus.get(cpu).and_then(|events| events.get(event));
+        verdict.copied().unwrap_or(Verdict::Unknown)
+    }
+}
+
+fn cpu_of_file(name: &std::ffi::OsStr) -> Option<String> {
+    let cpu = name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    Some(cpu.to_owned())
+}
+
+fn read_file(path: &Path, cpu: &str) -> Result<BTreeMap<String, Verdict>, String> {
+    // Opening a pipe must not wait for whoever writes into it.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|e| format!("cannot be read: {e}"))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err("is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|e| format!("cannot be read: {e}"))?;
+    if bytes.len() as u64 > LARGEST_BYTES {
+        return Err(format!("has more than {LARGEST_BYTES} bytes"));
+    }
+    let kept: Kept = serde_json::from_slice(&bytes).map_err(|e| format!("is damaged: {e}"))?;
+    if kept.schema_version != SCHEMA_VERSION {
+        return Err(format!("has schema {}, this pmmpi reads {SCHEMA_VERSION}", kept.schema_version));
+    }
+    if kept.cpu.name != cpu {
+        return Err("is of another processor than its name says".to_owned());
+    }
+    Ok(kept.events.into_iter().map(|event| (event.verdict(), event.name)).map(|(v, n)| (n, v)).collect())
+}
+
+impl KeptEvent {
+    fn verdict(&self) -> Verdict {
+        match (self.verdict.as_str(), self.deviation) {
+            ("trusted", _) => Verdict::Trusted,
+            ("within", Some(deviation)) if (0.0..=USABLE).contains(&deviation) => Verdict::Within(deviation),
+            ("within" | "unusable", _) => Verdict::Unusable,
+            _ => Verdict::Unknown,
+        }
+    }
+}
+
+/// The kind of a processor, by everything that changes what its counters count: vendor-family-model-stepping-microcode,
+/// as a file may be named.
+pub fn cpu_name(hardware: &Hardware) -> String {
+    let number =
+        |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| number.to_string());
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let parts = [
+        text(&hardware.cpu_vendor),
+        number(hardware.cpu_family),
+        number(hardware.cpu_model),
+        number(hardware.cpu_stepping),
+        text(&hardware.microcode),
+    ];
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
+    let parts = parts.map(|part| part.chars().map(plain).take(LONGEST_NAME / 5).collect::<String>());
+    parts.join("-")
+}
+
+/// Where these files are: PMMPI_TRUST, else pmmpi in XDG_STATE_HOME, else in ~/.local/state; `None` where there is no
+/// home.
+pub fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    if let Some(folder) = set(FOLDER_VARIABLE) {
+        return Some(folder.into());
+    }
+    // The XDG Base Directory Specification: a relative path is ignored.
+    let state = set("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")))?;
+    Some(state.join("pmmpi"))
+}
+
+/// Keeps what was found of a kind of processor, in place of what was known; gives the file. Whoever reads meanwhile
+/// sees the old file or the new one.
+pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join(format!("{PREFIX}{cpu}{SUFFIX}"));
+    // Another node's validation may have the same process number.
+    let unique = format!("{}-{}", std::process::id(), crate::clock::realtime_ns());
+    let temporary = folder.join(format!(".{PREFIX}{cpu}-{unique}"));
+    let written = write(&temporary, json).and_then(|()| std::fs::rename(&temporary, &path));
+    if let Err(error) = written {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(error);
+    }
+    // The name survives a crash, too. Some file systems have no such thing.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    crate::spool::within_file_limit(bytes.len() as u64)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
+    // Others' reports read it, whatever this user's umask.
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CPU: &str = "AuthenticAMD-25-17-1-0x1000065";
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("pmmpi-trust-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn json(cpu: &str, event: &str) -> String {
+        format!(
+            r#"{{"schema_version": 1, "later": [], "cpu": {{"name": "{cpu}", "vendor": "x"}}, "events": [{event}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_was_kept_is_read() {
+        let folder = Folder::new("kept");
+        let events = r#"{"name": "a", "verdict": "trusted", "deviation": 0.0},
+            {"name": "b", "verdict": "within", "deviation": 0.04},
+            {"name": "c", "verdict": "unusable", "deviation": 3},
+            {"name": "d", "verdict": "not counted here", "deviation": null}"#;
+        let path = keep(&folder.0, CPU, json(CPU, "").as_bytes()).unwrap();
+        assert_eq!(Trust::read(&folder.0).of(CPU, "a"), Verdict::Unknown);
+        assert_eq!(keep(&folder.0, CPU, json(CPU, events).as_bytes()).unwrap(), path);
+        let trust = Trust::read(&folder.0);
+        assert_eq!(trust.of(CPU, "a"), Verdict::Trusted);
+        assert_eq!(trust.of(CPU, "b"), Verdict::Within(0.04));
+        assert_eq!(trust.of(CPU, "c"), Verdict::Unusable);
+        assert_eq!(trust.of(CPU, "d"), Verdict::Unknown);
+        assert_eq!(trust.of("another", "a"), Verdict::Unknown);
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_that_are_none_give_no_verdict() {
+        let folder = Folder::new("hostile");
+        let put = |name: &str, bytes: &[u8]| std::fs::write(folder.0.join(name), bytes).unwrap();
+        put("trust-empty.json", b"");
+        put("trust-deep.json", "[".repeat(1 << 20).as_bytes());
+        put("trust-large.json", &vec![b' '; LARGEST_BYTES as usize + 1]);
+        put("trust-newer.json", br#"{"schema_version": 2, "cpu": {"name": "newer"}, "events": []}"#);
+        put("trust-lies.json", json(CPU, r#"{"name": "a", "verdict": "trusted"}"#).as_bytes());
+        put("trust-bytes.json", &[0xff; 100]);
+        std::fs::create_dir(folder.0.join("trust-folder.json")).unwrap();
+        let pipe = std::ffi::CString::new(folder.0.join("trust-pipe.json").to_str().unwrap()).unwrap();
+        // SAFETY: a path that ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o644) }, 0);
+        std::os::unix::fs::symlink("nowhere", folder.0.join("trust-link.json")).unwrap();
+        put("notes.txt", b"not one of these");
+        let odd = r#"{"name": "a", "verdict": "within", "deviation": -1e300},
+            {"name": "b", "verdict": "excellent"}"#;
+        put("trust-odd.json", json("odd", odd).as_bytes());
+        let trust = Trust::read(&folder.0);
+        assert_eq!(trust.unusable.len(), 9, "{:?}", trust.unusable);
+        assert_eq!(trust.of(CPU, "a"), Verdict::Unknown);
+        assert_eq!(trust.of("odd", "a"), Verdict::Unusable);
+        assert_eq!(trust.of("odd", "b"), Verdict::Unknown);
+        assert!(Trust::read(Path::new("/nonexistent")).unusable.is_empty());
+    }
+
+    #[test]
+    fn a_name_holds_what_changes_counters() {
+        let hardware = Hardware {
+            cpu_vendor: Some("../Authentic AMD".into()),
+            cpu_family: Some(25),
+            microcode: Some("0x1000065".into()),
+            ..Hardware::default()
+        };
+        assert_eq!(cpu_name(&hardware), ".._Authentic_AMD-25-unknown-unknown-0x1000065");
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_never_a_panic(at in 0usize..150, byte: u8, cut in 0usize..200) {
+            static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let folder = Folder::new(&format!("damage-{number}"));
+            let mut bytes = json(CPU, r#"{"name": "a", "verdict": "within", "deviation": 0.2}"#).into_bytes();
+            if let Some(place) = bytes.get_mut(at) { *place = byte }
+            bytes.truncate(cut);
+            std::fs::write(folder.0.join(format!("trust-{CPU}.json")), bytes).unwrap();
+            let verdict = Trust::read(&folder.0).of(CPU, "a");
+            prop_assert!(!matches!(verdict, Verdict::Within(x) if !(0.0..=USABLE).contains(&x)));
+        }
+
+        #[test]
+        fn a_larger_deviation_is_never_worth_more(a in 0.0..10.0, b in 0.0..10.0) {
+            let rank = |deviation: f64| match Verdict::of_deviation(deviation) {
+                Verdict::Trusted => 0.0,
+                Verdict::Within(x) => x,
+                _ => f64::MAX,
+            };
+            let (a, b) = if a < b { (a, b) } else { (b, a) };
+            prop_assert!(rank(a) <= rank(b));
+            prop_assert_eq!(Verdict::of_deviation(f64::NAN), Verdict::Unusable);
+        }
+    }
+}
