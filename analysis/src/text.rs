@@ -126,9 +126,10 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
 
 /// Three digits, with what people say for large ones.
 fn in_unit(value: f64, unit: &str) -> (String, String) {
-    let unit = if unit == "1" { "" } else { unit };
+    let unit = unit.strip_prefix('1').unwrap_or(unit);
     let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let prefix = prefixes.iter().find(|(size, _)| value.abs() >= *size && !unit.is_empty());
+    let prefix =
+        prefixes.iter().find(|(size, _)| value.abs() >= *size && unit.starts_with(char::is_alphabetic));
     let (scaled, prefix) = prefix.map_or((value, ""), |(size, prefix)| (value / size, *prefix));
     let digits = if scaled == 0.0 { 0 } else { (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) };
     (format!("{scaled:.*}", digits as usize), format!("{prefix}{unit}"))
