@@ -3,7 +3,7 @@
 use pmmpi::counters::reading::Quality;
 use pmmpi::record::Run;
 use pmmpi::{partial, runfile};
-use rig::cluster::{Job, machine};
+use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, Paranoid, pmmpi, run, tool};
 use rig::{Mpi, programs};
 use std::fs;
@@ -134,6 +134,57 @@ fn regions_count_what_happens_in_them() {
         let region = &json["runs"][0]["regions"][0];
         let faults = region["counters"].as_array().unwrap().iter().find(|c| c["name"] == "page_faults");
         assert_eq!(faults.unwrap()["value"], 2 * 3 * 16);
+    }
+}
+
+/// Every hardware thread of every node, each counted by one rank of its node and placed in its topology.
+#[test]
+fn hardware_threads_are_counted_and_placed() {
+    let online = std::thread::available_parallelism().unwrap().get();
+    for mpi in Mpi::ALL {
+        let (folder, cluster) = (Folder::new("core"), Cluster::hours_apart(2));
+        let job = cluster.mpirun(mpi, 3).arg(pmmpi()).args(["--scope", "core", "--out"]).arg(folder.path());
+        job.arg(programs::mpi(mpi, "burns")).arg(folder.path()).run().success();
+        let run = &run_report(folder.path())["runs"][0];
+        let places = run["places"].as_array().unwrap();
+        assert_eq!((places.len(), run["places_count"].as_u64()), (2 * online, Some(2 * online as u64)));
+        for (at, place) in places.iter().enumerate() {
+            let (node, thread) = (format!("node{}", at / online), at % online);
+            assert_eq!(
+                (&place["node"], &place["hardware_thread"]),
+                (&node.into(), &thread.into()),
+                "{place}"
+            );
+            assert!(
+                place["scope"] == "core" && place["core"].is_u64() && place["socket"].is_u64(),
+                "{place}"
+            );
+            // Both hosts are this machine: somebody ran on each of its threads meanwhile.
+            assert!(place["values"]["context_switches"].as_f64().is_some_and(|count| count > 0.0), "{place}");
+            assert!(place["values"]["cycles"].is_null() || place["values"]["cycles"].as_f64() > Some(0.0));
+        }
+    }
+}
+
+/// What is asked for beside the default set, by each kind of name.
+#[test]
+fn events_are_counted_by_their_names() {
+    let folder = Folder::new("events");
+    let mut command = Command::new(pmmpi());
+    command.args(["--events", "minor-faults,major-faults,cpu-clock", "--out"]).arg(folder.path());
+    run(command.arg(programs::plain("burns")).arg(folder.path())).success();
+    let run = &folder.runs()[0];
+    let (faults, _) = counted(run, 0, "page_faults");
+    let (minor, major) = (counted(run, 0, "minor-faults"), counted(run, 0, "major-faults"));
+    assert_eq!((minor.1, major.1), (Quality::Exact, Quality::Exact));
+    assert_eq!(faults, minor.0.zip(major.0).map(|(minor, major)| minor + major));
+    for (option, value, said) in [
+        ("--events", "nonsense", "unknown event nonsense"),
+        ("--group", "nonsense", "no such group; there are default, efficiency"),
+        ("--scope", "socket", "name events of PMUs outside the cores with --events"),
+    ] {
+        let output = rig::tool::run(Command::new(pmmpi()).args([option, value, "--no-save", "true"]));
+        assert!(output.code() == 125 && output.err().contains(said), "{}", output.err());
     }
 }
 

@@ -16,6 +16,7 @@ pub mod median;
 mod metrics;
 pub mod nodes;
 pub mod output;
+mod places;
 pub mod regions;
 pub mod report;
 pub mod run_table;

@@ -6,6 +6,7 @@ use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
 use crate::metrics::{self, Flag, MetricReport};
 use crate::nodes;
+use crate::places::{self, PlaceReport};
 use crate::regions::{self, RegionReport};
 use crate::run_table::RunTable;
 use crate::warning::Warning;
@@ -59,7 +60,11 @@ pub struct RunReport {
     pub regions: Vec<RegionReport>,
     /// What was counted, over all ranks.
     pub counters: Vec<CounterReport>,
-    /// What that means.
+    /// What was counted at places of the nodes: the first [`MOST_LISTED`] of them.
+    pub places: Vec<PlaceReport>,
+    /// How many there are in all.
+    pub places_count: usize,
+    /// What all that means.
     pub metrics: Vec<MetricReport>,
     /// What it says of the measurement.
     pub flags: Vec<Flag>,
@@ -217,6 +222,7 @@ impl RunReport {
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);
+        let (places, places_count) = places::of(run, MOST_LISTED);
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
         let missing = (0..run.size).filter(|rank| present.next_if_eq(rank).is_none());
@@ -241,6 +247,8 @@ impl RunReport {
             }),
             regions: regions::of(run),
             counters: counters::of(run),
+            places,
+            places_count,
             metrics: metrics::of(run),
             flags: metrics::flags(run),
             counting: counters::cost_of(run),
