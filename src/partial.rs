@@ -90,10 +90,18 @@ pub fn keep(node_file: &Path, cell: &RankCell, regions: &RegionTable, counts: &C
     within_file_limit(page + SPACING_BYTES)?;
     let file = open_own(node_file, false)?;
     file.write_all_at(&regions.to_bytes(), page + PAGE_BYTES as u64)?;
-    let counts = wire::encode(counts).map_err(io::Error::other)?;
-    let length = u32::try_from(counts.len()).ok().filter(|length| *length as usize <= MOST_COUNTS_BYTES);
-    let Some(length) = length else { return Ok(()) }; // counters of a whole node: those of its own are worth more
-    file.write_all_at(&[&length.to_le_bytes()[..], &counts].concat(), page + COUNTS_AT as u64)
+    // All where there is room; else those of its own threads, and without regions if need be.
+    let own = || counts.only(|row| row.cpu.is_none());
+    let whole = || counts.only(|row| row.cpu.is_none() && row.region.is_none());
+    let tries: [&dyn Fn() -> Counts; 3] = [&|| counts.clone(), &own, &whole];
+    for counts in tries {
+        let counts = wire::encode(&counts()).map_err(io::Error::other)?;
+        if counts.len() <= MOST_COUNTS_BYTES {
+            let length = (counts.len() as u32).to_le_bytes();
+            return file.write_all_at(&[&length[..], &counts].concat(), page + COUNTS_AT as u64);
+        }
+    }
+    Ok(())
 }
 
 fn write_cell(node_file: &Path, cell: &RankCell) -> io::Result<()> {

@@ -202,7 +202,7 @@ struct Open {
 impl<'a> Recorder<'a> {
     /// In no region. Entries' counts are added up in `counters`.
     pub fn new(table: &'a RegionTable, counters: CounterTable<'a>, opened: Opened) -> Self {
-        let (open, stop) = (Vec::with_capacity(DEEPEST), words(counters.each()));
+        let (open, stop) = (Vec::with_capacity(DEEPEST), words(counters.region_words()));
         Self { table, counters, opened, stop, open, begun: 0, deeper: 0 }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Recorder<'a> {
         self.begun += 1;
         if self.open.len() < DEEPEST {
             let paused = self.table.is_paused();
-            let (name, start) = (padded(name), words(self.counters.each()));
+            let (name, start) = (padded(name), words(self.counters.region_words()));
             self.open.push(Open { number, name, t0_ns, t1_ns, start, paused, proved: true });
             self.open.last().map(|open| &open.start[..])
         } else {

@@ -74,7 +74,7 @@ impl Session {
         cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
         let words = CounterTable::words(counters.opened());
         let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
-        let memory = Memory { cell, regions, counters: CounterTable::new(words) };
+        let memory = Memory { cell, regions, counters: CounterTable::new(words, counters.opened()) };
         let beginning = Beginning { began_ns, pings: false, meeting: told.meeting };
         let mut inner = session::Session::open(memory, counters, world, beginning);
         inner.start()?;

@@ -129,7 +129,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
 
     /// Snapshot, t2, barrier, t3. The work is over.
     pub fn stop(&mut self) -> Result<(), FabricError> {
-        self.probe.verify();
+        self.probe.verify(usize::MAX);
         self.count(Snapshot::Stop, AT_STOP);
         self.cell.ran_on[AT_STOP].store(current_cpu(), Relaxed);
         self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
@@ -185,7 +185,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         let t0_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         if let Some(start) = self.regions.begin(name, t0_ns, clock::monotonic_ns()) {
-            self.probe.verify();
+            self.probe.verify(start.len());
             self.probe.snapshot(start);
         }
         self.judge(name, passed)
@@ -194,7 +194,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
-        self.probe.verify();
+        self.probe.verify(self.regions.ending().len());
         self.probe.snapshot(self.regions.ending());
         let t2_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
@@ -329,7 +329,7 @@ mod tests {
         let told =
             Told::hear(&mut fabric, || Told { meeting: Meeting::arrange(), ..Told::default() }).unwrap();
         let beginning = Beginning { began_ns, pings: true, meeting: told.meeting };
-        let memory = Memory { cell, regions, counters: CounterTable::new(&[]) };
+        let memory = Memory { cell, regions, counters: CounterTable::default() };
         Session::open(memory, Scripted::default(), fabric, beginning)
     }
 

@@ -6,6 +6,7 @@
 //! stores while the work runs; byte strings follow in fixed places.
 
 use crate::cell::RankCell;
+use crate::counters::probe::Opened;
 use crate::counters::table::CounterTable;
 use crate::region_table::RegionTable;
 use std::fs::File;
@@ -134,10 +135,11 @@ impl Spool {
         unsafe { self.cell.0.add(CELL_BYTES).cast().as_ref() }
     }
 
-    /// Room for the snapshots of counters: `words` of them in all, zeros at first.
-    pub fn counters(&self, words: usize) -> io::Result<CounterTable<'static>> {
+    /// Room for what is counted, zeros at first.
+    pub fn counters(&self, opened: &Opened) -> io::Result<CounterTable<'static>> {
+        let words = CounterTable::words(opened);
         if words == 0 {
-            return Ok(CounterTable::new(&[]));
+            return Ok(CounterTable::default());
         }
         let bytes = words * size_of::<u64>();
         let end = COUNTERS_AT + bytes as u64;
@@ -151,7 +153,7 @@ impl Spool {
         let mapped = map(&self.file, COUNTERS_AT, bytes, false)?;
         // SAFETY: mapped for as long as the process lives; every word is an atomic number.
         let words = unsafe { std::slice::from_raw_parts(mapped.0.as_ptr().cast(), words) };
-        Ok(CounterTable::new(words))
+        Ok(CounterTable::new(words, opened))
     }
 
     /// Stores a byte string for the other process.

@@ -178,6 +178,15 @@ fn events_are_counted_by_their_names() {
     let (minor, major) = (counted(run, 0, "minor-faults"), counted(run, 0, "major-faults"));
     assert_eq!((minor.1, major.1), (Quality::Exact, Quality::Exact));
     assert_eq!(faults, minor.0.zip(major.0).map(|(minor, major)| minor + major));
+    // What the default set has is counted once, whatever it is called.
+    let folder = Folder::new("twice");
+    let mut command = Command::new(pmmpi());
+    command.args(["--events", "task-clock,page-faults", "--out"]).arg(folder.path());
+    rig::tool::run(command.arg(programs::plain("burns")).arg(folder.path())).success();
+    let run = &folder.runs()[0];
+    let names: Vec<_> = run.counts.totals(|_| true).iter().map(|total| total.event.name.clone()).collect();
+    assert_eq!(names.iter().filter(|name| *name == "page_faults").count(), 1);
+    assert_eq!(run.counts.sets.len(), 1, "{names:?}");
     for (option, value, said) in [
         ("--events", "nonsense", "unknown event nonsense"),
         ("--group", "nonsense", "no such group; there are default, efficiency"),
@@ -200,13 +209,11 @@ fn what_a_user_may_not_count_is_said() {
     let _level = Paranoid::set("2");
     let folder = Folder::new("paranoid");
     run(Command::new("chmod").arg("777").arg(folder.path())).success();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
-    command.arg("--out").arg(folder.path().join("runs")).arg(programs::plain("burns")).arg(folder.path());
-    run(&mut command).success();
-    let files = fs::read_dir(folder.path().join("runs")).unwrap().flatten().map(|entry| entry.path());
-    let file = files.filter(|path| path.extension().is_some_and(|e| e == "pmr")).min().unwrap();
-    let run = runfile::read(&file).unwrap();
+    // Where that user can reach it.
+    let program = folder.path().join("burns");
+    fs::copy(programs::plain("burns"), &program).unwrap();
+    run_as_nobody(&folder, &program, "755");
+    let run = runfile::read(&runs_of(&folder)[0]).unwrap();
     assert_eq!(counted(&run, 0, "task_clock_ns").1, Quality::Exact);
     assert_eq!(counted(&run, 0, "page_faults").1, Quality::Partial);
     assert_eq!(counted(&run, 0, "context_switches"), (None, Quality::Denied));
@@ -214,4 +221,25 @@ fn what_a_user_may_not_count_is_said() {
     let used = used_ns(folder.path(), 0) as f64;
     let count = counted(&run, 0, "task_clock_ns").0.unwrap() as f64;
     assert!((count - used).abs() / used < 0.03, "{count} {used}");
+    // Of a program that this user may run and not read the kernel counts nothing, and it does not say so.
+    run_as_nobody(&folder, &program, "711");
+    let file = runs_of(&folder).pop().unwrap();
+    let hidden = runfile::read(&file).unwrap();
+    assert_eq!(counted(&hidden, 0, "task_clock_ns"), (None, Quality::Unavailable));
+}
+
+fn run_as_nobody(folder: &Folder, program: &Path, mode: &str) {
+    run(Command::new("chmod").arg(mode).arg(program)).success();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
+    command.arg("--out").arg(folder.path().join("runs")).arg(program).arg(folder.path());
+    run(&mut command).success();
+}
+
+/// In the order of their start.
+fn runs_of(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let files = fs::read_dir(folder.path().join("runs")).unwrap().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "pmr")).collect();
+    files.sort();
+    files
 }

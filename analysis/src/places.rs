@@ -45,17 +45,20 @@ impl PlaceReport {
         let record = &run.nodes[node as usize];
         let topology = record.topology.map(|topology| &run.topologies[topology as usize]);
         let thread = topology.and_then(|topology| topology.threads.iter().find(|thread| thread.cpu == cpu));
-        let values = run.counts.readings(row).map(|(event, reading)| {
+        // Several controllers of one place have one name: their sum, or nothing where one has none.
+        let mut values: BTreeMap<String, Option<f64>> = BTreeMap::new();
+        for (event, reading) in run.counts.readings(row) {
             let value = reading.value().map(|count| count as f64 * event.scale);
-            (event.name.clone(), value.filter(|value| value.is_finite()))
-        });
+            let sum = values.entry(event.name.clone()).or_insert(Some(0.0));
+            *sum = sum.zip(value).map(|(sum, value)| sum + value).filter(|sum| sum.is_finite());
+        }
         Self {
             node: record.key.hostname.clone(),
             scope: run.counts.sets[row.set as usize].scope.name(),
             socket: thread.map(|thread| thread.socket),
             core: thread.map(|thread| thread.core),
             hardware_thread: cpu,
-            values: values.collect(),
+            values,
         }
     }
 }

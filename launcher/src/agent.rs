@@ -9,7 +9,7 @@ use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
-use pmmpi::counters::table::{CounterTable, Snapshot};
+use pmmpi::counters::table::Snapshot;
 use pmmpi::orders::{HandedDown, Orders};
 use pmmpi::partial::{self, Place};
 use pmmpi::record::{End, Mode, Run, RunHeader};
@@ -52,7 +52,9 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         // Without it nothing is checked.
         let _ = spool.put(Blob::Expectation, &expectation);
     }
-    let counters = hand_down_counters(&task.selection(), &spool);
+    // Before counters are open, or they would count the program that reads the topology.
+    describe_node(task, &spool);
+    let counters = hand_down_counters(&task.selection(), &task.program, &spool);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::note_in(&spool.cell().asked_to_end);
@@ -72,7 +74,6 @@ impl Started {
     /// Waits for the program's end, and saves what the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         let Self { header, spool, running, began_ns, counters } = self;
-        describe_node(task, &spool);
         let ended = running
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
@@ -102,9 +103,9 @@ impl Started {
 
 /// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the spool
 /// and, once the program runs, among its descriptors.
-fn hand_down_counters(selection: &Selection, spool: &Spool) -> Counters {
+fn hand_down_counters(selection: &Selection, program: &Path, spool: &Spool) -> Counters {
     let began_ns = clock::monotonic_ns();
-    let counters = selection.open(Target::NextProgram);
+    let counters = selection.open(Target::NextProgram, Some(program));
     let handed = HandedDown { opened: counters.opened().clone(), descriptors: counters.descriptors() };
     // Where this fails the rank has stamps and no counts.
     let _ = wire::encode(&handed)
@@ -128,7 +129,7 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
     others.chain(own).collect()
 }
 
-/// While MPI starts: the agent waits for this before t0, so nothing is read beside the work.
+/// Before the program starts, so that nothing is read beside the work.
 fn describe_node(task: &Task, spool: &Spool) {
     if task.launch.reads_node() && spool.put(Blob::Node, &host::part(task.settings.quiet)).is_err() {
         spool.cell().note(Fault::NoNodeRecord);
@@ -216,7 +217,7 @@ fn keep_what_came(task: &Task, spool: &Spool, counters: &mut Counters, run: &Run
 fn last_counts(spool: &Spool, counters: &mut Counters) -> Counts {
     let cell = spool.cell();
     let opened = counters.opened().clone();
-    let Ok(table) = spool.counters(CounterTable::words(&opened)) else { return Counts::default() };
+    let Ok(table) = spool.counters(&opened) else { return Counts::default() };
     if cell.phase() == Phase::Started {
         counters.snapshot(table.of(Snapshot::Stop));
     }

@@ -21,6 +21,10 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     if let Some(list) = &typed.events {
         let asked = machine.names.resolve(list, vendor::resolve);
         let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
+        if scope == Scope::Core {
+            // Where a rank's own threads are watched, too.
+            selection.sets.extend(machine.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
+        }
         selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--events"))?);
     }
     if let Some(name) = &typed.group {
@@ -38,7 +42,7 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
              or --group memory",
         ));
     }
-    Ok(selection)
+    Ok(selection.tidied())
 }
 
 /// On a processor with several kinds of cores the default set is counted on each.
@@ -119,13 +123,16 @@ impl Machine {
                  this version does not do"
             )));
         }
-        let places = [scope, Scope::Core, Scope::Socket];
+        let places = [Scope::Task, Scope::Core, Scope::Socket];
         let mut asked: Vec<(Scope, Vec<Asked>)> = places.map(|place| (place, Vec::new())).into();
         for event in events {
-            let place = if event.scope == Scope::Task { scope } else { event.scope };
-            let of_place = asked.iter_mut().find(|(known, _)| *known == place);
-            if let (Some((_, of_place)), Some(resolved)) = (of_place, self.event(event)) {
-                of_place.push(resolved);
+            let Some(resolved) = self.event(event) else { continue };
+            for (place, of_place) in &mut asked {
+                // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
+                let too = event.scope == Scope::Task && *place == Scope::Core && scope == Scope::Core;
+                if event.scope == *place || too {
+                    of_place.push(resolved.clone());
+                }
             }
         }
         asked.retain(|(_, asked)| !asked.is_empty());

@@ -27,7 +27,6 @@ use options::Command;
 use pmmpi::record::End;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process};
-use settings::Settings;
 use std::ffi::{c_char, c_int};
 
 /// C's main, not Rust's: the workload is to inherit the descriptors and the signal dispositions that
@@ -46,7 +45,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 
 fn run() -> Result<End, Failure> {
     match options::parse() {
-        Command::Run(typed) => measure::run(&Settings::validate(typed)?),
+        Command::Run(typed) => measure::run(typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
         Command::List(typed) => list::run(&typed),

@@ -1,7 +1,7 @@
 //! Measuring one program: what it is, what started it, and which way of measuring fits.
 
 use crate::launch::Launch;
-use crate::options::OnMismatch;
+use crate::options::{Measurement, OnMismatch};
 use crate::settings::Settings;
 use crate::work::{self, Choice};
 use crate::{agent, environment, host, options, out, program, runner};
@@ -32,10 +32,15 @@ pub struct Task<'a> {
 }
 
 /// Measures, and gives the workload's end.
-pub fn run(settings: &Settings) -> Result<End, Failure> {
+pub fn run(typed: Measurement) -> Result<End, Failure> {
     let began_ns = clock::monotonic_ns();
     let launch = Launch::read();
-    let (task, choice, slot) = match get_ready(settings, launch.clone(), began_ns) {
+    // What cannot be counted on this node may well be on the others.
+    let settings = match Settings::validate(typed) {
+        Ok(settings) => settings,
+        Err(failure) => return Ok(not_begun(&launch, &failure)),
+    };
+    let (task, choice, slot) = match get_ready(&settings, launch.clone(), began_ns) {
         Ok(ready) => ready,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
     };

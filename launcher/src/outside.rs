@@ -73,7 +73,7 @@ impl Around<'_> {
         let words: Vec<_> = std::iter::repeat_with(AtomicU64::default)
             .take(CounterTable::words(self.counters.opened()))
             .collect();
-        let table = CounterTable::new(&words);
+        let table = CounterTable::new(&words, self.counters.opened());
         table.start_at_zero(self.counters.opened());
         self.counters.snapshot(table.of(Snapshot::Stop));
         Counts::of_rank(0, self.counters.opened(), table, &Regions::default())

@@ -114,6 +114,18 @@ impl Counts {
         index_of(&mut self.regions, name.to_owned())
     }
 
+    /// Some of the rows, and what they need.
+    pub fn only(&self, wanted: impl Fn(&Row) -> bool) -> Self {
+        let rows: Vec<Row> = self.rows.iter().filter(|row| wanted(row)).cloned().collect();
+        let mut some = Self { cost: self.cost, ..Self::default() };
+        for row in rows {
+            let set = index_of(&mut some.sets, self.sets[row.set as usize].clone());
+            let region = row.region.map(|region| some.region(&self.regions[region as usize]));
+            some.rows.push(Row { set, region, ..row });
+        }
+        some
+    }
+
     /// Adds what other ranks counted.
     pub fn join(&mut self, other: Self) {
         let sets: Vec<u32> = other.sets.into_iter().map(|set| index_of(&mut self.sets, set)).collect();

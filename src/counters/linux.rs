@@ -7,6 +7,7 @@ use perf_event::{Builder, Counter, ReadFormat, events};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Whose events are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,13 @@ impl Counters {
         self.opened.sets.push(set);
     }
 
+    /// Opens nothing of these groups, for this reason.
+    pub fn leave_out(&mut self, scope: Scope, groups: &[Group], cause: Cause) {
+        let gap = Some(Gap::Unavailable(cause));
+        let events = groups.iter().flatten().map(|event| (event.clone(), gap)).collect();
+        self.opened.sets.push(Set { scope, events, groups: Vec::new() });
+    }
+
     fn add_group(&mut self, set: &mut Set, number: u32, wanted: &Group, targets: &[Target]) {
         let Some((first, others)) = targets.split_first() else { return };
         // The first place shows what can be opened. An event that does not fit into its group starts another one.
@@ -61,10 +69,10 @@ impl Counters {
         }
         for group in open {
             let at = set.groups.len() as u32;
-            let like = |target: &Target| Some((OpenGroup::like(&group, set, *target)?, *target));
-            let more: Vec<_> = others.iter().filter_map(like).collect();
+            let like = |target: &Target| (OpenGroup::like(&group, set, *target), *target);
+            let more: Vec<_> = others.iter().map(like).collect();
             set.groups.push(group.events.clone());
-            self.keep(group, number, at, *first);
+            self.keep(Some(group), number, at, *first);
             more.into_iter().for_each(|(group, target)| self.keep(group, number, at, target));
         }
     }
@@ -83,17 +91,24 @@ impl Counters {
         Ok(gap)
     }
 
-    fn keep(&mut self, mut group: OpenGroup, set: u32, number: u32, target: Target) {
-        if target != Target::NextProgram && group.leader.enable_group().is_err() {
-            return; // nothing would be counted
+    /// A place where a group could not be opened is one of which nothing is known: it is not left out of sums.
+    fn keep(&mut self, group: Option<OpenGroup>, set: u32, number: u32, target: Target) {
+        let cpu = if let Target::Cpu(cpu) = target { Some(cpu) } else { None };
+        let (descriptor, id) = group.and_then(|group| self.leader(group, target)).unwrap_or((NONE, 0));
+        self.opened.handles.push(Handle { set, group: number, cpu, descriptor, id });
+    }
+
+    /// Starts a group, and keeps what it needs; gives its leader's descriptor and number.
+    fn leader(&mut self, mut group: OpenGroup, target: Target) -> Option<(RawFd, u64)> {
+        if target != Target::NextProgram {
+            group.leader.enable_group().ok()?;
         }
         let id = group.leader.id();
-        let mut moved = std::iter::once(group.leader).chain(group.members).map(out_of_the_way);
-        let Some(Ok(leader)) = moved.next() else { return };
-        let cpu = if let Target::Cpu(cpu) = target { Some(cpu) } else { None };
-        self.opened.handles.push(Handle { set, group: number, cpu, descriptor: leader.as_raw_fd(), id });
-        self.descriptors.push(leader);
-        self.descriptors.extend(moved.filter_map(Result::ok));
+        let all = std::iter::once(group.leader).chain(group.members).map(out_of_the_way);
+        let all = all.collect::<io::Result<Vec<_>>>().ok()?;
+        let leader = all.first()?.as_raw_fd();
+        self.descriptors.extend(all);
+        Some((leader, id))
     }
 
     /// From the next execve(2) on the program has the descriptors, too.
@@ -130,7 +145,7 @@ impl Inherited {
             let _ = set_close_on_exec(*descriptor, true);
         }
         let mut inherited = Self(opened);
-        inherited.verify();
+        inherited.verify(usize::MAX);
         inherited
     }
 }
@@ -142,8 +157,9 @@ impl Probe for Inherited {
 
     /// A program may have closed a descriptor, and opened something else in its place: to read that would take
     /// from the program what is its own.
-    fn verify(&mut self) {
-        for handle in &mut self.0.handles {
+    fn verify(&mut self, words: usize) {
+        let handles = self.0.handles_within(words);
+        for handle in &mut self.0.handles[..handles] {
             if id_of(handle.descriptor) != Some(handle.id) {
                 handle.descriptor = NONE;
             }
@@ -307,7 +323,10 @@ fn read_all(opened: &Opened, words: &[AtomicU64]) {
         let bytes = size_of_val(place);
         // The kernel writes where the snapshot lies: no copy, and nothing that could fail in between.
         // SAFETY: atomics of 8 bytes may be written by anybody, as other threads may.
-        unsafe { libc::read(handle.descriptor, place.as_ptr().cast_mut().cast(), bytes) };
+        let read = unsafe { libc::read(handle.descriptor, place.as_ptr().cast_mut().cast(), bytes) };
+        if usize::try_from(read) != Ok(bytes) {
+            place[0].store(0, Relaxed); // what was there before is no snapshot
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whoever has opened counters and reads them.
 
 use super::event::Event;
-use super::reading::Gap;
+use super::reading::{Cause, Gap};
 use super::table::GROUP_HEAD;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -12,10 +12,11 @@ pub trait Probe {
     /// What is counted, and what is not.
     fn opened(&self) -> &Opened;
 
-    /// Before a snapshot that comes after the program's own code: whose descriptors may not be what they were.
-    fn verify(&mut self) {}
+    /// Before a snapshot of so many words that comes after the program's own code: its descriptors may not be what
+    /// they were.
+    fn verify(&mut self, _words: usize) {}
 
-    /// Reads every group into its place in `words`, whose number is [`Opened::words`]. One system call a group. A
+    /// Reads every group that has its place in `words`: all of [`Opened::words`], or the first of them. One system call a group. A
     /// group that cannot be read leaves zeros.
     fn snapshot(&mut self, words: &[AtomicU64]);
 }
@@ -88,6 +89,36 @@ impl Opened {
     /// Words that a snapshot takes.
     pub fn words(&self) -> usize {
         self.handles.iter().map(|handle| GROUP_HEAD + self.events_of(handle)).sum()
+    }
+
+    /// Words of the rank's own threads, which come first.
+    pub fn task_words(&self) -> usize {
+        let is_task = |handle: &&Handle| self.scope_of(handle) == Some(Scope::Task);
+        let tasks = self.handles.iter().take_while(is_task);
+        tasks.map(|handle| GROUP_HEAD + self.events_of(handle)).sum()
+    }
+
+    fn scope_of(&self, handle: &Handle) -> Option<Scope> {
+        self.sets.get(handle.set as usize).map(|set| set.scope)
+    }
+
+    /// How many handles have their places in the first so many words.
+    pub fn handles_within(&self, mut words: usize) -> usize {
+        let fits = |handle: &&Handle| {
+            let left = words.checked_sub(GROUP_HEAD + self.events_of(handle));
+            words = left.unwrap_or(0);
+            left.is_some()
+        };
+        self.handles.iter().take_while(fits).count()
+    }
+
+    /// The same, and nothing of it is open, for this reason.
+    pub fn closed(mut self, cause: Cause) -> Self {
+        for set in &mut self.sets {
+            set.groups.clear();
+            set.events.iter_mut().for_each(|(_, gap)| _ = gap.get_or_insert(Gap::Unavailable(cause)));
+        }
+        Self { sets: self.sets, handles: Vec::new() }
     }
 
     /// Each handle with its place in a snapshot.

@@ -25,8 +25,10 @@ pub enum Cause {
     NoRoom(i32),
     /// perf_event_open(2) failed in some other way: the errno.
     Open(i32),
-    /// The program closed the counter's descriptor.
+    /// It is not open any more, since the program closed the descriptor, or could not be opened at this place.
     Closed,
+    /// The program's file may be run and not read: the kernel lets nobody watch it.
+    Unreadable,
     /// It was never on the processor while the work ran.
     NeverScheduled,
     /// The rank did not come to the second snapshot, or to the first.
@@ -126,7 +128,12 @@ impl fmt::Display for Cause {
             Cause::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
             Cause::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
             Cause::Open(errno) => write!(f, "could not be opened (errno {errno})"),
-            Cause::Closed => f.write_str("the program closed the counter's descriptor"),
+            Cause::Closed => f.write_str(
+                "no counter is open: the program closed the counter's descriptor, or there was no room for one",
+            ),
+            Cause::Unreadable => {
+                f.write_str("this user may run the program and not read its file: the kernel lets nobody watch it")
+            }
             Cause::NeverScheduled => f.write_str("never on the processor: more events than counters"),
             Cause::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
         }
@@ -157,24 +164,25 @@ impl Reading {
         match self.gap {
             Some(gap) if !gap.quality().has_value() => gap.quality(),
             _ if self.count > MOST => Quality::Overflowed,
-            _ if self.running_ns == 0 && self.enabled_ns > 0 => Quality::Unavailable,
-            _ if self.running_ns < self.enabled_ns => Quality::Scaled,
+            // Nothing was to be counted: the kernel lets go of a program that may be run and not read.
+            _ if self.running_ns == 0 => Quality::Unavailable,
             Some(gap) => gap.quality(),
+            None if self.running_ns < self.enabled_ns => Quality::Scaled,
             None => Quality::Exact,
         }
     }
 
     /// Scaled to the whole time where it was counted for a part: count x enabled / running.
     pub fn value(&self) -> Option<u64> {
-        match self.quality() {
-            Quality::Exact | Quality::Partial => Some(self.count),
-            Quality::Scaled => {
-                let (count, enabled) = (u128::from(self.count), u128::from(self.enabled_ns));
-                let running = u128::from(self.running_ns);
-                u64::try_from((count * enabled + running / 2) / running).ok()
-            }
-            _ => None,
+        if !self.quality().has_value() {
+            return None;
         }
+        if self.running_ns >= self.enabled_ns {
+            return Some(self.count);
+        }
+        let (count, enabled, running) =
+            (self.count.into(), self.enabled_ns.into(), u128::from(self.running_ns));
+        u64::try_from((u128::checked_mul(count, enabled)? + running / 2) / running).ok()
     }
 
     /// Part of the time that it was counted, 0 to 1; `None` where it was never to be.
@@ -220,8 +228,8 @@ mod tests {
         let never = counted(0, 100, 0);
         assert_eq!((never.quality(), never.value()), (Quality::Unavailable, None));
         assert!(never.reason().unwrap().contains("never"));
-        // An event of which nothing was to be counted, as of a child that never ran.
-        assert_eq!(counted(0, 0, 0).value(), Some(0));
+        // An event of which nothing was to be counted.
+        assert_eq!((counted(0, 0, 0).quality(), counted(0, 0, 0).value()), (Quality::Unavailable, None));
         for (errno, quality) in [
             (libc::ENOENT, Quality::Unsupported),
             (libc::EACCES, Quality::Denied),
@@ -235,6 +243,9 @@ mod tests {
         }
         let part = Reading { gap: Some(Gap::UserModeOnly), ..exact };
         assert_eq!((part.quality(), part.value()), (Quality::Partial, Some(7)));
+        // Of user mode alone, and not all the time.
+        let both = Reading { gap: Some(Gap::UserModeOnly), ..scaled };
+        assert_eq!((both.quality(), both.value()), (Quality::Partial, Some(28)));
     }
 
     #[test]

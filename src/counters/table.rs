@@ -19,11 +19,13 @@ const SNAPSHOTS: usize = 2;
 /// Two snapshots and a sum for each region of a rank's.
 ///
 /// A snapshot is as the kernel hands out groups (perf_event_open(2), PERF_FORMAT_GROUP), one group after the
-/// other: how many events, ns enabled, ns running, and each event's count. A sum has the same places, and how often
+/// other: how many events, ns enabled, ns running, and each event's count. A sum has the places of the rank's own threads, and how often
 /// something was added in the first word of each group's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterTable<'a> {
     words: &'a [AtomicU64],
+    snapshot: usize,
+    region: usize,
 }
 
 /// Words of a group before its counts.
@@ -32,12 +34,15 @@ pub const GROUP_HEAD: usize = 3;
 impl<'a> CounterTable<'a> {
     /// Words that all of what was opened takes.
     pub fn words(opened: &Opened) -> usize {
-        (SNAPSHOTS + MOST) * opened.words()
+        SNAPSHOTS * opened.words() + MOST * opened.task_words()
     }
 
-    /// In memory that is large enough for what is to be counted.
-    pub fn new(words: &'a [AtomicU64]) -> Self {
-        Self { words }
+    /// In memory that is large enough for what was opened, or that is for nothing.
+    pub fn new(words: &'a [AtomicU64], opened: &Opened) -> Self {
+        if words.len() < Self::words(opened) {
+            return Self::default();
+        }
+        Self { words, snapshot: opened.words(), region: opened.task_words() }
     }
 
     /// A first snapshot of counters that have not counted yet.
@@ -56,22 +61,18 @@ impl<'a> CounterTable<'a> {
 
     /// The memory of one snapshot.
     pub fn of(&self, snapshot: Snapshot) -> &'a [AtomicU64] {
-        self.part(snapshot as usize)
+        &self.words[snapshot as usize * self.snapshot..][..self.snapshot]
     }
 
     /// The sum of the region in this slot of the rank's [`crate::region_table::RegionTable`].
     pub fn of_region(&self, slot: usize) -> &'a [AtomicU64] {
-        self.part(SNAPSHOTS + slot.min(MOST - 1))
+        let at = SNAPSHOTS * self.snapshot + slot.min(MOST - 1) * self.region;
+        &self.words[at..][..self.region]
     }
 
-    fn part(&self, number: usize) -> &'a [AtomicU64] {
-        let each = self.each();
-        &self.words[number * each..][..each]
-    }
-
-    /// Words of one snapshot.
-    pub fn each(&self) -> usize {
-        self.words.len() / (SNAPSHOTS + MOST)
+    /// Words of the snapshots of a region.
+    pub fn region_words(&self) -> usize {
+        self.region
     }
 
     /// Adds what was counted between two snapshots of these counters to a sum. A group of which one could not be

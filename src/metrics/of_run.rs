@@ -7,7 +7,7 @@ use super::{Judgement, Rule};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
 use crate::record::Run;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// Every metric of a run, over all ranks that were measured: of their own threads, and of what belongs to no core.
 pub fn of_run(run: &Run) -> Vec<MetricValue> {
@@ -25,7 +25,7 @@ fn cpu_of(run: &Run) -> CpuKind {
         .nodes
         .iter()
         .map(|node| node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default());
-    let kinds: std::collections::HashSet<CpuKind> = kinds.collect();
+    let kinds: HashSet<CpuKind> = kinds.collect();
     let mut kinds = kinds.into_iter();
     kinds.next().filter(|_| kinds.next().is_none()).unwrap_or_default()
 }
@@ -33,9 +33,11 @@ fn cpu_of(run: &Run) -> CpuKind {
 /// Sums over ranks; times are means over ranks, each between its own t1 and t2.
 fn inputs(run: &Run) -> Inputs {
     let mut inputs = Inputs::new();
+    // Times are of the ranks that came to the end: so must counts be.
+    let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     let wanted = |row: &Row| {
         let scope = run.counts.sets[row.set as usize].scope;
-        row.region.is_none() && scope != Scope::Core
+        row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
     for total in run.counts.totals(wanted) {
         let input = Input {
@@ -65,10 +67,21 @@ fn inputs(run: &Run) -> Inputs {
 
 /// Hardware threads that the ranks of each node may use, added over nodes. (A host has its threads once, however many
 /// clocks it has.)
-fn cpus(run: &Run) -> usize {
-    let threads = run.ranks.iter().flat_map(|rank| {
+fn cpus(run: &Run) -> u64 {
+    let mut ranges: Vec<(&str, u32, u32)> = Vec::new();
+    for rank in &run.ranks {
         let host = run.nodes[rank.node as usize].key.hostname.as_str();
-        rank.allowed.0.iter().flat_map(move |(first, last)| (*first..=*last).map(move |cpu| (host, cpu)))
-    });
-    threads.collect::<BTreeSet<_>>().len()
+        ranges.extend(rank.allowed.0.iter().map(|(first, last)| (host, *first, *last)));
+    }
+    ranges.sort_unstable();
+    ranges.dedup();
+    // Not thread by thread: a file may say that there are four thousand million.
+    let (mut count, mut end) = (0, ("", 0));
+    for (host, first, last) in ranges {
+        let from = if end.0 == host { u64::from(first).max(end.1) } else { first.into() };
+        let to = u64::from(last) + 1;
+        count += to.saturating_sub(from);
+        end = (host, if end.0 == host { to.max(end.1) } else { to });
+    }
+    count
 }

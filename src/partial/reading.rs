@@ -96,7 +96,7 @@ impl Run {
         let nodes = &mut known.nodes;
         part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..COUNTS_AT]).regions(template.rank);
         // Counts that nobody can read are none.
-        part.counts = counts(page).unwrap_or_default();
+        part.counts = counts(page).filter(|counts| counts.is_sound(self.size)).unwrap_or_default();
         if cell.phase() >= Phase::Released {
             let end = cell.end().unwrap_or(End::Finalized);
             part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });

@@ -30,7 +30,7 @@ impl Counted {
     pub fn with(probe: &mut impl Probe, work: impl FnOnce()) -> Self {
         let words = CounterTable::words(probe.opened());
         let words: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let table = CounterTable::new(&words);
+        let table = CounterTable::new(&words, probe.opened());
         probe.snapshot(table.of(Snapshot::Start));
         work();
         probe.snapshot(table.of(Snapshot::Stop));

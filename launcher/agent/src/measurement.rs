@@ -5,6 +5,7 @@ use crate::mpi::{Library, World};
 use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
 use pmmpi::counters::linux::Inherited;
+use pmmpi::counters::reading::Cause;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::meeting::Meeting;
@@ -77,7 +78,7 @@ pub fn begin() {
         return;
     };
     let beginning = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
-    let (probe, counters) = spool.as_ref().and_then(|spool| counters(spool).ok()).unwrap_or_default();
+    let (probe, counters) = spool.as_ref().map(counters).unwrap_or_default();
     let memory = Memory { cell, regions, counters };
     let mut session = Session::open(memory, probe, world, beginning);
     if let (Some(spool), Some(folder)) = (&spool, &told.folder)
@@ -102,11 +103,19 @@ pub fn begin() {
 }
 
 /// What the launcher opened, and room for its snapshots.
-fn counters(spool: &Spool) -> io::Result<(Inherited, CounterTable<'static>)> {
-    let handed: HandedDown = wire::decode(&spool.take(Blob::Counters)?).map_err(io::Error::other)?;
-    let table = spool.counters(CounterTable::words(&handed.opened))?;
-    table.touch();
-    Ok((Inherited::take(handed.opened, &handed.descriptors), table))
+fn counters(spool: &Spool) -> (Inherited, CounterTable<'static>) {
+    let handed = spool.take(Blob::Counters).ok().and_then(|handed| wire::decode::<HandedDown>(&handed).ok());
+    let HandedDown { opened, descriptors } = handed.unwrap_or_default();
+    match spool.counters(&opened) {
+        Ok(table) => {
+            table.touch();
+            (Inherited::take(opened, &descriptors), table)
+        }
+        Err(e) => {
+            let cause = Cause::NoRoom(e.raw_os_error().unwrap_or(libc::EFBIG));
+            (Inherited::take(opened.closed(cause), &descriptors), CounterTable::default())
+        }
+    }
 }
 
 /// Finds the other ranks, and hears from rank 0 what all do.

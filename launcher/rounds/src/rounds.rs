@@ -115,11 +115,12 @@ fn measure<F: Fabric>(
     let (cell, regions) = (RankCell::default(), RegionTable::boxed());
     let size = fabric.size();
     let opening_ns = clock::monotonic_ns();
-    let counters = plan.selection.open(Target::NextProgram);
+    let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
     cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
     let words = CounterTable::words(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
-    let memory = Memory { cell: &cell, regions: &regions, counters: CounterTable::new(&words) };
+    let table = CounterTable::new(&words, counters.opened());
+    let memory = Memory { cell: &cell, regions: &regions, counters: table };
     let mut session = Session::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
