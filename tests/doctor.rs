@@ -2,7 +2,7 @@
 
 use rig::Mpi;
 use rig::cluster::Job;
-use rig::tool::{Folder, Output, pmmpi, run, target};
+use rig::tool::{Folder, Output, for_anybody, pmmpi, run, target};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -88,9 +88,10 @@ fn rights_are_those_of_who_asks() {
     assert_eq!(check(&root, "capabilities")["status"], "ok", "{}", check(&root, "capabilities"));
     assert_eq!(check(&root, "perf_event_paranoid")["status"], "ok");
     assert_eq!(check(&root, "software_events")["status"], "ok");
-    let user = USER.to_string();
+    let (user, place) = (USER.to_string(), Folder::new("doctor-tool"));
+    let tool = for_anybody(&place);
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(pmmpi());
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(&tool);
     let (output, value) = examine(command.args(["doctor", "--out", "/tmp"]));
     assert_eq!(output.code(), 0, "{}", output.out());
     // Where there is no PMU no right to it is asked for.
@@ -111,7 +112,7 @@ fn rights_are_those_of_who_asks() {
     // Where only root may write.
     let folder = Folder::new("doctor-user");
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(pmmpi()).arg("doctor");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(&tool).arg("doctor");
     let (output, value) = examine(command.arg("--out").arg(folder.path()));
     assert_eq!((output.code(), text(&value, "out", "status")), (1, "broken"), "{}", output.out());
     assert!(text(&value, "out", "fix").contains("export PMMPI_OUT="));
@@ -234,17 +235,16 @@ fn under_mpirun_it_says_which_runner_fits() {
 /// What is said to mend something does mend it.
 #[test]
 fn remedies_are_tried() {
+    let place = Folder::new("doctor-tool");
+    let tool = for_anybody(&place);
     let shell = |script: &str| {
-        let script = format!("{script} {} doctor --out /tmp --format json", pmmpi().display());
+        let script = format!("{script} {} doctor --out /tmp --format json", tool.display());
         json(&run(Command::new("bash").args(["-c", &script])))
     };
-    // 64 others beside the events: fewer are too few for any machine.
-    let value = shell("ulimit -Sn 40;");
-    assert_eq!(text(&value, "descriptors", "status"), "limits");
-    let fix = text(&value, "descriptors", "fix");
-    assert!(fix.starts_with("ulimit -n "), "{fix}");
-    assert_eq!(text(&shell(&format!("ulimit -Sn 40; {fix};")), "descriptors", "status"), "ok");
+    // 64 others beside the events: fewer are too few for any machine. It takes what it may have at all.
+    assert_eq!(text(&shell("ulimit -Sn 40;"), "descriptors", "status"), "ok");
     let value = shell("ulimit -n 40;");
+    assert_eq!(text(&value, "descriptors", "status"), "limits");
     assert!(text(&value, "descriptors", "fix").contains("/etc/security/limits.d/"));
     // As the fix of `capabilities` has it, but for sudo.
     let user = format!("setpriv --reuid {USER} --regid {USER} --clear-groups");
@@ -260,10 +260,11 @@ fn remedies_are_tried() {
 /// Root of a container is nobody to the kernel's counters.
 #[test]
 fn capabilities_in_a_user_namespace_are_none() {
-    let user = USER.to_string();
+    let (user, place) = (USER.to_string(), Folder::new("doctor-tool"));
+    let tool = for_anybody(&place);
     let mut command = Command::new("setpriv");
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "unshare", "--map-root-user"]);
-    let (_, value) = examine(command.arg(pmmpi()).args(["doctor", "--out", "/tmp"]));
+    let (_, value) = examine(command.arg(tool).args(["doctor", "--out", "/tmp"]));
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     if level.trim().parse::<i32>().unwrap() >= 2 {
         assert!(text(&value, "capabilities", "found").contains("in a user namespace"));

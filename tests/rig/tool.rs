@@ -34,6 +34,15 @@ pub fn pmmpi() -> PathBuf {
     tool("pmmpi")
 }
 
+/// The tool in a folder where every user can reach it, which a build folder may not be.
+pub fn for_anybody(folder: &Folder) -> PathBuf {
+    let stage = pmmpi().parent().and_then(Path::parent).expect("a folder with bin").to_owned();
+    let place = folder.path().join("installed");
+    run(Command::new("cp").arg("-r").arg(stage).arg(&place)).success();
+    run(Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path())).success();
+    place.join("bin/pmmpi")
+}
+
 /// A folder of a test's own, removed in the end.
 pub struct Folder(PathBuf);
 
