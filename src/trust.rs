@@ -3,9 +3,11 @@
 //! `trust-<cpu>.json` is what `pmmpi validate --format json` prints (docs/schema/validate.schema.json). The
 //! next validation of the same kind replaces it.
 
+use crate::counters::event::Event;
 use crate::node::Hardware;
+use crate::record::Run;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -56,6 +58,17 @@ impl Verdict {
         }
     }
 
+    /// The worse of two: nobody's word is worth less than a poor one, and more than a bad one.
+    pub fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Verdict::Unusable, _) | (_, Verdict::Unusable) => Verdict::Unusable,
+            (Verdict::Unknown, _) | (_, Verdict::Unknown) => Verdict::Unknown,
+            (Verdict::Within(a), Verdict::Within(b)) => Verdict::Within(a.max(b)),
+            (Verdict::Within(deviation), _) | (_, Verdict::Within(deviation)) => Verdict::Within(deviation),
+            (Verdict::Trusted, Verdict::Trusted) => Verdict::Trusted,
+        }
+    }
+
     /// As JSON has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,16 +83,37 @@ impl Verdict {
 /// All verdicts that are known, of any processor.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    cpus: BTreeMap<String, BTreeMap<String, Verdict>>,
+    cpus: BTreeMap<String, Judged>,
     /// Files that could not be used, and why.
     pub unusable: Vec<(PathBuf, String)>,
 }
+
+/// What is known of one kind of processor.
+#[derive(Clone, Debug, Default)]
+struct Judged {
+    names: BTreeMap<String, Verdict>,
+    /// By attr.type and attr.config: an event may go by another name where it is counted.
+    codes: BTreeMap<(u32, u64), Verdict>,
+}
+
+/// What events are worth in one run: on the worst of its processors.
+#[derive(Clone, Debug, Default)]
+pub struct RunTrust<'a>(Vec<Option<&'a Judged>>);
 
 #[derive(Deserialize)]
 struct Kept {
     schema_version: u32,
     cpu: KeptCpu,
+    #[serde(default)]
+    mappings: Vec<KeptMapping>,
     events: Vec<KeptEvent>,
+}
+
+#[derive(Deserialize)]
+struct KeptMapping {
+    event: String,
+    kind: u32,
+    config: String,
 }
 
 #[derive(Deserialize)]
@@ -111,10 +145,50 @@ impl Trust {
         trust
     }
 
-    /// What an event is worth on a kind of processor, by [`cpu_name`].
+    /// What the event of this name is worth on a kind of processor, by [`cpu_name`].
     pub fn of(&self, cpu: &str, event: &str) -> Verdict {
-        let verdict = self.cpus.get(cpu).and_then(|events| events.get(event));
+        let verdict = self.cpus.get(cpu).and_then(|judged| judged.names.get(event));
         verdict.copied().unwrap_or(Verdict::Unknown)
+    }
+
+    /// What events are worth on the processors of this run's nodes.
+    pub fn of_run(&self, run: &Run) -> RunTrust<'_> {
+        let cpu = |facts: &crate::node::NodeFacts| cpu_name(&facts.hardware);
+        let cpus: BTreeSet<Option<String>> =
+            run.nodes.iter().map(|node| node.facts.as_ref().map(cpu)).collect();
+        RunTrust(cpus.iter().map(|cpu| cpu.as_ref().and_then(|cpu| self.cpus.get(cpu))).collect())
+    }
+}
+
+impl RunTrust<'_> {
+    /// By the event's name, or else by its code.
+    pub fn of(&self, event: &Event) -> Verdict {
+        let verdicts = self.0.iter().map(|judged| judged.map_or(Verdict::Unknown, |judged| judged.of(event)));
+        verdicts.reduce(Verdict::worse).unwrap_or(Verdict::Unknown)
+    }
+}
+
+impl Judged {
+    fn new(kept: Kept) -> Self {
+        let names: BTreeMap<String, Verdict> =
+            kept.events.into_iter().map(|event| (event.verdict(), event.name)).map(|(v, n)| (n, v)).collect();
+        let mut codes: BTreeMap<(u32, u64), Verdict> = BTreeMap::new();
+        for KeptMapping { event, kind, config } in kept.mappings {
+            let config = config.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+            let (Some(config), Some(verdict)) = (config, names.get(&event)) else { continue };
+            // Of several names of one code (user and kernel mode apart) none is worth more than another.
+            codes
+                .entry((kind, config))
+                .and_modify(|known| *known = known.worse(*verdict))
+                .or_insert(*verdict);
+        }
+        Self { names, codes }
+    }
+
+    fn of(&self, event: &Event) -> Verdict {
+        let [config, extended @ ..] = event.encoding.config;
+        let code = || self.codes.get(&(event.encoding.kind, config)).filter(|_| extended == [0, 0]);
+        self.names.get(&event.name).or_else(code).copied().unwrap_or(Verdict::Unknown)
     }
 }
 
@@ -123,7 +197,7 @@ fn cpu_of_file(name: &std::ffi::OsStr) -> Option<String> {
     Some(cpu.to_owned())
 }
 
-fn read_file(path: &Path, cpu: &str) -> Result<BTreeMap<String, Verdict>, String> {
+fn read_file(path: &Path, cpu: &str) -> Result<Judged, String> {
     // Opening a pipe must not wait for whoever writes into it.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|e| format!("cannot be read: {e}"))?;
@@ -143,7 +217,7 @@ fn read_file(path: &Path, cpu: &str) -> Result<BTreeMap<String, Verdict>, String
     if kept.cpu.name != cpu {
         return Err("is of another processor than its name says".to_owned());
     }
-    Ok(kept.events.into_iter().map(|event| (event.verdict(), event.name)).map(|(v, n)| (n, v)).collect())
+    Ok(Judged::new(kept))
 }
 
 impl KeptEvent {

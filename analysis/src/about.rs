@@ -6,12 +6,14 @@ use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::seconds_between;
+use pmmpi::trust::{RunTrust, Trust, Verdict};
+use std::collections::BTreeSet;
 
 /// Shares of the elapsed time above which something is worth a warning.
 const WORTH_A_WARNING: f64 = 0.01;
 
 /// All that stands against believing a run.
-pub fn about(run: &Run) -> Vec<Warning> {
+pub fn about(run: &Run, trust: &RunTrust) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
     if let Some((rank, node, end)) =
@@ -73,7 +75,36 @@ pub fn about(run: &Run) -> Vec<Warning> {
     }
     warnings.extend(about_slew(run));
     warnings.extend(regions::warnings(run));
+    warnings.extend(about_counters(run, trust));
     warnings
+}
+
+/// Counters that failed where their counts are known on paper.
+fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
+    let events = run.counts.sets.iter().flat_map(|set| &set.events).map(|(event, _)| event);
+    let unusable: BTreeSet<&str> = events
+        .filter(|event| trust.of(event) == Verdict::Unusable)
+        .map(|event| event.name.as_str())
+        .collect();
+    let names: Vec<&str> = unusable.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        Warning::new(
+            "unusable-counters",
+            format!("{}: unusable on this processor, as `pmmpi validate` found", names.join(", ")),
+            "nothing is concluded from them; `pmmpi validate` on such a node says how far they are off",
+        )
+    })
+}
+
+/// Files of `pmmpi validate` that say nothing.
+pub fn unusable_trust(trust: &Trust) -> impl Iterator<Item = Warning> {
+    trust.unusable.iter().map(|(path, why)| {
+        Warning::new(
+            "trust-file",
+            format!("{}: {why}: not used", path.display()),
+            "run `pmmpi validate` on such a node again, or remove the file",
+        )
+    })
 }
 
 /// The bounds hold nevertheless: [`Run::max_drift`] takes the slew into account.

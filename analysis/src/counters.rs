@@ -2,6 +2,7 @@
 
 use pmmpi::counters::totals::Total;
 use pmmpi::record::Run;
+use pmmpi::trust::{RunTrust, Verdict};
 use serde::Serialize;
 
 /// One event, over all ranks that were measured.
@@ -21,6 +22,8 @@ pub struct CounterReport {
     pub reason: Option<String>,
     /// The least part of the time that it was counted at a place.
     pub running_share: Option<f64>,
+    /// What `pmmpi validate` found of it on these processors: trusted, within, unusable; or unknown.
+    pub trust: &'static str,
 }
 
 /// A count, or a count in a unit.
@@ -45,15 +48,17 @@ pub struct CountingCost {
 }
 
 /// Of one run, in the order of the set.
-pub fn of(run: &Run) -> Vec<CounterReport> {
-    run.counts.totals(|row| row.region.is_none()).into_iter().map(CounterReport::new).collect()
+pub fn of(run: &Run, trust: &RunTrust) -> Vec<CounterReport> {
+    let totals = run.counts.totals(|row| row.region.is_none()).into_iter();
+    totals.map(|total| CounterReport::new(total, trust)).collect()
 }
 
 /// Of all entries of one region.
-pub fn of_region(run: &Run, name: &str) -> Vec<CounterReport> {
+pub fn of_region(run: &Run, name: &str, trust: &RunTrust) -> Vec<CounterReport> {
     let region = run.counts.regions.iter().position(|known| known == name).map(|at| at as u32);
     let Some(region) = region else { return Vec::new() };
-    run.counts.totals(|row| row.region == Some(region)).into_iter().map(CounterReport::new).collect()
+    let totals = run.counts.totals(|row| row.region == Some(region)).into_iter();
+    totals.map(|total| CounterReport::new(total, trust)).collect()
 }
 
 /// Of one run; `None` where it did not count.
@@ -68,7 +73,7 @@ pub fn cost_of(run: &Run) -> Option<CountingCost> {
 }
 
 impl CounterReport {
-    fn new(total: Total) -> Self {
+    fn new(total: Total, trust: &RunTrust) -> Self {
         let value = match total.event.scale {
             1.0 => total.count.map(Value::Count),
             _ => total.value().filter(|value| value.is_finite()).map(Value::Scaled),
@@ -81,6 +86,12 @@ impl CounterReport {
             quality: total.quality.name(),
             reason: total.reason,
             running_share: total.running_share,
+            trust: word(trust.of(total.event)),
         }
     }
+}
+
+/// As `pmmpi validate` has it; of an event that it did not see, it is not known whether it is counted.
+fn word(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Unknown { "unknown" } else { verdict.name() }
 }

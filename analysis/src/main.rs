@@ -7,6 +7,7 @@ use options::{Bounds, Command, Format, Options, Report};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
+use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::{input, output, report, stamps_csv, text};
 use serde::Serialize;
 use std::fs::File;
@@ -68,7 +69,8 @@ fn report(options: &Report) -> Result<u8, Failure> {
             input.warnings.iter().map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
         return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
     }
-    let report = report::Report::new(&input).map_err(Failure::usage)?;
+    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let report = report::Report::new(&input, &trust).map_err(Failure::usage)?;
     let rendered = match options.format {
         Format::Text => text::report(&report, input.host_count(), input.files, options.top),
         Format::Json => json(&report)?,

@@ -2,6 +2,7 @@
 
 use pmmpi::metrics::{self, Judgement, MetricValue};
 use pmmpi::record::Run;
+use pmmpi::trust::Trust;
 use serde::Serialize;
 
 /// One metric of a run.
@@ -24,11 +25,11 @@ pub struct MetricReport {
 }
 
 /// Those of the default group, with or without a value, and all others that have one.
-pub fn of(run: &Run) -> Vec<MetricReport> {
+pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
     if run.counts.rows.is_empty() {
         return Vec::new(); // an older run file
     }
-    let metrics = metrics::of_run(run).into_iter();
+    let metrics = metrics::of_run(run, trust).into_iter();
     let is_default = |value: &MetricValue| value.metric.groups.iter().any(|group| group == "default");
     metrics.filter(|value| is_default(value) || value.value().is_some()).map(MetricReport::new).collect()
 }

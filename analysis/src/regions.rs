@@ -5,6 +5,7 @@ use crate::warning::Warning;
 use pmmpi::record::Run;
 use pmmpi::region_table::MOST;
 use pmmpi::regions::RegionBounds;
+use pmmpi::trust::RunTrust;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -38,12 +39,16 @@ pub struct RegionReport {
 }
 
 /// Of one run, in the order in which they were entered first.
-pub fn of(run: &Run) -> Vec<RegionReport> {
+pub fn of(run: &Run, trust: &RunTrust) -> Vec<RegionReport> {
     let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent);
     let middle = |lower: i64, upper: i64| (lower as f64 + upper as f64) / 2.0;
     let whole = elapsed.map(|elapsed| middle(elapsed.lower_ns, elapsed.upper_ns)).filter(|ns| *ns > 0.0);
     let bounds = run.regions.bounds(run.size as usize, run.max_drift());
-    bounds.iter().map(|bounds| RegionReport::new(run, bounds, whole, middle)).collect()
+    let of = |bounds: &RegionBounds| RegionReport {
+        counters: counters::of_region(run, bounds.name, trust),
+        ..RegionReport::new(run, bounds, whole, middle)
+    };
+    bounds.iter().map(of).collect()
 }
 
 impl RegionReport {
@@ -84,7 +89,7 @@ impl RegionReport {
             slowest_rank,
             slowest_node: host,
             entry_ns: bounds.entry_ns,
-            counters: counters::of_region(run, bounds.name),
+            counters: Vec::new(),
             null_reasons,
         }
     }

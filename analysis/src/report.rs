@@ -1,7 +1,7 @@
 //! The answer as a value. Its keys are a contract (docs/schema/report.schema.json): they are only ever
 //! added to.
 
-use crate::about::about;
+use crate::about::{self, about};
 use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
 use crate::metrics::{self, Flag, MetricReport};
@@ -12,6 +12,7 @@ use crate::run_table::RunTable;
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::summary::count;
+use pmmpi::trust::Trust;
 use polars::prelude::PolarsResult;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -170,15 +171,16 @@ pub struct Drift {}
 pub const MOST_LISTED: usize = 4096;
 
 impl Report {
-    /// From run files.
-    pub fn new(input: &Input) -> PolarsResult<Self> {
+    /// From run files, and what is known of counters.
+    pub fn new(input: &Input, trust: &Trust) -> PolarsResult<Self> {
         let nodes = nodes::summarise(&input.runs, &RunTable::new(&input.runs)?.node_times()?);
         let mut warnings = input.warnings.clone();
         warnings.extend(about_the_whole(&nodes));
+        warnings.extend(about::unusable_trust(trust));
         warnings.sort();
         Ok(Self {
             schema_version: 1,
-            runs: input.runs.iter().map(RunReport::new).collect(),
+            runs: input.runs.iter().map(|run| RunReport::new(run, trust)).collect(),
             nodes,
             slow_runs: Vec::new(),
             drift: Vec::new(),
@@ -202,7 +204,8 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
 }
 
 impl RunReport {
-    fn new(run: &Run) -> Self {
+    fn new(run: &Run, trust: &Trust) -> Self {
+        let trusted = trust.of_run(run);
         let header = &run.header;
         let elapsed = run.elapsed();
         let mut null_reasons = BTreeMap::new();
@@ -245,11 +248,11 @@ impl RunReport {
                 rho_min_ppm: e.rho_min_ppm,
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
-            regions: regions::of(run),
-            counters: counters::of(run),
+            regions: regions::of(run, &trusted),
+            counters: counters::of(run, &trusted),
             places,
             places_count,
-            metrics: metrics::of(run),
+            metrics: metrics::of(run, trust),
             flags: metrics::flags(run),
             counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
@@ -258,7 +261,7 @@ impl RunReport {
             lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
             overhead: run.overhead(),
-            warnings: about(run),
+            warnings: about(run, &trusted),
             null_reasons,
         }
     }

@@ -4,6 +4,7 @@
 //! that rotates, so that a machine that grows slower does so for all of them.
 
 mod bounds;
+mod counters;
 mod host;
 mod jobs;
 mod paired;
@@ -36,6 +37,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{}", trivial::report(&folder)?);
     println!("{}", jobs::oversubscribed(&folder)?);
     println!("{}", jobs::hpcc(&folder)?);
+    println!("{}", counters::report()?);
     println!("{}", regions::report(&folder)?);
     println!("{}", scale::report(&folder)?);
     println!("{}", bounds::report()?);

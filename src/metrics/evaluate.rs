@@ -5,6 +5,7 @@ use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
 use super::inputs::{Inputs, worse};
 use crate::counters::reading::Quality;
+use crate::trust::Verdict;
 use std::fmt;
 
 /// Running share under which a value is no basis for a verdict.
@@ -34,8 +35,10 @@ pub struct Value {
     pub quality: Quality,
     /// The smallest running share of the counts in it, where any is known.
     pub running_share: Option<f64>,
-    /// Which count is not exact, and why.
+    /// Which count is not exact, and why; or which is not to be trusted.
     pub remark: Option<String>,
+    /// The worst of the events in it.
+    pub trust: Verdict,
 }
 
 /// Why there is no value.
@@ -95,11 +98,12 @@ impl MetricValue {
         }
     }
 
-    /// False where nothing must be concluded from it: see [`RUNNING_SHARE_FLOOR`].
+    /// False where nothing must be concluded from it: see [`RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
     pub fn supports_verdict(&self) -> bool {
         let counted_enough =
             |value: &Value| value.running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR);
-        self.result.as_ref().is_ok_and(counted_enough)
+        let is_trusted = |value: &Value| value.trust != Verdict::Unusable;
+        self.result.as_ref().is_ok_and(|value| counted_enough(value) && is_trusted(value))
     }
 }
 
@@ -220,18 +224,21 @@ impl Engine<'_> {
             NoValue::Zero(divisor) => Lack::Nothing(divisor),
             NoValue::NotFinite => Lack::NotFinite,
         })?;
-        let exact = Value { value, quality: Quality::Exact, running_share: None, remark: None };
-        Ok(found.into_iter().fold(exact, Value::taint))
+        Ok(found.into_iter().fold(Value::exact(value), Value::taint))
     }
 
     /// What was given counts, also where a table knows how to compute it or that nothing here counts it.
     fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
         if let Some(input) = self.inputs.count(name) {
-            let remark = input.reason.as_ref().map(|reason| format!("{name}: {reason}"));
-            let (quality, running_share) = (input.quality, input.running_share);
+            let reason = match input.trust {
+                Verdict::Unusable => Some(UNUSABLE),
+                _ => input.reason.as_deref(),
+            };
+            let remark = reason.map(|reason| format!("{name}: {reason}"));
+            let (quality, running_share, trust) = (input.quality, input.running_share, input.trust);
             return match input.value {
                 Some(value) if value.is_finite() && quality.has_value() => {
-                    Ok(Value { value, quality, running_share, remark })
+                    Ok(Value { value, quality, running_share, remark, trust })
                 }
                 _ => Err(Lack::Unmeasured {
                     name: name.to_owned(),
@@ -241,8 +248,7 @@ impl Engine<'_> {
             };
         }
         if let Some(value) = self.inputs.quantity(name) {
-            let exact = Value { value, quality: Quality::Exact, running_share: None, remark: None };
-            return if value.is_finite() { Ok(exact) } else { Err(Lack::NotFinite) };
+            return if value.is_finite() { Ok(Value::exact(value)) } else { Err(Lack::NotFinite) };
         }
         let definition = match self.table.meaning(name) {
             Some(Meaning::Event(_)) => {
@@ -264,16 +270,28 @@ impl Engine<'_> {
 }
 
 impl Value {
+    /// Nothing speaks against it.
+    fn exact(value: f64) -> Self {
+        let (quality, trust) = (Quality::Exact, Verdict::Trusted);
+        Self { value, quality, running_share: None, remark: None, trust }
+    }
+
     /// This value, no better than the other.
     fn taint(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
         let shares = [self.running_share, other.running_share];
-        let remark = if quality == self.quality { self.remark.or(other.remark) } else { other.remark };
+        let [own, others] = [&self, &other].map(|value| value.trust == Verdict::Unusable);
+        let is_own = if own == others { quality == self.quality } else { own };
+        let remark = if is_own { self.remark.or(other.remark) } else { other.remark };
         Self {
             value: self.value,
             quality,
             running_share: shares.into_iter().flatten().reduce(f64::min),
             remark,
+            trust: self.trust.worse(other.trust),
         }
     }
 }
+
+/// Why an event is not to be trusted.
+const UNUSABLE: &str = "unusable on this processor, as `pmmpi validate` found";

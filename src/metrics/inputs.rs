@@ -2,6 +2,7 @@
 
 use crate::counters::event::Event;
 use crate::counters::reading::{Quality, Reading};
+use crate::trust::Verdict;
 use std::collections::BTreeMap;
 
 /// Counts and quantities by the names that formulas have.
@@ -22,6 +23,8 @@ pub struct Input {
     pub running_share: Option<f64>,
     /// Why there is no value, or not all of it.
     pub reason: Option<String>,
+    /// What the event is worth on this processor.
+    pub trust: Verdict,
 }
 
 /// The worse of two qualities: exact, scaled, partial, and then those without a value.
@@ -41,7 +44,13 @@ pub fn worse(a: Quality, b: Quality) -> Quality {
 impl Input {
     /// An exact count.
     pub fn exact(count: u64) -> Self {
-        Self { value: Some(count as f64), quality: Quality::Exact, running_share: None, reason: None }
+        Self {
+            value: Some(count as f64),
+            quality: Quality::Exact,
+            running_share: None,
+            reason: None,
+            trust: Verdict::Unknown,
+        }
     }
 
     /// Samples, each of which stands for `period` events: "it is only meaningful to perform arithmetic on
@@ -49,7 +58,7 @@ impl Input {
     pub fn samples(samples: u64, period: u64) -> Self {
         let reason = Some(format!("estimated from samples, one in {period} events"));
         let value = Some(samples as f64 * period as f64);
-        Self { value, quality: Quality::Scaled, running_share: None, reason }
+        Self { value, quality: Quality::Scaled, running_share: None, reason, trust: Verdict::Unknown }
     }
 
     /// A reading, each count of which is `scale` of the event's unit
@@ -60,7 +69,7 @@ impl Input {
         let running_share = reading.running_share().map(|share| share.clamp(0.0, 1.0));
         // A count that does not fit when scaled to the whole time has a quality and no value.
         let quality = if value.is_none() && quality.has_value() { Quality::Overflowed } else { quality };
-        Self { value, quality, running_share, reason: reading.reason() }
+        Self { value, quality, running_share, reason: reading.reason(), trust: Verdict::Unknown }
     }
 
     /// Both together, as of two ranks: no better than the worse, and nothing where one is.
@@ -73,6 +82,7 @@ impl Input {
             quality,
             running_share: shares.into_iter().flatten().reduce(f64::min),
             reason,
+            trust: self.trust.worse(other.trust),
         }
     }
 }

@@ -7,16 +7,17 @@ use super::{Judgement, Rule};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
 use crate::record::Run;
+use crate::trust::Trust;
 use std::collections::HashSet;
 
 /// Every metric of a run, over all ranks that were measured: of their own threads, and of what belongs to no core.
-pub fn of_run(run: &Run) -> Vec<MetricValue> {
-    evaluate(&cpu_of(run), &inputs(run))
+pub fn of_run(run: &Run, trust: &Trust) -> Vec<MetricValue> {
+    evaluate(&cpu_of(run), &inputs(run, trust))
 }
 
 /// Every rule, and what came of it.
 pub fn rules_of_run(run: &Run) -> Vec<(&'static Rule, Judgement)> {
-    judge(&cpu_of(run), &inputs(run))
+    judge(&cpu_of(run), &inputs(run, &Trust::default()))
 }
 
 /// The processor of all nodes; the unknown one where they differ: its table has what every processor counts.
@@ -31,8 +32,8 @@ fn cpu_of(run: &Run) -> CpuKind {
 }
 
 /// Sums over ranks; times are means over ranks, each between its own t1 and t2.
-fn inputs(run: &Run) -> Inputs {
-    let mut inputs = Inputs::new();
+fn inputs(run: &Run, trust: &Trust) -> Inputs {
+    let (mut inputs, trust) = (Inputs::new(), trust.of_run(run));
     // Times are of the ranks that came to the end: so must counts be.
     let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     let wanted = |row: &Row| {
@@ -45,6 +46,7 @@ fn inputs(run: &Run) -> Inputs {
             quality: total.quality,
             running_share: total.running_share,
             reason: total.reason.clone(),
+            trust: trust.of(total.event),
         };
         inputs.add(&total.event.name, input);
     }
