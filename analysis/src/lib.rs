@@ -12,7 +12,7 @@ pub mod about;
 pub mod class;
 mod counters;
 pub mod input;
-pub mod median;
+pub mod stats;
 mod metrics;
 pub mod nodes;
 pub mod output;

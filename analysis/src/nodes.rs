@@ -1,6 +1,6 @@
 //! Per node: the median run and how much slower it is than those of its class.
 
-use crate::median;
+use crate::stats::median;
 use crate::run_table::NodeTime;
 use crate::{class, report::NodeReport};
 use pmmpi::record::Run;

@@ -1,0 +1,130 @@
+//! Fleets whose slow nodes and slow runs are known.
+
+use pmmpi_analysis::stats::random::Random;
+
+/// How a fleet is made. Times are 1 s times factors, see [`Fleet::new`].
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    pub nodes: usize,
+    pub runs: usize,
+    /// Standard deviation of ln T between healthy nodes.
+    pub node_sd: f64,
+    pub shape: Shape,
+    /// Standard deviation of ln T between the runs of a node.
+    pub run_sd: f64,
+    /// So many runs, on average, are slower by [`SLOW_RUN`].
+    pub slow_run_share: f64,
+    /// So many nodes, on average, are slower by [`SLOW_NODE`].
+    pub slow_node_share: f64,
+    /// So many nodes are of another kind, slower by this.
+    pub other_kind: Option<(f64, f64)>,
+}
+
+/// Fractions, uniformly between.
+pub const SLOW_NODE: (f64, f64) = (0.03, 0.12);
+pub const SLOW_RUN: (f64, f64) = (0.10, 0.30);
+
+/// How healthy nodes are distributed; each with the recipe's standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    Normal,
+    /// Student's t with 5 degrees of freedom: heavy tails.
+    T5,
+    /// An exponential tail towards slow.
+    Skewed,
+}
+
+impl Default for Recipe {
+    /// The reference of statistics.md.
+    fn default() -> Self {
+        Self {
+            nodes: 2000,
+            runs: 7,
+            node_sd: 0.015,
+            shape: Shape::Normal,
+            run_sd: 0.003,
+            slow_run_share: 0.01,
+            slow_node_share: 0.01,
+            other_kind: None,
+        }
+    }
+}
+
+/// Times and the truth about them.
+pub struct Fleet {
+    /// ln seconds, node after node.
+    pub times: Vec<f64>,
+    /// Where each node's runs end.
+    pub ends: Vec<usize>,
+    /// By which fraction a node is slow; 0 of healthy ones.
+    pub slow_by: Vec<f64>,
+    /// Of each run, whether it is slow.
+    pub slow_runs: Vec<bool>,
+    /// Of each node, whether it is of the other kind.
+    pub other_kind: Vec<bool>,
+}
+
+impl Fleet {
+    pub fn new(recipe: &Recipe, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let between = |random: &mut Random, (low, high): (f64, f64)| low + (high - low) * random.uniform();
+        let mut fleet = Fleet {
+            times: Vec::with_capacity(recipe.nodes * recipe.runs),
+            ends: (1..=recipe.nodes).map(|node| node * recipe.runs).collect(),
+            slow_by: Vec::with_capacity(recipe.nodes),
+            slow_runs: Vec::with_capacity(recipe.nodes * recipe.runs),
+            other_kind: Vec::with_capacity(recipe.nodes),
+        };
+        for _ in 0..recipe.nodes {
+            let is_slow = random.uniform() < recipe.slow_node_share;
+            let slow_by = if is_slow { between(&mut random, SLOW_NODE) } else { 0.0 };
+            let (share, kind) = recipe.other_kind.unwrap_or_default();
+            let is_other = random.uniform() < share;
+            let node = recipe.node_sd * recipe.shape.draw(&mut random)
+                + slow_by.ln_1p()
+                + if is_other { kind.ln_1p() } else { 0.0 };
+            for _ in 0..recipe.runs {
+                let is_slow = random.uniform() < recipe.slow_run_share;
+                let run = if is_slow { between(&mut random, SLOW_RUN).ln_1p() } else { 0.0 };
+                fleet.times.push(node + recipe.run_sd * random.normal() + run);
+                fleet.slow_runs.push(is_slow);
+            }
+            fleet.slow_by.push(slow_by);
+            fleet.other_kind.push(is_other);
+        }
+        fleet
+    }
+
+    /// The fleet of only these nodes.
+    pub fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.ends.len()).filter(|node| keep(*node)).collect();
+        let runs = |node: usize| node.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[node];
+        let mut end = 0;
+        Fleet {
+            times: kept.iter().flat_map(|node| self.times[runs(*node)].iter().copied()).collect(),
+            slow_runs: kept.iter().flat_map(|node| self.slow_runs[runs(*node)].iter().copied()).collect(),
+            ends: kept
+                .iter()
+                .map(|node| {
+                    end += runs(*node).len();
+                    end
+                })
+                .collect(),
+            slow_by: kept.iter().map(|node| self.slow_by[*node]).collect(),
+            other_kind: kept.iter().map(|node| self.other_kind[*node]).collect(),
+        }
+    }
+}
+
+impl Shape {
+    fn draw(self, random: &mut Random) -> f64 {
+        match self {
+            Shape::Normal => random.normal(),
+            Shape::T5 => {
+                let squares: f64 = (0..5).map(|_| random.normal().powi(2)).sum();
+                random.normal() / (squares / 5.0).sqrt() / (5.0f64 / 3.0).sqrt()
+            }
+            Shape::Skewed => random.exponential() - 1.0,
+        }
+    }
+}
