@@ -97,22 +97,27 @@ impl Fleet {
 
     /// The fleet of only these nodes.
     pub fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let kept: Vec<usize> = (0..self.ends.len()).filter(|node| keep(*node)).collect();
-        let runs = |node: usize| node.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[node];
-        let mut end = 0;
-        Fleet {
-            times: kept.iter().flat_map(|node| self.times[runs(*node)].iter().copied()).collect(),
-            slow_runs: kept.iter().flat_map(|node| self.slow_runs[runs(*node)].iter().copied()).collect(),
-            ends: kept
-                .iter()
-                .map(|node| {
-                    end += runs(*node).len();
-                    end
-                })
-                .collect(),
-            slow_by: kept.iter().map(|node| self.slow_by[*node]).collect(),
-            other_kind: kept.iter().map(|node| self.other_kind[*node]).collect(),
+        let all = self.ends[0]; // every node has as many
+        self.first_runs(|node| if keep(node) { all } else { 0 })
+    }
+
+    /// Of each node its first runs; no node where these are none.
+    pub fn first_runs(&self, count: impl Fn(usize) -> usize) -> Self {
+        let mut part =
+            Fleet { times: vec![], ends: vec![], slow_by: vec![], slow_runs: vec![], other_kind: vec![] };
+        let mut from = 0;
+        for (node, end) in self.ends.iter().enumerate() {
+            let runs = from..from + count(node).min(end - from);
+            from = *end;
+            if !runs.is_empty() {
+                part.times.extend_from_slice(&self.times[runs.clone()]);
+                part.slow_runs.extend_from_slice(&self.slow_runs[runs]);
+                part.ends.push(part.times.len());
+                part.slow_by.push(self.slow_by[node]);
+                part.other_kind.push(self.other_kind[node]);
+            }
         }
+        part
     }
 }
 

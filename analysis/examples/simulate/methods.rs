@@ -2,24 +2,26 @@
 
 use pmmpi_analysis::stats::class::Class;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
-use pmmpi_analysis::stats::verdict::{self, Judged, Settings};
-use pmmpi_analysis::stats::{normal, runs, within};
+use pmmpi_analysis::stats::verdict::{self, Judged, Settings, Verdict};
+use pmmpi_analysis::stats::{bh, normal, runs, within};
 
 /// Which nodes are slow.
 pub type Method = fn(&Class) -> Vec<bool>;
 
 /// The reference table's rows.
-pub const METHODS: [(&str, Method); 5] = [
+pub const METHODS: [(&str, Method); 6] = [
     ("mean, z > 3", mean_z),
     ("Tukey 1.5 on medians", tukey),
     ("MAD z > 3.5", mad_z),
     ("fixed > 5 %", fixed),
     ("R*", r_star),
+    ("R*, two-sided p", two_sided),
 ];
 
 /// Mean time further than three standard deviations above the mean of all.
 fn mean_z(class: &Class) -> Vec<bool> {
-    let means: Vec<f64> = class.nodes().map(|runs| mean(&runs.iter().map(|y| y.exp()).collect::<Vec<_>>())).collect();
+    let means: Vec<f64> =
+        class.nodes().map(|runs| mean(&runs.iter().map(|y| y.exp()).collect::<Vec<_>>())).collect();
     let centre = mean(&means);
     let squares: Vec<f64> = means.iter().map(|mean| (mean - centre).powi(2)).collect();
     let spread = mean(&squares).sqrt();
@@ -55,12 +57,29 @@ fn fixed(class: &Class) -> Vec<bool> {
 
 /// SLOW.
 pub fn r_star(class: &Class) -> Vec<bool> {
-    let is_slow = |node: &verdict::Judgement| node.verdict == Some(verdict::Verdict::Slow);
-    judge(class).nodes.iter().map(is_slow).collect()
+    at_least(class, Verdict::Slow)
+}
+
+/// Of whom R* says at least this.
+pub fn at_least(class: &Class, least: Verdict) -> Vec<bool> {
+    let says = |node: &verdict::Judgement| node.verdict.is_some_and(|verdict| verdict >= least);
+    judge(class).nodes.iter().map(says).collect()
+}
+
+/// R* with p = 2 (1 - Phi(|z|)), as if fast nodes were looked for too.
+fn two_sided(class: &Class) -> Vec<bool> {
+    let judged = judge(class);
+    let p = |node: &verdict::Judgement| node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()));
+    let adjusted = bh::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
+    let settings = Settings::default();
+    let is_slow = |(node, p): (&verdict::Judgement, f64)| {
+        p <= settings.q && node.slower_by_at_least > Some(settings.delta) && node.score > Some(0.0)
+    };
+    judged.nodes.iter().zip(adjusted).map(is_slow).collect()
 }
 
 /// With the tool's own defaults.
-pub fn judge(class: &Class) -> Judged {
+fn judge(class: &Class) -> Judged {
     let medians = median::of_nodes(class);
     verdict::judge(&medians, within::sigma(class, &medians), &Settings::default())
 }

@@ -1,7 +1,7 @@
 //! The runs of nodes that ought to be equal.
 
 /// Nodes of one class and their runs: natural logarithms of times, so that a difference is a ratio.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Class<'a> {
     times: &'a [f64],
     ends: &'a [usize],
@@ -36,7 +36,9 @@ mod tests {
     #[test]
     fn nodes_have_runs() {
         let times = [1.0, 2.0, 3.0];
-        let nodes = |ends: &[usize]| Class::new(&times, ends).map(|class| class.nodes().map(<[f64]>::to_vec).collect());
+        let nodes = |ends: &[usize]| {
+            Class::new(&times, ends).map(|class| class.nodes().map(<[f64]>::to_vec).collect())
+        };
         assert_eq!(nodes(&[2, 3]), Some(vec![vec![1.0, 2.0], vec![3.0]]));
         for wrong in [&[][..], &[0, 3], &[2, 2, 3], &[2], &[2, 4], &[3, 2]] {
             assert_eq!(nodes(wrong), None::<Vec<Vec<f64>>>, "{wrong:?}");

@@ -1,6 +1,7 @@
 //! A node that grows slower from session to session, and since when.
 
-use super::within;
+use super::class::Class;
+use super::{median, within};
 
 /// When a drift is called one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,18 @@ pub struct Drift {
     pub score: f64,
 }
 
+/// s_med: the standard deviation of a node's session medians about its baseline, pooled over the nodes of a
+/// class like [`within::sigma`], since twenty sessions of one node say little. `histories` has what [`alarms`]
+/// takes of each node; those with a complete baseline count. `None` where there is none.
+pub fn deviation(histories: &[&[f64]], settings: &Settings) -> Option<f64> {
+    let baselines: Vec<&[f64]> =
+        histories.iter().filter_map(|history| history.get(..settings.baseline)).collect();
+    let ends: Vec<usize> = (1..=baselines.len()).map(|node| node * settings.baseline).collect();
+    let sessions = baselines.concat();
+    let class = Class::new(&sessions, &ends)?;
+    within::sigma(&class, &median::of_nodes(&class))
+}
+
 /// The alarms of one node. `relative` has one value a session, in the order of time: the node's median minus
 /// the class's of the same session, both in ln T; sessions without the node are left out. After maintenance,
 /// give the sessions since. Empty where there is none after the baseline.
@@ -55,9 +68,9 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &Settings) -> Vec<Drif
     let (gate, mut window) = (settings.delta.ln_1p(), Vec::with_capacity(settings.last));
     let (mut sum, mut since) = (0.0f64, settings.baseline);
     for (session, value) in relative.iter().enumerate().skip(settings.baseline) {
-        // 0 / 0, a node that never varied: nothing.
-        let z = ((value - baseline) / deviation).min(settings.cap);
-        sum = (sum + if z.is_nan() { 0.0 } else { z } - settings.slack).max(0.0);
+        let distance = value - baseline;
+        let z = if distance == 0.0 { 0.0 } else { (distance / deviation).min(settings.cap) };
+        sum = (sum + z - settings.slack).max(0.0);
         if sum == 0.0 {
             since = session + 1;
         }
@@ -94,4 +107,90 @@ pub fn score(relative: &[f64], deviation: f64, settings: &Settings) -> Option<f6
 
 fn baseline(relative: &[f64], settings: &Settings) -> Option<f64> {
     within::median_of(&mut relative.get(..settings.baseline)?.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    const DEVIATION: f64 = 0.004;
+
+    fn node(steps: &[(usize, f64)], sessions: usize) -> Vec<f64> {
+        let mut random = Random::new(11);
+        let slower =
+            |at: usize| steps.iter().filter(|(from, _)| at >= *from).map(|(_, by)| by.ln_1p()).sum::<f64>();
+        (0..sessions).map(|at| 0.05 + DEVIATION * random.normal() + slower(at)).collect()
+    }
+
+    fn found(relative: &[f64]) -> Vec<Drift> {
+        alarms(relative, DEVIATION, &Settings::default())
+    }
+
+    #[test]
+    fn a_change_is_found_and_dated() {
+        let alarms = found(&node(&[(30, 0.04)], 52));
+        assert_eq!(alarms.len(), 1);
+        assert!((28..=31).contains(&alarms[0].since) && (33..38).contains(&alarms[0].raised), "{alarms:?}");
+        assert!(
+            (alarms[0].change - 0.04).abs() < 0.006 && alarms[0].until.is_none() && alarms[0].score > 8.0
+        );
+        assert!(score(&node(&[(30, 0.04)], 52), DEVIATION, &Settings::default()).unwrap() > 5.0);
+    }
+
+    #[test]
+    fn what_is_mended_is_over() {
+        let alarms = found(&node(&[(30, 0.04), (40, -0.04), (60, 0.06)], 80));
+        assert_eq!(alarms.len(), 2);
+        assert!((42..=44).contains(&alarms[0].until.unwrap()) && alarms[1].until.is_none(), "{alarms:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_healthy_or_new_nodes() {
+        assert_eq!(found(&node(&[], 500)), []);
+        assert_eq!(found(&node(&[(5, 0.2)], 20)), []);
+        assert_eq!(score(&node(&[], 20), DEVIATION, &Settings::default()), None);
+        // One bad session, however bad.
+        let mut relative = node(&[], 52);
+        relative[40] += 3.0;
+        assert_eq!(found(&relative), []);
+    }
+
+    /// Many deviations, but by less than matters.
+    #[test]
+    fn what_does_not_matter_is_no_alarm() {
+        let mut relative = vec![0.0; 52];
+        relative[30..].fill(0.008);
+        assert_eq!(alarms(&relative, 0.0001, &Settings::default()), []);
+        assert_eq!(alarms(&relative, 0.0, &Settings::default()), []);
+        relative[30..].fill(0.02);
+        let alarms = alarms(&relative, 0.0, &Settings::default());
+        assert_eq!((alarms[0].since, alarms[0].raised), (30, 35));
+    }
+
+    #[test]
+    fn deviations_are_pooled() {
+        let mut random = Random::new(1);
+        let mut histories: Vec<Vec<f64>> = (0..500)
+            .map(|node| (0..30).map(|_| f64::from(node) + DEVIATION * random.normal()).collect())
+            .collect();
+        histories.push(vec![5.0; 19]);
+        let histories: Vec<&[f64]> = histories.iter().map(Vec::as_slice).collect();
+        let pooled = deviation(&histories, &Settings::default()).unwrap();
+        assert!((pooled / DEVIATION - 1.0).abs() < 0.02, "{pooled}");
+        assert_eq!(deviation(&histories[500..], &Settings::default()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_history_can_be_read(relative in proptest::collection::vec(-1.0..1.0f64, 0..90), deviation in 0.0..0.5f64) {
+            let alarms = alarms(&relative, deviation, &Settings::default());
+            for drift in &alarms {
+                prop_assert!(20 <= drift.since && drift.since <= drift.raised && drift.raised < relative.len());
+                prop_assert!(drift.until.is_none_or(|until| drift.raised < until) && drift.change.is_finite());
+            }
+            prop_assert!(alarms.windows(2).all(|pair| pair[0].until.is_some_and(|until| until < pair[1].since)));
+        }
+    }
 }

@@ -174,7 +174,10 @@ mod tests {
             (0..6).map(position).collect::<Vec<_>>(),
             [None, Some(0), Some(0), Some(1), Some(1), Some(2)]
         );
-        assert_eq!((of_ascending(&[]), of_ascending(&[1.0, 2.0]), of_ascending(&[1.0])), (None, Some(1.5), Some(1.0)));
+        assert_eq!(
+            (of_ascending(&[]), of_ascending(&[1.0, 2.0]), of_ascending(&[1.0])),
+            (None, Some(1.5), Some(1.0))
+        );
     }
 
     proptest! {

@@ -61,7 +61,14 @@ pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settin
                 let score = (unit > 0.0).then(|| excess / unit);
                 let p = normal::upper(score.unwrap_or(f64::INFINITY));
                 tests.push(Test { index: candidates.len(), p });
-                candidates.push(SlowRun { node, run, slowdown: excess.exp_m1(), score, p, adjusted_p: f64::NAN });
+                candidates.push(SlowRun {
+                    node,
+                    run,
+                    slowdown: excess.exp_m1(),
+                    score,
+                    p,
+                    adjusted_p: f64::NAN,
+                });
             }
         }
     }
@@ -100,7 +107,8 @@ pub fn flaky(medians: &[NodeMedian], slow: &[SlowRun], q: f64) -> Vec<Flaky> {
     }
     let all: usize = medians.iter().map(|node| node.runs).sum();
     let mut nodes = Vec::new();
-    for (node, (middle, count)) in medians.iter().zip(counts).enumerate().filter(|(_, (_, count))| *count > 0) {
+    for (node, (middle, count)) in medians.iter().zip(counts).enumerate().filter(|(_, (_, count))| *count > 0)
+    {
         let p0 = (slow.len() - count + 1) as f64 / (all - middle.runs + 2) as f64;
         let p = binomial::at_least(middle.runs, p0, count);
         nodes.push(Flaky { node, runs: middle.runs, slow: count, p, adjusted_p: f64::NAN });
@@ -114,4 +122,72 @@ pub fn flaky(medians: &[NodeMedian], slow: &[SlowRun], q: f64) -> Vec<Flaky> {
     }
     nodes.retain(|node| node.adjusted_p <= q);
     nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::median;
+    use crate::stats::random::Random;
+
+    /// Nodes of `runs` runs each with noise of 0.3 %, some of them slower by a fraction.
+    fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> (Vec<SlowRun>, Vec<Flaky>) {
+        let mut random = Random::new(3);
+        let mut times: Vec<f64> = (0..nodes * runs).map(|_| 2.0 + 0.003 * random.normal()).collect();
+        for (node, run, by) in slow_ones {
+            times[node * runs + run] += by.ln_1p();
+        }
+        of_times(&times, nodes, runs)
+    }
+
+    fn of_times(times: &[f64], nodes: usize, runs: usize) -> (Vec<SlowRun>, Vec<Flaky>) {
+        let ends: Vec<usize> = (1..=nodes).map(|node| node * runs).collect();
+        let class = Class::new(times, &ends).unwrap();
+        let medians = median::of_nodes(&class);
+        let slow = slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &Settings::default());
+        let flaky = flaky(&medians, &slow, 0.01);
+        (slow, flaky)
+    }
+
+    #[test]
+    fn slow_runs_are_named() {
+        let (slow, flaky) = found(100, 7, &[(3, 6, 0.2), (40, 0, 0.03), (99, 2, 0.1)]);
+        assert_eq!(
+            slow.iter().map(|run| (run.node, run.run)).collect::<Vec<_>>(),
+            [(3, 6), (40, 0), (99, 2)]
+        );
+        assert!((slow[0].slowdown - 0.2).abs() < 0.02);
+        assert!(
+            slow.iter().all(|run| run.p <= run.adjusted_p && run.adjusted_p <= 0.01 && run.score > Some(3.0))
+        );
+        assert_eq!(flaky, []);
+    }
+
+    /// Significant, but by less than what matters.
+    #[test]
+    fn the_gate_holds() {
+        let mut times = vec![0.0; 700];
+        (times[5], times[105]) = (0.015, 0.025);
+        let (slow, _) = of_times(&times, 100, 7);
+        assert_eq!(slow.len(), 1);
+        assert_eq!((slow[0].node, slow[0].run, slow[0].score, slow[0].p), (15, 0, None, 0.0));
+    }
+
+    #[test]
+    fn two_runs_do_not_say_which_is_slow() {
+        assert_eq!(found(100, 2, &[(3, 1, 0.2)]).0, []);
+        assert_eq!(found(100, 3, &[(3, 1, 0.2)]).0.len(), 1);
+    }
+
+    #[test]
+    fn a_node_with_too_many_is_flaky() {
+        let (slow, flaky) = found(100, 9, &[(7, 0, 0.2), (7, 4, 0.1), (7, 8, 0.1), (50, 1, 0.2)]);
+        assert_eq!(slow.len(), 4);
+        assert_eq!(
+            flaky.iter().map(|node| (node.node, node.slow, node.runs)).collect::<Vec<_>>(),
+            [(7, 3, 9)]
+        );
+        // Not in a class of two, which knows too little of what is usual.
+        assert_eq!(found(2, 9, &[(0, 0, 0.2), (0, 4, 0.1)]).1, []);
+    }
 }

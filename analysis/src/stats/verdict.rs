@@ -18,7 +18,7 @@ pub struct Settings {
     pub q: f64,
     /// Fewer runs make no verdict, only a suspicion.
     pub min_runs: usize,
-    /// A smaller class has too little to stand out from: there B alone decides.
+    /// A smaller class has too little to stand out from: there only B is asked, and no node is SLOW.
     pub min_nodes: usize,
     /// The spread of a class is not taken for smaller (in ln T): nobody's nodes are more equal.
     pub floor: f64,
@@ -39,9 +39,10 @@ pub enum Verdict {
     Unusual,
     /// It stands out or is slower by what matters, in too few runs.
     Suspect,
-    /// It is slower by at least delta, as the tail of such a class is.
+    /// It is slower by at least delta, but does not stand out: its class differs that much, or is too small to
+    /// tell.
     SlowTail,
-    /// It is slower by at least delta, and stands out. In a small class: slower by at least delta.
+    /// It is slower by at least delta, and stands out.
     Slow,
 }
 
@@ -84,7 +85,7 @@ pub struct Judgement {
     pub adjusted_p: Option<f64>,
     /// The verdict.
     pub verdict: Option<Verdict>,
-    /// The verdict is SLOW, by more than what suggests a drain.
+    /// The verdict is SLOW, or SLOW-TAIL in a small class, by more than what suggests a drain.
     pub suggests_drain: bool,
     /// For ranking only: what is left of the slowdown when what the noise of its runs would do is taken
     /// off. `None` where no node of the class has two runs.
@@ -117,6 +118,7 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) ->
     let mean_error = medians.iter().filter_map(error).sum::<f64>() / medians.len() as f64;
     let between = (s * s - mean_error).max(0.0);
 
+    let may_drain = |verdict| verdict == Verdict::Slow || (is_small && verdict == Verdict::SlowTail);
     let judgement = |(at, node): (usize, &NodeMedian)| {
         let (difference, least) = (node.median - c, node.least - c);
         let adjusted_p = adjusted.get(at).copied();
@@ -126,7 +128,6 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) ->
             (false, false) => Verdict::Ok,
             _ if node.runs < settings.min_runs => Verdict::Suspect,
             (true, true) => Verdict::Slow,
-            (false, true) if is_small => Verdict::Slow,
             (false, true) => Verdict::SlowTail,
             (true, false) => Verdict::Unusual,
         };
@@ -138,7 +139,7 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) ->
             p: p.get(at).copied(),
             adjusted_p,
             verdict: Some(verdict),
-            suggests_drain: verdict == Verdict::Slow && least > settings.drain_delta.ln_1p(),
+            suggests_drain: may_drain(verdict) && least > settings.drain_delta.ln_1p(),
             shrunken: error(node).map(|error| (share(error) * difference).exp_m1()),
         }
     };
@@ -157,4 +158,133 @@ impl Judgement {
         suggests_drain: false,
         shrunken: None,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::class::Class;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    fn judged(nodes: &[Vec<f64>]) -> Judged {
+        let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
+        let times = nodes.concat();
+        let class = Class::new(&times, &ends).unwrap();
+        let medians = median::of_nodes(&class);
+        judge(&medians, within::sigma(&class, &medians), &Settings::default())
+    }
+
+    /// `count` healthy nodes that differ by a spread of `sd`, evenly, and then `slow` ones.
+    fn fleet(count: usize, runs: usize, sd: f64, slow: &[f64]) -> Vec<Vec<f64>> {
+        let mut random = Random::new(7);
+        let healthy = (1..=count).map(|i| sd * normal::quantile(i as f64 / (count + 1) as f64));
+        let all = healthy.chain(slow.iter().map(|slow| slow.ln_1p()));
+        all.map(|node| (0..runs).map(|_| node + 0.001 * random.normal()).collect()).collect()
+    }
+
+    fn last(nodes: &[Vec<f64>]) -> Judgement {
+        *judged(nodes).nodes.last().unwrap()
+    }
+
+    #[test]
+    fn each_verdict_is_said() {
+        for (nodes, expected, drain) in [
+            (fleet(100, 7, 0.005, &[0.08]), Verdict::Slow, true),
+            (fleet(100, 7, 0.005, &[0.04]), Verdict::Slow, false),
+            (fleet(100, 7, 0.002, &[0.02]), Verdict::Unusual, false),
+            (fleet(100, 7, 0.03, &[0.07]), Verdict::SlowTail, false),
+            (fleet(100, 4, 0.005, &[0.08]), Verdict::Suspect, false),
+            (fleet(100, 4, 0.002, &[0.02]), Verdict::Suspect, false),
+            (fleet(100, 7, 0.005, &[0.005]), Verdict::Ok, false),
+            (fleet(2, 7, 0.005, &[0.08]), Verdict::SlowTail, true),
+            (fleet(2, 7, 0.005, &[0.04]), Verdict::SlowTail, false),
+            (fleet(2, 4, 0.005, &[0.08]), Verdict::Suspect, false),
+            (fleet(18, 7, 0.002, &[0.02]), Verdict::Ok, false),
+        ] {
+            let found = last(&nodes);
+            assert_eq!((found.verdict, found.suggests_drain), (Some(expected), drain), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_fast_node_is_not_unusual() {
+        assert_eq!(last(&fleet(100, 7, 0.002, &[-0.2])).verdict, Some(Verdict::Ok));
+    }
+
+    #[test]
+    fn the_only_node_has_no_verdict() {
+        assert_eq!(last(&fleet(1, 7, 0.0, &[])), Judgement::ALONE);
+        assert_eq!(judged(&[]).centre, None);
+    }
+
+    /// Nothing differs: no division by 0, nobody is slow.
+    #[test]
+    fn equal_times_are_ok() {
+        for count in [2, 3, 19, 20, 500] {
+            let judged = judged(&vec![vec![1.5; 7]; count]);
+            assert_eq!((judged.centre, judged.spread), (Some(1.5), Some(0.0)));
+            for node in judged.nodes {
+                assert_eq!(
+                    (node.verdict, node.slowdown, node.shrunken),
+                    (Some(Verdict::Ok), Some(0.0), Some(0.0))
+                );
+                assert!(node.score.is_none_or(|score| score == 0.0));
+            }
+        }
+    }
+
+    /// A floor of 0.2 %: a node 0.5 % slower than equal ones stands out no more than 2.5 spreads.
+    #[test]
+    fn the_spread_has_a_floor() {
+        let mut nodes = vec![vec![0.0; 7]; 100];
+        nodes.push(vec![0.005; 7]);
+        let found = last(&nodes);
+        assert!((found.score.unwrap() - 2.5).abs() < 1e-9 && found.verdict == Some(Verdict::Ok));
+    }
+
+    #[test]
+    fn what_is_less_sure_shrinks_more() {
+        let mut nodes = fleet(60, 7, 0.01, &[]);
+        nodes
+            .iter_mut()
+            .for_each(|runs| runs.iter_mut().zip(0..).for_each(|(y, i)| *y += [0.0, 0.02][i % 2]));
+        nodes.push(vec![0.05; 3]);
+        nodes.push(vec![0.05; 21]);
+        let judged = judged(&nodes);
+        let [few, many] = [60, 61].map(|node: usize| judged.nodes[node]);
+        assert_eq!(few.slowdown, many.slowdown);
+        assert!(0.0 < few.shrunken.unwrap() && few.shrunken < many.shrunken && many.shrunken < many.slowdown);
+    }
+
+    proptest! {
+        /// SLOW is at least delta slower, whatever the class; and the order of nodes says nothing.
+        #[test]
+        fn slow_is_true(
+            nodes in proptest::collection::vec(proptest::collection::vec(-1.0..1.0f64, 1..12), 1..50), turn in 0..50usize
+        ) {
+            let found = judged(&nodes);
+            let mut turned = nodes.clone();
+            turned.rotate_left(turn % nodes.len());
+            let mut again = judged(&turned).nodes;
+            again.rotate_right(turn % nodes.len());
+            for (node, same) in found.nodes.iter().zip(&again) {
+                prop_assert_eq!(node.verdict, same.verdict);
+                if node.verdict >= Some(Verdict::SlowTail) {
+                    prop_assert!(node.slower_by_at_least.unwrap() >= 0.03 - 1e-12);
+                    prop_assert!(node.slowdown >= node.slower_by_at_least);
+                }
+            }
+        }
+
+        /// Twice the time on every node changes nothing.
+        #[test]
+        fn units_do_not_matter(nodes in proptest::collection::vec(0..60i32, 20..60)) {
+            let times = |scale: f64| -> Vec<Vec<f64>> {
+                nodes.iter().map(|node| vec![scale + f64::from(*node) / 256.0; 7]).collect()
+            };
+            let verdicts = |judged: Judged| judged.nodes.into_iter().map(|node| node.verdict).collect::<Vec<_>>();
+            prop_assert_eq!(verdicts(judged(&times(0.0))), verdicts(judged(&times(4.0))));
+        }
+    }
 }

@@ -92,13 +92,17 @@ mod tests {
             let class = Class::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = sigma(&class, &medians).unwrap();
-                        assert!((sigma - 1.0).abs() < 0.006, "C_{count}: {sigma}");
+            assert!((sigma - 1.0).abs() < 0.006, "C_{count}: {sigma}");
             let variance = medians.iter().map(|node| node.median.powi(2)).sum::<f64>() / nodes as f64;
             let error = 4.0 * (2.0 / nodes as f64).sqrt(); // four of its standard errors
             assert!((variance / variance_factor(count) - 1.0).abs() < error, "v_{count}: {variance}");
-            let squares = class.nodes().zip(&medians).flat_map(|(runs, node)| runs.iter().map(|y| y - node.median));
+            let squares =
+                class.nodes().zip(&medians).flat_map(|(runs, node)| runs.iter().map(|y| y - node.median));
             let deviation = (squares.map(|d| d * d).sum::<f64>() / times.len() as f64).sqrt();
-            assert!((deviation / deviation_factor(count).unwrap() - 1.0).abs() < 0.006, "f_{count}: {deviation}");
+            assert!(
+                (deviation / deviation_factor(count).unwrap() - 1.0).abs() < 0.006,
+                "f_{count}: {deviation}"
+            );
         }
     }
 
