@@ -13,7 +13,7 @@ ALL = --release --locked --workspace --exclude pmmpi-runner
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench demo install
+.PHONY: help deps build stage test test-pmu lint doc bench simulate demo install
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -65,6 +65,10 @@ doc: ## the Rust documentation
 bench: build ## what pmmpi costs, side by side with what it is compared to
 	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
+
+simulate: build ## what the statistics find on fleets whose truth is known, and how often they are wrong
+	$(RELEASE)/examples/simulate > $(CARGO_TARGET_DIR)/simulation.md
+	cp $(CARGO_TARGET_DIR)/simulation.md docs/simulation.md
 
 demo: build ## measure Debian's hpcc on two hosts with clocks of their own, and report
 	@tests/rig/demo.sh $(STAGE)/bin $(RELEASE)/pmmpi-rig-host

@@ -2,7 +2,7 @@
 //! and what stands against believing them.
 //!
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
-//! [`nodes`], [`regions`] and [`median`] are the statistics, [`report`] is the answer as a value, with what
+//! [`nodes`] and [`regions`] are the statistics, on the mathematics of [`stats`], [`report`] is the answer as a value, with what
 //! [`about`] says against it, and [`text`] and
 //! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
 
@@ -12,7 +12,6 @@ pub mod about;
 pub mod class;
 mod counters;
 pub mod input;
-pub mod median;
 mod metrics;
 pub mod nodes;
 pub mod output;
@@ -21,5 +20,6 @@ pub mod regions;
 pub mod report;
 pub mod run_table;
 pub mod stamps_csv;
+pub mod stats;
 pub mod text;
 pub mod warning;

@@ -1,7 +1,7 @@
 //! Per node: the median run and how much slower it is than those of its class.
 
-use crate::median;
 use crate::run_table::NodeTime;
+use crate::stats::median;
 use crate::{class, report::NodeReport};
 use pmmpi::record::Run;
 use std::collections::BTreeMap;

@@ -1,0 +1,181 @@
+//! How often the statistics are right, on simulated fleets of which the truth is known. Prints Markdown.
+//!
+//! `make simulate` writes docs/simulation.md with it. analysis/tests/simulation.rs holds the rows of the
+//! reference.
+
+mod cases;
+mod fleet;
+mod methods;
+mod score;
+
+use fleet::Recipe;
+use pmmpi_analysis::stats::verdict::Verdict;
+use score::Score;
+
+/// As many fleets as the reference has, and enough to know what these 30 happen to differ by.
+const FLEETS: u64 = 30;
+const MANY: u64 = 600;
+
+fn main() {
+    println!("# What the statistics find, and how often they are wrong\n");
+    println!(
+        "Written by `make simulate`: seeded fleets, made and judged by the tool's own code; each time the same."
+    );
+    println!("The [method](method.md) is described elsewhere.\n");
+    reference();
+    robustness();
+    small();
+    bimodal();
+    over_time();
+}
+
+fn reference() {
+    println!("## Reference fleets\n");
+    println!(
+        "2000 nodes, 7 runs; ln T of nodes normal with 1.5 %, of runs with 0.3 %; 1 % of runs 10 to 30 % slow,"
+    );
+    println!(
+        "1 % of nodes 3 to 12 % slow, uniformly. A node is slow where the recipe made it so, slower than 5 %"
+    );
+    println!("where it made it slower than that; a run is slow where the recipe made it so.\n");
+    for count in [FLEETS, MANY] {
+        println!("{count} fleets:\n");
+        heading();
+        for (name, score) in cases::of_methods(&Recipe::default(), 0..count) {
+            row(name, &score);
+        }
+        let score = cases::of_slow_runs(&Recipe::default(), 0..count);
+        row("slow runs, pooled BH 1 % and > 2 %", &score);
+        println!();
+    }
+}
+
+fn robustness() {
+    println!("## Other fleets\n");
+    println!("{FLEETS} of each. SUSPECT and above where the runs are too few for more.\n");
+    heading();
+    let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
+    for (name, score) in cases::of_methods(&five, 0..FLEETS) {
+        if ["mean, z > 3", "R*", "R*, two-sided p"].contains(&name) {
+            row(&format!("5 % slow nodes: {name}"), &score);
+        }
+    }
+    let two = Recipe { other_kind: Some((0.34, 0.15)), ..Recipe::default() };
+    for (name, score) in cases::of_methods(&two, 0..FLEETS) {
+        if ["fixed > 5 %", "R*"].contains(&name) {
+            row(&format!("a third is of another kind, 15 % slower, pooled: {name}"), &score);
+        }
+    }
+    row("the same, two declared classes: R*", &cases::of_declared_kinds(&two, 0..FLEETS));
+    for (runs, least) in [(3, Verdict::Suspect), (3, Verdict::Slow), (5, Verdict::Slow)] {
+        let score = cases::of_r_star(&Recipe { runs, ..Recipe::default() }, 0..FLEETS, least);
+        row(
+            &format!("{runs} runs: {}{}", least.name(), if least < Verdict::Slow { " or more" } else { "" }),
+            &score,
+        );
+    }
+    let (score, runs) = cases::of_adaptive_screening(&Recipe::default(), 0..FLEETS);
+    row(&format!("3 runs, 4 more of suspects ({runs:.2} a node)"), &score);
+    for (name, shape) in cases::shapes().into_iter().skip(1) {
+        let recipe = Recipe { shape, ..Recipe::default() };
+        for least in [Verdict::Slow, Verdict::SlowTail] {
+            let score = cases::of_r_star(&recipe, 0..FLEETS, least);
+            let more = if least < Verdict::Slow { " or more" } else { "" };
+            row(&format!("nodes {name}: {}{more}", least.name()), &score);
+        }
+    }
+    println!(
+        "\nWith t5 and skewed nodes the normal null does not keep its share of false discoveries: what is counted"
+    );
+    println!(
+        "as wrong there are healthy nodes that are slower than their class by more than 3 % all the same.\n"
+    );
+}
+
+fn small() {
+    println!("## Small healthy classes\n");
+    println!(
+        "Share of 2000 classes with a node that is SLOW-TAIL or more (below 20 nodes only B is asked), and with"
+    );
+    println!("a slow run; there are no slow nodes and no slow runs.\n");
+    println!(
+        "| nodes | runs | nodes' spread | runs' spread | a SLOW-TAIL node | a slow run |\n|---|---|---|---|---|---|"
+    );
+    for (nodes, runs, node_sd, run_sd) in [
+        (1, 7, 0.015, 0.003),
+        (1, 7, 0.015, 0.02),
+        (3, 7, 0.005, 0.003),
+        (3, 7, 0.015, 0.003),
+        (3, 7, 0.015, 0.02),
+        (10, 7, 0.015, 0.003),
+        (20, 7, 0.015, 0.003),
+    ] {
+        let recipe = Recipe {
+            nodes,
+            runs,
+            node_sd,
+            run_sd,
+            slow_run_share: 0.0,
+            slow_node_share: 0.0,
+            ..Recipe::default()
+        };
+        let (slow, slow_run) = cases::small_class(&recipe, 0..2000);
+        let (node_sd, run_sd) = (node_sd * 100.0, run_sd * 100.0);
+        println!("| {nodes} | {runs} | {node_sd:.1} % | {run_sd:.1} % | {slow:.3} | {slow_run:.3} |");
+    }
+    println!();
+}
+
+fn bimodal() {
+    println!("## Classes that look bimodal\n");
+    println!("Share of 1000 classes that are warned of.\n");
+    println!(
+        "| nodes | of one kind: normal | t5 | skewed | halves apart by 3 spreads | 4 | 6 | a tenth apart by 6 |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for nodes in [20, 100, 500, 2000] {
+        let recipe = Recipe { nodes, ..Recipe::default() };
+        let seeds = 0..if nodes == 2000 { 200 } else { 1000 };
+        let mut cells: Vec<f64> = Vec::new();
+        for (_, shape) in cases::shapes() {
+            cells.push(cases::bimodal_share(&Recipe { shape, ..recipe.clone() }, seeds.clone()));
+        }
+        for (share, spreads) in [(0.5, 3.0), (0.5, 4.0), (0.5, 6.0), (0.1, 6.0)] {
+            let other_kind = Some((share, f64::exp_m1(spreads * 0.015)));
+            cells.push(cases::bimodal_share(&Recipe { other_kind, ..recipe.clone() }, seeds.clone()));
+        }
+        let cells: Vec<String> = cells.iter().map(|share| format!("{share:.3}")).collect();
+        println!("| {nodes} | {} |", cells.join(" | "));
+    }
+    println!();
+}
+
+fn over_time() {
+    println!("## Over time\n");
+    let score = cases::flaky(0..FLEETS);
+    println!(
+        "Flaky nodes (30 % slow runs of 20, where others have 1 %; a twentieth of 2000 nodes): precision"
+    );
+    println!(
+        "{:.3}, recall {:.3}, {:.2} false a fleet.\n",
+        score.precision(),
+        score.recall(),
+        score.wrong_per_fleet()
+    );
+    println!("Drift: 10,000 nodes, 52 sessions whose medians vary by 0.4 %; slower from the 31st on.\n");
+    println!("| slower by | alarm before | alarm after | sessions until then |\n|---|---|---|---|");
+    for (seed, step) in [0.0, 0.01, 0.015, 0.02, 0.03, 0.05].into_iter().enumerate() {
+        let (early, late, sessions) = cases::drift(step, 10_000, seed as u64);
+        let sessions = if late > 0.0 { format!("{sessions:.0}") } else { "-".to_owned() };
+        println!("| {:.1} % | {early:.4} | {late:.4} | {sessions} |", step * 100.0);
+    }
+}
+
+fn heading() {
+    println!("| method | precision | recall | recall of > 5 % | false per fleet |\n|---|---|---|---|---|");
+}
+
+fn row(name: &str, score: &Score) {
+    let (precision, recall, much) = (score.precision(), score.recall(), score.recall_of_much());
+    println!("| {name} | {precision:.3} | {recall:.3} | {much:.3} | {:.2} |", score.wrong_per_fleet());
+}

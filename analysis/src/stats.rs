@@ -1,0 +1,48 @@
+//! The mathematics of verdicts, on slices of numbers: no data frame, no file, no clock, no thread.
+//!
+//! Times are natural logarithms of seconds, so that a difference is a ratio; what is given to people is a
+//! fraction, exp(difference) - 1. The same input gives the same bits.
+//!
+//! ```
+//! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within};
+//! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
+//! let times: Vec<f64> = (0..21).map(|run| if run < 14 { 1.0 } else { 1.08f64 } .ln() + 1e-4 * f64::from(run % 7)).collect();
+//! let class = Class::new(&times, &[7, 14, 21]).expect("every node has runs");
+//! let medians = median::of_nodes(&class); // median run, interval, lower end
+//! let sigma = within::sigma(&class, &medians); // of runs within nodes
+//! let judged = verdict::judge(&medians, sigma, &verdict::Settings::default());
+//! assert_eq!(judged.nodes[2].verdict, Some(verdict::Verdict::SlowTail)); // of so few none is SLOW
+//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::Settings::default()));
+//! assert_eq!(slow, Some(vec![]));
+//! ```
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`class`] | which runs belong to which node: the input |
+//! | [`median`] | a node's median run, the interval of its median, and what it is at least |
+//! | [`within`] | how much runs of one node differ, pooled over its class |
+//! | [`qn`] | how much nodes of a class differ |
+//! | [`verdict`] | R*: which nodes are slow |
+//! | [`runs`] | which runs are slow, and which nodes have too many of them |
+//! | [`drift`] | which nodes grow slower from session to session, and since when |
+//! | [`bimodal`] | whether a class is two |
+//! | [`noise`] | whether what is looked for could be seen |
+//! | [`normal`], [`binomial`], [`bh`] | probabilities, and many tests at once |
+//! | [`random`] | numbers for simulations |
+//!
+//! Where a formula comes from stands where it is coded; docs/method.md has them together, and
+//! docs/simulation.md how often they are right.
+
+pub mod bh;
+pub mod bimodal;
+pub mod binomial;
+pub mod class;
+pub mod drift;
+pub mod median;
+pub mod noise;
+pub mod normal;
+pub mod qn;
+pub mod random;
+pub mod runs;
+pub mod verdict;
+pub mod within;

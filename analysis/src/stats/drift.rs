@@ -1,0 +1,196 @@
+//! A node that grows slower from session to session, and since when.
+
+use super::class::Class;
+use super::{median, within};
+
+/// When a drift is called one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The first so many sessions say what the node was like.
+    pub baseline: usize,
+    /// A session counts for no more than so many standard deviations: a single bad one alarms nobody.
+    pub cap: f64,
+    /// So many standard deviations a session are tolerated for ever.
+    pub slack: f64,
+    /// Alarm where the sum exceeds this.
+    pub alarm: f64,
+    /// And the median of the last sessions is slower than the baseline by more than this fraction.
+    pub delta: f64,
+    /// So many sessions are the last ones.
+    pub last: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { baseline: 20, cap: 3.0, slack: 1.5, alarm: 8.0, delta: 0.01, last: 5 }
+    }
+}
+
+/// An alarm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The session that it seems to have begun in: the first after the sum was 0.
+    pub since: usize,
+    /// The session that made it certain.
+    pub raised: usize,
+    /// The session in which it was over. `None` where it is not.
+    pub until: Option<usize>,
+    /// Median over these sessions, against the baseline: 0.05 is 5 % slower.
+    pub change: f64,
+    /// The largest sum.
+    pub score: f64,
+}
+
+/// s_med: the standard deviation of a node's session medians about its baseline, pooled over the nodes of a
+/// class like [`within::sigma`], since twenty sessions of one node say little. `histories` has what [`alarms`]
+/// takes of each node; those with a complete baseline count. `None` where there is none.
+pub fn deviation(histories: &[&[f64]], settings: &Settings) -> Option<f64> {
+    let baselines: Vec<&[f64]> =
+        histories.iter().filter_map(|history| history.get(..settings.baseline)).collect();
+    let ends: Vec<usize> = (1..=baselines.len()).map(|node| node * settings.baseline).collect();
+    let sessions = baselines.concat();
+    let class = Class::new(&sessions, &ends)?;
+    within::sigma(&class, &median::of_nodes(&class))
+}
+
+/// The alarms of one node. `relative` has one value a session, in the order of time: the node's median minus
+/// the class's of the same session, both in ln T; sessions without the node are left out. After maintenance,
+/// give the sessions since. Empty where there is none after the baseline.
+///
+/// x = value - median of the baseline; z = min(x / `deviation`, cap); S = max(0, S + z - slack), from 0;
+/// `deviation` is [`deviation`]. The sum is E. S. Page's, "Continuous inspection schemes", Biometrika 41
+/// (1954), and its last zero his estimate of when a change began; the cap is of J. M. Lucas and R. B. Crosier,
+/// "Robust CUSUM", Communications in Statistics 11 (1982). An alarm is over when the last sessions' median is
+/// back under delta; the sum begins anew then.
+pub fn alarms(relative: &[f64], deviation: f64, settings: &Settings) -> Vec<Drift> {
+    let mut alarms: Vec<Drift> = Vec::new();
+    let Some(baseline) = baseline(relative, settings) else { return alarms };
+    let (gate, mut window) = (settings.delta.ln_1p(), Vec::with_capacity(settings.last));
+    let (mut sum, mut since) = (0.0f64, settings.baseline);
+    for (session, value) in relative.iter().enumerate().skip(settings.baseline) {
+        let distance = value - baseline;
+        let z = if distance == 0.0 { 0.0 } else { (distance / deviation).min(settings.cap) };
+        sum = (sum + z - settings.slack).max(0.0);
+        if sum == 0.0 {
+            since = session + 1;
+        }
+        window.clear();
+        window.extend_from_slice(&relative[(session + 1).saturating_sub(settings.last)..=session]);
+        let slower = within::median_of(&mut window).is_some_and(|last| last - baseline > gate);
+        let open = alarms.last_mut().filter(|drift| drift.until.is_none());
+        match open {
+            Some(drift) if !slower => {
+                drift.until = Some(session);
+                (sum, since) = (0.0, session + 1);
+            }
+            Some(drift) => drift.score = drift.score.max(sum),
+            None if slower && sum > settings.alarm => {
+                alarms.push(Drift { since, raised: session, until: None, change: f64::NAN, score: sum });
+            }
+            None => {}
+        }
+    }
+    for drift in &mut alarms {
+        let sessions = drift.since..drift.until.unwrap_or(relative.len());
+        let median = within::median_of(&mut relative[sessions].to_vec());
+        drift.change = median.map_or(0.0, |median| (median - baseline).exp_m1());
+    }
+    alarms
+}
+
+/// How far a node's last session is from its own past, in standard deviations. `None` before the baseline is
+/// complete, or where nothing ever varied.
+pub fn score(relative: &[f64], deviation: f64, settings: &Settings) -> Option<f64> {
+    let last = relative.get(settings.baseline..)?.last()?;
+    Some((last - baseline(relative, settings)?) / deviation).filter(|score| score.is_finite())
+}
+
+fn baseline(relative: &[f64], settings: &Settings) -> Option<f64> {
+    within::median_of(&mut relative.get(..settings.baseline)?.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    const DEVIATION: f64 = 0.004;
+
+    fn node(steps: &[(usize, f64)], sessions: usize) -> Vec<f64> {
+        let mut random = Random::new(11);
+        let slower =
+            |at: usize| steps.iter().filter(|(from, _)| at >= *from).map(|(_, by)| by.ln_1p()).sum::<f64>();
+        (0..sessions).map(|at| 0.05 + DEVIATION * random.normal() + slower(at)).collect()
+    }
+
+    fn found(relative: &[f64]) -> Vec<Drift> {
+        alarms(relative, DEVIATION, &Settings::default())
+    }
+
+    #[test]
+    fn a_change_is_found_and_dated() {
+        let alarms = found(&node(&[(30, 0.04)], 52));
+        assert_eq!(alarms.len(), 1);
+        assert!((28..=31).contains(&alarms[0].since) && (33..38).contains(&alarms[0].raised), "{alarms:?}");
+        assert!(
+            (alarms[0].change - 0.04).abs() < 0.006 && alarms[0].until.is_none() && alarms[0].score > 8.0
+        );
+        assert!(score(&node(&[(30, 0.04)], 52), DEVIATION, &Settings::default()).unwrap() > 5.0);
+    }
+
+    #[test]
+    fn what_is_mended_is_over() {
+        let alarms = found(&node(&[(30, 0.04), (40, -0.04), (60, 0.06)], 80));
+        assert_eq!(alarms.len(), 2);
+        assert!((42..=44).contains(&alarms[0].until.unwrap()) && alarms[1].until.is_none(), "{alarms:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_healthy_or_new_nodes() {
+        assert_eq!(found(&node(&[], 500)), []);
+        assert_eq!(found(&node(&[(5, 0.2)], 20)), []);
+        assert_eq!(score(&node(&[], 20), DEVIATION, &Settings::default()), None);
+        // One bad session, however bad.
+        let mut relative = node(&[], 52);
+        relative[40] += 3.0;
+        assert_eq!(found(&relative), []);
+    }
+
+    /// Many deviations, but by less than matters.
+    #[test]
+    fn what_does_not_matter_is_no_alarm() {
+        let mut relative = vec![0.0; 52];
+        relative[30..].fill(0.008);
+        assert_eq!(alarms(&relative, 0.0001, &Settings::default()), []);
+        assert_eq!(alarms(&relative, 0.0, &Settings::default()), []);
+        relative[30..].fill(0.02);
+        let alarms = alarms(&relative, 0.0, &Settings::default());
+        assert_eq!((alarms[0].since, alarms[0].raised), (30, 35));
+    }
+
+    #[test]
+    fn deviations_are_pooled() {
+        let mut random = Random::new(1);
+        let mut histories: Vec<Vec<f64>> = (0..500)
+            .map(|node| (0..30).map(|_| f64::from(node) + DEVIATION * random.normal()).collect())
+            .collect();
+        histories.push(vec![5.0; 19]);
+        let histories: Vec<&[f64]> = histories.iter().map(Vec::as_slice).collect();
+        let pooled = deviation(&histories, &Settings::default()).unwrap();
+        assert!((pooled / DEVIATION - 1.0).abs() < 0.02, "{pooled}");
+        assert_eq!(deviation(&histories[500..], &Settings::default()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_history_can_be_read(relative in proptest::collection::vec(-1.0..1.0f64, 0..90), deviation in 0.0..0.5f64) {
+            let alarms = alarms(&relative, deviation, &Settings::default());
+            for drift in &alarms {
+                prop_assert!(20 <= drift.since && drift.since <= drift.raised && drift.raised < relative.len());
+                prop_assert!(drift.until.is_none_or(|until| drift.raised < until) && drift.change.is_finite());
+            }
+            prop_assert!(alarms.windows(2).all(|pair| pair[0].until.is_some_and(|until| until < pair[1].since)));
+        }
+    }
+}

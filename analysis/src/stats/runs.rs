@@ -1,0 +1,193 @@
+//! Slow runs of nodes that are otherwise not, and nodes that have too many of them.
+
+use super::bh::{self, Test};
+use super::class::Class;
+use super::median::NodeMedian;
+use super::{binomial, normal, within};
+
+/// What makes a run slow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Share of false discoveries that is accepted.
+    pub q: f64,
+    /// Slower than the node's median by more than this fraction.
+    pub delta: f64,
+    /// Nodes with fewer runs are left out: of two, nobody knows which is the odd one.
+    pub min_runs: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { q: 0.01, delta: 0.02, min_runs: 3 }
+    }
+}
+
+/// A run that was slower than the others of its node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowRun {
+    /// Its place in the class.
+    pub node: usize,
+    /// Its place among the node's runs.
+    pub run: usize,
+    /// Fraction of the node's median: 0.05 is 5 % slower.
+    pub slowdown: f64,
+    /// r: its distance from the node's median, in standard deviations of such a distance. `None` where the
+    /// runs of the class do not differ at all, sigma_w = 0.
+    pub score: Option<f64>,
+    /// How probable that is of a healthy run.
+    pub p: f64,
+    /// The same when that many runs are looked at (Benjamini-Hochberg).
+    pub adjusted_p: f64,
+}
+
+/// The slow runs of a class, by node and run. `sigma` is that of [`within::sigma`].
+///
+/// r = (y_ij - m_i) / (sigma_w f_k); p = 1 - Phi(r); Benjamini-Hochberg over all runs of nodes with enough
+/// of them; and slower than the gate.
+pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settings) -> Vec<SlowRun> {
+    let (least, gate) = (-normal::quantile(settings.q), settings.delta.ln_1p());
+    let (mut family, mut candidates, mut tests) = (0, Vec::new(), Vec::new());
+    for (node, (runs, middle)) in class.nodes().zip(medians).enumerate() {
+        let Some(factor) = within::deviation_factor(runs.len()) else { continue };
+        if runs.len() < settings.min_runs {
+            continue;
+        }
+        family += runs.len();
+        let unit = sigma * factor;
+        for (run, time) in runs.iter().enumerate() {
+            let excess = time - middle.median;
+            // What has a p above q cannot be rejected: see bh::adjust.
+            if excess > 0.0 && excess >= least * unit {
+                let score = (unit > 0.0).then(|| excess / unit);
+                let p = normal::upper(score.unwrap_or(f64::INFINITY));
+                tests.push(Test { index: candidates.len(), p });
+                candidates.push(SlowRun {
+                    node,
+                    run,
+                    slowdown: excess.exp_m1(),
+                    score,
+                    p,
+                    adjusted_p: f64::NAN,
+                });
+            }
+        }
+    }
+    bh::adjust(&mut tests, family);
+    for test in tests {
+        candidates[test.index].adjusted_p = test.p;
+    }
+    candidates.retain(|run| run.adjusted_p <= settings.q && run.slowdown.ln_1p() > gate);
+    candidates
+}
+
+/// A node with more slow runs than the others of its class explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flaky {
+    /// Its place in the class.
+    pub node: usize,
+    /// All its runs.
+    pub runs: usize,
+    /// Of them.
+    pub slow: usize,
+    /// How probable so many are, were it like the others.
+    pub p: f64,
+    /// The same when that many nodes are looked at (Benjamini-Hochberg).
+    pub adjusted_p: f64,
+}
+
+/// The flaky nodes of a class, by node, from those of its runs that are slow.
+///
+/// X slow runs of k against Binomial(k, p_0), Benjamini-Hochberg at `q`. p_0 is the share of slow runs of
+/// all *other* nodes, with one more slow and one more not (Laplace's rule of succession): a node does not
+/// hide behind its own slow runs, and p_0 is not 0 where the others had none.
+pub fn flaky(medians: &[NodeMedian], slow: &[SlowRun], q: f64) -> Vec<Flaky> {
+    let mut counts = vec![0; medians.len()];
+    for run in slow {
+        counts[run.node] += 1;
+    }
+    let all: usize = medians.iter().map(|node| node.runs).sum();
+    let mut nodes = Vec::new();
+    for (node, (middle, count)) in medians.iter().zip(counts).enumerate().filter(|(_, (_, count))| *count > 0)
+    {
+        let p0 = (slow.len() - count + 1) as f64 / (all - middle.runs + 2) as f64;
+        let p = binomial::at_least(middle.runs, p0, count);
+        nodes.push(Flaky { node, runs: middle.runs, slow: count, p, adjusted_p: f64::NAN });
+    }
+    // Nodes without a slow run have p = 1 and belong to the family: they are the larger part of it.
+    let mut tests: Vec<Test> =
+        nodes.iter().enumerate().map(|(index, node)| Test { index, p: node.p }).collect();
+    bh::adjust(&mut tests, medians.len());
+    for test in tests {
+        nodes[test.index].adjusted_p = test.p;
+    }
+    nodes.retain(|node| node.adjusted_p <= q);
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::median;
+    use crate::stats::random::Random;
+
+    /// Nodes of `runs` runs each with noise of 0.3 %, some of them slower by a fraction.
+    fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> (Vec<SlowRun>, Vec<Flaky>) {
+        let mut random = Random::new(3);
+        let mut times: Vec<f64> = (0..nodes * runs).map(|_| 2.0 + 0.003 * random.normal()).collect();
+        for (node, run, by) in slow_ones {
+            times[node * runs + run] += by.ln_1p();
+        }
+        of_times(&times, nodes, runs)
+    }
+
+    fn of_times(times: &[f64], nodes: usize, runs: usize) -> (Vec<SlowRun>, Vec<Flaky>) {
+        let ends: Vec<usize> = (1..=nodes).map(|node| node * runs).collect();
+        let class = Class::new(times, &ends).unwrap();
+        let medians = median::of_nodes(&class);
+        let slow = slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &Settings::default());
+        let flaky = flaky(&medians, &slow, 0.01);
+        (slow, flaky)
+    }
+
+    #[test]
+    fn slow_runs_are_named() {
+        let (slow, flaky) = found(100, 7, &[(3, 6, 0.2), (40, 0, 0.03), (99, 2, 0.1)]);
+        assert_eq!(
+            slow.iter().map(|run| (run.node, run.run)).collect::<Vec<_>>(),
+            [(3, 6), (40, 0), (99, 2)]
+        );
+        assert!((slow[0].slowdown - 0.2).abs() < 0.02);
+        assert!(
+            slow.iter().all(|run| run.p <= run.adjusted_p && run.adjusted_p <= 0.01 && run.score > Some(3.0))
+        );
+        assert_eq!(flaky, []);
+    }
+
+    /// Significant, but by less than what matters.
+    #[test]
+    fn the_gate_holds() {
+        let mut times = vec![0.0; 700];
+        (times[5], times[105]) = (0.015, 0.025);
+        let (slow, _) = of_times(&times, 100, 7);
+        assert_eq!(slow.len(), 1);
+        assert_eq!((slow[0].node, slow[0].run, slow[0].score, slow[0].p), (15, 0, None, 0.0));
+    }
+
+    #[test]
+    fn two_runs_do_not_say_which_is_slow() {
+        assert_eq!(found(100, 2, &[(3, 1, 0.2)]).0, []);
+        assert_eq!(found(100, 3, &[(3, 1, 0.2)]).0.len(), 1);
+    }
+
+    #[test]
+    fn a_node_with_too_many_is_flaky() {
+        let (slow, flaky) = found(100, 9, &[(7, 0, 0.2), (7, 4, 0.1), (7, 8, 0.1), (50, 1, 0.2)]);
+        assert_eq!(slow.len(), 4);
+        assert_eq!(
+            flaky.iter().map(|node| (node.node, node.slow, node.runs)).collect::<Vec<_>>(),
+            [(7, 3, 9)]
+        );
+        // Not in a class of two, which knows too little of what is usual.
+        assert_eq!(found(2, 9, &[(0, 0, 0.2), (0, 4, 0.1)]).1, []);
+    }
+}

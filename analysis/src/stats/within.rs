@@ -1,0 +1,136 @@
+//! How much the runs of one node differ, pooled over the nodes of a class.
+
+use super::class::Class;
+use super::median::NodeMedian;
+use super::normal;
+use std::f64::consts::PI;
+
+/// What holds of the median of k normal values, for k = 2 to 15: C_k, the standard deviation that
+/// [`sigma`] would find uncorrected, and v_k, the variance of the median, both for values of standard
+/// deviation 1. By quadrature of the order statistics' joint density (H. A. David and H. N. Nagaraja,
+/// "Order Statistics", 2003, section 2.2); a test simulates them.
+const FACTORS: [(f64, f64); 14] = [
+    (0.707107, 0.500000), // 2
+    (0.465216, 0.448671), // 3
+    (0.720918, 0.298200), // 4
+    (0.727064, 0.286834), // 5
+    (0.782389, 0.214743), // 6
+    (0.817894, 0.210447), // 7
+    (0.835116, 0.168181), // 8
+    (0.863634, 0.166101), // 9
+    (0.871237, 0.138327), // 10
+    (0.891097, 0.137162), // 11
+    (0.895419, 0.117517), // 12
+    (0.909388, 0.116799), // 13
+    (0.912224, 0.102169), // 14
+    (0.922435, 0.101695), // 15
+];
+
+/// C_k: see [`sigma`]. Beyond the table, fitted to the same quadrature for k = 16 to 51, right to
+/// 0.02 %. `None` below 2 values.
+pub fn residual_factor(count: usize) -> Option<f64> {
+    let place = count.checked_sub(2)?;
+    let (k, second) = (count as f64, if count % 2 == 1 { 1.37 } else { 2.2 });
+    let beyond = 1.0 - (1.072 + second / k) / k;
+    Some(FACTORS.get(place).map_or(beyond, |factors| factors.0))
+}
+
+/// v_k = Var(median of k normal values) / Var(a value). Beyond the table the first two terms of its
+/// expansion, pi / 2k (1 - (4 - pi) / 2k) for odd k, right to 0.4 %; an even number is hardly better than
+/// the odd one above it. 1 for a single value.
+pub fn variance_factor(count: usize) -> f64 {
+    let odd = (count | 1) as f64;
+    let beyond = PI / 2.0 / odd * (1.0 - (4.0 - PI) / 2.0 / odd);
+    count.checked_sub(2).map_or(1.0, |place| FACTORS.get(place).map_or(beyond, |factors| factors.1))
+}
+
+/// f_k: the standard deviation of (value - median of the k values that it is one of) / sigma. Exactly
+/// sqrt(1 + v_k - 2/k): the mean is independent of what is left when it is taken off (Basu), so that the
+/// covariance of median and mean, which is that of median and a value on average, is 1/k.
+pub fn deviation_factor(count: usize) -> Option<f64> {
+    (count >= 2).then(|| (1.0 + variance_factor(count) - 2.0 / count as f64).sqrt())
+}
+
+/// sigma_w: the standard deviation of ln T over the runs of a node, where slow ones do not count:
+/// 1.4826 median |y_ij - m_i| / C_k over all nodes with at least two runs. C_k makes up for the median
+/// having been chosen among the same runs. `None` where no node has two runs.
+pub fn sigma(class: &Class, medians: &[NodeMedian]) -> Option<f64> {
+    let mut residuals = Vec::with_capacity(class.run_count());
+    for (runs, node) in class.nodes().zip(medians) {
+        if let Some(factor) = residual_factor(runs.len()) {
+            residuals.extend(runs.iter().map(|time| (time - node.median).abs() / factor));
+        }
+    }
+    Some(median_of(&mut residuals)? / normal::quantile(0.75))
+}
+
+/// Of values in any order, which are rearranged.
+pub fn median_of(values: &mut [f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let even = values.len() % 2 == 0;
+    let (below, high, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
+    let low = below.iter().copied().max_by(f64::total_cmp).filter(|_| even);
+    Some(low.map_or(*high, |low| low + (*high - low) / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::median;
+    use crate::stats::random::Random;
+
+    /// 40,000 nodes of k normal runs each: sigma_w is 1, medians vary by v_k, deviations by f_k.
+    #[test]
+    fn factors_are_those_of_a_simulation() {
+        for count in (2..=18).chain([31, 52]) {
+            let mut random = Random::new(count as u64);
+            let nodes = 600_000 / count;
+            let times: Vec<f64> = (0..nodes * count).map(|_| random.normal()).collect();
+            let ends: Vec<usize> = (1..=nodes).map(|node| node * count).collect();
+            let class = Class::new(&times, &ends).unwrap();
+            let medians = median::of_nodes(&class);
+            let sigma = sigma(&class, &medians).unwrap();
+            assert!((sigma - 1.0).abs() < 0.006, "C_{count}: {sigma}");
+            let variance = medians.iter().map(|node| node.median.powi(2)).sum::<f64>() / nodes as f64;
+            let error = 4.0 * (2.0 / nodes as f64).sqrt(); // four of its standard errors
+            assert!((variance / variance_factor(count) - 1.0).abs() < error, "v_{count}: {variance}");
+            let squares =
+                class.nodes().zip(&medians).flat_map(|(runs, node)| runs.iter().map(|y| y - node.median));
+            let deviation = (squares.map(|d| d * d).sum::<f64>() / times.len() as f64).sqrt();
+            assert!(
+                (deviation / deviation_factor(count).unwrap() - 1.0).abs() < 0.006,
+                "f_{count}: {deviation}"
+            );
+        }
+    }
+
+    /// statistics.md's own digits.
+    #[test]
+    fn factors_are_the_designs() {
+        for (count, c, v) in
+            [(3, 0.465, 0.448), (5, 0.727, 0.288), (7, 0.817, 0.209), (9, 0.863, 0.166), (15, 0.922, 0.102)]
+        {
+            assert!((residual_factor(count).unwrap() - c).abs() < 0.0025, "{count}");
+            assert!((variance_factor(count) - v).abs() < 0.0025, "{count}");
+        }
+        for (count, f) in [(3, 0.884), (5, 0.941), (7, 0.961)] {
+            assert!((deviation_factor(count).unwrap() - f).abs() < 0.001, "{count}");
+        }
+        assert_eq!((residual_factor(1), deviation_factor(0), variance_factor(1)), (None, None, 1.0));
+    }
+
+    #[test]
+    fn a_median_needs_no_order() {
+        assert_eq!(median_of(&mut []), None);
+        assert_eq!(median_of(&mut [3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median_of(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn single_runs_say_nothing_of_it() {
+        let class = Class::new(&[1.0, 2.0], &[1, 2]).unwrap();
+        assert_eq!(sigma(&class, &median::of_nodes(&class)), None);
+    }
+}
