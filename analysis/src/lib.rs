@@ -19,6 +19,7 @@ pub mod output;
 mod places;
 pub mod regions;
 pub mod report;
+pub mod results;
 pub mod run_table;
 pub mod stamps_csv;
 pub mod text;
