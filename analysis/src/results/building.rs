@@ -195,7 +195,8 @@ impl Building {
 
     /// Something that was understood and has no place in the table.
     pub fn unread(&mut self, name: &str, values: u64) {
-        *self.results.unread.entry(shown(name.as_bytes())).or_default() += values;
+        let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        *self.results.unread.entry(name).or_default() += values;
     }
 
     /// The table.

@@ -1,10 +1,11 @@
 //! `node,run,elapsed_s`, and `class`, `session`, `started` where there are such columns; any further numeric column is a
-//! counter.
+//! counter. What all rows of a file have in common may stand in its path instead of a column.
 //!
 //! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one row and not
 //! all that follow.
 
 use super::building::{Building, Row, shown};
+use super::path_pattern::Place;
 use super::{Fault, Options, instant};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::io::{BufRead, BufReader, Read};
@@ -33,7 +34,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     };
     let mut fields = Fields::new(delimiter(&header));
     let columns = fields.split(&header).map_err(|e| Fault::OtherForm(format!("its header has {e}")))?;
-    let mut columns = Columns::find(columns, building)?;
+    let mut columns = Columns::find(columns, &place, building)?;
     let mut any = false;
     while let Some(Line { number, content }) = lines.next()? {
         let Some(content) = content else {
@@ -157,15 +158,17 @@ impl<'a> Split<'a> {
 
     fn get(&self, at: usize) -> &'a [u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        self.text[start..self.ends[at]].trim_ascii()
+        let field = self.text[start..self.ends[at]].trim_ascii();
+        // A quote after a space begins no quoted field, and is meant to.
+        field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
     }
 }
 
 /// What each column is.
 struct Columns {
     count: usize,
-    node: usize,
-    run: usize,
+    node: Option<usize>,
+    run: Option<usize>,
     elapsed: usize,
     class: Option<usize>,
     session: Option<usize>,
@@ -200,7 +203,7 @@ impl Wrong {
 }
 
 impl Columns {
-    fn find(header: Split<'_>, building: &mut Building) -> Result<Self, Fault> {
+    fn find(header: Split<'_>, place: &Place, building: &mut Building) -> Result<Self, Fault> {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
         let mut found = [None; 6];
@@ -224,22 +227,18 @@ impl Columns {
             }
         }
         let [node, run, elapsed, class, session, started] = found;
-        let (Some(node), Some(run), Some(elapsed)) = (node, run, elapsed) else {
-            let missing = REQUIRED.into_iter().zip([node, run, elapsed]);
-            let missing = missing.filter(|(_, at)| at.is_none()).map(|(name, _)| name).collect();
+        let given =
+            [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
+        let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
+            let missing =
+                REQUIRED.into_iter().zip(given).filter(|(_, given)| !given).map(|(name, _)| name).collect();
             return Err(Fault::MissingColumns { missing, found: shown_names(&names), hint: hint(&names) });
         };
         let wrong_starts = Wrong::default();
         Ok(Self { count: names.len(), node, run, elapsed, class, session, started, counters, wrong_starts })
     }
 
-    fn add(
-        &mut self,
-        line: u64,
-        fields: &Split<'_>,
-        place: &super::path_pattern::Place,
-        building: &mut Building,
-    ) {
+    fn add(&mut self, line: u64, fields: &Split<'_>, place: &Place, building: &mut Building) {
         match self.row(line, fields, place) {
             Ok(row) => {
                 if let Some(at) = building.add(&row) {
@@ -250,12 +249,7 @@ impl Columns {
         }
     }
 
-    fn row<'a>(
-        &mut self,
-        line: u64,
-        fields: &Split<'a>,
-        place: &'a super::path_pattern::Place,
-    ) -> Result<Row<'a>, String> {
+    fn row<'a>(&mut self, line: u64, fields: &Split<'a>, place: &'a Place) -> Result<Row<'a>, String> {
         if fields.len() != self.count {
             return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
         }
@@ -276,8 +270,8 @@ impl Columns {
         }
         Ok(Row {
             line,
-            node: text("node", self.node)?,
-            run: text("run", self.run)?,
+            node: or_place("node", self.node, &place.node)?,
+            run: or_place("run", self.run, &place.run)?,
             class: or_place("class", self.class, &place.class)?,
             session: or_place("session", self.session, &place.session)?,
             elapsed_s,

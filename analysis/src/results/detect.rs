@@ -89,7 +89,10 @@ pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
         }
         return None;
     }
-    if has("HPLinpack") || has("HPC Challenge Benchmark") {
+    // HPL.dat and hpccinf.txt begin with "HPLinpack benchmark input file".
+    let hpl = memchr::memmem::find_iter(head, b"HPLinpack ")
+        .any(|at| head.get(at + 10).is_some_and(u8::is_ascii_digit));
+    if hpl || has("HPC Challenge Benchmark version") {
         return Some(Format::Hpl);
     }
     let line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);

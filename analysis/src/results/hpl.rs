@@ -1,5 +1,7 @@
 //! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of results.
 //!
+//! HPC Challenge appends to its file: each of its headings begins a part with a host and a start of its own.
+//!
 //! ```text
 //! T/V                N    NB     P     Q               Time                 Gflops
 //! WR11C2R4        1000    80     1     2               0.05              1.234e+01
@@ -19,7 +21,7 @@ const LINE_MAX_BYTES: usize = 1 << 16;
 /// rejected.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
     let place = options.place(building.path())?;
-    let mut output = Output { threshold: None, ..Output::default() };
+    let mut output = Output { parts: vec![Part::default()], ..Output::default() };
     let mut source = BufReader::new(source);
     let (mut line, mut number) = (Vec::new(), 0);
     loop {
@@ -34,36 +36,38 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
         output.line(number, String::from_utf8_lossy(&line).trim());
     }
     output.end(number);
-    let node = match (place.node, output.hostname) {
-        (Some(node), _) => node,
-        (None, Some(hostname)) => hostname,
-        (None, None) => path_pattern::node_of(building.path(), &GENERIC)?,
-    };
     let only = output.solved.len() == 1;
     for (i, solved) in output.solved.iter().enumerate() {
+        let part = &output.parts[solved.part];
+        let node = match (&place.node, &part.hostname) {
+            (Some(node), _) => node.clone(),
+            (None, Some(hostname)) => hostname.clone(),
+            (None, None) => path_pattern::node_of(building.path(), &GENERIC)?,
+        };
         let class = place.class.clone().unwrap_or_else(|| solved.class());
         let run = match &place.run {
             Some(run) if only => run.clone(),
             Some(run) => format!("{run}.{}", i + 1),
             None => building.next_run(&node),
         };
-        let exact_s = output.summary_time_s.filter(|_| only);
-        let row = match solved.seconds(exact_s) {
-            Ok(elapsed_s) => Row {
-                line: solved.line,
-                node: &node,
-                run: &run,
-                class: &class,
-                session: place.session.as_deref().unwrap_or_default(),
-                elapsed_s,
-                started_unix_ns: output.started_unix_ns,
-            },
+        let alone = output.solved.iter().filter(|other| other.part == solved.part).count() == 1;
+        let elapsed_s = match solved.seconds(part.time_s.filter(|_| alone)) {
+            Ok(elapsed_s) => elapsed_s,
             Err(reason) => {
                 building.reject(solved.line, reason);
                 continue;
             }
         };
-        if let Some(at) = building.add(&row) {
+        let added = building.add(&Row {
+            line: solved.line,
+            node: &node,
+            run: &run,
+            class: &class,
+            session: place.session.as_deref().unwrap_or_default(),
+            elapsed_s,
+            started_unix_ns: part.started_unix_ns,
+        });
+        if let Some(at) = added {
             for (name, value) in solved.counters() {
                 let slot = building.counter(name);
                 building.set(slot, at, value);
@@ -82,14 +86,21 @@ struct Output {
     solved: Vec<Solved>,
     rejected: Vec<(u64, String)>,
     state: State,
-    /// Residuals above it fail; at 0 or below none is checked.
+    /// Residuals above it fail. It is not printed where none is checked.
     threshold: Option<f64>,
-    hostname: Option<String>,
-    started_unix_ns: Option<i64>,
-    /// HPCC's own HPL_time.
-    summary_time_s: Option<f64>,
+    /// The last one is being read.
+    parts: Vec<Part>,
     /// Tests that HPL says it made, those that it skipped included.
     tests: Option<u64>,
+}
+
+/// One run of HPC Challenge, or all of a file of HPL's.
+#[derive(Default)]
+struct Part {
+    hostname: Option<String>,
+    started_unix_ns: Option<i64>,
+    /// HPL_time of the summary, which has more digits.
+    time_s: Option<f64>,
 }
 
 #[derive(Default)]
@@ -109,6 +120,7 @@ enum State {
 
 /// One line of results.
 struct Solved {
+    part: usize,
     line: u64,
     variant: String,
     n: f64,
@@ -130,21 +142,22 @@ struct Printed {
 
 impl Output {
     fn line(&mut self, number: u64, text: &str) {
-        if text.starts_with("T/V") {
+        let mut words = text.split_whitespace();
+        if words.next() == Some("T/V") && words.next() == Some("N") {
             self.settle(number);
             self.state = State::Announced(number);
         } else if is_result(text) {
             if !matches!(self.state, State::Announced(_)) {
                 self.settle(number);
             }
-            self.state = match Solved::parse(number, text) {
+            self.state = match Solved::parse(self.parts.len() - 1, number, text) {
                 Ok(solved) => State::Unchecked(solved),
                 Err(reason) => {
                     self.reject(number, reason);
                     State::Failed
                 }
             };
-        } else if text.starts_with("||Ax-b||") {
+        } else if text.starts_with("||Ax-b||") && text.contains('=') {
             self.residual(number, text);
         } else if text.ends_with("Skip.") {
             self.reject(number, format!("HPL skipped it: {}", shown(text.as_bytes())));
@@ -152,17 +165,19 @@ impl Output {
             text.strip_prefix("- Computational tests pass if scaled residuals are less than")
         {
             self.threshold = rest.trim().parse().ok();
-        } else if let Some(rest) = text.strip_prefix("Finished") {
-            self.tests =
-                self.tests.or(rest.trim_start().split(' ').next().and_then(|count| count.parse().ok()));
-        } else if let Some(name) = text.strip_prefix("Hostname:") {
-            let name = name.trim().trim_matches(|c| c == '\'' || c == '"');
-            self.hostname = self.hostname.take().or_else(|| (!name.is_empty()).then(|| name.to_owned()));
-        } else if let Some(rest) = text.strip_prefix("Current time (") {
-            let s = rest.split(')').next().and_then(|s| s.parse::<i64>().ok());
-            self.started_unix_ns = self.started_unix_ns.or_else(|| s?.checked_mul(1_000_000_000));
-        } else if let Some(value) = text.strip_prefix("HPL_time=") {
-            self.summary_time_s = value.parse().ok();
+        } else if let Some((count, _)) =
+            text.strip_prefix("Finished").and_then(|rest| rest.split_once(" tests with the following"))
+        {
+            let count = count.trim().parse::<u64>().unwrap_or(0);
+            self.tests = Some(self.tests.unwrap_or(0).saturating_add(count));
+        } else if text.starts_with("HPLinpack ") {
+            self.settle(number);
+            self.threshold = None;
+        } else if text.contains("HPC Challenge Benchmark version") {
+            self.settle(number);
+            self.parts.push(Part::default());
+        } else if let Some(part) = self.parts.last_mut() {
+            part.line(text);
         }
     }
 
@@ -176,7 +191,7 @@ impl Output {
             State::Idle | State::Failed => {}
             State::Announced(line) => self.reject(line, format!("no result follows up to line {number}")),
             State::Checked(solved) => self.solved.push(solved),
-            State::Unchecked(solved) if self.threshold.is_some_and(|threshold| threshold <= 0.0) => {
+            State::Unchecked(solved) if self.threshold.is_none_or(|threshold| threshold <= 0.0) => {
                 self.solved.push(solved);
             }
             State::Unchecked(solved) => {
@@ -228,13 +243,27 @@ impl Output {
     }
 }
 
+impl Part {
+    fn line(&mut self, text: &str) {
+        if let Some(name) = text.strip_prefix("Hostname:") {
+            let name = name.trim().trim_matches(['\'', '"']);
+            self.hostname = self.hostname.take().or_else(|| (!name.is_empty()).then(|| name.to_owned()));
+        } else if let Some(rest) = text.strip_prefix("Current time (") {
+            let s = rest.split(')').next().and_then(|s| s.parse::<i64>().ok());
+            self.started_unix_ns = self.started_unix_ns.or_else(|| s?.checked_mul(1_000_000_000));
+        } else if let Some(value) = text.strip_prefix("HPL_time=") {
+            self.time_s = value.parse().ok();
+        }
+    }
+}
+
 /// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that begin with WALL.
 fn is_result(text: &str) -> bool {
     matches!(text.as_bytes(), [b'W', b'R' | b'C', digit, ..] if digit.is_ascii_digit())
 }
 
 impl Solved {
-    fn parse(line: u64, text: &str) -> Result<Self, String> {
+    fn parse(part: usize, line: u64, text: &str) -> Result<Self, String> {
         let mut fields = text.split_whitespace();
         let variant = fields.next().unwrap_or_default().to_owned();
         let mut number = |name: &str| {
@@ -256,7 +285,7 @@ impl Solved {
             Some(more) if !more.starts_with('(') => {
                 Err(format!("`{}` after Gflops is one field too many", shown(more.as_bytes())))
             }
-            _ => Ok(Self { line, variant, n, nb, p, q, time, gflops, residual: None }),
+            _ => Ok(Self { part, line, variant, n, nb, p, q, time, gflops, residual: None }),
         }
     }
 

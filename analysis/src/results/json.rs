@@ -66,15 +66,15 @@ pub(super) fn unix_ns(seconds: &Value) -> Option<i64> {
     (ns.is_finite() && ns.abs() < i64::MAX as f64).then_some(ns as i64)
 }
 
-/// Seconds of a unit of time, as tools write it.
-pub(super) fn unit_s(unit: &str) -> Option<f64> {
+/// A time in a unit as tools write it, in seconds; `None` where the unit is none of time.
+pub(super) fn seconds(value: f64, unit: &str) -> Option<f64> {
     match unit.trim() {
-        "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(1e-3),
-        "us" | "µs" | "μs" | "usec" | "usecs" | "microsecond" | "microseconds" => Some(1e-6),
-        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some(1e-9),
-        "min" | "mins" | "minute" | "minutes" => Some(60.0),
-        "h" | "hr" | "hour" | "hours" => Some(3600.0),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(value),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(value / 1e3),
+        "us" | "µs" | "μs" | "usec" | "usecs" | "microsecond" | "microseconds" => Some(value / 1e6),
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some(value / 1e9),
+        "min" | "mins" | "minute" | "minutes" => Some(value * 60.0),
+        "h" | "hr" | "hour" | "hours" => Some(value * 3600.0),
         _ => None,
     }
 }

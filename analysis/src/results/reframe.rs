@@ -1,4 +1,4 @@
-//! ReFrame's run report: one row a test case that succeeded.
+//! ReFrame's run report: one row a test case that came to its performance.
 //!
 //! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue in it, and is
 //! read only where it is asked for by name.
@@ -20,12 +20,9 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     if !["2", "3", "4"].contains(&version.split('.').next().unwrap_or_default()) {
         return Err(Fault::OtherVersion { found: format!("`{}`", shown(version.as_bytes())), known: KNOWN });
     }
-    let began = match json::text(info, "uuid") {
-        "" => json::text(info, "time_start"),
-        uuid => uuid,
-    };
+    let began = session_name(info);
     let session = Session {
-        name: place.session.as_deref().unwrap_or(began),
+        name: place.session.as_deref().unwrap_or(&began),
         host: json::text(info, "hostname"),
         node: place.node.as_deref(),
         class: place.class.as_deref(),
@@ -65,12 +62,7 @@ struct Variable<'a> {
 
 impl Session<'_> {
     fn add(&self, line: u64, run: &str, case: &Value, building: &mut Building) -> Result<(), String> {
-        let result = json::text(case, "result");
-        if result != "success" {
-            let why = json::text(case, "fail_reason");
-            let why = if why.is_empty() { String::new() } else { format!(": {}", shown(why.as_bytes())) };
-            return Err(format!("result `{}`{why}", shown(result.as_bytes())));
-        }
+        usable(case)?;
         let variables = variables(case);
         let (metric, elapsed_s) = self.time(case, &variables)?;
         let node = match self.node {
@@ -88,7 +80,7 @@ impl Session<'_> {
             class: &class,
             session: self.name,
             elapsed_s,
-            started_unix_ns: self.started_unix_ns,
+            started_unix_ns: case.get("job_submit_time").and_then(json::unix_ns).or(self.started_unix_ns),
         };
         if let Some(at) = building.add(&row) {
             for variable in variables.iter().filter(|variable| variable.name != metric) {
@@ -106,7 +98,7 @@ impl Session<'_> {
     where
         Self: 'a,
     {
-        let is_time = |variable: &&Variable<'_>| json::unit_s(variable.unit).is_some();
+        let is_time = |variable: &&Variable<'_>| json::seconds(1.0, variable.unit).is_some();
         let times: Vec<&Variable<'a>> = variables.iter().filter(is_time).collect();
         let names = || times.iter().map(|variable| variable.name).collect::<Vec<_>>().join(", ");
         let chosen = match (self.metric, times.as_slice()) {
@@ -134,10 +126,8 @@ impl Session<'_> {
                 ));
             }
         };
-        match (chosen.value, json::unit_s(chosen.unit)) {
-            (Some(value), Some(unit_s)) => Ok((chosen.name, value * unit_s)),
-            _ => Err(format!("{} is no number", chosen.name)),
-        }
+        let elapsed_s = chosen.value.and_then(|value| json::seconds(value, chosen.unit));
+        elapsed_s.map(|s| (chosen.name, s)).ok_or_else(|| format!("{} is no number", chosen.name))
     }
 
     /// The host, or the list of several. Without a batch system it is the one that ran ReFrame.
@@ -158,9 +148,38 @@ impl Session<'_> {
     }
 }
 
+/// What succeeded, and what failed for its performance alone: the slow are not to be left out.
+fn usable(case: &Value) -> Result<(), String> {
+    let result = json::text(case, "result");
+    let failed_late = json::text(case, "fail_phase") == "performance";
+    match result {
+        "success" | "pass" | "xpass" => Ok(()),
+        "failure" | "fail" | "xfail" if failed_late => Ok(()),
+        _ => {
+            let why = json::text(case, "fail_reason");
+            let why = if why.is_empty() { String::new() } else { format!(": {}", shown(why.as_bytes())) };
+            Err(format!("result `{}`{why}", shown(result.as_bytes())))
+        }
+    }
+}
+
+/// Up to version 3 it is a text, whose offset has no colon.
 fn start(info: &Value) -> Option<i64> {
-    json::unix_ns(info.get("time_start_unix")?)
-        .or_else(|| instant::unix_ns(json::text(info, "time_start").as_bytes()))
+    if let Some(seconds) = info.get("time_start_unix") {
+        return json::unix_ns(seconds);
+    }
+    let text = json::text(info, "time_start");
+    let (head, minutes) = text.split_at_checked(text.len().checked_sub(2)?)?;
+    instant::unix_ns(format!("{head}:{minutes}").as_bytes())
+}
+
+/// The beginning of a session is its name, with the beginning of its uuid where it has one.
+fn session_name(info: &Value) -> String {
+    let began = json::text(info, "time_start");
+    match json::text(info, "uuid").get(..8) {
+        Some(uuid) => format!("{began} {uuid}"),
+        None => began.to_owned(),
+    }
 }
 
 fn name(case: &Value) -> &str {
@@ -171,7 +190,8 @@ fn name(case: &Value) -> &str {
         .unwrap_or("without a name")
 }
 
-/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3.
+/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3. A parameter that ReFrame
+/// adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3) tells runs of the same apart.
 fn class(case: &Value, metric: &str) -> String {
     let system = json::text(case, "system");
     let partition = match json::text(case, "partition") {
@@ -182,7 +202,9 @@ fn class(case: &Value, metric: &str) -> String {
         "" => json::text(case, "environment"),
         environ => environ,
     };
-    format!("{} @{system}{partition}+{environ}, {metric}", name(case))
+    let own = |word: &&str| !word.starts_with("%.") && !word.starts_with("%$");
+    let name = name(case).split_whitespace().filter(own).collect::<Vec<_>>().join(" ");
+    format!("{name} @{system}{partition}+{environ}, {metric}")
 }
 
 /// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit; up to version 3 `perfvars` is a

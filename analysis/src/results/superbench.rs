@@ -9,33 +9,33 @@ use super::{Fault, Options};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 
-/// Part of a benchmark's name, part of a metric's name, its unit (s). The first that fits counts.
+/// Part of a benchmark's name, part of a metric's name, units in a second. The first that fits counts.
 const UNITS: [(&str, &str, f64); 19] = [
-    ("disk-benchmark", "_lat_ns_", 1e-9),
-    ("cpu-memory-bw-latency", "_lat", 1e-9),
-    ("nvbandwidth", "_lat", 1e-6),
-    ("gpcnet", "_lat", 1e-6),
-    ("gpcnet", "_time", 1e-6),
-    ("ib-traffic", "_lat_", 1e-6),
-    ("nccl-bw", "_time", 1e-6),
-    ("rccl-bw", "_time", 1e-6),
-    ("cublas-function", "_time", 1e-6),
-    ("cudnn-function", "_time", 1e-6),
+    ("disk-benchmark", "_lat_ns_", 1e9),
+    ("cpu-memory-bw-latency", "_lat", 1e9),
+    ("nvbandwidth", "_lat", 1e6),
+    ("gpcnet", "_lat", 1e6),
+    ("gpcnet", "_time", 1e6),
+    ("ib-traffic", "_lat_", 1e6),
+    ("nccl-bw", "_time", 1e6),
+    ("rccl-bw", "_time", 1e6),
+    ("cublas-function", "_time", 1e6),
+    ("cudnn-function", "_time", 1e6),
     ("gpu-burn", "time", 1.0),
     ("cpu-hpl", "time", 1.0),
     ("cpu-stream", "_time_", 1.0),
-    ("tcp-connectivity", "_time_", 1e-3),
-    ("kernel-launch", "_time", 1e-3),
-    ("tensorrt-inference", "_time_", 1e-3),
-    ("ort-inference", "_time", 1e-3),
-    ("pytorch-", "_time", 1e-3),
+    ("tcp-connectivity", "_time_", 1e3),
+    ("kernel-launch", "_time", 1e3),
+    ("tensorrt-inference", "_time_", 1e3),
+    ("ort-inference", "_time", 1e3),
+    ("pytorch-", "_time", 1e3),
     // Of all models: fp32_train_step_time.
-    ("", "step_time", 1e-3),
+    ("", "step_time", 1e3),
 ];
 
 /// Names of versions before 0.6, whose documentation gives the same units.
 const OLD_UNITS: [(&str, &str, f64); 3] =
-    [("", "steptime_", 1e-3), ("kernel-launch", "_overhead", 1e-3), ("pytorch-", "_cost", 1e-3)];
+    [("", "steptime_", 1e3), ("kernel-launch", "_overhead", 1e3), ("pytorch-", "_cost", 1e3)];
 
 /// Reads the times of each node: all, or those whose name contains the metric that is asked for. A line that is no
 /// object with a node is rejected.
@@ -101,8 +101,8 @@ fn metric(
         return;
     }
     let class = parts.class();
-    let unit_s = parts.unit_s().filter(|_| class.contains(wanted));
-    let Some(unit_s) = unit_s else {
+    let per_second = parts.per_second().filter(|_| class.contains(wanted));
+    let Some(per_second) = per_second else {
         building.unread(&class, 1);
         return;
     };
@@ -111,7 +111,7 @@ fn metric(
         return;
     };
     let run = parts.run();
-    let elapsed_s = value * unit_s;
+    let elapsed_s = value / per_second;
     building.add(&Row { line, node, run: &run, class: &class, session, elapsed_s, started_unix_ns: None });
 }
 
@@ -156,7 +156,7 @@ impl<'a> Name<'a> {
     }
 
     /// `None` for what is no time.
-    fn unit_s(&self) -> Option<f64> {
+    fn per_second(&self) -> Option<f64> {
         let fits = |(benchmark, metric, _): &&(&str, &str, f64)| {
             self.benchmark.starts_with(benchmark) && self.metric.contains(metric)
         };
