@@ -4,7 +4,8 @@
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
 //! [`nodes`], [`regions`] and [`median`] are the statistics, [`report`] is the answer as a value, with what
 //! [`about`] says against it, and [`text`] and
-//! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
+//! serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
+//! library.
 
 #![warn(missing_docs)]
 
