@@ -4,7 +4,8 @@
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
 //! [`nodes`] and [`regions`] are the statistics, on the mathematics of [`stats`], [`report`] is the answer as a value, with what
 //! [`about`] says against it, and [`text`] and
-//! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
+//! serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
+//! library.
 
 #![warn(missing_docs)]
 
@@ -18,6 +19,7 @@ pub mod output;
 mod places;
 pub mod regions;
 pub mod report;
+pub mod results;
 pub mod run_table;
 pub mod stamps_csv;
 pub mod stats;

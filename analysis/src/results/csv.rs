@@ -1,0 +1,406 @@
+//! `node,run,elapsed_s`, and `class`, `session`, `started` where there are such columns; any further numeric column is a
+//! counter. What all rows of a file have in common may stand in its path instead of a column.
+//!
+//! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one row and not
+//! all that follow.
+
+use super::building::{Building, Row, shown};
+use super::path_pattern::Place;
+use super::{Fault, Options, instant};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use std::io::{BufRead, BufReader, Read};
+
+/// Longer lines are no rows (bytes).
+const LINE_MAX_BYTES: u64 = 1 << 20;
+/// Wrong values of one column that are told.
+const TOLD_PER_COLUMN: usize = 10;
+const REQUIRED: [&str; 3] = ["node", "run", "elapsed_s"];
+
+/// Reads rows until the end. Blank lines count as nothing.
+pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+    let mut lines = Lines::new(source);
+    let place = options.place(building.path())?;
+    let header = loop {
+        match lines.next()? {
+            None => return Err(Fault::Empty),
+            Some(Line { content: Some(content), .. }) => {
+                let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+                if !content.trim_ascii().is_empty() {
+                    break content.to_vec();
+                }
+            }
+            Some(_) => return Err(Fault::OtherForm("its first line is too long for a header".into())),
+        }
+    };
+    let mut fields = Fields::new(delimiter(&header));
+    let columns = fields.split(&header).map_err(|e| Fault::OtherForm(format!("its header has {e}")))?;
+    let mut columns = Columns::find(columns, &place, building)?;
+    let mut any = false;
+    while let Some(Line { number, content }) = lines.next()? {
+        let Some(content) = content else {
+            any = true;
+            building.reject(number, format!("it is longer than {LINE_MAX_BYTES} bytes"));
+            continue;
+        };
+        if content.trim_ascii().is_empty() {
+            continue;
+        }
+        any = true;
+        match fields.split(content) {
+            Ok(fields) => columns.add(number, &fields, &place, building),
+            Err(e) => building.reject(number, format!("it has {e}")),
+        }
+    }
+    columns.finish(building);
+    if any { Ok(()) } else { Err(Fault::NoRows) }
+}
+
+/// The one that the header has; commas in doubt.
+fn delimiter(header: &[u8]) -> u8 {
+    let count = |delimiter: u8| header.iter().filter(|byte| **byte == delimiter).count();
+    [b',', b';', b'\t'].into_iter().rev().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b',')
+}
+
+struct Line<'a> {
+    /// From 1.
+    number: u64,
+    /// Without its end; `None` where it is too long.
+    content: Option<&'a [u8]>,
+}
+
+struct Lines<R> {
+    source: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    fn new(source: R) -> Self {
+        Self { source: BufReader::with_capacity(1 << 18, source), line: Vec::new(), number: 0 }
+    }
+
+    fn next(&mut self) -> std::io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        let read = self.source.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', &mut self.line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let ended = self.line.ends_with(b"\n");
+        if !ended && read as u64 == LINE_MAX_BYTES {
+            self.source.skip_until(b'\n')?;
+            return Ok(Some(Line { number: self.number, content: None }));
+        }
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Ok(Some(Line { number: self.number, content: Some(line) }))
+    }
+}
+
+/// Splits lines at delimiters, without the quotes.
+struct Fields {
+    reader: Reader,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// The fields of one line, without white space around them.
+struct Split<'a> {
+    text: &'a [u8],
+    ends: &'a [usize],
+}
+
+impl Fields {
+    fn new(delimiter: u8) -> Self {
+        let reader = ReaderBuilder::new().delimiter(delimiter).build();
+        Self { reader, text: vec![0; 1 << 10], ends: vec![0; 64] }
+    }
+
+    fn split(&mut self, line: &[u8]) -> Result<Split<'_>, String> {
+        if memchr::memchr_iter(b'"', line).count() % 2 == 1 {
+            return Err("a quote that is not closed".to_owned());
+        }
+        // No field is longer than its line, and no line has more fields than bytes and one.
+        if self.text.len() < line.len() + 1 {
+            self.text.resize(line.len() + 1, 0);
+        }
+        if self.ends.len() < line.len() + 2 {
+            self.ends.resize(line.len() + 2, 0);
+        }
+        self.reader.reset();
+        let (mut read, mut written, mut count) = (0, 0, 0);
+        loop {
+            // An empty input tells the reader that this is the end.
+            let (result, input, output, ends) =
+                self.reader.read_record(&line[read..], &mut self.text[written..], &mut self.ends[count..]);
+            read += input;
+            written += output;
+            count += ends;
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::Record | ReadRecordResult::End => break,
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    return Err("more fields than it has bytes".to_owned());
+                }
+            }
+        }
+        if read < line.len() {
+            return Err("a line end (CR) within".to_owned());
+        }
+        Ok(Split { text: &self.text, ends: &self.ends[..count] })
+    }
+}
+
+impl<'a> Split<'a> {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, at: usize) -> &'a [u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        let field = self.text[start..self.ends[at]].trim_ascii();
+        // A quote after a space begins no quoted field, and is meant to.
+        field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+    }
+}
+
+/// What each column is.
+struct Columns {
+    count: usize,
+    node: Option<usize>,
+    run: Option<usize>,
+    elapsed: usize,
+    class: Option<usize>,
+    session: Option<usize>,
+    started: Option<usize>,
+    counters: Vec<Counter>,
+    wrong_starts: Wrong,
+}
+
+/// A column that may be numeric.
+struct Counter {
+    at: usize,
+    name: String,
+    slot: Option<usize>,
+    numbers: u64,
+    wrong: Wrong,
+}
+
+/// Values that make no sense.
+#[derive(Default)]
+struct Wrong {
+    count: u64,
+    first: Vec<(u64, String)>,
+}
+
+impl Wrong {
+    fn add(&mut self, line: u64, reason: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < TOLD_PER_COLUMN {
+            self.first.push((line, reason()));
+        }
+    }
+}
+
+impl Columns {
+    fn find(header: Split<'_>, place: &Place, building: &mut Building) -> Result<Self, Fault> {
+        let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
+        let names: Vec<String> = (0..header.len()).map(name).collect();
+        let mut found = [None; 6];
+        let mut counters: Vec<Counter> = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let known = ["node", "run", "elapsed_s", "class", "session", "started"];
+            let twice = || Fault::TwoColumns(shown(name.as_bytes()));
+            match known.iter().position(|known| name.eq_ignore_ascii_case(known)) {
+                Some(column) if found[column].is_some() => return Err(twice()),
+                Some(column) => found[column] = Some(at),
+                None if counters.iter().any(|counter| counter.name == *name && !name.is_empty()) => {
+                    return Err(twice());
+                }
+                None => counters.push(Counter {
+                    at,
+                    name: name.clone(),
+                    slot: (!name.is_empty()).then(|| building.counter(name)),
+                    numbers: 0,
+                    wrong: Wrong::default(),
+                }),
+            }
+        }
+        let [node, run, elapsed, class, session, started] = found;
+        let given =
+            [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
+        let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
+            let missing =
+                REQUIRED.into_iter().zip(given).filter(|(_, given)| !given).map(|(name, _)| name).collect();
+            return Err(Fault::MissingColumns { missing, found: shown_names(&names), hint: hint(&names) });
+        };
+        let wrong_starts = Wrong::default();
+        Ok(Self { count: names.len(), node, run, elapsed, class, session, started, counters, wrong_starts })
+    }
+
+    fn add(&mut self, line: u64, fields: &Split<'_>, place: &Place, building: &mut Building) {
+        match self.row(line, fields, place) {
+            Ok(row) => {
+                if let Some(at) = building.add(&row) {
+                    self.add_counters(at, line, fields, building);
+                }
+            }
+            Err(reason) => building.reject(line, reason),
+        }
+    }
+
+    fn row<'a>(&mut self, line: u64, fields: &Split<'a>, place: &'a Place) -> Result<Row<'a>, String> {
+        if fields.len() != self.count {
+            return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
+        }
+        let text = |what: &str, at: usize| {
+            let field = fields.get(at);
+            str::from_utf8(field).map_err(|_| format!("{what}: `{}` is no UTF-8", shown(field)))
+        };
+        let or_place = |what: &str, at: Option<usize>, place: &'a Option<String>| match at {
+            Some(at) => text(what, at),
+            None => Ok(place.as_deref().unwrap_or_default()),
+        };
+        let elapsed_s = seconds(fields.get(self.elapsed))?;
+        let started = self.started.map_or(&b""[..], |at| fields.get(at));
+        let started_unix_ns = instant::unix_ns(started);
+        if started_unix_ns.is_none() && !is_absent(started) {
+            let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
+            self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
+        }
+        Ok(Row {
+            line,
+            node: or_place("node", self.node, &place.node)?,
+            run: or_place("run", self.run, &place.run)?,
+            class: or_place("class", self.class, &place.class)?,
+            session: or_place("session", self.session, &place.session)?,
+            elapsed_s,
+            started_unix_ns,
+        })
+    }
+
+    fn add_counters(&mut self, row: usize, line: u64, fields: &Split<'_>, building: &mut Building) {
+        for counter in &mut self.counters {
+            let field = fields.get(counter.at);
+            if is_absent(field) {
+                continue;
+            }
+            match number(field).filter(|value| value.is_finite()) {
+                Some(value) => {
+                    counter.numbers += 1;
+                    if let Some(slot) = counter.slot {
+                        building.set(slot, row, value);
+                    }
+                }
+                None => counter.wrong.add(line, || {
+                    format!("{}: `{}` is no number: left out", shown(counter.name.as_bytes()), shown(field))
+                }),
+            }
+        }
+    }
+
+    /// A column of which most values are no numbers is text.
+    fn finish(self, building: &mut Building) {
+        building.reject_values(self.wrong_starts.count, self.wrong_starts.first);
+        for counter in self.counters {
+            let Counter { name, slot, numbers, wrong, .. } = counter;
+            let Some(slot) = slot else {
+                building.unread("a column without a name", numbers + wrong.count);
+                continue;
+            };
+            if wrong.count > numbers {
+                building.unset(slot);
+                building.unread(&name, numbers + wrong.count);
+            } else {
+                building.reject_values(wrong.count, wrong.first);
+            }
+        }
+    }
+}
+
+fn shown_names(names: &[String]) -> String {
+    shown(names.join(",").as_bytes())
+}
+
+/// What is near to `elapsed_s`, and headers that are none.
+fn hint(names: &[String]) -> String {
+    const OTHER_UNITS: [&str; 12] = [
+        "ns",
+        "us",
+        "ms",
+        "min",
+        "h",
+        "time",
+        "elapsed",
+        "seconds",
+        "duration",
+        "runtime",
+        "wall",
+        "wallclock",
+    ];
+    if names.iter().all(|name| name.parse::<f64>().is_ok() || name.is_empty()) {
+        return "; the first line must name the columns".to_owned();
+    }
+    let near = |name: &&String| {
+        let name = name.to_ascii_lowercase();
+        !REQUIRED.contains(&name.as_str())
+            && name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| OTHER_UNITS.contains(&part))
+    };
+    match names.iter().find(near) {
+        Some(name) if !names.iter().any(|name| name.eq_ignore_ascii_case("elapsed_s")) => {
+            format!("; if {} is the time, give it in seconds as elapsed_s", shown(name.as_bytes()))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What tools write for "not measured".
+fn is_absent(field: &[u8]) -> bool {
+    const ABSENT: [&[u8]; 6] = [b"", b"na", b"n/a", b"nan", b"null", b"none"];
+    field.len() <= 4 && ABSENT.iter().any(|absent| field.eq_ignore_ascii_case(absent))
+}
+
+fn number(field: &[u8]) -> Option<f64> {
+    str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// A time above zero, or what is wrong with it.
+fn seconds(field: &[u8]) -> Result<f64, String> {
+    match number(field) {
+        Some(s) if s.is_finite() && s > 0.0 => Ok(s),
+        Some(_) => Err(format!("elapsed_s: `{}` is no time above zero", shown(field))),
+        None => Err(format!("elapsed_s: `{}` {}", shown(field), why_no_number(field))),
+    }
+}
+
+fn why_no_number(field: &[u8]) -> &'static str {
+    const UNITS: [&[u8]; 12] = [
+        b"s",
+        b"ms",
+        b"us",
+        b"ns",
+        b"\xc2\xb5s",
+        b"\xce\xbcs",
+        b"min",
+        b"m",
+        b"h",
+        b"sec",
+        b"secs",
+        b"seconds",
+    ];
+    if field.is_empty() {
+        return "is empty: expected is a number of seconds";
+    }
+    let end = field.iter().position(|c| !(c.is_ascii_digit() || b"+-.".contains(c))).unwrap_or(field.len());
+    let unit = field[end..].trim_ascii();
+    if end > 0 && UNITS.iter().any(|known| unit.eq_ignore_ascii_case(known)) {
+        return "has a unit: expected is a number of seconds without one";
+    }
+    if field.contains(&b',') {
+        return "is no number: the decimal sign is a point, and digits are not grouped";
+    }
+    if field.contains(&b':') {
+        return "is no number: expected are seconds, not hours and minutes";
+    }
+    "is no number: expected are seconds"
+}

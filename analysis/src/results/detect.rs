@@ -1,0 +1,131 @@
+//! Which reader knows a file. Its content says so: names are what people make of them.
+
+use super::Fault;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes of a file that are looked at. Batch systems and launchers write before HPL does.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+/// A format that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table in text: `node,run,elapsed_s` and more.
+    Csv,
+    /// Output of HPL, or of HPC Challenge (hpccoutf.txt).
+    Hpl,
+    /// `hyperfine --export-json`.
+    Hyperfine,
+    /// ReFrame's run report.
+    Reframe,
+    /// SuperBench's results-summary.jsonl.
+    Superbench,
+}
+
+impl Format {
+    /// Each of them.
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
+
+    /// As options and messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Hpl => "hpl",
+            Self::Hyperfine => "hyperfine",
+            Self::Reframe => "reframe",
+            Self::Superbench => "superbench",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    pub(super) fn all() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+}
+
+/// The content of a file, from its first byte.
+pub(super) type Content = Box<dyn Read>;
+
+/// Opens a file and says what it is. `-` is stdin.
+pub(super) fn open(path: &Path, format: Option<Format>) -> Result<(Format, Content), Fault> {
+    let mut source: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path)?),
+    };
+    let mut head = Vec::new();
+    source.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    if head.is_empty() {
+        return Err(Fault::Empty);
+    }
+    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    let format = match format {
+        Some(format) => format,
+        None => detect(&head, extension.as_deref())
+            .ok_or_else(|| Fault::Unknown { looks_like: looks_like(&head, extension.as_deref()) })?,
+    };
+    Ok((format, Box::new(io::Cursor::new(head).chain(source))))
+}
+
+/// What a file with this beginning is. The extension (lower case) decides only where the content does not: a damaged CSV
+/// or JSON file is told as such.
+pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let has = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();
+    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'{') {
+        if has("\"session_info\"") {
+            return Some(Format::Reframe);
+        }
+        if has("\"results\"") && has("\"command\"") {
+            return Some(Format::Hyperfine);
+        }
+        if extension == Some("jsonl") || (has("\"node\"") && first_line_is_an_object(head)) {
+            return Some(Format::Superbench);
+        }
+        return None;
+    }
+    // HPL.dat and hpccinf.txt begin with "HPLinpack benchmark input file".
+    let hpl = memchr::memmem::find_iter(head, b"HPLinpack ")
+        .any(|at| head.get(at + 10).is_some_and(u8::is_ascii_digit));
+    if hpl || has("HPC Challenge Benchmark version") {
+        return Some(Format::Hpl);
+    }
+    let line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
+    let columns = line.split(|byte| b",;\t".contains(byte)).map(|name| {
+        let name = name.trim_ascii();
+        name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\"")).unwrap_or(name)
+    });
+    let known = columns
+        .filter(|name| ["node", "run", "elapsed_s"].iter().any(|k| name.eq_ignore_ascii_case(k.as_bytes())));
+    (known.count() >= 2 || matches!(extension, Some("csv" | "tsv"))).then_some(Format::Csv)
+}
+
+/// One line of JSON after another; an object that is alone in its file may be written over many.
+fn first_line_is_an_object(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    let line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
+    line.trim_ascii_end().ends_with(b"}") || line.len() as u64 + 64 > HEAD_BYTES
+}
+
+/// What people give by mistake.
+fn looks_like(head: &[u8], extension: Option<&str>) -> Option<&'static str> {
+    if head.starts_with(b"PAR1") {
+        return Some("Parquet, which no importer reads");
+    }
+    if head.starts_with(b"\x1f\x8b") || head.starts_with(b"\x28\xb5\x2f\xfd") {
+        return Some("compressed data: unpack it first");
+    }
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return Some("text in UTF-16: save it as UTF-8");
+    }
+    match extension {
+        Some("pmr") => Some("a run file of pmmpi's own"),
+        Some("xlsx" | "ods" | "xls") => Some("a spreadsheet: save it as CSV"),
+        _ => head.trim_ascii_start().starts_with(b"{").then_some("JSON of another tool"),
+    }
+}

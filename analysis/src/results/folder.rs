@@ -1,0 +1,59 @@
+//! Files in folders, in an order that does not depend on the file system.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Folders within folders that are looked into.
+const DEPTH: usize = 16;
+
+/// What a path is.
+pub(super) enum Listed {
+    /// To be read as it is.
+    File,
+    /// Its files and those below it, by path.
+    Folder(Vec<PathBuf>),
+}
+
+/// What a path holds. Links to folders are not followed: they may lead in circles. Hidden files are not looked at.
+pub(super) fn list(path: &Path) -> io::Result<Listed> {
+    if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
+        return Ok(Listed::File);
+    }
+    let mut files = Vec::new();
+    walk(path, DEPTH, &mut files)?;
+    files.sort();
+    Ok(Listed::Folder(files))
+}
+
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            if depth > 0 {
+                walk(&path, depth - 1, files)?;
+            }
+        } else if std::fs::metadata(&path).map_or(true, |target| target.is_file()) {
+            // A link that leads nowhere is told as unreadable.
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Tells files that were there before, by another path or through a link.
+#[derive(Default)]
+pub(super) struct Once {
+    known: HashSet<PathBuf>,
+}
+
+impl Once {
+    /// True for the first path that leads to a file.
+    pub fn is_first(&mut self, path: &Path) -> bool {
+        self.known.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+    }
+}

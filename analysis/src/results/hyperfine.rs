@@ -1,0 +1,87 @@
+//! `hyperfine --export-json`: one row a timed run of each command.
+
+use super::building::{Building, Row};
+use super::{Fault, Options, json};
+use serde_json::Value;
+use std::io::Read;
+
+/// File names that say nothing of a node.
+const GENERIC: [&str; 4] = ["hyperfine", "results", "result", "bench"];
+
+/// Reads the runs of each command. Where a run did not exit with 0 it is rejected.
+pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+    let place = options.place(building.path())?;
+    let node = match &place.node {
+        Some(node) => node.clone(),
+        None => super::path_pattern::node_of(building.path(), &GENERIC)?,
+    };
+    let document = json::document(source)?;
+    let results = json::list(&document, "results")?;
+    let mut entry = 0;
+    for (i, result) in results.iter().enumerate() {
+        let Some(times) = result.get("times").and_then(Value::as_array) else {
+            entry += 1;
+            building.reject(entry, format!("results[{i}]: it has no times"));
+            continue;
+        };
+        let class = place.class.clone().unwrap_or_else(|| class(result));
+        let exit_codes = result.get("exit_codes").and_then(Value::as_array);
+        let memory = result.get("memory_usage_byte").and_then(Value::as_array);
+        for (j, time) in times.iter().enumerate() {
+            entry += 1;
+            let failed = exit_codes.and_then(|codes| failure(codes.get(j)));
+            let Some(elapsed_s) = time.as_f64().filter(|_| failed.is_none()) else {
+                let reason = failed.unwrap_or_else(|| format!("`{time}` is no time"));
+                building.reject(entry, format!("results[{i}].times[{j}]: {reason}"));
+                continue;
+            };
+            let run = match &place.run {
+                Some(run) => format!("{run}.{}", j + 1),
+                None => building.next_run(&node),
+            };
+            let session = place.session.as_deref().unwrap_or_default();
+            let row = Row {
+                line: entry,
+                node: &node,
+                run: &run,
+                class: &class,
+                session,
+                elapsed_s,
+                started_unix_ns: None,
+            };
+            let added = building.add(&row);
+            if let (Some(at), Some(bytes)) = (added, memory.and_then(|memory| memory.get(j)?.as_f64())) {
+                let slot = building.counter("memory_usage_byte");
+                building.set(slot, at, bytes);
+            }
+        }
+        for mean in ["user", "system"] {
+            if result.get(mean).is_some_and(Value::is_number) {
+                building.unread(&format!("{mean} (hyperfine has its mean alone)"), 1);
+            }
+        }
+    }
+    if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
+}
+
+/// The command or its name, and its parameters: what differs in these ought not to take equally long.
+fn class(result: &Value) -> String {
+    let mut class = json::text(result, "command").to_owned();
+    if let Some(parameters) = result.get("parameters").and_then(Value::as_object) {
+        for (name, value) in parameters {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            class.push_str(&format!(" {name}={value}"));
+        }
+    }
+    class
+}
+
+/// Why a run does not count; `None` where it succeeded.
+fn failure(code: Option<&Value>) -> Option<String> {
+    match code {
+        None => Some("it has no exit code".into()),
+        Some(Value::Null) => Some("a signal ended it".into()),
+        Some(code) if code.as_i64() == Some(0) => None,
+        Some(code) => Some(format!("it failed: exit code {code}")),
+    }
+}

@@ -1,0 +1,228 @@
+//! ReFrame's run report: one row a test case that came to its performance.
+//!
+//! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue in it, and is
+//! read only where it is asked for by name.
+
+use super::building::{Building, Row, shown};
+use super::{Fault, Options, instant, json};
+use serde_json::Value;
+use std::io::Read;
+
+/// Versions of the report that are known: of ReFrame 3.10 to 3.12, 4.0 to 4.6, and 4.7 on.
+const KNOWN: &str = "2.x, 3.x and 4.x";
+
+/// Reads the test cases of each run of a session.
+pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+    let place = options.place(building.path())?;
+    let document = json::document(source)?;
+    let info = document.get("session_info").unwrap_or(&Value::Null);
+    let version = json::text(info, "data_version");
+    if !["2", "3", "4"].contains(&version.split('.').next().unwrap_or_default()) {
+        return Err(Fault::OtherVersion { found: format!("`{}`", shown(version.as_bytes())), known: KNOWN });
+    }
+    let began = session_name(info);
+    let session = Session {
+        name: place.session.as_deref().unwrap_or(&began),
+        host: json::text(info, "hostname"),
+        node: place.node.as_deref(),
+        class: place.class.as_deref(),
+        metric: options.metric.as_deref(),
+        started_unix_ns: start(info),
+    };
+    let mut entry = 0;
+    for (number, run) in json::list(&document, "runs")?.iter().enumerate() {
+        for (at, case) in json::list(run, "testcases")?.iter().enumerate() {
+            entry += 1;
+            let run = format!("{number}.{at}");
+            if let Err(reason) = session.add(entry, &run, case, building) {
+                let name = shown(name(case).as_bytes());
+                building.reject(entry, format!("runs[{number}].testcases[{at}] ({name}): {reason}"));
+            }
+        }
+    }
+    if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
+}
+
+/// What holds for all test cases of a report.
+struct Session<'a> {
+    name: &'a str,
+    host: &'a str,
+    node: Option<&'a str>,
+    class: Option<&'a str>,
+    metric: Option<&'a str>,
+    started_unix_ns: Option<i64>,
+}
+
+/// A performance variable.
+struct Variable<'a> {
+    name: &'a str,
+    value: Option<f64>,
+    unit: &'a str,
+}
+
+impl Session<'_> {
+    fn add(&self, line: u64, run: &str, case: &Value, building: &mut Building) -> Result<(), String> {
+        usable(case)?;
+        let variables = variables(case);
+        let (metric, elapsed_s) = self.time(case, &variables)?;
+        let node = match self.node {
+            Some(node) => node.to_owned(),
+            None => self.nodes(case)?,
+        };
+        let class = match self.class {
+            Some(class) => class.to_owned(),
+            None => class(case, metric),
+        };
+        let row = Row {
+            line,
+            node: &node,
+            run,
+            class: &class,
+            session: self.name,
+            elapsed_s,
+            started_unix_ns: case.get("job_submit_time").and_then(json::unix_ns).or(self.started_unix_ns),
+        };
+        if let Some(at) = building.add(&row) {
+            for variable in variables.iter().filter(|variable| variable.name != metric) {
+                if let Some(value) = variable.value {
+                    let slot = building.counter(variable.name);
+                    building.set(slot, at, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Name and value of what took the time.
+    fn time<'a>(&self, case: &Value, variables: &[Variable<'a>]) -> Result<(&'a str, f64), String>
+    where
+        Self: 'a,
+    {
+        let is_time = |variable: &&Variable<'_>| json::seconds(1.0, variable.unit).is_some();
+        let times: Vec<&Variable<'a>> = variables.iter().filter(is_time).collect();
+        let names = || times.iter().map(|variable| variable.name).collect::<Vec<_>>().join(", ");
+        let chosen = match (self.metric, times.as_slice()) {
+            (Some(own @ ("time_run" | "time_total")), _) => {
+                let own_name = if own == "time_run" { "time_run" } else { "time_total" };
+                let value = case.get(own).and_then(Value::as_f64);
+                return value.map(|s| (own_name, s)).ok_or_else(|| format!("{own} is no number"));
+            }
+            (Some(wanted), _) => times
+                .iter()
+                .find(|variable| variable.name == wanted)
+                .ok_or_else(|| format!("{wanted} is no performance variable in a unit of time"))?,
+            (None, [only]) => only,
+            (None, []) => {
+                return Err(
+                    "it has no performance variable in a unit of time (`time_run`, which includes the \
+                            wait in the queue, is read where it is named as the metric)"
+                        .into(),
+                );
+            }
+            (None, _) => {
+                return Err(format!(
+                    "several of its performance variables are times: name one of {}",
+                    names()
+                ));
+            }
+        };
+        let elapsed_s = chosen.value.and_then(|value| json::seconds(value, chosen.unit));
+        elapsed_s.map(|s| (chosen.name, s)).ok_or_else(|| format!("{} is no number", chosen.name))
+    }
+
+    /// The host, or the list of several. Without a batch system it is the one that ran ReFrame.
+    fn nodes(&self, case: &Value) -> Result<String, String> {
+        let list = ["job_nodelist", "nodelist"].into_iter().find_map(|key| case.get(key));
+        let nodes = match list {
+            Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        match nodes.is_empty() {
+            false => Ok(nodes),
+            true if json::text(case, "scheduler") == "local" && !self.host.is_empty() => {
+                Ok(self.host.to_owned())
+            }
+            true => Err("it names no node".into()),
+        }
+    }
+}
+
+/// What succeeded, and what failed for its performance alone: the slow are not to be left out.
+fn usable(case: &Value) -> Result<(), String> {
+    let result = json::text(case, "result");
+    let failed_late = json::text(case, "fail_phase") == "performance";
+    match result {
+        "success" | "pass" | "xpass" => Ok(()),
+        "failure" | "fail" | "xfail" if failed_late => Ok(()),
+        _ => {
+            let why = json::text(case, "fail_reason");
+            let why = if why.is_empty() { String::new() } else { format!(": {}", shown(why.as_bytes())) };
+            Err(format!("result `{}`{why}", shown(result.as_bytes())))
+        }
+    }
+}
+
+/// Up to version 3 it is a text, whose offset has no colon.
+fn start(info: &Value) -> Option<i64> {
+    if let Some(seconds) = info.get("time_start_unix") {
+        return json::unix_ns(seconds);
+    }
+    let text = json::text(info, "time_start");
+    let (head, minutes) = text.split_at_checked(text.len().checked_sub(2)?)?;
+    instant::unix_ns(format!("{head}:{minutes}").as_bytes())
+}
+
+/// The beginning of a session is its name, with the beginning of its uuid where it has one.
+fn session_name(info: &Value) -> String {
+    let began = json::text(info, "time_start");
+    match json::text(info, "uuid").get(..8) {
+        Some(uuid) => format!("{began} {uuid}"),
+        None => began.to_owned(),
+    }
+}
+
+fn name(case: &Value) -> &str {
+    ["display_name", "name", "unique_name"]
+        .map(|key| json::text(case, key))
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or("without a name")
+}
+
+/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3. A parameter that ReFrame
+/// adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3) tells runs of the same apart.
+fn class(case: &Value, metric: &str) -> String {
+    let system = json::text(case, "system");
+    let partition = match json::text(case, "partition") {
+        "" => String::new(),
+        partition => format!(":{partition}"),
+    };
+    let environ = match json::text(case, "environ") {
+        "" => json::text(case, "environment"),
+        environ => environ,
+    };
+    let own = |word: &&str| !word.starts_with("%.") && !word.starts_with("%$");
+    let name = name(case).split_whitespace().filter(own).collect::<Vec<_>>().join(" ");
+    format!("{name} @{system}{partition}+{environ}, {metric}")
+}
+
+/// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit; up to version 3 `perfvars` is a
+/// list of objects.
+fn variables<'a>(case: &'a Value) -> Vec<Variable<'a>> {
+    if let Some(values) = case.get("perfvalues").and_then(Value::as_object) {
+        let variable = |(key, tuple): (&'a String, &'a Value)| Variable {
+            name: key.rsplit(':').next().unwrap_or(key),
+            value: tuple.get(0).and_then(Value::as_f64),
+            unit: tuple.get(4).and_then(Value::as_str).unwrap_or_default(),
+        };
+        return values.iter().map(variable).collect();
+    }
+    let list = case.get("perfvars").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let variable = |variable| Variable {
+        name: json::text(variable, "name"),
+        value: variable.get("value").and_then(Value::as_f64),
+        unit: json::text(variable, "unit"),
+    };
+    list.iter().map(variable).collect()
+}
