@@ -1,10 +1,9 @@
 //! From run files to answers: the bounds of each run, the median run and the slowdown of each node,
 //! and what stands against believing them.
 //!
-//! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
-//! [`nodes`] and [`regions`] are the statistics, on the mathematics of [`stats`], [`report`] is the answer as a value, with what
-//! [`about`] says against it, and [`text`] and
-//! serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
+//! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from, [`node_runs`] how long each
+//! run took on each node. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`];
+//! [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
 //! library.
 
 #![warn(missing_docs)]
@@ -14,6 +13,7 @@ pub mod class;
 mod counters;
 pub mod input;
 mod metrics;
+pub mod node_runs;
 pub mod nodes;
 pub mod output;
 mod places;
@@ -24,4 +24,5 @@ pub mod run_table;
 pub mod stamps_csv;
 pub mod stats;
 pub mod text;
+pub mod verdicts;
 pub mod warning;

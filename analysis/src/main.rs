@@ -3,11 +3,14 @@
 mod options;
 
 use clap::Parser;
-use options::{Bounds, Command, Format, Options, Report};
+use options::{Bounds, Command, FailOn, Format, Options, Report};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
 use pmmpi::trust::{self, Trust};
+use pmmpi_analysis::stats::runs;
+use pmmpi_analysis::stats::verdict::{self, Verdict};
+use pmmpi_analysis::verdicts::Settings;
 use pmmpi_analysis::{input, output, report, stamps_csv, text};
 use serde::Serialize;
 use std::fs::File;
@@ -18,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Some of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
+/// --fail-on found what it was to look for.
+const FOUND: u8 = 3;
 /// The command line makes no sense, or nothing of the input could be used.
 const USAGE: u8 = 2;
 
@@ -70,13 +75,38 @@ fn report(options: &Report) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
     }
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let report = report::Report::new(&input, &trust).map_err(Failure::usage)?;
+    let report = report::Report::new(&input, &trust, &settings(options)?).map_err(Failure::usage)?;
     let rendered = match options.format {
         Format::Text => text::report(&report, input.host_count(), input.files, options.top),
         Format::Json => json(&report)?,
     };
     write(&rendered, options.output.as_deref())?;
-    Ok(if input.unusable > 0 { PARTIAL } else { 0 })
+    let found =
+        options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
+    Ok(match found {
+        true => FOUND,
+        false if input.unusable > 0 => PARTIAL,
+        false => 0,
+    })
+}
+
+fn settings(options: &Report) -> Result<Settings, Failure> {
+    let fraction = |name: &str, percent: f64, most: f64| match (0.0..=most).contains(&percent) {
+        true => Ok(percent / 100.0),
+        false => Err(Failure::usage(format!("--{name}: from 0 to {most} percent"))),
+    };
+    let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
+    let node = verdict::Settings { delta, q, min_runs: options.min_runs, ..Default::default() };
+    let run = runs::Settings { q, ..Default::default() };
+    Ok(Settings { node, run, ..Default::default() })
+}
+
+fn fails(verdict: Option<Verdict>, least: FailOn) -> bool {
+    match verdict {
+        Some(Verdict::Slow | Verdict::SlowTail) => true,
+        Some(Verdict::Suspect | Verdict::Unusual) => least == FailOn::Suspect,
+        Some(Verdict::Ok) | None => false,
+    }
 }
 
 fn bounds(options: &Bounds) -> Result<u8, Failure> {

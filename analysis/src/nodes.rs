@@ -1,84 +1,87 @@
-//! Per node: the median run and how much slower it is than those of its class.
+//! What is said of nodes and their runs. Keys of the report: they are only ever added to.
 
-use crate::run_table::NodeTime;
-use crate::stats::median;
-use crate::{class, report::NodeReport};
-use pmmpi::record::Run;
+use crate::stats::verdict::Verdict;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-/// Why a value is null.
-pub const NOT_YET: &str = "this version computes no verdict";
-
-/// One row a (node, class), slowest first, from times ascending within each node.
-pub fn summarise(runs: &[Run], times: &[NodeTime]) -> Vec<NodeReport> {
-    let mut groups: BTreeMap<(Rc<str>, String), Vec<&NodeTime>> = BTreeMap::new();
-    let classes: Vec<Vec<Rc<str>>> = runs.iter().map(class::of_nodes).collect();
-    for time in times {
-        let class = classes[time.run][time.clock as usize].clone();
-        groups.entry((class, time.node.clone())).or_default().push(time);
-    }
-    let mut nodes: Vec<NodeReport> = groups
-        .into_iter()
-        .filter_map(|((class, node), times)| summary(runs, class.to_string(), node, &times))
-        .collect();
-    compare_within_classes(&mut nodes);
-    let slowdown = |node: &NodeReport| node.slowdown.unwrap_or(f64::NEG_INFINITY);
-    nodes.sort_by(|a, b| {
-        slowdown(b).total_cmp(&slowdown(a)).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
-    });
-    nodes
+/// One node, in one class.
+#[derive(Debug, Serialize)]
+pub struct NodeReport {
+    /// Host name.
+    pub node: String,
+    /// What it ought to be equal to.
+    pub class: String,
+    /// The latest that it took part in; all else is of this one.
+    pub session: Option<String>,
+    /// How many runs count.
+    pub runs: usize,
+    /// An actual run.
+    pub median_run_id: String,
+    /// Its time on this node (s).
+    pub median_s: f64,
+    /// Interval for the median (s).
+    pub ci_s: Option<[f64; 2]>,
+    /// Probability that it holds the median.
+    pub ci_coverage: Option<f64>,
+    /// Fraction of the class median: 0.05 is 5 % slower.
+    pub slowdown: Option<f64>,
+    /// It is slower by at least this fraction: the lower end of its median.
+    pub slower_by_at_least: Option<f64>,
+    /// Distance from the class in spreads of its nodes.
+    pub score: Option<f64>,
+    /// Probability that a healthy node has such a score.
+    pub p_value: Option<f64>,
+    /// The same when that many nodes are looked at.
+    pub p_adjusted: Option<f64>,
+    /// For ranking: what is left of the slowdown without what noise would do.
+    pub shrunken: Option<f64>,
+    /// Distance from its own first sessions in standard deviations.
+    pub history_score: Option<f64>,
+    /// OK, SLOW, SLOW-TAIL, UNUSUAL or SUSPECT.
+    #[serde(serialize_with = "by_name")]
+    pub verdict: Option<Verdict>,
+    /// So much slower that the node had better be drained.
+    pub suggests_drain: bool,
+    /// Why it is slow.
+    pub cause: Option<String>,
+    /// What the slowdown is made of.
+    pub terms: BTreeMap<String, f64>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-fn summary(runs: &[Run], class: String, node: String, times: &[&NodeTime]) -> Option<NodeReport> {
-    let median = times[median::position(times.len())?];
-    let seconds = |at: usize| times[at].work_ns as f64 / 1e9;
-    let interval = median::interval(times.len());
-    let mut null_reasons = BTreeMap::new();
-    if interval.is_none() {
-        let reason = format!("{} of the 5 runs that an interval needs", times.len());
-        null_reasons.insert("ci_s", reason);
-    }
-    for key in ["score", "p_value", "verdict", "cause"] {
-        null_reasons.insert(key, NOT_YET.to_owned());
-    }
-    Some(NodeReport {
-        node,
-        class,
-        runs: times.len(),
-        median_run_id: runs[median.run].header.run_id.clone(),
-        median_s: median.work_ns as f64 / 1e9,
-        ci_s: interval.map(|(low, high, _)| [seconds(low), seconds(high)]),
-        ci_coverage: interval.map(|(.., coverage)| coverage),
-        slowdown: None,
-        score: None,
-        p_value: None,
-        verdict: None,
-        cause: None,
-        terms: BTreeMap::new(),
-        null_reasons,
-    })
+/// A run that was slow on one node.
+#[derive(Debug, Serialize)]
+pub struct SlowRun {
+    /// Its name.
+    pub run_id: String,
+    /// Host name.
+    pub node: String,
+    /// When it was made; `None` where nobody said so.
+    pub session: Option<String>,
+    /// Its time on that node (s).
+    pub elapsed_s: f64,
+    /// Fraction of the node's median in that session.
+    pub slowdown: f64,
+    /// Probability that a run that is like the others takes so long.
+    pub p_value: f64,
+    /// The same when that many runs are looked at.
+    pub p_adjusted: f64,
 }
 
-/// slowdown = median / class median - 1; the class median is that of ln T, so that of two nodes in the
-/// middle the geometric mean counts.
-fn compare_within_classes(nodes: &mut [NodeReport]) {
-    let mut logarithms: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| node.median_s > 0.0) {
-        logarithms.entry(node.class.clone()).or_default().push(node.median_s.ln());
-    }
-    logarithms.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
-    for node in nodes {
-        let class = logarithms.get(&node.class).map_or(&[][..], Vec::as_slice);
-        if class.len() < 2 || node.median_s <= 0.0 {
-            let reason = match node.median_s > 0.0 {
-                true => "no other node of its class was measured",
-                false => "its median time is not above zero",
-            };
-            node.null_reasons.insert("slowdown", reason.to_owned());
-            continue;
-        }
-        let middle = (class[(class.len() - 1) / 2] + class[class.len() / 2]) / 2.0;
-        node.slowdown = Some((node.median_s.ln() - middle).exp_m1());
-    }
+/// A node that became slower, and still is.
+#[derive(Debug, Serialize)]
+pub struct Drift {
+    /// Host name.
+    pub node: String,
+    /// The session in which it seems to have begun.
+    pub since: Option<String>,
+    /// Fraction of what it was before, next to its class.
+    pub change: f64,
+    /// The largest sum of its CUSUM, in standard deviations.
+    pub score: f64,
+}
+
+fn by_name<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {
+    verdict.map(Verdict::name).serialize(serializer)
 }

@@ -25,14 +25,12 @@ pub enum Command {
 
 fn report_help() -> String {
     format!(
-        "A run that is given twice counts once. SLOWER is against the median of the
-node's class: the nodes of the same processor, microcode, memory and kernel that
-ran the same.
+        "SLOWER is against the nodes of the same processor, microcode, memory and kernel
+that ran the same. The label session=NAME says which runs were one sitting.
 {EXIT_STATUS}
-
-Examples:
-  pmmpi report                                  the runs in pmmpi-results
-  pmmpi report --format json a.pmr | jq '.runs[].elapsed'"
+3: --fail-on found one.
+Examples: pmmpi report --fail-on slow
+          pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
 
@@ -61,6 +59,25 @@ pub struct Report {
     /// Rows a table in text; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+    /// Exit with 3 if a node is: slow, or suspect
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub fail_on: Option<FailOn>,
+    /// A SLOW node is slower by that much, percent
+    #[arg(long, value_name = "X", default_value_t = 3.0, allow_negative_numbers = true)]
+    pub delta: f64,
+    /// Fewer runs make nobody more than SUSPECT
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    pub min_runs: usize,
+    /// Of nodes that stand out so many by chance, percent
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub fdr: f64,
+}
+
+/// What makes a report fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Slow,
+    Suspect,
 }
 
 #[derive(Args)]

@@ -5,10 +5,11 @@ use crate::about::{self, about};
 use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
 use crate::metrics::{self, Flag, MetricReport};
-use crate::nodes;
+use crate::node_runs::NodeRuns;
+use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::places::{self, PlaceReport};
 use crate::regions::{self, RegionReport};
-use crate::run_table::RunTable;
+use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::summary::count;
@@ -24,11 +25,11 @@ pub struct Report {
     pub schema_version: u32,
     /// By start.
     pub runs: Vec<RunReport>,
-    /// Slowest first within what can be compared.
+    /// What is most likely slowest first.
     pub nodes: Vec<NodeReport>,
-    /// Not judged by this version: empty.
+    /// Of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRun>,
-    /// Not judged by this version: empty.
+    /// Nodes that grew slower, the largest change first.
     pub drift: Vec<Drift>,
     /// About the input and the whole.
     pub warnings: Vec<Warning>,
@@ -126,55 +127,16 @@ pub struct Elapsed {
     pub suspects: Vec<String>,
 }
 
-/// One node, in one class.
-#[derive(Debug, Serialize)]
-pub struct NodeReport {
-    /// Host name.
-    pub node: String,
-    /// What it ought to be equal to.
-    pub class: String,
-    /// How many runs count.
-    pub runs: usize,
-    /// An actual run.
-    pub median_run_id: String,
-    /// Its time on this node (s).
-    pub median_s: f64,
-    /// Interval for the median (s).
-    pub ci_s: Option<[f64; 2]>,
-    /// Probability that it holds the median.
-    pub ci_coverage: Option<f64>,
-    /// Fraction of the class median.
-    pub slowdown: Option<f64>,
-    /// Not judged by this version.
-    pub score: Option<f64>,
-    /// Not judged by this version.
-    pub p_value: Option<f64>,
-    /// Not judged by this version.
-    pub verdict: Option<String>,
-    /// Not judged by this version.
-    pub cause: Option<String>,
-    /// Not judged by this version.
-    pub terms: BTreeMap<String, f64>,
-    /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
-}
-
-/// A run that was slow on one node.
-#[derive(Debug, Serialize)]
-pub struct SlowRun {}
-
-/// A node that became slower.
-#[derive(Debug, Serialize)]
-pub struct Drift {}
-
 /// A job of 20,000 ranks may lose all of them; a file of some bytes may say so of four thousand million.
 pub const MOST_LISTED: usize = 4096;
 
 impl Report {
-    /// From run files, and what is known of counters.
-    pub fn new(input: &Input, trust: &Trust) -> PolarsResult<Self> {
-        let nodes = nodes::summarise(&input.runs, &RunTable::new(&input.runs)?.node_times()?);
+    /// From run files, and what is known of counters; `settings` say from when on something is slow.
+    pub fn new(input: &Input, trust: &Trust, settings: &Settings) -> PolarsResult<Self> {
+        let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =
+            verdicts::judge(NodeRuns::of(&input.runs)?, settings);
         let mut warnings = input.warnings.clone();
+        warnings.extend(of_verdicts);
         warnings.extend(about_the_whole(&nodes));
         warnings.extend(about::unusable_trust(trust));
         warnings.sort();
@@ -182,8 +144,8 @@ impl Report {
             schema_version: 1,
             runs: input.runs.iter().map(|run| RunReport::new(run, trust)).collect(),
             nodes,
-            slow_runs: Vec::new(),
-            drift: Vec::new(),
+            slow_runs,
+            drift,
             warnings,
         })
     }

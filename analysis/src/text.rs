@@ -1,9 +1,12 @@
 //! Results for people: what fits on a screen first, warnings last.
 
-use crate::report::{NodeReport, Report, RunReport};
-use crate::stamps_csv::{Bounds, Stamped};
+mod bounds;
+mod nodes;
+
+pub use bounds::bounds;
+
+use crate::report::{Report, RunReport};
 use crate::warning::Warning;
-use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::summary::{count, printable, seconds_between};
 use std::collections::BTreeMap;
 
@@ -16,13 +19,27 @@ pub fn report(report: &Report, hosts: usize, files: usize, top: usize) -> String
             .map(String::as_str)
             .join(", "),
     );
+    // Where nodes are compared that is what is asked for; else it is how long a job took.
+    let compared = report.nodes.iter().any(|node| node.verdict.is_some());
+    if compared {
+        nodes::answer(&mut text, report);
+        about_nodes(&mut text, report, top);
+    }
     runs(&mut text, &report.runs, top);
     regions(&mut text, &report.runs, top);
     metrics(&mut text, &report.runs, top);
-    nodes(&mut text, &report.nodes, top);
+    if !compared {
+        about_nodes(&mut text, report, top);
+    }
     let of_runs = grouped(&report.runs);
     warnings(&mut text, report.warnings.iter().cloned().chain(of_runs));
     text
+}
+
+fn about_nodes(text: &mut String, report: &Report, top: usize) {
+    nodes::slow_runs(text, &report.slow_runs, top);
+    nodes::drift(text, &report.drift, top);
+    nodes::table(text, &report.nodes, top);
 }
 
 /// A line. Names come from files that anybody may have made: what would steer a terminal is shown as `?`.
@@ -135,62 +152,6 @@ fn in_unit(value: f64, unit: &str) -> (String, String) {
     (format!("{scaled:.*}", digits as usize), format!("{prefix}{unit}"))
 }
 
-/// The slowest nodes.
-fn nodes(text: &mut String, nodes: &[NodeReport], top: usize) {
-    if nodes.is_empty() {
-        return;
-    }
-    let mut letters: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes {
-        let next = letters.len();
-        letters.entry(&node.class).or_insert(next);
-    }
-    line(text, "");
-    line(
-        text,
-        &format!(
-            "{:<18} {:>5} {:>5} {:>12}  {:<25} {:>8}",
-            "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER"
-        ),
-    );
-    let (shown, hidden) = shown(nodes.len(), top);
-    for node in &nodes[..shown] {
-        let interval = node.ci_s.map_or("-".to_owned(), |[low, high]| format!("{low:.6} .. {high:.6}"));
-        let slower = node.slowdown.map_or("-".to_owned(), |s| format!("{:+.2} %", s * 100.0));
-        line(
-            text,
-            &format!(
-                "{:<18} {:>5} {:>5} {:>12.6}  {interval:<25} {slower:>8}",
-                node.node,
-                letters[node.class.as_str()] + 1,
-                node.runs,
-                node.median_s
-            ),
-        );
-    }
-    and_more(text, hidden, "more rows of nodes");
-    line(text, "");
-    let mut classes: Vec<_> = letters.into_iter().collect();
-    classes.sort_by_key(|(_, number)| *number);
-    let (shown, hidden) = self::shown(classes.len(), top);
-    for (class, number) in &classes[..shown] {
-        line(text, &format!("class {}: {}", number + 1, shortened(class)));
-    }
-    and_more(text, hidden, "more classes");
-}
-
-/// A command line may be of any length; its end says how many ranks there were.
-fn shortened(class: &str) -> String {
-    const MOST: usize = 240;
-    let length = class.chars().count();
-    if length <= MOST {
-        return class.to_owned();
-    }
-    let head: String = class.chars().take(MOST * 3 / 4).collect();
-    let tail: String = class.chars().skip(length - MOST / 4).collect();
-    format!("{head} ... {tail}")
-}
-
 /// The same warning of many runs is said once, with the first of them.
 fn grouped(runs: &[RunReport]) -> Vec<Warning> {
     let mut known: BTreeMap<&str, (usize, &RunReport, &Warning)> = BTreeMap::new();
@@ -214,62 +175,4 @@ fn warnings(text: &mut String, warnings: impl Iterator<Item = Warning>) {
         line(text, &format!("warning: {} [{}]", warning.message, warning.code));
         line(text, &format!("         {}", warning.advice));
     }
-}
-
-/// Bounds of stamps.
-pub fn bounds(stamped: &Stamped, name: &str) -> String {
-    let mut text = String::new();
-    for job in &stamped.bounds {
-        let title = [("run", &job.run), ("region", &job.region)];
-        let title: Vec<_> =
-            title.iter().filter_map(|(key, v)| v.as_ref().map(|v| format!("{key} {v}"))).collect();
-        if !title.is_empty() {
-            line(&mut text, &format!("{}:", title.join(", ")));
-        }
-        job_bounds(&mut text, job);
-    }
-    if stamped.rejected_rows > 0 {
-        line(&mut text, "");
-        line(
-            &mut text,
-            &format!(
-                "warning: {} of {name} left out [rejected-rows]",
-                count(stamped.rejected_rows as usize, "row")
-            ),
-        );
-        for row in &stamped.rejected {
-            line(&mut text, &format!("         line {}: {}", row.line, row.reason));
-        }
-        let more = stamped.rejected_rows as usize - stamped.rejected.len();
-        if more > 0 {
-            line(&mut text, &format!("         ... and {more} more"));
-        }
-    }
-    text
-}
-
-fn job_bounds(text: &mut String, job: &Bounds) {
-    let elapsed = &job.elapsed;
-    let places = format!("{} on {}", count(job.ranks as usize, "rank"), count(job.nodes, "node"));
-    if elapsed.consistent {
-        let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
-        line(text, &format!("elapsed between {lower} and {upper} s, {places}"));
-    } else {
-        line(text, &format!("elapsed unknown: the stamps contradict one another, {places}"));
-    }
-    let (longest, outer) = seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns);
-    line(text, &format!("  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s"));
-    let rate = elapsed.rho_min_ppm;
-    if elapsed.consistent {
-        line(text, &format!("  consistent: clock rates within {rate:.3} ppm explain the stamps"));
-        return;
-    }
-    let suspects =
-        if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
-    let why = match rate < NO_RATE_PPM {
-        true => format!("clock rates would have to be off by {rate:.3} ppm"),
-        false => "no clock rates explain the stamps".to_owned(),
-    };
-    line(text, &format!("  {why}; suspects: {suspects}"));
-    line(text, "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service");
 }

@@ -37,7 +37,7 @@ impl Names {
     }
 
     /// The number of a name, which is new after 2^32 others at most.
-    pub(super) fn number(&mut self, name: &str) -> u32 {
+    pub(crate) fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }

@@ -1,0 +1,298 @@
+//! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
+//! session.
+
+use crate::node_runs::{NodeRun, NodeRuns};
+use crate::nodes::{Drift, NodeReport, SlowRun};
+use crate::stats::class::Class;
+use crate::stats::median::{self, NodeMedian};
+use crate::stats::{bimodal, drift, noise, runs, verdict, within};
+use crate::warning::Warning;
+use pmmpi::summary::count;
+use std::collections::BTreeMap;
+
+/// From when on something is called slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Of nodes.
+    pub node: verdict::Settings,
+    /// Of runs.
+    pub run: runs::Settings,
+    /// Of nodes over sessions.
+    pub drift: drift::Settings,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    /// One a (class, node), of its latest session; what is most likely slowest first.
+    pub nodes: Vec<NodeReport>,
+    /// Of all sessions, the slowest first.
+    pub slow_runs: Vec<SlowRun>,
+    /// Those that last, the largest change first.
+    pub drift: Vec<Drift>,
+    /// What stands against believing it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Of all classes.
+pub fn judge(mut runs: NodeRuns, settings: &Settings) -> Verdicts {
+    runs.sort();
+    let mut all = Verdicts::default();
+    if runs.without_time > 0 {
+        all.warnings.push(Warning::new(
+            "no-time",
+            format!("{} not above zero: left out", count(runs.without_time, "time")),
+            "measure longer work; a clock that was stepped is named with its run",
+        ));
+    }
+    for class in runs.rows.chunk_by(|a, b| a.class == b.class) {
+        Judge { runs: &runs, settings, all: &mut all }.class(class);
+    }
+    // Where nodes hardly differ nothing is left of any slowdown: then the slowdown itself counts.
+    let rank = |node: &NodeReport| [node.shrunken, node.slowdown].map(|by| by.unwrap_or(f64::NEG_INFINITY));
+    all.nodes.sort_by(|a, b| {
+        let ([a_shrunken, a_slowdown], [b_shrunken, b_slowdown]) = (rank(a), rank(b));
+        b_shrunken
+            .total_cmp(&a_shrunken)
+            .then_with(|| b_slowdown.total_cmp(&a_slowdown))
+            .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
+    });
+    all.slow_runs.sort_by(|a, b| {
+        b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.node).cmp(&(&b.run_id, &b.node)))
+    });
+    all.drift.sort_by(|a, b| b.change.total_cmp(&a.change).then_with(|| a.node.cmp(&b.node)));
+    all
+}
+
+struct Judge<'a> {
+    runs: &'a NodeRuns,
+    settings: &'a Settings,
+    all: &'a mut Verdicts,
+}
+
+/// A node over the sessions of its class.
+#[derive(Default)]
+struct History {
+    /// Of each session that it took part in: its number, and ln(its median / the class's).
+    relative: Vec<(u32, f64)>,
+    /// Of the latest.
+    report: Option<NodeReport>,
+}
+
+impl Judge<'_> {
+    fn class(&mut self, rows: &[NodeRun]) {
+        let mut histories: BTreeMap<u32, History> = BTreeMap::new();
+        let mut sessions = rows.chunk_by(|a, b| a.session == b.session).peekable();
+        while let Some(session) = sessions.next() {
+            self.session(session, &mut histories, sessions.peek().is_none());
+        }
+        self.over_time(&mut histories);
+        self.all.nodes.extend(histories.into_values().filter_map(|history| history.report));
+    }
+
+    fn session(&mut self, rows: &[NodeRun], histories: &mut BTreeMap<u32, History>, is_latest: bool) {
+        let times: Vec<f64> = rows.iter().map(|row| row.seconds.ln()).collect();
+        let nodes: Vec<&[NodeRun]> = rows.chunk_by(|a, b| a.node == b.node).collect();
+        let ends: Vec<usize> = nodes
+            .iter()
+            .scan(0, |end, node| {
+                *end += node.len();
+                Some(*end)
+            })
+            .collect();
+        let Some(class) = Class::new(&times, &ends) else { return };
+        let medians = median::of_nodes(&class);
+        let sigma = within::sigma(&class, &medians);
+        let judged = verdict::judge(&medians, sigma, &self.settings.node);
+        for ((node, middle), judgement) in nodes.iter().zip(&medians).zip(&judged.nodes) {
+            let history = histories.entry(node[0].node).or_default();
+            if let Some(centre) = judged.centre {
+                history.relative.push((node[0].session, middle.median - centre));
+            }
+            history.report = Some(self.node(node, middle, judgement));
+        }
+        let slow =
+            sigma.map(|sigma| runs::slow(&class, &medians, sigma, &self.settings.run)).unwrap_or_default();
+        for run in &slow {
+            let row = nodes[run.node][run.run];
+            self.all.slow_runs.push(SlowRun {
+                run_id: name(&self.runs.run_ids, row.run),
+                node: name(&self.runs.nodes, row.node),
+                session: self.session_name(row.session),
+                elapsed_s: row.seconds,
+                slowdown: run.slowdown,
+                p_value: run.p,
+                p_adjusted: run.adjusted_p,
+            });
+        }
+        if is_latest {
+            let flaky = runs::flaky(&medians, &slow, self.settings.run.q);
+            self.all.warnings.extend(flaky.iter().map(|flaky| {
+                let host = name(&self.runs.nodes, nodes[flaky.node][0].node);
+                Warning::new(
+                    "flaky-node",
+                    format!(
+                        "{host}: {} of {} runs are slow, more than chance would have it",
+                        flaky.slow, flaky.runs
+                    ),
+                    "look at what else runs on it, and at its error counters and throttling",
+                )
+            }));
+            self.about_class(rows, &medians);
+        }
+    }
+
+    /// What makes verdicts of a class worth less.
+    fn about_class(&mut self, rows: &[NodeRun], medians: &[NodeMedian]) {
+        let class = name(&self.runs.classes, rows[0].class);
+        let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let delta = self.settings.node.delta;
+        if let Some(modes) = bimodal::modes(&ascending, &bimodal::Settings { delta, ..Default::default() }) {
+            let apart = (modes.slow.centre - modes.fast.centre).exp_m1();
+            self.all.warnings.push(Warning::new(
+                "bimodal-class",
+                format!(
+                    "{} and {} of one class are {:.1} % apart ({class})",
+                    count(modes.fast.nodes, "node"),
+                    modes.slow.nodes,
+                    apart * 100.0
+                ),
+                "they may be of two kinds: a label that tells them apart makes two classes of them",
+            ));
+        }
+        let median_of = |values: &mut dyn Iterator<Item = f64>| {
+            let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            median::of_ascending(&values)
+        };
+        let within = |node: &NodeMedian| node.interval.map(|interval| node.median - interval.low);
+        let noise = noise::Noise {
+            bounds: median_of(&mut rows.iter().map(|row| row.width)),
+            runs: median_of(&mut medians.iter().filter_map(within)),
+        };
+        if let Some((limit, size)) = noise::hides(delta, &noise) {
+            let (what, advice) = match limit {
+                noise::Limit::Bounds => {
+                    ("the time itself is known", "measure longer work: barriers take what is unknown")
+                }
+                noise::Limit::Runs => ("a node's median is known", "measure more often, or longer work"),
+            };
+            self.all.warnings.push(Warning::new(
+                "noise-floor",
+                format!(
+                    "{what} to {:.1} %: nodes that are {:.1} % slower cannot be told ({class})",
+                    size * 100.0,
+                    delta * 100.0
+                ),
+                advice,
+            ));
+        }
+    }
+
+    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>) {
+        let settings = &self.settings.drift;
+        let relative: Vec<Vec<f64>> = histories
+            .values()
+            .map(|history| history.relative.iter().map(|(_, relative)| *relative).collect())
+            .collect();
+        let all: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
+        let deviation = drift::deviation(&all, settings);
+        for ((node, history), relative) in histories.iter_mut().zip(&relative) {
+            let score = deviation.and_then(|deviation| drift::score(relative, deviation, settings));
+            if let Some(report) = &mut history.report {
+                report.history_score = score;
+                if score.is_none() {
+                    let reason = format!(
+                        "its own history says what it was like from {} sessions on",
+                        settings.baseline + 1
+                    );
+                    report.null_reasons.insert("history_score", reason);
+                }
+            }
+            let Some(deviation) = deviation else { continue };
+            let alarms = drift::alarms(relative, deviation, settings);
+            // What is over has been seen to.
+            for alarm in alarms.iter().filter(|alarm| alarm.until.is_none()) {
+                self.all.drift.push(Drift {
+                    node: name(&self.runs.nodes, *node),
+                    since: self.session_name(history.relative[alarm.since].0),
+                    change: alarm.change,
+                    score: alarm.score,
+                });
+            }
+        }
+    }
+
+    fn node(&self, rows: &[NodeRun], middle: &NodeMedian, judgement: &verdict::Judgement) -> NodeReport {
+        let row = rows[middle.median_run];
+        let interval = median::interval(rows.len());
+        let mut null_reasons = BTreeMap::new();
+        let mut explain = |key, is_null: bool, reason: String| {
+            if is_null {
+                null_reasons.insert(key, reason);
+            }
+        };
+        let settings = &self.settings.node;
+        explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
+        let session = self.session_name(row.session);
+        explain("session", session.is_none(), format!("no label `{}` says so", "session"));
+        let alone = "no other node of its class was measured";
+        for (key, is_null) in [
+            ("slowdown", judgement.slowdown.is_none()),
+            ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
+            ("verdict", judgement.verdict.is_none()),
+        ] {
+            explain(key, is_null, alone.to_owned());
+        }
+        let small = match judgement.slowdown {
+            None => alone.to_owned(),
+            Some(_) => format!("a class of fewer than {} nodes: only the gate counts", settings.min_nodes),
+        };
+        for (key, is_null) in [
+            ("score", judgement.score.is_none()),
+            ("p_value", judgement.p.is_none()),
+            ("p_adjusted", judgement.adjusted_p.is_none()),
+        ] {
+            explain(key, is_null, small.clone());
+        }
+        let single = "how much runs differ is not known: no node ran twice";
+        explain(
+            "shrunken",
+            judgement.shrunken.is_none(),
+            if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
+        );
+        explain("cause", true, "this version names no cause".to_owned());
+        NodeReport {
+            node: name(&self.runs.nodes, row.node),
+            class: name(&self.runs.classes, row.class),
+            session,
+            runs: rows.len(),
+            median_run_id: name(&self.runs.run_ids, row.run),
+            median_s: row.seconds,
+            ci_s: interval.map(|(low, high, _)| [rows[low].seconds, rows[high].seconds]),
+            ci_coverage: interval.map(|(.., coverage)| coverage),
+            slowdown: judgement.slowdown,
+            slower_by_at_least: judgement.slower_by_at_least,
+            score: judgement.score,
+            p_value: judgement.p,
+            p_adjusted: judgement.adjusted_p,
+            shrunken: judgement.shrunken,
+            history_score: None,
+            verdict: judgement.verdict,
+            suggests_drain: judgement.suggests_drain,
+            cause: None,
+            terms: BTreeMap::new(),
+            null_reasons,
+        }
+    }
+
+    /// `None` of runs of which nobody said so.
+    fn session_name(&self, session: u32) -> Option<String> {
+        Some(name(&self.runs.sessions, session)).filter(|name| !name.is_empty())
+    }
+}
+
+fn name(names: &crate::results::Names, number: u32) -> String {
+    names.get(number).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,217 @@
+//! `pmmpi report` on fleets: which nodes and runs are slow, since when, and what scripts see of it.
+
+#[expect(dead_code)]
+mod common;
+#[path = "common/runs.rs"]
+#[expect(dead_code)]
+mod runs;
+
+use common::*;
+use pmmpi::record::Run;
+use runs::run;
+use serde_json::{Value, json};
+
+/// Runs of one rank each: seconds of each node's runs, in a session.
+fn fleet(session: &str, began_s: i64, nodes: &[(String, Vec<f64>)]) -> Vec<Run> {
+    let mut all = Vec::new();
+    for (host, times) in nodes {
+        for (number, seconds) in times.iter().enumerate() {
+            let ns = (seconds * 1e9) as i64;
+            let mut run = run(&format!("{session}-{host}-{number}"), &[(host, [0, 0, ns, ns])]);
+            run.header.started_unix_ns = began_s * 1_000_000_000;
+            if !session.is_empty() {
+                run.header.labels = vec![("session".into(), session.into())];
+            }
+            all.push(run);
+        }
+    }
+    all
+}
+
+/// Nodes 0.2 % apart, whose runs are 0.1 % apart, each times its factor.
+fn nodes(count: usize, runs: usize, factor: impl Fn(usize, usize) -> f64) -> Vec<(String, Vec<f64>)> {
+    let time = |node: usize, run: usize| {
+        (1.0 + 0.002 * ((node * 7) % 11) as f64 / 11.0 + 0.001 * ((run * 5 + node) % 7) as f64 / 7.0)
+            * factor(node, run)
+    };
+    let times = |node: usize| (0..runs).map(|run| time(node, run)).collect();
+    (0..count).map(|node| (format!("n{node:03}"), times(node))).collect()
+}
+
+fn reported(runs: &[Run], more: &[&str]) -> (Value, i32) {
+    let folder = Folder::new();
+    runs.iter().for_each(|run| _ = folder.write(run));
+    let mut args = vec!["report", folder.0.to_str().unwrap(), "--format", "json"];
+    args.extend(more);
+    let output = report(&args);
+    let report = json(&output);
+    assert_valid("report", &report);
+    (report, output.status.code().unwrap())
+}
+
+fn verdict<'a>(report: &'a Value, node: &str) -> &'a Value {
+    let found = report["nodes"].as_array().unwrap().iter().find(|row| row["node"] == node);
+    &found.unwrap_or_else(|| panic!("{node}"))["verdict"]
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    report["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_slow_node_and_a_slow_run_are_named_and_fail_a_script() {
+    let slow = |node, run| {
+        if node == 5 {
+            1.08
+        } else if (node, run) == (9, 3) {
+            1.2
+        } else {
+            1.0
+        }
+    };
+    let runs = fleet("", 0, &nodes(30, 7, slow));
+    let (report, code) = reported(&runs, &[]);
+    assert_eq!(code, 0);
+    let worst = &report["nodes"][0];
+    assert_eq!(
+        (&worst["node"], &worst["verdict"], &worst["suggests_drain"]),
+        (&json!("n005"), &json!("SLOW"), &json!(true))
+    );
+    assert!((worst["slowdown"].as_f64().unwrap() - 0.08).abs() < 0.004, "{worst}");
+    assert!(
+        worst["slower_by_at_least"].as_f64().unwrap() > 0.07 && worst["p_adjusted"].as_f64().unwrap() < 0.01
+    );
+    assert_eq!(verdict(&report, "n009"), "OK");
+    let slow_runs = report["slow_runs"].as_array().unwrap();
+    assert_eq!(slow_runs.len(), 1, "{slow_runs:#?}");
+    assert_eq!((&slow_runs[0]["run_id"], &slow_runs[0]["node"]), (&json!("-n009-3"), &json!("n009")));
+    for (least, more, expected) in [
+        ("slow", &[][..], 3),
+        ("suspect", &[], 3),
+        ("slow", &["--delta", "10"], 0),
+        ("suspect", &["--delta", "10"], 3),
+        ("slow", &["--min-runs", "8"], 0),
+        ("suspect", &["--min-runs", "8"], 3),
+    ] {
+        let args = [&["--fail-on", least][..], more].concat();
+        assert_eq!(reported(&runs, &args).1, expected, "{args:?}");
+    }
+    assert_eq!(reported(&fleet("", 0, &nodes(30, 7, |_, _| 1.0)), &["--fail-on", "suspect"]).1, 0);
+}
+
+#[test]
+fn whatever_the_order_the_bytes_are_the_same() {
+    let slow = |node, run| {
+        if node % 9 == 4 {
+            1.05
+        } else if run == 3 {
+            1.001
+        } else {
+            1.0
+        }
+    };
+    let runs = fleet("", 0, &nodes(22, 5, slow));
+    let folder = Folder::new();
+    let files: Vec<String> = runs.iter().map(|run| folder.write(run).to_str().unwrap().to_owned()).collect();
+    let bytes = |files: &[String]| {
+        let args: Vec<&str> =
+            ["report", "--format", "json"].into_iter().chain(files.iter().map(String::as_str)).collect();
+        let output = report(&args);
+        assert!(output.status.success(), "{}", err(&output));
+        output.stdout
+    };
+    let expected = bytes(&files);
+    let mut turned = files.clone();
+    turned.reverse();
+    assert!(bytes(&turned) == expected);
+    turned.rotate_left(37);
+    assert!(bytes(&turned) == expected);
+}
+
+#[test]
+fn a_node_that_grows_slower_is_named_with_its_session() {
+    let mut runs = Vec::new();
+    for session in 0..30 {
+        // Not in the order of their names.
+        let name = format!("s{:02}", (session * 7) % 30);
+        let slower = move |node, _| {
+            if node == 3 && session >= 24 { 1.02 } else { 1.0 + 0.0005 * f64::from((session * 3) % 5) }
+        };
+        runs.extend(fleet(&name, 1_000 * i64::from(session), &nodes(6, 3, slower)));
+    }
+    let (report, _) = reported(&runs, &[]);
+    let drift = report["drift"].as_array().unwrap();
+    assert_eq!(drift.len(), 1, "{drift:#?}");
+    assert_eq!(
+        (&drift[0]["node"], &drift[0]["since"]),
+        (&json!("n003"), &json!(format!("s{:02}", (24 * 7) % 30)))
+    );
+    assert!((drift[0]["change"].as_f64().unwrap() - 0.02).abs() < 0.005, "{drift:#?}");
+    let node = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n003").unwrap();
+    // The latest session alone.
+    assert_eq!((&node["session"], &node["runs"]), (&json!(format!("s{:02}", (29 * 7) % 30)), &json!(3)));
+    assert!(node["history_score"].as_f64().unwrap() > 3.0, "{node}");
+}
+
+#[test]
+fn what_makes_verdicts_worth_less_is_said() {
+    // Half of the class is 10 % slower.
+    let (two, _) =
+        reported(&fleet("", 0, &nodes(40, 7, |node, _| if node % 2 == 0 { 1.0 } else { 1.1 })), &[]);
+    assert!(codes(&two).contains(&"bimodal-class"), "{:?}", codes(&two));
+    let noisy = nodes(30, 7, |node, run| 1.0 + 0.1 * ((run * 3 + node) % 7) as f64);
+    assert!(codes(&reported(&fleet("", 0, &noisy), &[]).0).contains(&"noise-floor"));
+    let (few, _) = reported(&fleet("", 0, &nodes(30, 3, |node, _| if node == 2 { 1.1 } else { 1.0 })), &[]);
+    assert!(codes(&few).contains(&"few-runs"));
+    assert_eq!(verdict(&few, "n002"), "SUSPECT");
+    let flaky = nodes(40, 9, |node, run| if node == 1 && run < 4 { 1.1 } else { 1.0 });
+    assert!(codes(&reported(&fleet("", 0, &flaky), &[]).0).contains(&"flaky-node"));
+    let (one, _) = reported(&fleet("", 0, &nodes(1, 7, |_, _| 1.0)), &[]);
+    let node = &one["nodes"][0];
+    assert!(node["verdict"].is_null() && node["null_reasons"]["verdict"].is_string());
+    // In a small class nobody stands out by chance, and the gate counts.
+    let (small, _) = reported(&fleet("", 0, &nodes(4, 7, |node, _| if node == 2 { 1.1 } else { 1.0 })), &[]);
+    assert_eq!(verdict(&small, "n002"), "SLOW-TAIL");
+    assert!(small["nodes"][0]["null_reasons"]["p_value"].as_str().unwrap().contains("fewer than 20"));
+}
+
+#[test]
+fn the_first_lines_say_what_is_wrong() {
+    let folder = Folder::new();
+    let slow = |node, run| {
+        if node == 5 {
+            1.08
+        } else if (node, run) == (9, 3) {
+            1.2
+        } else {
+            1.0
+        }
+    };
+    fleet("", 0, &nodes(30, 7, slow)).iter().for_each(|run| _ = folder.write(run));
+    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[2].starts_with("1 of 30 nodes slower than its class: n005 +7.9 % (at least +7."), "{text}");
+    assert!(lines[3].starts_with("1 run slower than the others of its node"), "{text}");
+    let first = &lines[..24];
+    assert!(first.iter().any(|line| line.contains("-n009-3") && line.contains("n009")), "{text}");
+    assert!(first.iter().any(|line| line.starts_with("n005") && line.ends_with("SLOW")), "{text}");
+    assert!(lines.iter().take(15).all(|line| line.chars().count() <= 90), "{text}");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_wrong_usage() {
+    let folder = Folder::new();
+    folder.write(&run("r", &[("a", [0, 1, 2, 3])]));
+    for wrong in [
+        ["--delta", "-1"],
+        ["--delta", "nan"],
+        ["--fdr", "60"],
+        ["--fdr", "x"],
+        ["--min-runs", "-1"],
+        ["--fail-on", "ok"],
+    ] {
+        let output = report(&["report", folder.0.to_str().unwrap(), wrong[0], wrong[1]]);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(err(&output).contains(&wrong[0][2..]), "{}", err(&output));
+    }
+}
