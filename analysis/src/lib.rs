@@ -1,10 +1,10 @@
 //! From run files to answers: the bounds of each run, the median run and the slowdown of each node,
 //! and what stands against believing them.
 //!
-//! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from,
-//! [`nodes`] and [`regions`] are the statistics, on the mathematics of [`stats`], [`report`] is the answer as a value, with what
-//! [`about`] says against it, and [`text`] and
-//! serde render it. [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
+//! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from, [`nodes`]
+//! and [`regions`] are the statistics, on the mathematics of [`stats`], [`report`] is the answer as a
+//! value, with what [`about`] says against it, and [`text`] and serde render it. [`stamps_csv`] bounds
+//! anybody's stamps. Links no MPI library.
 
 #![warn(missing_docs)]
 

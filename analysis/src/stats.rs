@@ -6,7 +6,8 @@
 //! ```
 //! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
-//! let times: Vec<f64> = (0..21).map(|run| if run < 14 { 1.0 } else { 1.08f64 } .ln() + 1e-4 * f64::from(run % 7)).collect();
+//! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
+//! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = Class::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run, interval, lower end
 //! let sigma = within::sigma(&class, &medians); // of runs within nodes

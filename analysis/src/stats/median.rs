@@ -206,7 +206,8 @@ mod tests {
 
         #[test]
         fn the_interval_is_the_narrowest(count in 1..3000usize) {
-            let covers = |low: usize| 1.0 - 2.0 * binomial::below(count, 0.5, low + 1) >= LEAST_COVERAGE - 1e-12;
+            let coverage = |low: usize| 1.0 - 2.0 * binomial::below(count, 0.5, low + 1);
+            let covers = |low: usize| coverage(low) >= LEAST_COVERAGE - 1e-12;
             match interval(count) {
                 None => prop_assert!(!covers(0)),
                 Some((low, high, _)) => {

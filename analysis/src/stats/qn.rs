@@ -7,7 +7,8 @@ pub const CONSTANT: f64 = 2.219_144_465_985_076;
 
 /// Rousseeuw and Croux's Qn of ascending, finite values: [`CONSTANT`] times the C(h, 2)-th smallest
 /// |x_i - x_j|, i < j, with h = floor(n / 2) + 1. Without their correction for small n, where it is too
-/// high (by 19 % at n = 20, 4 % at n = 100), so that fewer nodes stand out, not more. `None` below two values.
+/// high (by 19 % at n = 20, 4 % at n = 100), so that fewer nodes stand out, not more. `None` below
+/// two values.
 ///
 /// It breaks down when half of the values are bad, needs no centre, and its efficiency is 82 %.
 pub fn qn(ascending: &[f64]) -> Option<f64> {
@@ -18,12 +19,12 @@ pub fn qn(ascending: &[f64]) -> Option<f64> {
 
 /// The `wanted`-th smallest difference (from 1), exactly, in linear memory.
 ///
-/// How many differences are at most d is counted in one pass with two fingers, since rounded differences
-/// of ascending values ascend too; so d is bracketed by halving until so few differences are left that they
+/// How many differences are at most d is counted in one pass with two fingers, since rounded differences of
+/// ascending values ascend too; so d is bracketed by halving until so few differences are left that they
 /// can be looked at. Counting and bracketing are those of D. B. Johnson and T. Mizoguchi, SIAM J. Comput. 7
-/// (1978), and of C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators of
-/// scale", COMPSTAT 1992. Halved are the bits, which are ordered like the positive numbers that they are: 63
-/// passes at most, and twenty for ten thousand nodes.
+/// (1978), and of C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators
+/// of scale", COMPSTAT 1992. Halved are the bits, which are ordered like the positive numbers that they
+/// are: 63 passes at most, and twenty for ten thousand nodes.
 fn difference(ascending: &[f64], wanted: usize) -> Option<f64> {
     let range = ascending.last()? - ascending.first()?;
     if ascending.len() < 2 {
