@@ -142,6 +142,26 @@ fn no_measurement_asks_the_doctor() {
     assert!(users.len() == 1 && users[0].ends_with("main.rs"), "{users:?}");
 }
 
+/// The statistics are numbers in, numbers out.
+#[test]
+fn the_statistics_know_no_files_nor_frames() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src/stats");
+    let mut modules = 0;
+    for path in std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for other in
+            ["polars", "serde", "pmmpi::", "std::fs", "std::io", "std::thread", "std::time", "println!"]
+        {
+            assert!(!text.contains(other), "{}: {other}", path.display());
+        }
+        for line in text.lines().filter(|line| line.trim_start().starts_with("use crate::")) {
+            assert!(line.contains("use crate::stats::"), "{}: {line}", path.display());
+        }
+        modules += 1;
+    }
+    assert!(modules > 10);
+}
+
 /// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and
 /// the one bincode that is what its name says.
 #[test]

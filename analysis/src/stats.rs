@@ -6,7 +6,8 @@
 //! ```
 //! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
-//! let times: Vec<f64> = (0..21).map(|run| if run < 14 { 1.0 } else { 1.08f64 } .ln() + 1e-4 * f64::from(run % 7)).collect();
+//! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
+//! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = Class::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run, interval, lower end
 //! let sigma = within::sigma(&class, &medians); // of runs within nodes
@@ -46,3 +47,37 @@ pub mod random;
 pub mod runs;
 pub mod verdict;
 pub mod within;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Infinite times and such that are no numbers have no meaning here, but do no harm either.
+        #[test]
+        fn no_number_is_a_panic(
+            nodes in proptest::collection::vec(proptest::collection::vec(proptest::num::f64::ANY, 1..9), 0..40),
+            q in proptest::num::f64::ANY, delta in proptest::num::f64::ANY
+        ) {
+            let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
+            let times = nodes.concat();
+            let class = class::Class::new(&times, &ends).unwrap();
+            let medians = median::of_nodes(&class);
+            let sigma = within::sigma(&class, &medians);
+            let settings = verdict::Settings { q, delta, ..verdict::Settings::default() };
+            prop_assert_eq!(verdict::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
+            let settings = runs::Settings { q, delta, ..runs::Settings::default() };
+            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &settings);
+            prop_assert!(runs::flaky(&medians, &slow, q).len() <= nodes.len());
+            let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
+            ascending.sort_unstable_by(f64::total_cmp);
+            let settings = bimodal::Settings { delta, min_nodes: 0 };
+            let modes = bimodal::modes(&ascending, &settings);
+            prop_assert!(modes.is_none_or(|modes| modes.fast.nodes + modes.slow.nodes == nodes.len()));
+            let alarms = drift::alarms(&times, delta, &drift::Settings::default());
+            prop_assert!(alarms.len() <= times.len());
+            prop_assert!(bh::adjusted(&times).len() == times.len());
+        }
+    }
+}

@@ -128,7 +128,7 @@ fn small() {
 
 fn bimodal() {
     println!("## Classes that look bimodal\n");
-    println!("Share of 1000 classes that are warned of.\n");
+    println!("Share of 1000 classes (200 where they are large) that are warned of.\n");
     println!(
         "| nodes | of one kind: normal | t5 | skewed | halves apart by 3 spreads | 4 | 6 | a tenth apart by 6 |"
     );

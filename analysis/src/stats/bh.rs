@@ -89,12 +89,13 @@ mod tests {
         fn the_smallest_are_enough(p in p_values(), q in 0.001..0.3f64) {
             let all = adjusted(&p);
             let family = p.iter().filter(|p| !p.is_nan()).count();
-            let mut few: Vec<Test> =
-                p.iter().enumerate().filter(|(_, p)| **p <= q).map(|(index, p)| Test { index, p: *p }).collect();
+            let all_tests = p.iter().enumerate().map(|(index, p)| Test { index, p: *p });
+            let mut few: Vec<Test> = all_tests.filter(|test| test.p <= q).collect();
             adjust(&mut few, family);
             let rejected: Vec<usize> = (0..p.len()).filter(|i| all[*i] <= q).collect();
-            let mut found: Vec<usize> = few.iter().filter(|test| test.p <= q).map(|test| test.index).collect();
-            prop_assert!(few.iter().filter(|test| test.p <= q).all(|test| test.p == all[test.index]));
+            few.retain(|test| test.p <= q);
+            prop_assert!(few.iter().all(|test| test.p == all[test.index]));
+            let mut found: Vec<usize> = few.iter().map(|test| test.index).collect();
             found.sort_unstable();
             prop_assert_eq!(found, rejected);
         }

@@ -17,9 +17,9 @@ impl Default for Settings {
     }
 }
 
-/// sqrt(n) times the dip exceeds this in fewer than one of 1,000 classes of uniformly distributed nodes, which
-/// are the least unimodal ones that there are: simulated, one in 1,000 exceeds 0.62, 0.66, 0.70 and 0.71 for
-/// n = 20, 50, 200 and 1000.
+/// sqrt(n) times the dip exceeds this in fewer than one of 1,000 classes of uniformly distributed nodes,
+/// which are the least unimodal ones that there are: simulated, one in 1,000 exceeds 0.62, 0.66, 0.70 and
+/// 0.71 for n = 20, 50, 200 and 1000.
 const CRITICAL: f64 = 0.75;
 
 /// The two kinds of nodes that a class seems to have.
@@ -44,9 +44,9 @@ pub struct Mode {
 
 /// Whether a class looks bimodal, from its nodes' ascending medians (ln seconds).
 ///
-/// It does where the dip is larger than a unimodal class has it, and the two halves into which squares part it
-/// best lie further apart than matters. A few slow nodes make no second mode: they are no share of the class
-/// that the dip would see.
+/// It does where the dip is larger than a unimodal class has it, and the two halves into which squares part
+/// it best lie further apart than matters. A few slow nodes make no second mode: they are no share of the
+/// class that the dip would see.
 pub fn modes(ascending: &[f64], settings: &Settings) -> Option<Modes> {
     if ascending.len() < settings.min_nodes {
         return None;
@@ -81,9 +81,10 @@ fn parting(ascending: &[f64]) -> usize {
 /// nearest to it: 1 / 2n for one mode, 1/4 for two points. `None` of none.
 ///
 /// J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985); the
-/// algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985): outside of a modal interval the
-/// distribution is compared with its convex minorant on the left and its concave majorant on the right, and the
-/// interval shrinks to where the two are furthest apart, until they are nearer than what was found outside.
+/// algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985): outside of a modal interval
+/// the distribution is compared with its convex minorant on the left and its concave majorant on the right,
+/// and the interval shrinks to where the two are furthest apart, until they are nearer than what was found
+/// outside.
 pub fn dip(ascending: &[f64]) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let (mut low, mut high) = (0, last);
@@ -148,8 +149,8 @@ impl<'a> Hull<'a> {
         (from + self.side) as f64 + share * (to - from) as f64
     }
 
-    /// Where this minorant is furthest below a majorant: how far, and the interval between the corner there and
-    /// the other's next corner on the far side.
+    /// Where this minorant is furthest below a majorant: how far, and the interval between the corner there
+    /// and the other's next corner on the far side.
     fn widest(&self, majorant: &Hull) -> (f64, (usize, usize)) {
         let (mut i, mut j) = (1, 1);
         let (below, above) = (&self.corners, &majorant.corners);
@@ -194,8 +195,8 @@ mod tests {
     use crate::stats::random::Random;
     use proptest::prelude::*;
 
-    /// The first is the paper's: quality of 63 statistics departments. The others are as the authors' Fortran,
-    /// translated for R and Python's diptest 0.8, has them.
+    /// The first is the paper's: quality of 63 statistics departments. The others are as the authors'
+    /// Fortran, translated for R and Python's diptest 0.8, has them.
     #[test]
     fn dips_are_those_of_the_authors() {
         let faculties = [
@@ -257,9 +258,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_dip_has_its_limits(values in proptest::collection::vec(-20..20i32, 1..80), scale in 0.01..9.0f64) {
+        fn a_dip_has_its_limits(
+            values in proptest::collection::vec(-20..20i32, 1..80), scale in 0.01..9.0f64
+        ) {
             let sorted = |sign: f64| {
-                let mut values: Vec<f64> = values.iter().map(|value| sign * scale * f64::from(*value)).collect();
+                let scaled = values.iter().map(|value| sign * scale * f64::from(*value));
+                let mut values: Vec<f64> = scaled.collect();
                 values.sort_by(f64::total_cmp);
                 values
             };

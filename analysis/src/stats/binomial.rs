@@ -67,7 +67,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tails_are_those_of_pascals_triangle(trials in 0..200usize, p in 0.001..0.999f64, x in 0..220usize) {
+        fn tails_are_those_of_pascals_triangle(
+            trials in 0..200usize, p in 0.001..0.999f64, x in 0..220usize
+        ) {
             let (found, counted) = (at_least(trials, p, x), by_counting(trials, p, x));
             prop_assert!((found - counted).abs() <= 1e-11 * counted.max(1e-3), "{found} {counted}");
             prop_assert!((below(trials, p, x) - (1.0 - counted)).abs() < 1e-11);

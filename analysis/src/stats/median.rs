@@ -40,24 +40,24 @@ pub struct Interval {
 
 /// Of each node of a class.
 pub fn of_nodes(class: &Class) -> Vec<NodeMedian> {
-    let mut ascending: Vec<(f64, usize)> = Vec::new();
-    let mut ranks = Ranks::default();
+    let (mut ascending, mut ranks) = (Vec::new(), Ranks::default());
     let summary = |runs: &[f64]| {
         ascending.clear();
-        ascending.extend(runs.iter().enumerate().map(|(run, time)| (*time, run)));
-        ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let Ranks { interval, least, .. } = *ranks.of(runs.len());
-        let (low, high) = (ascending[(runs.len() - 1) / 2], ascending[runs.len() / 2].0);
+        ascending.extend_from_slice(runs);
+        ascending.sort_unstable_by(f64::total_cmp);
+        let Ranks { interval: interval_of, least, .. } = *ranks.of(runs.len());
+        let (low, high) = (ascending[(runs.len() - 1) / 2], ascending[runs.len() / 2]);
+        let interval = |(from, to, coverage): (usize, usize, f64)| Interval {
+            low: ascending[from],
+            high: ascending[to],
+            coverage,
+        };
         NodeMedian {
             runs: runs.len(),
-            median: middle(low.0, high),
-            median_run: ascending.iter().find(|run| run.0 == low.0).map_or(low.1, |run| run.1),
-            interval: interval.map(|(low, high, coverage)| Interval {
-                low: ascending[low].0,
-                high: ascending[high].0,
-                coverage,
-            }),
-            least: ascending[least].0,
+            median: middle(low, high),
+            median_run: runs.iter().position(|time| *time == low).unwrap_or_default(),
+            interval: interval_of.map(interval),
+            least: ascending[least],
         }
     };
     class.nodes().map(summary).collect()
@@ -206,7 +206,8 @@ mod tests {
 
         #[test]
         fn the_interval_is_the_narrowest(count in 1..3000usize) {
-            let covers = |low: usize| 1.0 - 2.0 * binomial::below(count, 0.5, low + 1) >= LEAST_COVERAGE - 1e-12;
+            let coverage = |low: usize| 1.0 - 2.0 * binomial::below(count, 0.5, low + 1);
+            let covers = |low: usize| coverage(low) >= LEAST_COVERAGE - 1e-12;
             match interval(count) {
                 None => prop_assert!(!covers(0)),
                 Some((low, high, _)) => {

@@ -18,9 +18,10 @@ pub struct Noise {
     pub runs: Option<f64>,
 }
 
-/// What hides an effect of the fraction `delta`, and how large it is as a fraction: the larger of the two, where
-/// it exceeds delta. A time that is only known within delta tells nothing of delta; and with runs that differ so
-/// much a node would have to be slower by twice delta before its lower end is beyond the gate.
+/// What hides an effect of the fraction `delta`, and how large it is as a fraction: the larger of the two,
+/// where it exceeds delta. A time that is only known within delta tells nothing of delta; and with runs
+/// that differ so much a node would have to be slower by twice delta before its lower end is beyond the
+/// gate.
 pub fn hides(delta: f64, noise: &Noise) -> Option<(Limit, f64)> {
     let of =
         |limit, size: Option<f64>| size.filter(|size| size.is_finite()).map(|size| (limit, size.exp_m1()));

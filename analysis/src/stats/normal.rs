@@ -34,7 +34,8 @@ fn lower_quantile(p: f64) -> f64 {
     -z
 }
 
-/// The probability that a normal variable is above `z`: 1 - Phi(z), to a dozen digits however small. NaN for NaN.
+/// The probability that a normal variable is above `z`: 1 - Phi(z), to a dozen digits however small. NaN
+/// for NaN.
 pub fn upper(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }

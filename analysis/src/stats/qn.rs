@@ -3,11 +3,12 @@
 /// 1 / (sqrt(2) Phi^-1(5/8)), which makes Qn the standard deviation of normal values. P. J. Rousseeuw and
 /// C. Croux, "Alternatives to the Median Absolute Deviation", JASA 88 (1993), print 2.2219: a misprint,
 /// repeated ever since.
-pub const CONSTANT: f64 = 2.219_144_465_985_075_7;
+pub const CONSTANT: f64 = 2.219_144_465_985_076;
 
 /// Rousseeuw and Croux's Qn of ascending, finite values: [`CONSTANT`] times the C(h, 2)-th smallest
-/// |x_i - x_j|, i < j, with h = floor(n / 2) + 1. Without a correction for small n, where it is too high
-/// (by a twentieth at n = 30). `None` below two values.
+/// |x_i - x_j|, i < j, with h = floor(n / 2) + 1. Without their correction for small n, where it is too
+/// high (by 19 % at n = 20, 4 % at n = 100), so that fewer nodes stand out, not more. `None` below
+/// two values.
 ///
 /// It breaks down when half of the values are bad, needs no centre, and its efficiency is 82 %.
 pub fn qn(ascending: &[f64]) -> Option<f64> {
@@ -18,23 +19,34 @@ pub fn qn(ascending: &[f64]) -> Option<f64> {
 
 /// The `wanted`-th smallest difference (from 1), exactly, in linear memory.
 ///
-/// How many differences are at most d is counted in one pass with two fingers, since rounded differences
-/// of ascending values ascend too. Bits of positive numbers are ordered like the numbers, so that at most
-/// 63 halvings find d; the counting is that of D. B. Johnson and T. Mizoguchi, SIAM J. Comput. 7 (1978).
+/// How many differences are at most d is counted in one pass with two fingers, since rounded differences of
+/// ascending values ascend too; so d is bracketed by halving until so few differences are left that they
+/// can be looked at. Counting and bracketing are those of D. B. Johnson and T. Mizoguchi, SIAM J. Comput. 7
+/// (1978), and of C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators
+/// of scale", COMPSTAT 1992. Halved are the bits, which are ordered like the positive numbers that they
+/// are: 63 passes at most, and twenty for ten thousand nodes.
 fn difference(ascending: &[f64], wanted: usize) -> Option<f64> {
     let range = ascending.last()? - ascending.first()?;
     if ascending.len() < 2 {
         return None;
     }
+    // The one wanted is at least low and at most high; `before` differences are below low.
     let (mut low, mut high) = (0, range.abs().to_bits()); // -0.0 is 0
-    while low < high {
+    let (mut before, mut until) = (0, ascending.len() * (ascending.len() - 1) / 2);
+    while low < high && until - before > 2 * ascending.len() {
         let middle = low + (high - low) / 2;
-        match at_most(ascending, f64::from_bits(middle)) >= wanted {
-            true => high = middle,
-            false => low = middle + 1,
+        let count = at_most(ascending, f64::from_bits(middle));
+        match count >= wanted {
+            true => (high, until) = (middle, count),
+            false => (low, before) = (middle + 1, count),
         }
     }
-    Some(f64::from_bits(high))
+    if low >= high {
+        return Some(f64::from_bits(high));
+    }
+    let mut left = between(ascending, f64::from_bits(low), f64::from_bits(high));
+    let place = (wanted - before - 1).min(left.len().checked_sub(1)?);
+    Some(*left.select_nth_unstable_by(place, f64::total_cmp).1)
 }
 
 /// How many pairs differ by at most `limit`.
@@ -47,6 +59,19 @@ fn at_most(ascending: &[f64], limit: f64) -> usize {
         pairs += at - first;
     }
     pairs
+}
+
+/// Differences that are at least `low` and at most `high`.
+fn between(ascending: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let (mut first, mut found) = (0, Vec::with_capacity(2 * ascending.len()));
+    for (at, value) in ascending.iter().enumerate() {
+        while value - ascending[first] > high {
+            first += 1;
+        }
+        let differences = ascending[first..at].iter().map(|other| value - other);
+        found.extend(differences.take_while(|difference| *difference >= low).map(f64::abs)); // -0.0 is 0
+    }
+    found
 }
 
 #[cfg(test)]
@@ -96,13 +121,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_its_definition(values in proptest::collection::vec(-1e3..1e3f64, 2..120)) {
+        fn it_is_its_definition(values in proptest::collection::vec(-1e3..1e3f64, 2..160)) {
             let values = ascending(values);
             prop_assert_eq!(qn(&values), Some(by_definition(&values)));
         }
 
         #[test]
-        fn with_ties_too(values in proptest::collection::vec(0..6i32, 2..120), unit in 0.001..10f64) {
+        fn with_ties_too(values in proptest::collection::vec(0..6i32, 2..160), unit in 0.001..10f64) {
             let values = ascending(values.into_iter().map(|value| f64::from(value) * unit).collect());
             prop_assert_eq!(qn(&values), Some(by_definition(&values)));
         }

@@ -3,14 +3,14 @@
 use super::class::Class;
 use super::median::NodeMedian;
 use super::normal;
-use std::f64::consts::PI;
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// What holds of the median of k normal values, for k = 2 to 15: C_k, the standard deviation that
 /// [`sigma`] would find uncorrected, and v_k, the variance of the median, both for values of standard
 /// deviation 1. By quadrature of the order statistics' joint density (H. A. David and H. N. Nagaraja,
 /// "Order Statistics", 2003, section 2.2); a test simulates them.
 const FACTORS: [(f64, f64); 14] = [
-    (0.707107, 0.500000), // 2
+    (FRAC_1_SQRT_2, 0.5), // 2
     (0.465216, 0.448671), // 3
     (0.720918, 0.298200), // 4
     (0.727064, 0.286834), // 5
@@ -69,7 +69,7 @@ pub fn median_of(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
     }
-    let even = values.len() % 2 == 0;
+    let even = values.len().is_multiple_of(2);
     let (below, high, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
     let low = below.iter().copied().max_by(f64::total_cmp).filter(|_| even);
     Some(low.map_or(*high, |low| low + (*high - low) / 2.0))
