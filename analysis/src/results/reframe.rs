@@ -40,6 +40,12 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             }
         }
     }
+    // They are in the report of the session that ran them.
+    if let Some(restored) =
+        document.get("restored_cases").and_then(Value::as_array).filter(|list| !list.is_empty())
+    {
+        building.unread("restored_cases", restored.len() as u64);
+    }
     if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
 }
 
