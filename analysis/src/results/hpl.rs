@@ -9,7 +9,7 @@
 //! ```
 
 use super::building::{Building, Row, shown};
-use super::{Fault, Options, path_pattern};
+use super::{Fault, Options, REJECTED_KEPT, path_pattern};
 use std::io::{BufRead, BufReader, Read};
 
 /// File names that say nothing of a node.
@@ -77,6 +77,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     for (line, reason) in output.rejected {
         building.reject(line, reason);
     }
+    building.reject_unnamed(output.more_rejected);
     Ok(())
 }
 
@@ -85,6 +86,8 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
 struct Output {
     solved: Vec<Solved>,
     rejected: Vec<(u64, String)>,
+    /// Beyond those that are named.
+    more_rejected: u64,
     state: State,
     /// Residuals above it fail. It is not printed where none is checked.
     threshold: Option<f64>,
@@ -182,7 +185,10 @@ impl Output {
     }
 
     fn reject(&mut self, line: u64, reason: impl Into<String>) {
-        self.rejected.push((line, reason.into()));
+        match self.rejected.len() < REJECTED_KEPT {
+            true => self.rejected.push((line, reason.into())),
+            false => self.more_rejected += 1,
+        }
     }
 
     /// What was pending is over.
@@ -229,7 +235,7 @@ impl Output {
     /// What HPL says that it did must have been found.
     fn end(&mut self, last: u64) {
         self.settle(last);
-        let found = (self.solved.len() + self.rejected.len()) as u64;
+        let found = (self.solved.len() + self.rejected.len()) as u64 + self.more_rejected;
         match self.tests {
             Some(tests) => {
                 for missing in found..tests.min(found + 1000) {
