@@ -208,8 +208,8 @@ mod csv {
         assert_eq!(unusable("node,run,elapsed_s\n"), "has a header and no rows");
         assert_eq!(
             unusable("node,run,elapsed_ms\na,1,2\n"),
-            "has no column elapsed_s (expected: node,run,elapsed_s; it has: node,run,elapsed_ms); if elapsed_ms is \
-             the time, give it in seconds as elapsed_s"
+            "has no column elapsed_s (expected: node,run,elapsed_s; it has: node,run,elapsed_ms); if elapsed_ms \
+             is the time, give it in seconds as elapsed_s"
         );
         assert!(unusable("1,2,3\n4,5,6\n").ends_with("the first line must name the columns"));
         assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns Node"));
@@ -287,7 +287,10 @@ mod csv {
 
         /// However a byte is damaged, each line that has something in it is a row or is rejected.
         #[test]
-        fn damage_never_hides_a_row(table in table(), damage in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4)) {
+        fn damage_never_hides_a_row(
+            table in table(),
+            damage in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4),
+        ) {
             let header = "node,run,elapsed_s,started\n";
             let lines = table.iter().map(|(node, run, s)| format!("{node},{run},{s},\n")).collect::<String>();
             let mut bytes = lines.into_bytes();
@@ -688,7 +691,8 @@ mod files {
             which in 0usize..6, damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)
         ) {
             let files = [
-                "hpl/n02/HPL.out", "hpl/hpcc/hpccoutf.txt", "hyperfine/hyperfine.json", "reframe/report-3.12.0.json",
+                "hpl/n02/HPL.out", "hpl/hpcc/hpccoutf.txt", "hyperfine/hyperfine.json",
+                "reframe/report-3.12.0.json",
                 "reframe/report-4.9.2.json", "superbench/by-hand.jsonl",
             ];
             let mut bytes = std::fs::read(fixture(files[which])).unwrap();

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-/// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends is longer.
+/// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends
+/// is longer.
 const NAME_MAX_BYTES: usize = 4096;
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
@@ -56,7 +57,8 @@ impl Building {
         self.results.sources.len() + self.results.unusable.len()
     }
 
-    /// A file of which nothing was understood is unusable; one that could not be read to its end is so from there on.
+    /// A file of which nothing was understood is unusable; one that could not be read to its end is so from
+    /// there on.
     pub fn end(&mut self, fault: Option<Fault>) {
         let Some(fault) = fault else { return };
         match self.results.sources.last() {

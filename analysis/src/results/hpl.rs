@@ -1,4 +1,5 @@
-//! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of results.
+//! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of
+//! results.
 //!
 //! HPC Challenge appends to its file: each of its headings begins a part with a host and a start of its own.
 //!
@@ -17,8 +18,8 @@ const GENERIC: [&str; 5] = ["hpl", "hpccoutf", "hpl_results", "xhpl", "hpcc"];
 /// No line of HPL's is longer (bytes).
 const LINE_MAX_BYTES: usize = 1 << 16;
 
-/// Reads the results of a file. One whose residual failed, or was not checked though the file says that it is, is
-/// rejected.
+/// Reads the results of a file. One whose residual failed, or was not checked though the file says that it
+/// is, is rejected.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
     let place = options.place(building.path())?;
     let mut output = Output { parts: vec![Part::default()], ..Output::default() };
@@ -263,7 +264,8 @@ impl Part {
     }
 }
 
-/// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that begin with WALL.
+/// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that
+/// begin with WALL.
 fn is_result(text: &str) -> bool {
     matches!(text.as_bytes(), [b'W', b'R' | b'C', digit, ..] if digit.is_ascii_digit())
 }
@@ -312,8 +314,8 @@ impl Solved {
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// The time, from where it has most digits: HPCC's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2 N^2 operations), or
-    /// Time, of which short runs have few. All that is printed must agree.
+    /// The time, from where it has most digits: HPCC's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2 N^2
+    /// operations), or Time, of which short runs have few. All that is printed must agree.
     fn seconds(&self, summary_s: Option<f64>) -> Result<f64, String> {
         let (time, rate) = (self.time, self.gflops);
         if !(time.value.is_finite() && time.value >= 0.0 && rate.value.is_finite() && rate.value > 0.0) {
