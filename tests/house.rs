@@ -162,6 +162,22 @@ fn the_statistics_know_no_files_nor_frames() {
     assert!(modules > 10);
 }
 
+/// Readers of others' results fill columns; what is made of these, and with what, is not their business.
+#[test]
+fn readers_of_results_know_no_data_frames_and_no_statistics() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src");
+    let readers = std::fs::read_dir(sources.join("results")).unwrap().flatten().map(|entry| entry.path());
+    let readers: Vec<PathBuf> = readers.chain([sources.join("results.rs")]).collect();
+    assert!(readers.len() > 5);
+    for reader in readers {
+        let text = std::fs::read_to_string(&reader).unwrap();
+        let uses =
+            text.lines().filter(|line| line.trim_start().starts_with("use ") || line.contains("polars"));
+        let others = uses.filter(|line| line.contains("polars") || line.contains("use crate::")).count();
+        assert_eq!(others, 0, "{}", reader.display());
+    }
+}
+
 /// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and
 /// the one bincode that is what its name says.
 #[test]

@@ -1,32 +1,32 @@
 //! Results that other tools measured: how long a piece of work took on a node, run by run.
 //!
-//! Each format has a reader that knows what its fields mean ([docs/import.md] has the tables); all of them fill the same
-//! columns, [`Results`]. Nothing is dropped in silence: every row stands in the table or is counted as rejected, and the
-//! first hundred of those are named with file and line. No reader estimates, averages or fills in: what a file does not
-//! say is absent.
+//! Each format has a reader that knows what its fields mean ([docs/import.md] has the tables); all of them
+//! fill the same columns, [`Results`]. Nothing is dropped in silence: every row stands in the table or is
+//! counted as rejected, and the first hundred of those are named with file and line. No reader estimates,
+//! averages or fills in: what a file does not say is absent.
 //!
 //! [docs/import.md]: ../../../docs/import.md
 
 mod building;
-pub mod csv;
+mod csv;
 pub mod detect;
 mod fault;
 mod folder;
-pub mod hpl;
-pub mod hyperfine;
+mod hpl;
+mod hyperfine;
 mod instant;
 mod json;
 mod names;
-pub mod path_pattern;
-pub mod reframe;
-pub mod superbench;
+mod path_pattern;
+mod reframe;
+mod superbench;
 
 pub use detect::Format;
-pub use fault::Fault;
 pub use names::Names;
 pub use path_pattern::PathPattern;
 
 use building::Building;
+use fault::Fault;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,8 @@ pub const REJECTED_KEPT: usize = 100;
 pub struct Results {
     /// The files that were read, in order.
     pub sources: Vec<Source>,
-    /// Files that gave nothing, with the reason: named by the caller, or found in a folder and looking like results.
+    /// Files that gave nothing, with the reason: named by the caller, or found in a folder and looking like
+    /// results.
     pub unusable: Vec<Unusable>,
     /// Files in folders that no reader knows. They were not read.
     pub foreign: Vec<PathBuf>,
@@ -50,8 +51,8 @@ pub struct Results {
     pub rejected_rows: u64,
     /// Values that were left out of rows that were kept.
     pub rejected_values: u64,
-    /// What was understood and is not in the table, each with the number of its values: text columns, rates, and times
-    /// that nobody asked for.
+    /// What was understood and is not in the table, each with the number of its values: text columns, rates,
+    /// and times that nobody asked for.
     pub unread: BTreeMap<String, u64>,
 
     /// Where each row comes from: a number in `sources`.
@@ -128,8 +129,8 @@ pub struct Options {
     pub metric: Option<String>,
 }
 
-/// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is reached twice
-/// is read once. What cannot be used is told in the result and stops nothing.
+/// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is
+/// reached twice is read once. What cannot be used is told in the result and stops nothing.
 pub fn read(paths: &[PathBuf], options: &Options) -> Results {
     let mut building = Building::default();
     let mut done = folder::Once::default();

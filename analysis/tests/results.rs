@@ -208,8 +208,8 @@ mod csv {
         assert_eq!(unusable("node,run,elapsed_s\n"), "has a header and no rows");
         assert_eq!(
             unusable("node,run,elapsed_ms\na,1,2\n"),
-            "has no column elapsed_s (expected: node,run,elapsed_s; it has: node,run,elapsed_ms); if elapsed_ms is \
-             the time, give it in seconds as elapsed_s"
+            "has no column elapsed_s (expected: node,run,elapsed_s; it has: node,run,elapsed_ms); if elapsed_ms \
+             is the time, give it in seconds as elapsed_s"
         );
         assert!(unusable("1,2,3\n4,5,6\n").ends_with("the first line must name the columns"));
         assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns Node"));
@@ -287,7 +287,10 @@ mod csv {
 
         /// However a byte is damaged, each line that has something in it is a row or is rejected.
         #[test]
-        fn damage_never_hides_a_row(table in table(), damage in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4)) {
+        fn damage_never_hides_a_row(
+            table in table(),
+            damage in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..4),
+        ) {
             let header = "node,run,elapsed_s,started\n";
             let lines = table.iter().map(|(node, run, s)| format!("{node},{run},{s},\n")).collect::<String>();
             let mut bytes = lines.into_bytes();
@@ -488,6 +491,16 @@ mod reframe {
     }
 
     #[test]
+    fn cases_of_an_earlier_session_are_its_own() {
+        let folder = Folder::new();
+        let whole = std::fs::read_to_string(fixture("reframe/report-4.9.2.json")).unwrap();
+        let mut report: serde_json::Value = serde_json::from_str(&whole).unwrap();
+        report["restored_cases"] = report["runs"][0]["testcases"].clone();
+        let results = read(&folder.put("r.json", report.to_string()), &Options::default());
+        assert_eq!((results.len(), results.unread["restored_cases"]), (4, 8));
+    }
+
+    #[test]
     fn another_version_is_named() {
         let folder = Folder::new();
         let path = folder.put("r.json", r#"{"session_info":{"data_version":"1.3.0"},"runs":[]}"#);
@@ -517,8 +530,21 @@ mod superbench {
     }
 
     #[test]
+    fn repetitions_are_runs() {
+        let path = fixture("superbench/2026-11-21_21-20-00/results-summary.jsonl");
+        let results = read(&path, &Options { metric: Some("_time_avg".into()), ..Options::default() });
+        let class = "tcp-connectivity/127.0.0.1_time_avg";
+        let expected = [(0, 3.37), (1, 0.31)].map(|(run, ms)| (format!("{class} vm/{run}"), ms / 1e3));
+        assert_eq!(times(&results), expected);
+        assert_eq!((session(&results, 0), results.rejected_rows), ("2026-11-21_21-20-00", 0));
+        // Counts, rates, and the times that were not asked for, each twice.
+        assert_eq!((results.unread.len(), results.unread.values().sum::<u64>()), (5, 10));
+        assert_eq!(read(&path, &Options::default()).len(), 6);
+    }
+
+    #[test]
     fn each_time_is_a_row_of_a_class_of_its_own() {
-        let results = read(&fixture("superbench/results-summary.jsonl"), &Options::default());
+        let results = read(&fixture("superbench/by-hand.jsonl"), &Options::default());
         assert_eq!(results.sources[0].format, Format::Superbench);
         let mut found = times(&results);
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -557,7 +583,7 @@ mod superbench {
     #[test]
     fn a_metric_may_be_chosen() {
         let options = Options { metric: Some("cpu-hpl/time".into()), ..Options::default() };
-        let results = read(&fixture("superbench/results-summary.jsonl"), &options);
+        let results = read(&fixture("superbench/by-hand.jsonl"), &options);
         assert_eq!(rows(&results), [row("sb-01/0", 12.5), row("sb-01/1", 12.75), row("sb-02/0", 13.0)]);
         assert_eq!(results.unread["kernel-launch/event_time"], 4);
     }
@@ -593,7 +619,8 @@ mod files {
             ("reframe/report-3.12.0.json", Format::Reframe),
             ("reframe/report-4.5.2.json", Format::Reframe),
             ("reframe/report-4.9.2.json", Format::Reframe),
-            ("superbench/results-summary.jsonl", Format::Superbench),
+            ("superbench/by-hand.jsonl", Format::Superbench),
+            ("superbench/2026-11-21_21-20-00/results-summary.jsonl", Format::Superbench),
         ] {
             let content = std::fs::read(fixture(name)).unwrap();
             assert_eq!(results::detect::detect(&content, None), Some(format), "{name}");
@@ -664,8 +691,9 @@ mod files {
             which in 0usize..6, damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)
         ) {
             let files = [
-                "hpl/n02/HPL.out", "hpl/hpcc/hpccoutf.txt", "hyperfine/hyperfine.json", "reframe/report-3.12.0.json",
-                "reframe/report-4.9.2.json", "superbench/results-summary.jsonl",
+                "hpl/n02/HPL.out", "hpl/hpcc/hpccoutf.txt", "hyperfine/hyperfine.json",
+                "reframe/report-3.12.0.json",
+                "reframe/report-4.9.2.json", "superbench/by-hand.jsonl",
             ];
             let mut bytes = std::fs::read(fixture(files[which])).unwrap();
             for (at, byte) in damage {

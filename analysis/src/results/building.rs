@@ -2,9 +2,11 @@
 
 use super::{Fault, Format, REJECTED_KEPT, Rejected, Results, Source, Unusable};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-/// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends is longer.
+/// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends
+/// is longer.
 const NAME_MAX_BYTES: usize = 4096;
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
@@ -55,7 +57,8 @@ impl Building {
         self.results.sources.len() + self.results.unusable.len()
     }
 
-    /// A file of which nothing was understood is unusable; one that could not be read to its end is so from there on.
+    /// A file of which nothing was understood is unusable; one that could not be read to its end is so from
+    /// there on.
     pub fn end(&mut self, fault: Option<Fault>) {
         let Some(fault) = fault else { return };
         match self.results.sources.last() {
@@ -112,10 +115,10 @@ impl Building {
         let session = (!row.session.is_empty()).then(|| results.sessions.number(row.session));
         let at = results.elapsed_s.len();
         let key = [node, run, class.unwrap_or(NONE), session.unwrap_or(NONE)];
-        if let Some(first) = self.seen.get(&key) {
-            return Err(again(results, *first, row));
-        }
-        self.seen.insert(key, at);
+        match self.seen.entry(key) {
+            Entry::Occupied(first) => return Err(again(results, *first.get(), row)),
+            Entry::Vacant(free) => free.insert(at),
+        };
         let source = results.sources.len().saturating_sub(1);
         results.source.push(source as u32);
         results.line.push(row.line);
@@ -176,6 +179,14 @@ impl Building {
             source.rejected_rows += 1;
         }
         self.keep(line, reason);
+    }
+
+    /// Rows that make no sense, after as many as are named.
+    pub fn reject_unnamed(&mut self, rows: u64) {
+        self.results.rejected_rows += rows;
+        if let Some(source) = self.results.sources.last_mut() {
+            source.rejected_rows += rows;
+        }
     }
 
     /// Values that make no sense, in rows that do; the first of them are told.

@@ -1,8 +1,8 @@
-//! `node,run,elapsed_s`, and `class`, `session`, `started` where there are such columns; any further numeric column is a
-//! counter. What all rows of a file have in common may stand in its path instead of a column.
+//! `node,run,elapsed_s`, and `class`, `session`, `started` where there are such columns; any further numeric
+//! column is a counter. What all rows of a file have in common may stand in its path instead of a column.
 //!
-//! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one row and not
-//! all that follow.
+//! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one
+//! row and not all that follow.
 
 use super::building::{Building, Row, shown};
 use super::path_pattern::Place;

@@ -71,8 +71,8 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<(Format, Conte
     Ok((format, Box::new(io::Cursor::new(head).chain(source))))
 }
 
-/// What a file with this beginning is. The extension (lower case) decides only where the content does not: a damaged CSV
-/// or JSON file is told as such.
+/// What a file with this beginning is. The extension (lower case) decides only where the content does not: a
+/// damaged CSV or JSON file is told as such.
 pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let has = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();

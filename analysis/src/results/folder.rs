@@ -15,7 +15,8 @@ pub(super) enum Listed {
     Folder(Vec<PathBuf>),
 }
 
-/// What a path holds. Links to folders are not followed: they may lead in circles. Hidden files are not looked at.
+/// What a path holds. Links to folders are not followed: they may lead in circles. Hidden files are not
+/// looked at.
 pub(super) fn list(path: &Path) -> io::Result<Listed> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
         return Ok(Listed::File);

@@ -1,4 +1,5 @@
-//! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of results.
+//! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of
+//! results.
 //!
 //! HPC Challenge appends to its file: each of its headings begins a part with a host and a start of its own.
 //!
@@ -9,7 +10,7 @@
 //! ```
 
 use super::building::{Building, Row, shown};
-use super::{Fault, Options, path_pattern};
+use super::{Fault, Options, REJECTED_KEPT, path_pattern};
 use std::io::{BufRead, BufReader, Read};
 
 /// File names that say nothing of a node.
@@ -17,8 +18,8 @@ const GENERIC: [&str; 5] = ["hpl", "hpccoutf", "hpl_results", "xhpl", "hpcc"];
 /// No line of HPL's is longer (bytes).
 const LINE_MAX_BYTES: usize = 1 << 16;
 
-/// Reads the results of a file. One whose residual failed, or was not checked though the file says that it is, is
-/// rejected.
+/// Reads the results of a file. One whose residual failed, or was not checked though the file says that it
+/// is, is rejected.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
     let place = options.place(building.path())?;
     let mut output = Output { parts: vec![Part::default()], ..Output::default() };
@@ -77,6 +78,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     for (line, reason) in output.rejected {
         building.reject(line, reason);
     }
+    building.reject_unnamed(output.more_rejected);
     Ok(())
 }
 
@@ -85,6 +87,8 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
 struct Output {
     solved: Vec<Solved>,
     rejected: Vec<(u64, String)>,
+    /// Beyond those that are named.
+    more_rejected: u64,
     state: State,
     /// Residuals above it fail. It is not printed where none is checked.
     threshold: Option<f64>,
@@ -182,7 +186,10 @@ impl Output {
     }
 
     fn reject(&mut self, line: u64, reason: impl Into<String>) {
-        self.rejected.push((line, reason.into()));
+        match self.rejected.len() < REJECTED_KEPT {
+            true => self.rejected.push((line, reason.into())),
+            false => self.more_rejected += 1,
+        }
     }
 
     /// What was pending is over.
@@ -229,7 +236,7 @@ impl Output {
     /// What HPL says that it did must have been found.
     fn end(&mut self, last: u64) {
         self.settle(last);
-        let found = (self.solved.len() + self.rejected.len()) as u64;
+        let found = (self.solved.len() + self.rejected.len()) as u64 + self.more_rejected;
         match self.tests {
             Some(tests) => {
                 for missing in found..tests.min(found + 1000) {
@@ -257,7 +264,8 @@ impl Part {
     }
 }
 
-/// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that begin with WALL.
+/// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that
+/// begin with WALL.
 fn is_result(text: &str) -> bool {
     matches!(text.as_bytes(), [b'W', b'R' | b'C', digit, ..] if digit.is_ascii_digit())
 }
@@ -306,8 +314,8 @@ impl Solved {
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// The time, from where it has most digits: HPCC's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2 N^2 operations), or
-    /// Time, of which short runs have few. All that is printed must agree.
+    /// The time, from where it has most digits: HPCC's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2 N^2
+    /// operations), or Time, of which short runs have few. All that is printed must agree.
     fn seconds(&self, summary_s: Option<f64>) -> Result<f64, String> {
         let (time, rate) = (self.time, self.gflops);
         if !(time.value.is_finite() && time.value >= 0.0 && rate.value.is_finite() && rate.value > 0.0) {

@@ -1,7 +1,8 @@
 //! Points in time as RFC 3339 writes them.
 
-/// Nanoseconds since 1970-01-01T00:00:00Z of `2026-11-21T20:35:00.25+01:00`; a space or small letters do for `T` and `Z`
-/// (RFC 3339, 5.6). `None` where it is none, or before 1678 or after 2261. A leap second is the first of the next minute.
+/// Nanoseconds since 1970-01-01T00:00:00Z of `2026-11-21T20:35:00.25+01:00`; a space or small letters do for
+/// `T` and `Z` (RFC 3339, 5.6). `None` where it is none, or before 1678 or after 2261. A leap second is the
+/// first of the next minute.
 pub(super) fn unix_ns(text: &[u8]) -> Option<i64> {
     let digits = |from: usize, count: usize| {
         let part = text.get(from..from + count)?;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Component, Path};
 use std::str::FromStr;
 
-/// A pattern of the last parts of a path. `{node}`, `{run}`, `{class}` and `{session}` each stand for some characters
-/// within one part and name them, `*` stands for any; as many as possible, from left to right.
+/// A pattern of the last parts of a path. `{node}`, `{run}`, `{class}` and `{session}` each stand for some
+/// characters within one part and name them, `*` stands for any; as many as possible, from left to right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     parts: Vec<Vec<Piece>>,
@@ -156,8 +156,8 @@ impl Options {
     }
 }
 
-/// The node that a file without a pattern belongs to: its name without the extension or, where that says only what wrote
-/// it, the folder that it is in.
+/// The node that a file without a pattern belongs to: its name without the extension or, where that says only
+/// what wrote it, the folder that it is in.
 pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, Fault> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = match generic.iter().any(|generic| stem.eq_ignore_ascii_case(generic)) {

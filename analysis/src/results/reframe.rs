@@ -1,7 +1,7 @@
 //! ReFrame's run report: one row a test case that came to its performance.
 //!
-//! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue in it, and is
-//! read only where it is asked for by name.
+//! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue
+//! in it, and is read only where it is asked for by name.
 
 use super::building::{Building, Row, shown};
 use super::{Fault, Options, instant, json};
@@ -39,6 +39,12 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                 building.reject(entry, format!("runs[{number}].testcases[{at}] ({name}): {reason}"));
             }
         }
+    }
+    // They are in the report of the session that ran them.
+    if let Some(restored) =
+        document.get("restored_cases").and_then(Value::as_array).filter(|list| !list.is_empty())
+    {
+        building.unread("restored_cases", restored.len() as u64);
     }
     if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
 }
@@ -190,8 +196,8 @@ fn name(case: &Value) -> &str {
         .unwrap_or("without a name")
 }
 
-/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3. A parameter that ReFrame
-/// adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3) tells runs of the same apart.
+/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3. A parameter
+/// that ReFrame adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3) tells runs of the same apart.
 fn class(case: &Value, metric: &str) -> String {
     let system = json::text(case, "system");
     let partition = match json::text(case, "partition") {
@@ -207,8 +213,8 @@ fn class(case: &Value, metric: &str) -> String {
     format!("{name} @{system}{partition}+{environ}, {metric}")
 }
 
-/// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit; up to version 3 `perfvars` is a
-/// list of objects.
+/// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit; up to version 3
+/// `perfvars` is a list of objects.
 fn variables<'a>(case: &'a Value) -> Vec<Variable<'a>> {
     if let Some(values) = case.get("perfvalues").and_then(Value::as_object) {
         let variable = |(key, tuple): (&'a String, &'a Value)| Variable {

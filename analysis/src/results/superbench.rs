@@ -1,8 +1,8 @@
 //! SuperBench's results-summary.jsonl: one object a node, one row a time in it.
 //!
-//! Metrics are named `<benchmark>/[<repetition>/]<metric>[:<rank>]` (SuperBench, runner.py). Which of them are times,
-//! and in which unit, stands in its documentation alone: [`UNITS`] is that table. A rate is no time, and its inverse is
-//! none either: what is not a time is counted as unread.
+//! Metrics are named `<benchmark>/[<repetition>/]<metric>[:<rank>]` (SuperBench, runner.py). Which of them
+//! are times, and in which unit, stands in its documentation alone: `UNITS` is that table. A rate is no
+//! time, and its inverse is none either: what is not a time is counted as unread.
 
 use super::building::{Building, Row, shown};
 use super::{Fault, Options};
@@ -37,8 +37,8 @@ const UNITS: [(&str, &str, f64); 19] = [
 const OLD_UNITS: [(&str, &str, f64); 3] =
     [("", "steptime_", 1e3), ("kernel-launch", "_overhead", 1e3), ("pytorch-", "_cost", 1e3)];
 
-/// Reads the times of each node: all, or those whose name contains the metric that is asked for. A line that is no
-/// object with a node is rejected.
+/// Reads the times of each node: all, or those whose name contains the metric that is asked for. A line that
+/// is no object with a node is rejected.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
     let place = options.place(building.path())?;
     let session = match place.session {
