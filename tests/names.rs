@@ -1,6 +1,6 @@
 //! Names of events, on machines that this one is not; and with the real libpfm4 on this one.
 
-use pmmpi::counters::event::{Encoding, Group, Modes, kind};
+use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
 use pmmpi::counters::names::{
     Answer, Asked, Capacity, Described, NameError, Names, Places, Plan, Resolved, Vendor, family, plan,
 };
@@ -97,7 +97,7 @@ fn memory_controllers_count_together_on_each_socket() {
     assert_eq!(read.len(), 6);
     for (channel, event) in read.iter().enumerate() {
         assert_eq!(event.event.name, format!("uncore_imc_{channel}/cas_count_read/"));
-        assert_eq!(family(&event.event.name), "uncore_imc/cas_count_read/");
+        assert_eq!(family(&event.event), "uncore_imc/cas_count_read/");
         assert_eq!(event.event.encoding, Encoding::new(20 + channel as u32, 0x304));
         // A count is a line of 64 bytes.
         assert_eq!((event.event.unit.as_str(), event.event.scale), ("bytes", 64.0));
@@ -182,18 +182,21 @@ fn each_kind_of_core_counts_for_itself() {
     assert_eq!(names(&machine, "mem-loads"), ["cpu_atom/mem-loads/", "cpu_core/mem-loads/"]);
     assert_eq!(names(&machine, "slots"), ["cpu_core/slots/"]);
     assert_eq!(names(&machine, "page-faults"), ["page_faults"]);
-    for (name, sum) in [
-        ("cpu_atom/cycles/", "cycles"),
-        ("cpu_core/cycles_kernel/", "cycles_kernel"),
-        ("cpu_core/mem-loads/", "cpu_core/mem-loads/"),
-        ("cpu/instructions/", "cpu/instructions/"),
+    for (name, sums) in [
         ("cycles", "cycles"),
-        ("cycles:u", "cycles:u"),
+        ("cpu_core/cycles_kernel/", "cycles_kernel"),
         ("cpu_core/cycles/u", "cycles:u"),
+        ("cpu_core/mem-loads/", "cpu_core/mem-loads/"),
+        ("cpu_core/event=0x3c,name=own/", "own"),
         ("uncore_imc_free_running_1/data_read/", "uncore_imc_free_running/data_read/"),
     ] {
-        assert_eq!(family(name), sum);
+        let events = events(&machine, name);
+        assert!(events.iter().all(|event| family(&event.event) == sums), "{name}: {events:?}");
     }
+    // On a processor of one kind it is what it is called, and a PMU outside of the cores has cycles of its own.
+    assert_eq!(family(&events(&Machine::intel_server(), "cpu/instructions/")[0].event), "cpu/instructions/");
+    let cluster = Event::counted("arm_dsu_0/cycles/", Encoding::new(10, 0x11));
+    assert_eq!(family(&cluster), "arm_dsu/cycles/");
 }
 
 #[test]
@@ -381,8 +384,10 @@ fn braces_keep_together_what_can_be_counted_together() {
     let client = Machine::hybrid_client();
     let kinds = "{cycles,instructions:u,page-faults}";
     let each = [
-        vec!["cpu_atom/cycles/", "cpu_atom/instructions/u", "page_faults"],
+        vec!["cpu_atom/cycles/", "cpu_atom/instructions/u"],
         vec!["cpu_core/cycles/", "cpu_core/instructions/u"],
+        // Beside one kind's it would be counted on cores of that kind alone.
+        vec!["page_faults"],
     ];
     let task = planned(&client, kinds, "GenuineIntel", Scope::Task).unwrap();
     assert_eq!(groups(&task), [each.to_vec()]);
@@ -406,28 +411,35 @@ fn the_default_set_counts_on_every_kind_of_core() {
     for machine in [Machine::bare(), Machine::intel_server(), Machine::amd_server(), Machine::arm_server()] {
         assert_eq!(groups_on(&machine), default);
     }
-    let hybrid = groups_on(&Machine::hybrid_client());
-    assert_eq!(hybrid.len(), 3);
-    for (group, number) in [(&hybrid[0], 10u64), (&hybrid[1], 4)] {
-        for (event, plain) in group.iter().zip(&default[0]) {
-            assert_eq!(family(&event.name), plain.name);
-            assert_eq!(event.encoding.config[0], plain.encoding.config[0] | number << 32);
+    for (machine, numbers) in [(Machine::hybrid_client(), [10u64, 4]), (Machine::big_little(), [7, 8])] {
+        assert!(Names::of(machine.root()).has_several_kinds_of_cores());
+        let hybrid = groups_on(&machine);
+        assert_eq!((hybrid.len(), &hybrid[2]), (3, &default[1]));
+        for (group, number) in hybrid.iter().zip(numbers) {
+            for (event, plain) in group.iter().zip(&default[0]) {
+                assert_eq!(family(event), plain.name);
+                assert_eq!(event.encoding.config[0], plain.encoding.config[0] | number << 32);
+            }
         }
     }
-    assert_eq!(hybrid[2], default[1]);
     // One kind may be offline.
     let machine = Machine::hybrid_client();
     machine.put(&machine.pmu_file("cpu_atom", "cpus"), "\n");
     assert_eq!(groups_on(&machine), default);
+    assert!(!Names::of(machine.root()).has_several_kinds_of_cores());
 }
 
 /// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has
 /// then.
 #[test]
 fn what_is_listed_can_be_asked_for() {
-    for machine in
-        [Machine::intel_server(), Machine::hybrid_client(), Machine::amd_server(), Machine::arm_server()]
-    {
+    for machine in [
+        Machine::intel_server(),
+        Machine::hybrid_client(),
+        Machine::amd_server(),
+        Machine::arm_server(),
+        Machine::big_little(),
+    ] {
         let names = Names::of(machine.root());
         let listed = names.listed();
         assert!(listed.len() > 50);

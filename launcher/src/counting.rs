@@ -47,7 +47,7 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
 
 /// On a processor with several kinds of cores the default set is counted on each.
 fn default_selection() -> Result<Selection, Failure> {
-    if !Path::new("/sys/bus/event_source/devices/cpu_core").exists() {
+    if !Names::of(Path::new("/")).has_several_kinds_of_cores() {
         return Ok(Selection::default());
     }
     let machine = Machine::look()?;

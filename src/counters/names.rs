@@ -76,6 +76,11 @@ impl Names {
         Self { devices, pmus, cores }
     }
 
+    /// True where cores differ: each kind counts for itself.
+    pub fn has_several_kinds_of_cores(&self) -> bool {
+        self.cores.len() > 1
+    }
+
     /// The default set, each of its groups together: on a processor with several kinds of cores once for
     /// each.
     pub fn default_set(&self) -> Vec<Asked> {
@@ -335,11 +340,13 @@ impl Names {
 const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 
 /// The name under which counts are to be summed: without the number of an instance, and without the kind of
-/// core where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
-/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles".
-pub fn family(name: &str) -> String {
-    let Some((pmu, rest)) = name.split_once('/') else { return name.to_owned() };
-    let parts = rest.rsplit_once('/').filter(|_| pmu != "cpu");
+/// core where all kinds count what every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
+/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles". What a PMU has of its own is not known to be the same
+/// on other kinds, whatever its name: "cpu_core/mem-loads/" stays alone.
+pub fn family(event: &Event) -> String {
+    let Some((pmu, rest)) = event.name.split_once('/') else { return event.name.clone() };
+    let of_every_kernel = matches!(event.encoding.kind, kind::HARDWARE | kind::CACHE);
+    let parts = rest.rsplit_once('/').filter(|_| of_every_kernel);
     match parts.and_then(|(terms, modes)| Some((generic::of_the_processor(terms)?, modes))) {
         Some((event, "")) => event.name,
         Some((event, modes)) => format!("{}:{modes}", event.name),

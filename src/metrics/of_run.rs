@@ -6,6 +6,7 @@ use super::inputs::{Input, Inputs};
 use super::{Judgement, Rule};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
+use crate::counters::totals;
 use crate::record::Run;
 use std::collections::HashSet;
 
@@ -39,7 +40,14 @@ fn inputs(run: &Run) -> Inputs {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
-    for total in run.counts.totals(wanted) {
+    let totals = run.counts.totals(wanted);
+    let sums = totals::sums(&totals);
+    for sum in &sums {
+        let (value, reason) = (sum.value(), Some(sum.reason.clone()));
+        let input = Input { value, quality: sum.quality, running_share: sum.running_share, reason };
+        inputs.add(&sum.name, input);
+    }
+    for total in totals.iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total))) {
         let input = Input {
             value: total.value(),
             quality: total.quality,
