@@ -258,6 +258,125 @@ fn what_cannot_be_resolved_is_explained() {
     assert_eq!(codes(&open, "cpu/wanting,ldlat=7/"), [(4, [0xcd, 7, 0])]);
 }
 
+/// u and k, h with k, in any order; all else is an error that says so.
+#[test]
+fn modes_that_are_not_understood_are_an_error() {
+    let machine = Machine::intel_server();
+    for (list, modes) in [
+        ("cycles:u", Modes::User),
+        ("cycles:kh", Modes::Kernel),
+        ("cycles:hk", Modes::Kernel),
+        ("cycles:uk", Modes::All),
+        ("cycles:ukh", Modes::All),
+        ("cpu/event=1/khu", Modes::All),
+        ("r1c0:hk", Modes::Kernel),
+    ] {
+        assert_eq!(events(&machine, list)[0].event.encoding.modes, modes, "{list}");
+    }
+    for list in [
+        "cycles:h",
+        "cycles:uh",
+        "cycles:p",
+        "cycles:ppp",
+        "cycles:",
+        "cycles:uu",
+        "r1c0:G",
+        "cpu/event=1/p",
+        "cpu/event=1/h",
+        "{cycles,instructions}:S",
+    ] {
+        let said = said(&machine, list);
+        assert!(said.contains("only modes are understood: u (user), k or kh"), "{list}: {said}");
+    }
+}
+
+#[test]
+fn tracepoints_have_names() {
+    for place in ["tracing", "debug/tracing"] {
+        let machine = Machine::intel_server();
+        let hidden = said(&machine, "sched:sched_switch");
+        assert!(hidden.contains("tracepoints were not looked up: tracefs is not mounted"), "{hidden}");
+        assert!(hidden.contains("mount -t tracefs"), "{hidden}");
+        // What has capitals is a vendor's.
+        assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("tracepoints"));
+        machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/id"), "372\n");
+        machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/format"), "name: sched_switch\n");
+        machine.put(&format!("sys/kernel/{place}/events/sched/bad/id"), "many\n");
+        let switch = &events(&machine, "sched:sched_switch")[0];
+        assert_eq!(switch.event, Event::counted("sched:sched_switch", Encoding::new(kind::TRACEPOINT, 372)));
+        assert_eq!(
+            [Scope::Task, Scope::Core, Scope::Socket].map(|s| switch.places.allow(s)),
+            [true, true, false]
+        );
+        assert_eq!(names(&machine, "sched:sched_switch:k"), ["sched:sched_switch:k"]);
+        // It needs no counter, and may stand among what does.
+        let plans = planned(&machine, "{cycles,sched:sched_switch}", "GenuineIntel", Scope::Task).unwrap();
+        assert_eq!(groups(&plans), [[["cycles", "sched:sched_switch"]]]);
+        for (list, part) in [
+            ("sched:sched_swich", "did you mean sched:sched_switch?"),
+            ("sched:bad", "events/sched/bad/id: expected the number of a tracepoint"),
+            ("sched:sched_switch:u", "happens in the kernel"),
+            ("nothing:at_all", "unknown event nothing:at_all"),
+            ("../events:id", "unknown event"),
+            ("sched:..", "unknown event"),
+        ] {
+            let said = said(&machine, list);
+            assert!(said.contains(part) && !said.contains("not looked up: tracefs"), "{list}: {said}");
+        }
+    }
+}
+
+/// A code that no event of an Arm processor has opens all the same, and counts nothing.
+#[test]
+fn codes_that_an_arm_processor_lacks_are_known() {
+    let lacks = |machine: &Machine, list: &str| {
+        let names = Names::of(machine.root());
+        let (counted, lacking) = names.countable(resolve(machine, list).unwrap());
+        let counted: Vec<String> = counted
+            .into_iter()
+            .flat_map(|asked| match asked {
+                Asked::Event(events) => events,
+                Asked::Together(members) => members.into_iter().flatten().collect(),
+            })
+            .map(|resolved| resolved.event.name)
+            .collect();
+        (counted, lacking.into_iter().map(|event| event.name).collect::<Vec<_>>())
+    };
+    let server = Machine::arm_server();
+    let pmu = "armv8_pmuv3_0";
+    for (list, is_lacking) in [
+        ("r8", false),
+        ("armv8_pmuv3_0/event=0x11/", false),
+        ("r24", true),
+        ("r24:u", true),
+        ("{r24}", true),
+        ("armv8_pmuv3_0/event=0x24,long/", true),
+        // The kernel does not list it, whether it is there or not.
+        ("r1e", false),
+        // A kernel that is too old to know this code lists nothing beyond, either.
+        ("r3c", false),
+        ("r1c0", false),
+        ("r4024", false),
+        // The kernel itself knows what it has under these names.
+        ("stalled-cycles-backend", false),
+        ("page-faults", false),
+        ("hnf_cache_miss", false),
+        ("arm_dsu_0/event=0x24/", false),
+    ] {
+        let (counted, lacking) = lacks(&server, list);
+        assert_eq!((counted.is_empty(), lacking.len()), (is_lacking, usize::from(is_lacking)), "{list}");
+    }
+    server.put(&server.pmu_file(pmu, "events/stall_slot"), "event=0x003f\n");
+    assert_eq!(lacks(&server, "r3c").1, ["r3c"]);
+    assert!(lacks(&Machine::amd_server(), "r24").1.is_empty());
+    // Of two kinds of cores one may have it.
+    let (counted, lacking) = lacks(&Machine::big_little(), "r15");
+    assert_eq!(
+        (counted, lacking),
+        (vec!["armv8_cortex_a53/r15/".into()], vec!["armv8_cortex_a72/r15/".into()])
+    );
+}
+
 #[test]
 fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     let machine = Machine::intel_server();

@@ -21,6 +21,8 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     if let Some(list) = &typed.events {
         let asked = machine.names.resolve(list, vendor::resolve);
         let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
+        let (asked, lacking) = machine.names.countable(asked);
+        selection.lacking.extend(lacking.into_iter().map(|event| (Scope::Task, event)));
         if scope == Scope::Core {
             // Where a rank's own threads are watched, too.
             selection.sets.extend(machine.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
@@ -29,6 +31,8 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     }
     if let Some(name) = &typed.group {
         for (scope, asked) in machine.group(name, scope)? {
+            let (asked, lacking) = machine.names.countable(asked);
+            selection.lacking.extend(lacking.into_iter().map(|event| (scope, event)));
             selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--group"))?);
         }
     }
@@ -53,7 +57,7 @@ fn default_selection() -> Result<Selection, Failure> {
     let machine = Machine::look()?;
     let sets =
         machine.wanted(machine.names.default_set(), Scope::Task).map_err(|e| e.of("the default set"))?;
-    Ok(Selection { sets })
+    Ok(Selection { sets, ..Selection::default() })
 }
 
 impl From<options::Scope> for Scope {

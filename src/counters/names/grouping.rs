@@ -137,7 +137,7 @@ fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -
 }
 
 fn is_software(resolved: &Resolved) -> bool {
-    resolved.pmu == kind::SOFTWARE
+    matches!(resolved.pmu, kind::SOFTWARE | kind::TRACEPOINT)
 }
 
 /// Members of braces as groups: one for each PMU where several count each of them.
