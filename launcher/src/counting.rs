@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The default set of each rank's own threads, and what the options add.
 pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
-    let mut selection = default_selection()?;
+    let mut selection = default_selection();
     if typed.scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
         return Ok(selection);
     }
@@ -50,14 +50,9 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
 }
 
 /// On a processor with several kinds of cores the default set is counted on each.
-fn default_selection() -> Result<Selection, Failure> {
-    if !Names::of(Path::new("/")).has_several_kinds_of_cores() {
-        return Ok(Selection::default());
-    }
-    let machine = Machine::look()?;
-    let sets =
-        machine.wanted(machine.names.default_set(), Scope::Task).map_err(|e| e.of("the default set"))?;
-    Ok(Selection { sets, ..Selection::default() })
+fn default_selection() -> Selection {
+    let groups = Names::of(Path::new("/")).default_groups();
+    Selection { sets: vec![Wanted { scope: Scope::Task, groups, cpus: Vec::new() }], lacking: Vec::new() }
 }
 
 impl From<options::Scope> for Scope {

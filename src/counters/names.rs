@@ -30,7 +30,8 @@ pub use places::Places;
 pub use vendor::{Answer, Described, Vendor, closest};
 
 use super::default;
-use super::event::{Encoding, Event, Modes, kind};
+use super::event::{Encoding, Event, Group, Modes, kind};
+use super::probe::Scope;
 use fields::Encoded;
 use pmu::Pmu;
 use std::path::{Path, PathBuf};
@@ -80,11 +81,6 @@ impl Names {
         Self { root: root.to_owned(), devices, pmus, cores }
     }
 
-    /// True where cores differ: each kind counts for itself.
-    pub fn has_several_kinds_of_cores(&self) -> bool {
-        self.cores.len() > 1
-    }
-
     /// The default set, each of its groups together: on a processor with several kinds of cores once for
     /// each.
     pub fn default_set(&self) -> Vec<Asked> {
@@ -92,6 +88,16 @@ impl Names {
         groups
             .map(|group| Asked::Together(group.into_iter().map(|event| self.everywhere(event)).collect()))
             .collect()
+    }
+
+    /// The same, as it is counted of a program's own threads.
+    pub fn default_groups(&self) -> Vec<Group> {
+        // What cannot be planned is another scope, or braces around events of several PMUs: neither is here.
+        let plans = plan(self.default_set(), Scope::Task, Capacity::of_vendor(None));
+        plans.map_or_else(
+            |_| default::groups(),
+            |plans| plans.into_iter().flat_map(|plan| plan.groups).collect(),
+        )
     }
 
     /// What this machine counts of what was asked for, and what it does not, though its kernel opens it: that would be
