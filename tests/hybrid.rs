@@ -43,7 +43,12 @@ fn open(opened: &mut Opened, asked: Vec<Asked>) {
             let (number, at) = (opened.sets.len() as u32, set.groups.len() as u32);
             set.groups.push((first..first + group.len() as u32).collect());
             set.events.extend(group.into_iter().map(|event| (event, None)));
-            opened.handles.push(Handle { set: number, group: at, cpu: None, descriptor: -1, id: 0 });
+            let cpus: Vec<Option<u32>> = match plan.scope {
+                Scope::Task => vec![None],
+                _ => plan.places.cpus(&CpuSet(vec![(0, 71)])).into_iter().map(Some).collect(),
+            };
+            let handle = |cpu| Handle { set: number, group: at, cpu, descriptor: -1, id: 0 };
+            opened.handles.extend(cpus.into_iter().map(handle));
         }
         opened.sets.push(set);
     }
@@ -149,6 +154,54 @@ fn all_kinds_together_are_the_program() {
     }
 }
 
+/// As JSON, held against the schema.
+fn report(folder: &Folder) -> Value {
+    let mut command = Command::new(pmmpi());
+    let output = run(command.args(["report", "--format", "json"]).arg(folder.path())).success();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema/report.schema.json");
+    let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&json).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    json
+}
+
+/// Controllers of memory are kinds of nothing: each counts its part, and all of them are the socket's.
+#[test]
+fn memory_controllers_have_a_sum_for_the_run_and_for_each_socket() {
+    const LINE_BYTES: f64 = 64.0;
+    let opened = opened(&Machine::intel_server(), "uncore_imc/cas_count_read/");
+    let channel = |event: &Event| u64::from(event.encoding.kind) - 20;
+    let counts = counted(
+        opened,
+        |_| ENABLED_NS,
+        |event, _| match event.unit.as_str() {
+            "bytes" => 100 + channel(event),
+            _ => 11,
+        },
+    );
+    let folder = Folder::new("controllers");
+    runfile::write(folder.path(), &run_of(counts)).unwrap();
+    let json = report(&folder);
+    let counters = json["runs"][0]["counters"].as_array().unwrap();
+    let of_socket = (0..6).map(|channel| 100.0 + f64::from(channel)).sum::<f64>() * LINE_BYTES;
+    let sum = counters.iter().find(|counter| counter["name"] == "uncore_imc/cas_count_read/").unwrap();
+    assert_eq!((&sum["value"], &sum["quality"]), (&(2.0 * of_socket).into(), &"exact".into()));
+    assert_eq!((&sum["scope"], sum["sum_of"].as_array().unwrap().len()), (&"socket".into(), 6));
+    let third = counters.iter().find(|counter| counter["name"] == "uncore_imc_3/cas_count_read/").unwrap();
+    assert_eq!(third["value"], 2.0 * 103.0 * LINE_BYTES);
+    let places = json["runs"][0]["places"].as_array().unwrap();
+    assert_eq!(
+        places.iter().map(|place| place["hardware_thread"].as_u64()).collect::<Vec<_>>(),
+        [Some(0), Some(18)]
+    );
+    for place in places {
+        assert_eq!(place["values"]["uncore_imc/cas_count_read/"], of_socket, "{place}");
+        assert_eq!(place["values"]["uncore_imc_0/cas_count_read/"], 100.0 * LINE_BYTES, "{place}");
+    }
+}
+
 #[test]
 fn the_report_has_each_kind_and_the_sum() {
     let machine = Machine::hybrid_client();
@@ -156,14 +209,7 @@ fn the_report_has_each_kind_and_the_sum() {
     let folder = Folder::new("hybrid");
     let run_of_all = run_of(moved(&machine, pmus, "cpu_core/r1c0/", 2));
     runfile::write(folder.path(), &run_of_all).unwrap();
-    let mut command = Command::new(pmmpi());
-    let output = run(command.args(["report", "--format", "json"]).arg(folder.path())).success();
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema/report.schema.json");
-    let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
-    let errors: Vec<String> =
-        jsonschema::validator_for(&schema).unwrap().iter_errors(&json).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    let json = report(&folder);
     let counters = json["runs"][0]["counters"].as_array().unwrap();
     let counter = |name: &str| {
         let all: Vec<&Value> = counters.iter().filter(|counter| counter["name"] == name).collect();
