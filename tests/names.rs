@@ -326,6 +326,22 @@ fn tracepoints_have_names() {
     }
 }
 
+/// As root, where the kernel shows its tracepoints to root alone.
+#[test]
+fn tracepoints_that_a_user_may_not_see_are_explained() {
+    use std::os::unix::fs::MetadataExt;
+    let shown = std::fs::metadata("/sys/kernel/tracing/events").is_ok() && rig::users::is_root();
+    let mode = std::fs::metadata("/sys/kernel/tracing").map_or(0, |metadata| metadata.mode());
+    if !shown || mode & 0o7 != 0 {
+        return;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
+    let output = run(command.args(["list", "events", "sched:sched_switch"]));
+    let said = "/sys/kernel/tracing is root's alone (mount -o remount,mode=755 /sys/kernel/tracing)";
+    assert!(output.code() == 125 && output.err().contains(said), "{}", output.err());
+}
+
 /// A code that no event of an Arm processor has opens all the same, and counts nothing.
 #[test]
 fn codes_that_an_arm_processor_lacks_are_known() {
