@@ -8,6 +8,7 @@
 pub mod counts;
 pub mod default;
 pub mod event;
+mod kinds;
 pub mod linux;
 pub mod names;
 pub mod probe;

@@ -5,8 +5,8 @@
 use crate::backoff::Backoff;
 use crate::cell::RankCell;
 use crate::clock;
-use crate::counters::default;
 use crate::counters::linux::{Counters, Target};
+use crate::counters::names::Names;
 use crate::counters::probe::Probe;
 use crate::counters::table::CounterTable;
 use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
@@ -68,7 +68,7 @@ impl Session {
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let opening_ns = clock::monotonic_ns();
         // Threads that are there already are not counted: a counter follows what its thread starts.
-        let counters = Counters::open(&default::groups(), Target::ThisThread);
+        let counters = Counters::open(&Names::of(Path::new("/")).default_groups(), Target::ThisThread);
         // Small tables, for as long as the process lives.
         let (cell, regions): (&RankCell, _) = (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
         cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);

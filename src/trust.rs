@@ -166,6 +166,12 @@ impl RunTrust<'_> {
         let verdicts = self.0.iter().map(|judged| judged.map_or(Verdict::Unknown, |judged| judged.of(event)));
         verdicts.reduce(Verdict::worse).unwrap_or(Verdict::Unknown)
     }
+
+    /// What their sum is worth: as much as the worst of them.
+    pub fn of_sum(&self, events: &[&Event]) -> Verdict {
+        let verdicts = events.iter().map(|event| self.of(event));
+        verdicts.reduce(Verdict::worse).unwrap_or(Verdict::Unknown)
+    }
 }
 
 impl Judged {

@@ -3,6 +3,7 @@
 
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::names::{Asked, Names};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Quality, Reading};
 use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
@@ -11,7 +12,7 @@ use rig::counting::{Counted, alone, handed_down};
 use rig::known::{Pages, Watched, turns};
 use rig::tool::target;
 use rig::users::{Paranoid, is_root, pin};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -70,6 +71,29 @@ fn page_faults_are_counted_to_the_last_one() {
     assert_eq!(faults(&|| ()), 0);
     assert_eq!(faults(&|| pages.touch()), Pages::COUNT as u64);
     assert_eq!(faults(&|| pages.touch()), 0);
+}
+
+/// As root, where the kernel shows its tracepoints: one of a system call that nothing else makes.
+#[test]
+fn tracepoints_are_counted_to_the_last_one() {
+    const CALLS: u64 = 1000;
+    let no_vendor = |_: &[String]| Err("nobody to ask".to_owned());
+    let name = "syscalls:sys_enter_getppid";
+    let asked = match Names::of(Path::new("/")).resolve(name, no_vendor) {
+        Ok(asked) => asked,
+        // Why not is said in any case.
+        Err(e) => {
+            assert!(e.to_string().contains("tracepoints were not looked up") || !is_root(), "{e}");
+            return;
+        }
+    };
+    let [Asked::Event(events)] = &asked[..] else { panic!("{asked:?}") };
+    let counted = Counted::during(&[vec![events[0].event.clone()]], Target::ThisThread, || {
+        // SAFETY: reads a number.
+        (0..CALLS).for_each(|_| _ = unsafe { libc::getppid() });
+    });
+    let reading = counted.of(name).unwrap();
+    assert_eq!((reading.quality(), reading.value()), (Quality::Exact, Some(CALLS)));
 }
 
 #[test]

@@ -178,6 +178,15 @@ fn events_are_counted_by_their_names() {
     let (minor, major) = (counted(run, 0, "minor-faults"), counted(run, 0, "major-faults"));
     assert_eq!((minor.1, major.1), (Quality::Exact, Quality::Exact));
     assert_eq!(faults, minor.0.zip(major.0).map(|(minor, major)| minor + major));
+    // A tracepoint, where this user may see it: what it stands for is counted by the kernel, too.
+    if Path::new("/sys/kernel/tracing/events/sched/sched_switch/id").exists() {
+        let folder = Folder::new("tracepoint");
+        let mut command = Command::new(pmmpi());
+        command.args(["--events", "sched:sched_switch", "--out"]).arg(folder.path());
+        rig::tool::run(command.arg(programs::plain("burns")).arg(folder.path())).success();
+        let run = &folder.runs()[0];
+        assert_eq!(counted(run, 0, "sched:sched_switch"), counted(run, 0, "context_switches"));
+    }
     // What the default set has is counted once, whatever it is called.
     let folder = Folder::new("twice");
     let mut command = Command::new(pmmpi());

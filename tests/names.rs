@@ -1,6 +1,6 @@
 //! Names of events, on machines that this one is not; and with the real libpfm4 on this one.
 
-use pmmpi::counters::event::{Encoding, Group, Modes, kind};
+use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
 use pmmpi::counters::names::{
     Answer, Asked, Capacity, Described, NameError, Names, Places, Plan, Resolved, Vendor, family, plan,
 };
@@ -97,7 +97,7 @@ fn memory_controllers_count_together_on_each_socket() {
     assert_eq!(read.len(), 6);
     for (channel, event) in read.iter().enumerate() {
         assert_eq!(event.event.name, format!("uncore_imc_{channel}/cas_count_read/"));
-        assert_eq!(family(&event.event.name), "uncore_imc/cas_count_read/");
+        assert_eq!(family(&event.event), "uncore_imc/cas_count_read/");
         assert_eq!(event.event.encoding, Encoding::new(20 + channel as u32, 0x304));
         // A count is a line of 64 bytes.
         assert_eq!((event.event.unit.as_str(), event.event.scale), ("bytes", 64.0));
@@ -182,18 +182,21 @@ fn each_kind_of_core_counts_for_itself() {
     assert_eq!(names(&machine, "mem-loads"), ["cpu_atom/mem-loads/", "cpu_core/mem-loads/"]);
     assert_eq!(names(&machine, "slots"), ["cpu_core/slots/"]);
     assert_eq!(names(&machine, "page-faults"), ["page_faults"]);
-    for (name, sum) in [
-        ("cpu_atom/cycles/", "cycles"),
-        ("cpu_core/cycles_kernel/", "cycles_kernel"),
-        ("cpu_core/mem-loads/", "cpu_core/mem-loads/"),
-        ("cpu/instructions/", "cpu/instructions/"),
+    for (name, sums) in [
         ("cycles", "cycles"),
-        ("cycles:u", "cycles:u"),
+        ("cpu_core/cycles_kernel/", "cycles_kernel"),
         ("cpu_core/cycles/u", "cycles:u"),
+        ("cpu_core/mem-loads/", "cpu_core/mem-loads/"),
+        ("cpu_core/event=0x3c,name=own/", "own"),
         ("uncore_imc_free_running_1/data_read/", "uncore_imc_free_running/data_read/"),
     ] {
-        assert_eq!(family(name), sum);
+        let events = events(&machine, name);
+        assert!(events.iter().all(|event| family(&event.event) == sums), "{name}: {events:?}");
     }
+    // On a processor of one kind it is what it is called, and a PMU outside of the cores has cycles of its own.
+    assert_eq!(family(&events(&Machine::intel_server(), "cpu/instructions/")[0].event), "cpu/instructions/");
+    let cluster = Event::counted("arm_dsu_0/cycles/", Encoding::new(10, 0x11));
+    assert_eq!(family(&cluster), "arm_dsu/cycles/");
 }
 
 #[test]
@@ -253,6 +256,141 @@ fn what_cannot_be_resolved_is_explained() {
     open.put(&open.pmu_file("cpu", "events/wanting"), "event=0xcd,ldlat=?\n");
     assert!(said(&open, "cpu/wanting/").contains("needs a value"));
     assert_eq!(codes(&open, "cpu/wanting,ldlat=7/"), [(4, [0xcd, 7, 0])]);
+}
+
+/// u and k, h with k, in any order; all else is an error that says so.
+#[test]
+fn modes_that_are_not_understood_are_an_error() {
+    let machine = Machine::intel_server();
+    for (list, modes) in [
+        ("cycles:u", Modes::User),
+        ("cycles:kh", Modes::Kernel),
+        ("cycles:hk", Modes::Kernel),
+        ("cycles:uk", Modes::All),
+        ("cycles:ukh", Modes::All),
+        ("cpu/event=1/khu", Modes::All),
+        ("r1c0:hk", Modes::Kernel),
+    ] {
+        assert_eq!(events(&machine, list)[0].event.encoding.modes, modes, "{list}");
+    }
+    for list in [
+        "cycles:h",
+        "cycles:uh",
+        "cycles:p",
+        "cycles:ppp",
+        "cycles:",
+        "cycles:uu",
+        "r1c0:G",
+        "cpu/event=1/p",
+        "cpu/event=1/h",
+        "{cycles,instructions}:S",
+    ] {
+        let said = said(&machine, list);
+        assert!(said.contains("only modes are understood: u (user), k or kh"), "{list}: {said}");
+    }
+}
+
+#[test]
+fn tracepoints_have_names() {
+    for place in ["tracing", "debug/tracing"] {
+        let machine = Machine::intel_server();
+        let hidden = said(&machine, "sched:sched_switch");
+        assert!(hidden.contains("tracepoints were not looked up: tracefs is not mounted"), "{hidden}");
+        assert!(hidden.contains("mount -t tracefs"), "{hidden}");
+        // What has capitals is a vendor's.
+        assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("tracepoints"));
+        machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/id"), "372\n");
+        machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/format"), "name: sched_switch\n");
+        machine.put(&format!("sys/kernel/{place}/events/sched/bad/id"), "many\n");
+        let switch = &events(&machine, "sched:sched_switch")[0];
+        assert_eq!(switch.event, Event::counted("sched:sched_switch", Encoding::new(kind::TRACEPOINT, 372)));
+        assert_eq!(
+            [Scope::Task, Scope::Core, Scope::Socket].map(|s| switch.places.allow(s)),
+            [true, true, false]
+        );
+        assert_eq!(names(&machine, "sched:sched_switch:k"), ["sched:sched_switch:k"]);
+        // It needs no counter, and may stand among what does.
+        let plans = planned(&machine, "{cycles,sched:sched_switch}", "GenuineIntel", Scope::Task).unwrap();
+        assert_eq!(groups(&plans), [[["cycles", "sched:sched_switch"]]]);
+        for (list, part) in [
+            ("sched:sched_swich", "did you mean sched:sched_switch?"),
+            ("sched:bad", "events/sched/bad/id: expected the number of a tracepoint"),
+            ("sched:sched_switch:u", "happens in the kernel"),
+            ("nothing:at_all", "unknown event nothing:at_all"),
+            ("..:id", "unknown event"),
+            ("sched:..", "unknown event"),
+        ] {
+            let said = said(&machine, list);
+            assert!(said.contains(part) && !said.contains("not looked up: tracefs"), "{list}: {said}");
+        }
+    }
+}
+
+/// As root, where the kernel shows its tracepoints to root alone.
+#[test]
+fn tracepoints_that_a_user_may_not_see_are_explained() {
+    use std::os::unix::fs::MetadataExt;
+    let shown = std::fs::metadata("/sys/kernel/tracing/events").is_ok() && rig::users::is_root();
+    let mode = std::fs::metadata("/sys/kernel/tracing").map_or(0, |metadata| metadata.mode());
+    if !shown || mode & 0o7 != 0 {
+        return;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
+    let output = run(command.args(["list", "events", "sched:sched_switch"]));
+    let said = "/sys/kernel/tracing is root's alone (mount -o remount,mode=755 /sys/kernel/tracing)";
+    assert!(output.code() == 125 && output.err().contains(said), "{}", output.err());
+}
+
+/// A code that no event of an Arm processor has opens all the same, and counts nothing.
+#[test]
+fn codes_that_an_arm_processor_lacks_are_known() {
+    let lacks = |machine: &Machine, list: &str| {
+        let names = Names::of(machine.root());
+        let (counted, lacking) = names.countable(resolve(machine, list).unwrap());
+        let counted: Vec<String> = counted
+            .into_iter()
+            .flat_map(|asked| match asked {
+                Asked::Event(events) => events,
+                Asked::Together(members) => members.into_iter().flatten().collect(),
+            })
+            .map(|resolved| resolved.event.name)
+            .collect();
+        (counted, lacking.into_iter().map(|event| event.name).collect::<Vec<_>>())
+    };
+    let server = Machine::arm_server();
+    let pmu = "armv8_pmuv3_0";
+    for (list, is_lacking) in [
+        ("r8", false),
+        ("armv8_pmuv3_0/event=0x11/", false),
+        ("r24", true),
+        ("r24:u", true),
+        ("{r24}", true),
+        ("armv8_pmuv3_0/event=0x24,long/", true),
+        // The kernel does not list it, whether it is there or not.
+        ("r1e", false),
+        // A kernel that is too old to know this code lists nothing beyond, either.
+        ("r3c", false),
+        ("r1c0", false),
+        ("r4024", false),
+        // The kernel itself knows what it has under these names.
+        ("stalled-cycles-backend", false),
+        ("page-faults", false),
+        ("hnf_cache_miss", false),
+        ("arm_dsu_0/event=0x24/", false),
+    ] {
+        let (counted, lacking) = lacks(&server, list);
+        assert_eq!((counted.is_empty(), lacking.len()), (is_lacking, usize::from(is_lacking)), "{list}");
+    }
+    server.put(&server.pmu_file(pmu, "events/stall_slot"), "event=0x003f\n");
+    assert_eq!(lacks(&server, "r3c").1, ["r3c"]);
+    assert!(lacks(&Machine::amd_server(), "r24").1.is_empty());
+    // Of two kinds of cores one may have it.
+    let (counted, lacking) = lacks(&Machine::big_little(), "r15");
+    assert_eq!(
+        (counted, lacking),
+        (vec!["armv8_cortex_a53/r15/".into()], vec!["armv8_cortex_a72/r15/".into()])
+    );
 }
 
 #[test]
@@ -381,8 +519,10 @@ fn braces_keep_together_what_can_be_counted_together() {
     let client = Machine::hybrid_client();
     let kinds = "{cycles,instructions:u,page-faults}";
     let each = [
-        vec!["cpu_atom/cycles/", "cpu_atom/instructions/u", "page_faults"],
+        vec!["cpu_atom/cycles/", "cpu_atom/instructions/u"],
         vec!["cpu_core/cycles/", "cpu_core/instructions/u"],
+        // Beside one kind's it would be counted on cores of that kind alone.
+        vec!["page_faults"],
     ];
     let task = planned(&client, kinds, "GenuineIntel", Scope::Task).unwrap();
     assert_eq!(groups(&task), [each.to_vec()]);
@@ -398,23 +538,25 @@ fn braces_keep_together_what_can_be_counted_together() {
 fn the_default_set_counts_on_every_kind_of_core() {
     let default = pmmpi::counters::default::groups();
     let groups_on = |machine: &Machine| {
-        let asked = Names::of(machine.root()).default_set();
-        let mut plans = plan(asked, Scope::Task, Capacity::of_vendor(None)).unwrap();
+        let names = Names::of(machine.root());
+        let plans = plan(names.default_set(), Scope::Task, Capacity::of_vendor(None)).unwrap();
         assert_eq!((plans.len(), plans[0].scope), (1, Scope::Task));
-        plans.remove(0).groups
+        assert_eq!(plans[0].groups, names.default_groups());
+        names.default_groups()
     };
     for machine in [Machine::bare(), Machine::intel_server(), Machine::amd_server(), Machine::arm_server()] {
         assert_eq!(groups_on(&machine), default);
     }
-    let hybrid = groups_on(&Machine::hybrid_client());
-    assert_eq!(hybrid.len(), 3);
-    for (group, number) in [(&hybrid[0], 10u64), (&hybrid[1], 4)] {
-        for (event, plain) in group.iter().zip(&default[0]) {
-            assert_eq!(family(&event.name), plain.name);
-            assert_eq!(event.encoding.config[0], plain.encoding.config[0] | number << 32);
+    for (machine, numbers) in [(Machine::hybrid_client(), [10u64, 4]), (Machine::big_little(), [7, 8])] {
+        let hybrid = groups_on(&machine);
+        assert_eq!((hybrid.len(), &hybrid[2]), (3, &default[1]));
+        for (group, number) in hybrid.iter().zip(numbers) {
+            for (event, plain) in group.iter().zip(&default[0]) {
+                assert_eq!(family(event), plain.name);
+                assert_eq!(event.encoding.config[0], plain.encoding.config[0] | number << 32);
+            }
         }
     }
-    assert_eq!(hybrid[2], default[1]);
     // One kind may be offline.
     let machine = Machine::hybrid_client();
     machine.put(&machine.pmu_file("cpu_atom", "cpus"), "\n");
@@ -425,9 +567,13 @@ fn the_default_set_counts_on_every_kind_of_core() {
 /// then.
 #[test]
 fn what_is_listed_can_be_asked_for() {
-    for machine in
-        [Machine::intel_server(), Machine::hybrid_client(), Machine::amd_server(), Machine::arm_server()]
-    {
+    for machine in [
+        Machine::intel_server(),
+        Machine::hybrid_client(),
+        Machine::amd_server(),
+        Machine::arm_server(),
+        Machine::big_little(),
+    ] {
         let names = Names::of(machine.root());
         let listed = names.listed();
         assert!(listed.len() > 50);

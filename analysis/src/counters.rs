@@ -1,6 +1,7 @@
 //! What a run's ranks counted.
 
-use pmmpi::counters::totals::Total;
+use pmmpi::counters::counts::Row;
+use pmmpi::counters::totals::{Sum, Total, sums};
 use pmmpi::record::Run;
 use pmmpi::trust::{RunTrust, Verdict};
 use serde::Serialize;
@@ -24,6 +25,9 @@ pub struct CounterReport {
     pub running_share: Option<f64>,
     /// What `pmmpi validate` found of it on these processors: trusted, within, unusable; or unknown.
     pub trust: &'static str,
+    /// The events of which it is the sum: of each kind of core, of each memory controller.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sum_of: Vec<String>,
 }
 
 /// A count, or a count in a unit.
@@ -47,18 +51,25 @@ pub struct CountingCost {
     pub stop_snapshot_ns: [i64; 2],
 }
 
-/// Of one run, in the order of the set.
+/// Of one run, in the order of the set; then sums of what is one event in several parts of a machine.
 pub fn of(run: &Run, trust: &RunTrust) -> Vec<CounterReport> {
-    let totals = run.counts.totals(|row| row.region.is_none()).into_iter();
-    totals.map(|total| CounterReport::new(total, trust)).collect()
+    of_rows(run, trust, |row| row.region.is_none())
 }
 
 /// Of all entries of one region.
 pub fn of_region(run: &Run, name: &str, trust: &RunTrust) -> Vec<CounterReport> {
     let region = run.counts.regions.iter().position(|known| known == name).map(|at| at as u32);
     let Some(region) = region else { return Vec::new() };
-    let totals = run.counts.totals(|row| row.region == Some(region)).into_iter();
-    totals.map(|total| CounterReport::new(total, trust)).collect()
+    of_rows(run, trust, |row| row.region == Some(region))
+}
+
+fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&Row) -> bool) -> Vec<CounterReport> {
+    let totals = run.counts.totals(wanted);
+    let sums = sums(&totals);
+    let alone = totals.into_iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total)));
+    let mut all: Vec<CounterReport> = alone.map(|total| CounterReport::new(total, trust)).collect();
+    all.extend(sums.iter().map(|sum| CounterReport::of_sum(sum, trust)));
+    all
 }
 
 /// Of one run; `None` where it did not count.
@@ -74,19 +85,39 @@ pub fn cost_of(run: &Run) -> Option<CountingCost> {
 
 impl CounterReport {
     fn new(total: Total, trust: &RunTrust) -> Self {
-        let value = match total.event.scale {
-            1.0 => total.count.map(Value::Count),
-            _ => total.value().filter(|value| value.is_finite()).map(Value::Scaled),
-        };
         Self {
             name: total.event.name.clone(),
             scope: total.scope.name(),
             unit: total.event.unit.clone(),
-            value,
+            value: Value::of(total.count, total.event.scale),
             quality: total.quality.name(),
             reason: total.reason,
             running_share: total.running_share,
             trust: word(trust.of(total.event)),
+            sum_of: Vec::new(),
+        }
+    }
+
+    fn of_sum(sum: &Sum, trust: &RunTrust) -> Self {
+        Self {
+            value: Value::of(sum.count, sum.scale),
+            name: sum.name.clone(),
+            scope: sum.scope.name(),
+            unit: sum.unit.clone(),
+            quality: sum.quality.name(),
+            reason: Some(sum.reason.clone()),
+            running_share: sum.running_share,
+            trust: word(trust.of_sum(&sum.of)),
+            sum_of: sum.of.iter().map(|event| event.name.clone()).collect(),
+        }
+    }
+}
+
+impl Value {
+    fn of(count: Option<u64>, scale: f64) -> Option<Self> {
+        match scale {
+            1.0 => count.map(Value::Count),
+            _ => count.map(|count| count as f64 * scale).filter(|value| value.is_finite()).map(Value::Scaled),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What was counted at places of a node: hardware threads, and what belongs to no core.
 
 use pmmpi::counters::counts::Row;
+use pmmpi::counters::names::family;
 use pmmpi::record::Run;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +19,7 @@ pub struct PlaceReport {
     pub core: Option<u32>,
     /// By the kernel's number.
     pub hardware_thread: u32,
-    /// In the event's unit; null where it has no value there.
+    /// In the event's unit; null where it has no value there. Of several instances of a PMU their sum, too.
     pub values: BTreeMap<String, Option<f64>>,
 }
 
@@ -47,10 +48,21 @@ impl PlaceReport {
         let thread = topology.and_then(|topology| topology.threads.iter().find(|thread| thread.cpu == cpu));
         // Several controllers of one place have one name: their sum, or nothing where one has none.
         let mut values: BTreeMap<String, Option<f64>> = BTreeMap::new();
+        let mut families: BTreeMap<String, (usize, Option<f64>)> = BTreeMap::new();
         for (event, reading) in run.counts.readings(row) {
             let value = reading.value().map(|count| count as f64 * event.scale);
-            let sum = values.entry(event.name.clone()).or_insert(Some(0.0));
-            *sum = sum.zip(value).map(|(sum, value)| sum + value).filter(|sum| sum.is_finite());
+            let add = |sum: &mut Option<f64>| {
+                *sum = sum.zip(value).map(|(sum, value)| sum + value).filter(|sum| sum.is_finite());
+            };
+            add(values.entry(event.name.clone()).or_insert(Some(0.0)));
+            let (members, sum) = families.entry(family(event)).or_insert((0, Some(0.0)));
+            add(sum);
+            *members += 1;
+        }
+        // Those that have names of their own, together.
+        let together = families.into_iter().filter(|(_, (members, _))| *members > 1);
+        for (name, (_, sum)) in together {
+            values.entry(name).or_insert(sum);
         }
         Self {
             node: record.key.hostname.clone(),

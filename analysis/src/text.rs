@@ -127,7 +127,9 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
     }
     and_more(text, hidden, "more metrics");
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for counter in run.counters.iter().filter(|counter| counter.value.is_none()) {
+    // What a sum lacks its members say.
+    let alone = run.counters.iter().filter(|counter| counter.sum_of.is_empty());
+    for counter in alone.filter(|counter| counter.value.is_none()) {
         let reason = counter.reason.as_deref().unwrap_or("unknown");
         // Nearly always it is the same everywhere; the JSON form says where.
         let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason);

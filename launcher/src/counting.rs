@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The default set of each rank's own threads, and what the options add.
 pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
-    let mut selection = default_selection()?;
+    let mut selection = default_selection();
     if typed.scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
         return Ok(selection);
     }
@@ -21,6 +21,8 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     if let Some(list) = &typed.events {
         let asked = machine.names.resolve(list, vendor::resolve);
         let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
+        let (asked, lacking) = machine.names.countable(asked);
+        selection.lacking.extend(lacking.into_iter().map(|event| (Scope::Task, event)));
         if scope == Scope::Core {
             // Where a rank's own threads are watched, too.
             selection.sets.extend(machine.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
@@ -29,6 +31,8 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     }
     if let Some(name) = &typed.group {
         for (scope, asked) in machine.group(name, scope)? {
+            let (asked, lacking) = machine.names.countable(asked);
+            selection.lacking.extend(lacking.into_iter().map(|event| (scope, event)));
             selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--group"))?);
         }
     }
@@ -46,14 +50,9 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
 }
 
 /// On a processor with several kinds of cores the default set is counted on each.
-fn default_selection() -> Result<Selection, Failure> {
-    if !Path::new("/sys/bus/event_source/devices/cpu_core").exists() {
-        return Ok(Selection::default());
-    }
-    let machine = Machine::look()?;
-    let sets =
-        machine.wanted(machine.names.default_set(), Scope::Task).map_err(|e| e.of("the default set"))?;
-    Ok(Selection { sets })
+fn default_selection() -> Selection {
+    let groups = Names::of(Path::new("/")).default_groups();
+    Selection { sets: vec![Wanted { scope: Scope::Task, groups, cpus: Vec::new() }], lacking: Vec::new() }
 }
 
 impl From<options::Scope> for Scope {

@@ -1,7 +1,8 @@
 //! What ranks counted, as it travels and as it is stored.
 
 use super::event::Event;
-use super::probe::{Handle, Opened, Set};
+use super::kinds::Kinds;
+use super::probe::{Handle, Opened, Scope, Set};
 use super::reading::{Cause, Gap, Reading};
 use super::table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
 use crate::regions::Regions;
@@ -142,15 +143,23 @@ impl Counts {
         };
     }
 
-    /// Every event of a row's set, and what it came to.
+    /// Every event of a row's set, and what it came to. Of an event of one kind of core, where there are several, times
+    /// are those of the processor.
     pub fn readings<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a Event, Reading)> {
-        let set = self.sets.get(row.set as usize);
-        set.into_iter().flat_map(move |set| {
-            set.events
-                .iter()
-                .enumerate()
-                .map(move |(at, (event, gap))| (event, set.reading(row, at as u32, *gap)))
-        })
+        self.readings_on(&Kinds::of(&self.sets), row).into_iter()
+    }
+
+    /// The same, for who reads many rows.
+    pub(super) fn readings_on<'a>(&'a self, kinds: &Kinds, row: &Row) -> Vec<(&'a Event, Reading)> {
+        let Some(set) = self.sets.get(row.set as usize) else { return Vec::new() };
+        let events = set.events.iter().enumerate();
+        let mut readings: Vec<(&Event, Reading)> =
+            events.map(|(at, (event, gap))| (event, set.reading(row, at as u32, *gap))).collect();
+        // A hardware thread is of one kind.
+        if set.scope == Scope::Task && row.cpu.is_none() {
+            kinds.put_together(&mut readings);
+        }
+        readings
     }
 
     /// True where every index points at something and every row fits its set.

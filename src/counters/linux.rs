@@ -49,9 +49,8 @@ impl Counters {
     }
 
     /// Opens nothing of these groups, for this reason.
-    pub fn leave_out(&mut self, scope: Scope, groups: &[Group], cause: Cause) {
-        let gap = Some(Gap::Unavailable(cause));
-        let events = groups.iter().flatten().map(|event| (event.clone(), gap)).collect();
+    pub fn leave_out(&mut self, scope: Scope, groups: &[Group], gap: Gap) {
+        let events = groups.iter().flatten().map(|event| (event.clone(), Some(gap))).collect();
         self.opened.sets.push(Set { scope, events, groups: Vec::new() });
     }
 
@@ -207,10 +206,11 @@ fn open_event(
         Ok(counter) if encoding.modes == Modes::All && !is_the_kernels_own(encoding) => {
             Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
         }
-        // EINVAL: a PMU that cannot leave out a mode.
-        Ok(_) | Err(Gap::Unsupported(libc::EINVAL)) => Err(gap),
         // The kernel asks who may before it looks what there is: no permission brings what does not exist.
-        Err(gap) => Err(gap),
+        Err(Gap::Unsupported(libc::ENOENT)) => Err(Gap::Unsupported(libc::ENOENT)),
+        // Whatever else is wrong with user mode alone, it is not what was asked for: a PMU may be unable to leave
+        // out a mode (EINVAL).
+        _ => Err(gap),
     }
 }
 
@@ -224,11 +224,14 @@ const CPU_CLOCK: u64 = 0;
 const TASK_CLOCK: u64 = 1;
 const CONTEXT_SWITCHES: u64 = 3;
 const CPU_MIGRATIONS: u64 = 4;
+const CGROUP_SWITCHES: u64 = 11;
 
 /// Events that happen in the kernel alone: without it they read 0, which is not how many there were.
 fn is_the_kernels_own(encoding: Encoding) -> bool {
     match encoding.kind {
-        kind::SOFTWARE => matches!(encoding.config[0], CONTEXT_SWITCHES | CPU_MIGRATIONS),
+        kind::SOFTWARE => {
+            matches!(encoding.config[0], CONTEXT_SWITCHES | CPU_MIGRATIONS | CGROUP_SWITCHES)
+        }
         kind::TRACEPOINT => true,
         _ => false,
     }

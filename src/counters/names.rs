@@ -10,6 +10,7 @@
 //! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
 //! summed.
 
+mod arm;
 mod error;
 mod fields;
 mod generic;
@@ -19,6 +20,7 @@ mod places;
 mod pmu;
 mod syntax;
 mod sysfs;
+mod tracepoints;
 mod vendor;
 
 pub use error::NameError;
@@ -28,11 +30,13 @@ pub use places::Places;
 pub use vendor::{Answer, Described, Vendor, closest};
 
 use super::default;
-use super::event::{Encoding, Event, Modes, kind};
+use super::event::{Encoding, Event, Group, Modes, kind};
+use super::probe::Scope;
 use fields::Encoded;
 use pmu::Pmu;
 use std::path::{Path, PathBuf};
 use syntax::{Item, Term, Wanted, What};
+use tracepoints::Tracepoint;
 
 /// An event that was asked for, and where it can be counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +61,7 @@ pub enum Asked {
 /// Names that this machine knows.
 #[derive(Clone, Debug)]
 pub struct Names {
+    root: PathBuf,
     devices: PathBuf,
     /// The names of all PMUs, ascending.
     pmus: Vec<String>,
@@ -73,7 +78,7 @@ impl Names {
         let cores = pmus.iter().filter(is_core).filter_map(|name| Pmu::read(&devices, name).ok());
         // All cores of one kind may be offline.
         let cores = cores.filter(|core| !core.places.is_nowhere()).collect();
-        Self { devices, pmus, cores }
+        Self { root: root.to_owned(), devices, pmus, cores }
     }
 
     /// The default set, each of its groups together: on a processor with several kinds of cores once for
@@ -83,6 +88,41 @@ impl Names {
         groups
             .map(|group| Asked::Together(group.into_iter().map(|event| self.everywhere(event)).collect()))
             .collect()
+    }
+
+    /// The same, as it is counted of a program's own threads.
+    pub fn default_groups(&self) -> Vec<Group> {
+        // What cannot be planned is another scope, or braces around events of several PMUs: neither is here.
+        let plans = plan(self.default_set(), Scope::Task, Capacity::of_vendor(None));
+        plans.map_or_else(
+            |_| default::groups(),
+            |plans| plans.into_iter().flat_map(|plan| plan.groups).collect(),
+        )
+    }
+
+    /// What this machine counts of what was asked for, and what it does not, though its kernel opens it: that would be
+    /// 0 whatever happened.
+    pub fn countable(&self, asked: Vec<Asked>) -> (Vec<Asked>, Vec<Event>) {
+        let mut lacking = Vec::new();
+        let mut left = |events: Vec<Resolved>| {
+            let (lacks, left): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| self.lacks(event));
+            lacking.extend(lacks.into_iter().map(|resolved| resolved.event));
+            left
+        };
+        let counted = asked.into_iter().map(|asked| match asked {
+            Asked::Event(events) => Asked::Event(left(events)),
+            Asked::Together(members) => {
+                let members = members.into_iter().map(&mut left);
+                Asked::Together(members.filter(|member| !member.is_empty()).collect())
+            }
+        });
+        (counted.collect(), lacking)
+    }
+
+    /// True where an event opens and is never counted.
+    pub fn lacks(&self, resolved: &Resolved) -> bool {
+        let its = self.cores.iter().find(|core| core.kind == resolved.pmu);
+        its.is_some_and(|core| arm::lacks(core, resolved.event.encoding))
     }
 
     /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here
@@ -130,7 +170,13 @@ impl Names {
                 Some(event) => in_modes(event, wanted).map(|event| Some(self.everywhere(event))),
                 None => match syntax::raw(name)? {
                     Some(config) => Ok(Some(self.raw(name, config, wanted.modes))),
-                    None => self.bare(name, wanted),
+                    None if is_known_but_for_modes(name) => {
+                        Err(NameError::syntax(&wanted.text, syntax::MODES_UNDERSTOOD))
+                    }
+                    None => match tracepoints::find(&self.root, name)? {
+                        Tracepoint::Known(number) => tracepoint(name, number, wanted).map(Some),
+                        Tracepoint::Unknown | Tracepoint::Hidden(_) => self.bare(name, wanted),
+                    },
                 },
             },
         }
@@ -321,7 +367,11 @@ impl Names {
             like = self.listed().into_iter().flat_map(Listed::into_names).collect();
             like = error::closest(&name, like.iter().map(String::as_str));
         }
-        NameError::Unknown { name, like, vendor }
+        let tracepoints = match tracepoints::find(&self.root, &name) {
+            Ok(Tracepoint::Hidden(why)) => Some(why),
+            _ => None,
+        };
+        NameError::Unknown { name, like, vendor, tracepoints }
     }
 
     fn unknown_pmu(&self, name: &str) -> NameError {
@@ -332,14 +382,33 @@ impl Names {
     }
 }
 
+/// One of the kernel's tracepoints, wherever it happens.
+fn tracepoint(name: &str, number: u64, wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+    let modes = wanted.modes.unwrap_or(Modes::All);
+    if modes == Modes::User {
+        return Err(NameError::Modes { event: wanted.text.clone(), problem: "it happens in the kernel" });
+    }
+    let encoding = Encoding::new(kind::TRACEPOINT, number).in_modes(modes);
+    let event = Event::counted(&with_modes(name, modes), encoding);
+    Ok(vec![Resolved { event, places: Places::Threads(None), pmu: kind::TRACEPOINT }])
+}
+
+/// "cycles:p": the event is there, and what stands behind it is not understood.
+fn is_known_but_for_modes(name: &str) -> bool {
+    let event = name.split_once(':').map(|(event, _)| event);
+    event.is_some_and(|event| generic::named(event).is_some() || matches!(syntax::raw(event), Ok(Some(_))))
+}
+
 const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 
 /// The name under which counts are to be summed: without the number of an instance, and without the kind of
-/// core where all kinds count by a name that every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
-/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles".
-pub fn family(name: &str) -> String {
-    let Some((pmu, rest)) = name.split_once('/') else { return name.to_owned() };
-    let parts = rest.rsplit_once('/').filter(|_| pmu != "cpu");
+/// core where all kinds count what every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
+/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles". What a PMU has of its own is not known to be the same
+/// on other kinds, whatever its name: "cpu_core/mem-loads/" stays alone.
+pub fn family(event: &Event) -> String {
+    let Some((pmu, rest)) = event.name.split_once('/') else { return event.name.clone() };
+    let of_every_kernel = matches!(event.encoding.kind, kind::HARDWARE | kind::CACHE);
+    let parts = rest.rsplit_once('/').filter(|_| of_every_kernel);
     match parts.and_then(|(terms, modes)| Some((generic::of_the_processor(terms)?, modes))) {
         Some((event, "")) => event.name,
         Some((event, modes)) => format!("{}:{modes}", event.name),

@@ -14,6 +14,8 @@ pub enum Gap {
     Unavailable(Cause),
     /// Only user mode was counted: the kernel is not this user's to watch.
     UserModeOnly,
+    /// Only one kind of core counted it, and the program was not there all the time.
+    OneKindOfCore,
 }
 
 /// What stood in the way of a counter.
@@ -33,6 +35,8 @@ pub enum Cause {
     NeverScheduled,
     /// The rank did not come to the second snapshot, or to the first.
     NoSnapshot,
+    /// The program was never on cores of the kind that counts it, or there were more events than counters.
+    NotOnItsCores,
 }
 
 /// What a value is worth, from the best to the worst.
@@ -98,7 +102,7 @@ impl Gap {
             Gap::Unsupported(_) => Quality::Unsupported,
             Gap::Denied(_) => Quality::Denied,
             Gap::Unavailable(_) => Quality::Unavailable,
-            Gap::UserModeOnly => Quality::Partial,
+            Gap::UserModeOnly | Gap::OneKindOfCore => Quality::Partial,
         }
     }
 }
@@ -118,6 +122,9 @@ impl fmt::Display for Gap {
             Gap::UserModeOnly => {
                 f.write_str("user mode only: lower kernel.perf_event_paranoid to 1 for the kernel's part")
             }
+            Gap::OneKindOfCore => f.write_str(
+                "not counted on other kinds of cores, and the program was there: bind it, or name the event without a PMU",
+            ),
         }
     }
 }
@@ -136,6 +143,9 @@ impl fmt::Display for Cause {
             }
             Cause::NeverScheduled => f.write_str("never on the processor: more events than counters"),
             Cause::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
+            Cause::NotOnItsCores => {
+                f.write_str("never on this kind of core, or more events than counters")
+            }
         }
     }
 }
@@ -172,12 +182,13 @@ impl Reading {
         }
     }
 
-    /// Scaled to the whole time where it was counted for a part: count x enabled / running.
+    /// Scaled to the whole time where it was counted for a part: count x enabled / running. Of one kind of core it is
+    /// the count: what it would have been elsewhere is another question.
     pub fn value(&self) -> Option<u64> {
         if !self.quality().has_value() {
             return None;
         }
-        if self.running_ns >= self.enabled_ns {
+        if self.running_ns >= self.enabled_ns || self.gap == Some(Gap::OneKindOfCore) {
             return Some(self.count);
         }
         let (count, enabled, running) =

@@ -1,10 +1,10 @@
 //! What a run is to count, and where.
 
 use super::default;
-use super::event::Group;
+use super::event::{Event, Group};
 use super::linux::{Counters, Target};
 use super::probe::Scope;
-use super::reading::Cause;
+use super::reading::{Cause, Gap};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -17,6 +17,8 @@ use std::path::Path;
 pub struct Selection {
     /// Each at its places.
     pub sets: Vec<Wanted>,
+    /// What this machine does not count, though its kernel would open it.
+    pub lacking: Vec<(Scope, Event)>,
 }
 
 /// Events that are counted at the same places.
@@ -33,7 +35,8 @@ pub struct Wanted {
 impl Default for Selection {
     /// The default set of the rank's own threads.
     fn default() -> Self {
-        Self { sets: vec![Wanted { scope: Scope::Task, groups: default::groups(), cpus: Vec::new() }] }
+        let own = Wanted { scope: Scope::Task, groups: default::groups(), cpus: Vec::new() };
+        Self { sets: vec![own], lacking: Vec::new() }
     }
 }
 
@@ -46,13 +49,16 @@ impl Selection {
             let places: Vec<Target> = match scope {
                 // From its execve(2) on the kernel counts nothing of it any more, and says nothing.
                 Scope::Task if program.is_some_and(|program| !is_readable(program)) => {
-                    counters.leave_out(*scope, groups, Cause::Unreadable);
+                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::Unreadable));
                     continue;
                 }
                 Scope::Task => vec![threads],
                 Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
             };
             counters.add(*scope, groups, &places);
+        }
+        for (scope, event) in &self.lacking {
+            counters.leave_out(*scope, &[vec![event.clone()]], Gap::Unsupported(libc::ENOENT));
         }
         counters
     }
@@ -67,6 +73,7 @@ impl Selection {
             }
             groups.retain(|group| !group.is_empty());
         }
+        self.lacking.retain(|(scope, event)| known.insert((*scope, event.name.clone(), event.encoding)));
         self.sets.retain(|wanted| !wanted.groups.is_empty());
         self
     }
@@ -112,7 +119,7 @@ impl Drop for Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::event::{Encoding, Event, kind};
+    use crate::counters::event::{Encoding, kind};
     use crate::counters::probe::Probe;
 
     #[test]
@@ -134,10 +141,13 @@ mod tests {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
         let none = Event::counted("none", Encoding::new(kind::HARDWARE, 0xffff));
         let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock], vec![none]], cpus: vec![0, 1] };
-        let selection = Selection { sets: vec![Selection::default().sets.remove(0), wanted] };
+        let sets = vec![Selection::default().sets.remove(0), wanted];
+        let lacking = vec![(Scope::Core, Event::counted("lacking", Encoding::new(kind::RAW, 0x20)))];
+        let selection = Selection { sets, lacking };
         let counters = selection.open(Target::ThisThread, None);
         let opened = counters.opened();
-        assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (2, 2));
+        assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (3, 2));
+        assert!(matches!(opened.sets[2].events[..], [(_, Some(Gap::Unsupported(_)))]));
         assert!(opened.sets[1].events[1].1.is_some());
         let cpus: Vec<_> = opened.handles.iter().filter(|h| h.set == 1).map(|h| h.cpu).collect();
         let allowed = opened.sets[1].events[0].1.is_none();

@@ -2,8 +2,11 @@
 
 use super::counts::{Counts, Row};
 use super::event::Event;
+use super::kinds::Kinds;
+use super::names::family;
 use super::probe::Scope;
 use super::reading::{Quality, Reading};
+use std::collections::HashMap;
 
 /// One event, summed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +36,12 @@ impl Counts {
     /// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
     /// one total where its name, unit and scale are the same.
     pub fn totals(&self, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
+        let kinds = Kinds::of(&self.sets);
         let mut totals: Vec<Total> = Vec::new();
         for row in self.rows.iter().filter(|row| of(row)) {
             let scope = self.sets[row.set as usize].scope;
             // Rows of one set follow one another, in the set's own order.
-            for (at, (event, reading)) in self.readings(row).enumerate() {
+            for (at, (event, reading)) in self.readings_on(&kinds, row).into_iter().enumerate() {
                 let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
                 let near = totals.get(at).is_some_and(is_same).then_some(at);
                 match near.or_else(|| totals.iter().position(is_same)) {
@@ -47,6 +51,102 @@ impl Counts {
             }
         }
         totals
+    }
+}
+
+/// Events that are one event in several parts of a machine, together: of each kind of core, of each memory controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum<'a> {
+    /// Where they were counted.
+    pub scope: Scope,
+    /// The name of all of them: see [`family`].
+    pub name: String,
+    /// Of the value.
+    pub unit: String,
+    /// As of [`Event::scale`].
+    pub scale: f64,
+    /// The sum; `None` where one of them has no value.
+    pub count: Option<u64>,
+    /// The worst of them.
+    pub quality: Quality,
+    /// Of what it is the sum; and why it is no better, of the first of that quality.
+    pub reason: String,
+    /// The least part of the time that one of them was counted at a place.
+    pub running_share: Option<f64>,
+    /// The events themselves.
+    pub of: Vec<&'a Event>,
+}
+
+impl Sum<'_> {
+    /// In the events' unit.
+    pub fn value(&self) -> Option<f64> {
+        self.count.map(|count| count as f64 * self.scale)
+    }
+
+    /// True of a total that goes by the same name, and is a part of the sum: some nodes have one kind of core.
+    pub fn is_named_like(&self, total: &Total) -> bool {
+        let (own, event) = ((&self.name, &self.unit, self.scale), total.event);
+        self.scope == total.scope && own == (&event.name, &event.unit, event.scale)
+    }
+}
+
+/// The sums of those that are of one family, in the order of their first members. What is alone has none.
+pub fn sums<'a>(totals: &[Total<'a>]) -> Vec<Sum<'a>> {
+    let mut families: Vec<(String, Vec<&Total<'a>>)> = Vec::new();
+    let mut known: HashMap<(Scope, String, &str, u64), usize> = HashMap::new();
+    for total in totals {
+        let (name, event) = (family(total.event), total.event);
+        let at = *known
+            .entry((total.scope, name.clone(), event.unit.as_str(), event.scale.to_bits()))
+            .or_insert(families.len());
+        match families.get_mut(at) {
+            Some((_, members)) => members.push(total),
+            None => families.push((name, vec![total])),
+        }
+    }
+    families.retain(|(_, members)| members.len() > 1);
+    families.into_iter().filter_map(|(name, members)| Sum::of(name, &members)).collect()
+}
+
+impl<'a> Sum<'a> {
+    fn of(name: String, members: &[&Total<'a>]) -> Option<Self> {
+        let first = members.first()?;
+        let counts = members.iter().map(|member| member.count);
+        let count = counts.clone().try_fold(0u64, |sum, count| sum.checked_add(count?));
+        let ran_over = count.is_none() && counts.clone().all(|count| count.is_some());
+        let worst = members.iter().fold(
+            first,
+            |worst, member| {
+                if member.quality > worst.quality { member } else { worst }
+            },
+        );
+        let names: Vec<&str> = members.iter().map(|member| member.event.name.as_str()).collect();
+        let mut reason = format!("the sum of {}", in_words(&names));
+        if let Some(why) = &worst.reason {
+            reason = format!("{reason}; {}: {why}", worst.event.name);
+        }
+        Some(Self {
+            scope: first.scope,
+            name,
+            unit: first.event.unit.clone(),
+            scale: first.event.scale,
+            count,
+            quality: if ran_over { Quality::Overflowed } else { worst.quality },
+            reason,
+            running_share: members.iter().filter_map(|member| member.running_share).reduce(f64::min),
+            of: members.iter().map(|member| member.event).collect(),
+        })
+    }
+}
+
+/// "a and b"; of more than a line of them the first and the last.
+fn in_words(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first, last] => format!("{first} and {last}"),
+        [first, second, last] => format!("{first}, {second} and {last}"),
+        [first, .., last] => format!("{first} to {last} ({} events)", names.len()),
     }
 }
 

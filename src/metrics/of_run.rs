@@ -6,6 +6,7 @@ use super::inputs::{Input, Inputs};
 use super::{Judgement, Rule};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
+use crate::counters::totals;
 use crate::record::Run;
 use crate::trust::Trust;
 use std::collections::HashSet;
@@ -40,7 +41,14 @@ fn inputs(run: &Run, trust: &Trust) -> Inputs {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
-    for total in run.counts.totals(wanted) {
+    let totals = run.counts.totals(wanted);
+    let sums = totals::sums(&totals);
+    for sum in &sums {
+        let (value, reason, trust) = (sum.value(), Some(sum.reason.clone()), trust.of_sum(&sum.of));
+        let input = Input { value, quality: sum.quality, running_share: sum.running_share, reason, trust };
+        inputs.add(&sum.name, input);
+    }
+    for total in totals.iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total))) {
         let input = Input {
             value: total.value(),
             quality: total.quality,

@@ -89,6 +89,7 @@ const INSTRUCTIONS: u64 = 1;
 const TASK_CLOCK: u64 = 1;
 const PAGE_FAULTS: u64 = 2;
 const CONTEXT_SWITCHES: u64 = 3;
+const CGROUP_SWITCHES: u64 = 11;
 
 /// The time stamp counter, where the kernel has it as an event.
 pub fn time_stamp_counter() -> Option<Encoding> {
@@ -110,6 +111,7 @@ pub fn cells() -> Vec<Cell> {
         task("hardware:k", hardware.in_modes(Modes::Kernel), Denied),
         task("page-faults", software(PAGE_FAULTS), Partial),
         task("context-switches", software(CONTEXT_SWITCHES), Denied),
+        task("cgroup-switches", software(CGROUP_SWITCHES), Denied),
         task("task-clock", software(TASK_CLOCK), Exact),
         cpu("cpu/hardware", hardware),
         cpu("cpu/page-faults", software(PAGE_FAULTS)),

@@ -182,6 +182,24 @@ impl Machine {
         machine
     }
 
+    /// RK3399: two Cortex-A72 and four Cortex-A53, as a device tree has them.
+    pub fn big_little() -> Self {
+        let machine = Self::bare();
+        machine.put("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
+        machine.everywhere("0-5");
+        let format = [("event", "config:0-15"), ("long", "config1:0"), ("rdpmc", "config1:1")];
+        let big = [
+            ("cpu_cycles", "event=0x0011"),
+            ("inst_retired", "event=0x0008"),
+            ("br_mis_pred", "event=0x0010"),
+            ("bus_cycles", "event=0x001d"),
+        ];
+        machine.pmu("armv8_cortex_a72", 8, &[("cpus", "4-5")], &format, &big);
+        let little = [big[0], big[1], big[3], ("l1d_cache_wb", "event=0x0015")];
+        machine.pmu("armv8_cortex_a53", 7, &[("cpus", "0-3")], &format, &little);
+        machine
+    }
+
     /// Two sockets of Zen 4, of eight cores and two memory channels each.
     pub fn amd_server() -> Self {
         let machine = Self::bare();

@@ -144,7 +144,8 @@ impl Tried {
             Gap::Denied(_) => 3,
             Gap::Unavailable(_) => 2,
             Gap::UserModeOnly => 1,
-            Gap::Unsupported(_) => 0,
+            // The last is of a count, and never of opening.
+            Gap::Unsupported(_) | Gap::OneKindOfCore => 0,
         };
         self.gaps.iter().map(|(_, gap)| *gap).max_by_key(rank)
     }
@@ -190,7 +191,7 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
                 .to_owned()
         }
         Gap::Unavailable(Cause::NoRoom(_)) => "ulimit -n $(ulimit -Hn)".to_owned(),
-        Gap::Unavailable(_) | Gap::Unsupported(_) => "dmesg | tail".to_owned(),
+        Gap::Unavailable(_) | Gap::Unsupported(_) | Gap::OneKindOfCore => "dmesg | tail".to_owned(),
     }
 }
 

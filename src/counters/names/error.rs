@@ -21,6 +21,8 @@ pub enum NameError {
         like: Vec<String>,
         /// Why no vendor's names were looked up.
         vendor: Option<String>,
+        /// Why no tracepoints were.
+        tracepoints: Option<String>,
     },
     /// There is no such PMU.
     UnknownPmu {
@@ -128,12 +130,14 @@ impl fmt::Display for NameError {
         };
         match self {
             Self::Syntax { text, problem } => write!(f, "events `{text}`: {problem}"),
-            Self::Unknown { name, like, vendor } => {
+            Self::Unknown { name, like, vendor, tracepoints } => {
                 write!(f, "unknown event {name}{} `pmmpi list events` shows all", maybe_end(&maybe(like)))?;
-                match vendor {
-                    Some(why) => write!(f, " (vendors' names were not looked up: {why})"),
-                    None => Ok(()),
+                for (what, why) in [("vendors' names", vendor), ("tracepoints", tracepoints)] {
+                    if let Some(why) = why {
+                        write!(f, " ({what} were not looked up: {why})")?;
+                    }
                 }
+                Ok(())
             }
             Self::UnknownPmu { name, like, pmus } => {
                 let here = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };

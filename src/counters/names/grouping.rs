@@ -137,7 +137,7 @@ fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -
 }
 
 fn is_software(resolved: &Resolved) -> bool {
-    resolved.pmu == kind::SOFTWARE
+    matches!(resolved.pmu, kind::SOFTWARE | kind::TRACEPOINT)
 }
 
 /// Members of braces as groups: one for each PMU where several count each of them.
@@ -165,8 +165,12 @@ fn together(members: Vec<Vec<Resolved>>) -> Result<Vec<Vec<Resolved>>, NameError
     for member in counted {
         groups.iter_mut().zip(member).for_each(|(group, event)| group.push(event));
     }
-    if let Some(first) = groups.first_mut() {
-        first.extend(software.into_iter().flatten());
+    let software: Vec<Resolved> = software.into_iter().flatten().collect();
+    match &mut groups[..] {
+        [only] => only.extend(software),
+        // Beside one kind of core's it would count there alone.
+        _ if !software.is_empty() => groups.push(software),
+        _ => {}
     }
     Ok(groups)
 }

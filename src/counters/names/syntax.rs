@@ -80,12 +80,13 @@ pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
             None => wanted(part, None).map(Item::One),
             Some(rest) => {
                 let problem = || NameError::syntax(part, "expected {a,b} or {a,b}:u");
+                let not_understood = || NameError::syntax(part, MODES_UNDERSTOOD);
                 let (inside, after) = rest.rsplit_once('}').ok_or_else(problem)?;
                 if inside.contains(['{', '}']) {
                     return Err(NameError::syntax(part, "a group in a group"));
                 }
                 let after = match after.strip_prefix(':') {
-                    Some(text) => Some(modes(text).ok_or_else(problem)?),
+                    Some(text) => Some(modes(text).ok_or_else(not_understood)?),
                     None if after.is_empty() => None,
                     None => return Err(problem()),
                 };
@@ -131,10 +132,11 @@ fn wanted(text: &str, of_group: Option<Modes>) -> Result<Wanted, NameError> {
     }
     let (what, modes) = match text.split_once('/') {
         Some((pmu, rest)) => {
-            let problem = || NameError::syntax(text, "expected PMU/TERM=VALUE,.../, with u or k behind it");
+            let problem = || NameError::syntax(text, "expected PMU/TERM=VALUE,.../");
             let (inside, after) = rest.split_once('/').ok_or_else(problem)?;
             let after = after.strip_prefix(':').unwrap_or(after);
-            let own = if after.is_empty() { None } else { Some(modes(after).ok_or_else(problem)?) };
+            let not_understood = || NameError::syntax(text, MODES_UNDERSTOOD);
+            let own = if after.is_empty() { None } else { Some(modes(after).ok_or_else(not_understood)?) };
             if pmu.is_empty() {
                 return Err(problem());
             }
@@ -150,15 +152,20 @@ fn wanted(text: &str, of_group: Option<Modes>) -> Result<Wanted, NameError> {
     Ok(Wanted { text: text.to_owned(), what, modes: modes.or(of_group) })
 }
 
-/// "u", "k", or both.
+/// Some of u, k and h (the hypervisor), each once; h beside k only: in kernel mode the hypervisor's is counted, too.
 fn modes(text: &str) -> Option<Modes> {
-    match text {
-        "u" => Some(Modes::User),
-        "k" => Some(Modes::Kernel),
-        "uk" | "ku" => Some(Modes::All),
+    let mut letters: Vec<u8> = text.bytes().collect();
+    letters.sort_unstable();
+    match &letters[..] {
+        b"u" => Some(Modes::User),
+        b"k" | b"hk" => Some(Modes::Kernel),
+        b"ku" | b"hku" => Some(Modes::All),
         _ => None,
     }
 }
+
+/// What may stand behind an event.
+pub const MODES_UNDERSTOOD: &str = "behind an event only modes are understood: u (user), k or kh (kernel, with the hypervisor's part), uk or ukh (all)";
 
 /// What stands between a PMU's slashes, or in a file of its `events`.
 pub fn terms(text: &str) -> Result<Vec<Term>, NameError> {
@@ -230,6 +237,9 @@ mod tests {
         };
         assert_eq!(modes_of("cycles:u"), (Some("cycles".into()), Some(Modes::User)));
         assert_eq!(modes_of("cycles:ku"), (Some("cycles".into()), Some(Modes::All)));
+        assert_eq!(modes_of("cycles:hk"), (Some("cycles".into()), Some(Modes::Kernel)));
+        assert_eq!(modes_of("cycles:ukh"), (Some("cycles".into()), Some(Modes::All)));
+        assert_eq!(modes_of("cycles:uu"), (Some("cycles:uu".into()), None));
         assert_eq!(modes_of("skx::A:B"), (Some("skx::A:B".into()), None));
         assert_eq!(modes_of("skx::A:B:k"), (Some("skx::A:B".into()), Some(Modes::Kernel)));
         assert_eq!(modes_of("cpu/x/u"), (None, Some(Modes::User)));
