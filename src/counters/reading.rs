@@ -33,6 +33,8 @@ pub enum Cause {
     NeverScheduled,
     /// The rank did not come to the second snapshot, or to the first.
     NoSnapshot,
+    /// This node has no hardware thread of that kind: no second one of a core.
+    NoSuchThread,
 }
 
 /// What a value is worth, from the best to the worst.
@@ -136,6 +138,9 @@ impl fmt::Display for Cause {
             }
             Cause::NeverScheduled => f.write_str("never on the processor: more events than counters"),
             Cause::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
+            Cause::NoSuchThread => f.write_str(
+                "no core of the node has such a hardware thread online (SMT is off, or the processor has none)",
+            ),
         }
     }
 }
