@@ -67,6 +67,7 @@ impl From<options::Scope> for Scope {
 
 /// What is known of this node's counters.
 struct Machine {
+    /// Where its files are, normally "/".
     root: PathBuf,
     names: Names,
     facts: NodeFacts,
@@ -131,6 +132,8 @@ impl Machine {
             (Scope::Socket, None),
         ];
         let events = catalogue().events_of(group, table);
+        let on_siblings = events.iter().any(|event| event.sibling.is_some());
+        let cores = if on_siblings { Cores::read(&self.root, &self.online) } else { Cores::default() };
         let mut all = Vec::new();
         for (place, sibling) in places {
             // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
@@ -142,25 +145,11 @@ impl Machine {
                 events.iter().filter(is_there).filter_map(|event| self.event(event)).collect();
             let wanted = self.wanted(asked, place)?;
             all.extend(match sibling {
-                Some(sibling) => self.on_siblings(wanted, sibling),
+                Some(sibling) => only_on(wanted, &cores.threads(sibling.index())),
                 None => wanted,
             });
         }
         Ok(all)
-    }
-
-    /// On one hardware thread of each core. Where no core has it, it is still said that it was asked for.
-    fn on_siblings(&self, mut wanted: Vec<Wanted>, sibling: Sibling) -> Vec<Wanted> {
-        if wanted.is_empty() {
-            return wanted;
-        }
-        let threads = Cores::read(&self.root, &self.online).threads(sibling.index());
-        wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
-        // One kind of core may have it and the other not.
-        if wanted.iter().any(|wanted| !wanted.cpus.is_empty()) {
-            wanted.retain(|wanted| !wanted.cpus.is_empty());
-        }
-        wanted
     }
 
     fn event(&self, spec: &EventSpec) -> Option<Asked> {
@@ -173,6 +162,16 @@ impl Machine {
         }
         Some(Asked::Event(resolved))
     }
+}
+
+/// On these hardware threads. Where there are none it is still said what was asked for.
+fn only_on(mut wanted: Vec<Wanted>, threads: &[u32]) -> Vec<Wanted> {
+    wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
+    // One kind of core may have them and the other not.
+    if wanted.iter().any(|wanted| !wanted.cpus.is_empty()) {
+        wanted.retain(|wanted| !wanted.cpus.is_empty());
+    }
+    wanted
 }
 
 #[cfg(test)]
@@ -268,6 +267,24 @@ mod tests {
             node.group("smt", Scope::Task),
             [at("ref_cycles_a", &[0, 1]), at("ref_cycles_b", &[2, 3])]
         );
+    }
+
+    /// One kind of core with two hardware threads, the other with one: no processor's own table knows it.
+    #[test]
+    fn of_several_kinds_of_cores_each_is_counted_as_far_as_it_has_siblings() {
+        let node = Node::new(
+            "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n",
+            &["0-1", "0-1", "2-3", "2-3", "4", "5"],
+        );
+        for (name, number, cpus) in [("cpu_core", 4, "0-3\n"), ("cpu_atom", 10, "4-5\n")] {
+            node.pmu(name, number, &CORE[..2], &[]);
+            node.put(&format!("sys/bus/event_source/devices/{name}/cpus"), cpus);
+        }
+        let mut events = node.group("smt", Scope::Task);
+        events.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
+        let expected =
+            [at("ref_cycles_a", &[0, 2]), at("ref_cycles_a", &[4, 5]), at("ref_cycles_b", &[1, 3])];
+        assert_eq!(events, expected);
     }
 
     #[test]
