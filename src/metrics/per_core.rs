@@ -31,6 +31,8 @@ pub(super) fn of_cores(run: &Run) -> Vec<MetricValue> {
 /// A node on whose siblings one of its ranks was to count.
 struct Node<'a> {
     run: &'a Run,
+    /// How far a clock's rate may be off.
+    drift: f64,
     host: &'a str,
     /// Of that rank; `None` where it did not come to its end.
     record: Option<&'a RankRecord>,
@@ -53,12 +55,13 @@ fn nodes(run: &Run) -> Vec<Node<'_>> {
     let records: HashMap<u32, &RankRecord> = run.ranks.iter().map(|rank| (rank.rank, rank)).collect();
     let ended = run.ranks.iter().map(|rank| (rank.rank, rank.node));
     let of: HashMap<u32, u32> = ended.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
+    let drift = run.max_drift().ppm() * 1e-6;
     let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
     for row in run.counts.rows.iter().filter(|row| row.region.is_none()) {
         let set = &run.counts.sets[row.set as usize];
         let Some(node) = of.get(&row.rank).filter(|_| set.scope == Scope::Core) else { continue };
         let record = records.get(&row.rank).copied();
-        let node = nodes.entry(row.rank).or_insert_with(|| Node::new(run, *node, record));
+        let node = nodes.entry(row.rank).or_insert_with(|| Node::new(run, drift, *node, record));
         if set.events.iter().any(|(event, _)| node.sibling(&event.name).is_some()) {
             node.rows.entry(row.cpu).or_default().push(row);
         }
@@ -68,7 +71,7 @@ fn nodes(run: &Run) -> Vec<Node<'_>> {
 
 impl<'a> Node<'a> {
     /// Without its rows.
-    fn new(run: &'a Run, node: u32, record: Option<&'a RankRecord>) -> Self {
+    fn new(run: &'a Run, drift: f64, node: u32, record: Option<&'a RankRecord>) -> Self {
         let node = &run.nodes[node as usize];
         let kind = node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
         let table = catalogue().table(&kind);
@@ -82,7 +85,8 @@ impl<'a> Node<'a> {
         for thread in topology.into_iter().flat_map(|topology| &topology.threads) {
             cores.entry(thread.core).or_default().push(thread.cpu);
         }
-        Self { run, host: &node.key.hostname, record, table, siblings, rows: BTreeMap::new(), cores }
+        let host = &node.key.hostname;
+        Self { run, drift, host, record, table, siblings, rows: BTreeMap::new(), cores }
     }
 
     fn sibling(&self, name: &str) -> Option<Sibling> {
@@ -166,7 +170,7 @@ impl<'a> Node<'a> {
         // Siblings are read within one snapshot, and tsc_hz is as good as the clock.
         let [start_ns, stop_ns] = self.run.counts.cost.map_or([0; 2], |[_, most]| most.snapshots_ns);
         let apart = (start_ns as f64 + stop_ns as f64).max(0.0) / worked_ns;
-        inputs.set("smt_slack", apart + self.run.max_drift().ppm() * 1e-6);
+        inputs.set("smt_slack", apart + self.drift);
     }
 }
 
