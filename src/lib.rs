@@ -19,6 +19,7 @@ pub mod backoff;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
+pub mod cores;
 pub mod counters;
 mod end;
 pub mod fabric;

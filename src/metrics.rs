@@ -11,16 +11,18 @@ mod formula;
 mod inputs;
 mod of_run;
 mod page;
+mod per_core;
 mod read;
 
 pub use catalogue::{
-    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Quantity, Rule, Sibling, Source, Table, catalogue,
+    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Per, Quantity, Rule, Sibling, Source, Table,
+    catalogue,
 };
 pub use cpu::{CpuKind, Range};
 pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
 pub use inputs::{Input, Inputs, worse};
-pub use of_run::{of_run, rules_of_run};
+pub use of_run::{of_ranks, of_run, rules_of_run, table_of_run};
 pub use page::page;
 
 #[cfg(test)]

@@ -230,6 +230,16 @@ impl CpuSet {
         items.map(range).collect::<Option<Vec<_>>>().map(Self)
     }
 
+    /// True where it holds this one.
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&number))
+    }
+
+    /// Each of them.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flat_map(|(first, last)| *first..=*last)
+    }
+
     /// The hardware threads that the calling thread may run on: sched_getaffinity(2).
     pub fn allowed() -> Self {
         const WORDS: usize = 1024; // 65,536 hardware threads
@@ -267,7 +277,7 @@ impl fmt::Display for CpuSet {
 
 /// A small file of /proc or /sys, trimmed; `None` where it is empty. One open and one read: such a
 /// file is made as it is read, so neither its size nor its end is asked for.
-fn text(root: &Path, path: &str) -> Option<String> {
+pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     const LARGEST_BYTES: usize = 4096;
     let mut bytes = [0u8; LARGEST_BYTES];
     let read = std::fs::File::open(root.join(path)).and_then(|mut file| file.read(&mut bytes)).ok()?;

@@ -45,7 +45,7 @@ fn in_short(run: &Run) -> Vec<String> {
     if run.ranks.iter().map(|rank| rank.stamps.inner_ns()).max().unwrap_or(0) < SHORT_NS {
         return Vec::new();
     }
-    let values = metrics::of_run(run, &Trust::default());
+    let values = metrics::of_ranks(run, &Trust::default());
     let of = |name: &str| values.iter().find(|value| value.metric.name == name)?.value();
     let texts = [
         of("task_utilisation").map(|share| format!("{:.0} % busy", share * 100.0)),

@@ -1,6 +1,7 @@
 //! What programs do is counted: all their threads and children, up to whatever end, and nothing of theirs is touched.
 
-use pmmpi::counters::reading::Quality;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::{Cause, Gap, Quality};
 use pmmpi::record::Run;
 use pmmpi::{partial, runfile};
 use rig::cluster::{Cluster, Job, machine};
@@ -162,6 +163,54 @@ fn hardware_threads_are_counted_and_placed() {
             // Both hosts are this machine: somebody ran on each of its threads meanwhile.
             assert!(place["values"]["context_switches"].as_f64().is_some_and(|count| count > 0.0), "{place}");
             assert!(place["values"]["cycles"].is_null() || place["values"]["cycles"].as_f64() > Some(0.0));
+        }
+    }
+}
+
+/// Siblings are watched by one rank of each node, and what comes of it is the mean over cores, or says why not.
+#[test]
+fn siblings_are_counted_and_the_mean_over_cores_says_what_it_is_worth() {
+    let folder = Folder::new("smt");
+    let job =
+        Job::local(Mpi::OpenMpi, RANKS).arg(pmmpi()).args(["--group", "smt", "--out"]).arg(folder.path());
+    job.arg(programs::mpi(Mpi::OpenMpi, "burns")).arg(folder.path()).run().success();
+    let run = &run_report(folder.path())["runs"][0];
+    let counters = run["counters"].as_array().unwrap();
+    let counters: Vec<_> = counters.iter().filter(|of| of["scope"] == "core").collect();
+    let is_counted = |of: &serde_json::Value| of["value"].as_u64().is_some_and(|count| count > 0);
+    for name in ["ref_cycles_a", "ref_cycles_b"] {
+        let counter = counters.iter().find(|counter| counter["name"] == name).expect(name);
+        assert!(is_counted(counter) || counter["value"].is_null() && counter["reason"].is_string());
+    }
+    for name in ["smt_both", "smt_both_lower", "smt_both_upper"] {
+        let metric = run["metrics"].as_array().unwrap().iter().find(|of| of["name"] == name).expect(name);
+        let is_part = metric["value"].as_f64().is_some_and(|part| (-1e-3..1.001).contains(&part));
+        assert!(is_part || metric["value"].is_null() && metric["reason"].is_string(), "{metric}");
+    }
+    // Of those that have a second hardware thread, each was watched on both.
+    let of = |name: &str| {
+        let places = run["places"].as_array().unwrap().iter();
+        places.filter(|place| place["values"].get(name).is_some()).count()
+    };
+    assert!(of("ref_cycles_b") <= of("ref_cycles_a"));
+}
+
+/// What nobody can count ends no program, and its exit status is its own.
+#[test]
+fn a_group_that_cannot_be_counted_ends_nothing() {
+    for (program, code) in [("true", 0), ("false", 1)] {
+        let folder = Folder::new("smt");
+        let mut command = Command::new(pmmpi());
+        command.args(["--group", "smt", "--out"]).arg(folder.path()).arg(program);
+        assert_eq!(run(&mut command).code(), code);
+        let sets = &folder.runs()[0].counts.sets;
+        let of_cores: Vec<_> = sets.iter().filter(|set| set.scope == Scope::Core).collect();
+        let names = |set: &&pmmpi::counters::probe::Set| set.events[0].0.name.clone();
+        let names: Vec<String> = of_cores.iter().map(names).collect();
+        assert_eq!(names, ["ref_cycles_a", "ref_cycles_b"]);
+        let smt = fs::read_to_string("/sys/devices/system/cpu/smt/active").unwrap_or_default();
+        if smt.trim() == "0" {
+            assert_eq!(of_cores[1].events[0].1, Some(Gap::Unavailable(Cause::NoSuchThread)));
         }
     }
 }

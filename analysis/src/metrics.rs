@@ -1,9 +1,11 @@
 //! What a run's counts mean.
 
-use pmmpi::metrics::{self, Judgement, MetricValue};
+use pmmpi::counters::default;
+use pmmpi::metrics::{self, Judgement, Metric, MetricValue};
 use pmmpi::record::Run;
 use pmmpi::trust::Trust;
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// One metric of a run.
 #[derive(Debug, Serialize)]
@@ -12,7 +14,7 @@ pub struct MetricReport {
     pub name: &'static str,
     /// "1" for ratios.
     pub unit: &'static str,
-    /// Over all ranks.
+    /// Over all ranks, or the mean over all cores.
     pub value: Option<f64>,
     /// The worst of what it is computed from.
     pub quality: &'static str,
@@ -24,14 +26,30 @@ pub struct MetricReport {
     pub supports_verdict: bool,
 }
 
-/// Those of the default group, with or without a value, and all others that have one.
+/// Those of the default group and those of what was asked for, with or without a value, and all others that have one.
 pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
     if run.counts.rows.is_empty() {
         return Vec::new(); // an older run file
     }
-    let metrics = metrics::of_run(run, trust).into_iter();
-    let is_default = |value: &MetricValue| value.metric.groups.iter().any(|group| group == "default");
-    metrics.filter(|value| is_default(value) || value.value().is_some()).map(MetricReport::new).collect()
+    let is_asked = asked_for(run);
+    let is_default = |metric: &Metric| metric.groups.iter().any(|group| group == "default");
+    let is_shown = |of: &MetricValue| is_default(of.metric) || of.value().is_some() || is_asked(of.metric);
+    metrics::of_run(run, trust).into_iter().filter(is_shown).map(MetricReport::new).collect()
+}
+
+/// Whether an event of a metric's was to be counted, beside the default set.
+fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
+    let groups = default::groups();
+    let default: HashSet<&str> = groups.iter().flatten().map(|event| event.name.as_str()).collect();
+    let events = run.counts.sets.iter().flat_map(|set| &set.events).map(|(event, _)| &event.name);
+    let asked: HashSet<String> = events.filter(|name| !default.contains(name.as_str())).cloned().collect();
+    let table = metrics::table_of_run(run);
+    move |metric| {
+        let is_asked = |table: &&metrics::Table| {
+            table.has(metric) && table.events_of(metric).iter().any(|event| asked.contains(&event.name))
+        };
+        !asked.is_empty() && table.as_ref().is_some_and(is_asked)
+    }
 }
 
 /// What the counts say of the measurement.

@@ -6,6 +6,10 @@ mod runs;
 
 use common::*;
 use pmmpi::bounds::MaxDrift;
+use pmmpi::counters::counts::{Counts, GroupCounts, Row};
+use pmmpi::counters::event::{Encoding, Event};
+use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::node::{HwThread, Topology};
 use pmmpi::record::{End, Run};
 use pmmpi::runfile;
 use pmmpi::slew::RawClock;
@@ -68,6 +72,61 @@ fn a_small_case_is_as_worked_by_hand() {
     assert!(
         nodes.iter().all(|node| node["verdict"].is_null() && node["null_reasons"]["verdict"].is_string())
     );
+}
+
+/// Two cores of two hardware threads, and one of one: what was counted where, and the mean over cores.
+#[test]
+fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
+    let mut run = by_hand();
+    let thread = |(cpu, core)| HwThread { cpu, core, socket: 0, numa: 0, last_level_cache: None };
+    let threads = [(0, 0), (1, 1), (2, 0), (3, 1), (4, 2)].map(thread).to_vec();
+    run.topologies = vec![Topology { threads, ..Topology::default() }];
+    run.nodes[0].topology = Some(0);
+    run.ranks[0].tsc = Some([1_000, 2_000]);
+    let set = |name| Set {
+        scope: Scope::Core,
+        events: vec![(Event::counted(name, Encoding::new(0, 9)), None)],
+        groups: vec![vec![0]],
+    };
+    let row = |(cpu, set, count)| {
+        let group = GroupCounts { enabled_ns: 5, running_ns: 5, counts: vec![count] };
+        Row { rank: 0, cpu: Some(cpu), set, region: None, groups: vec![Some(group)] }
+    };
+    run.counts = Counts {
+        sets: vec![set("ref_cycles_a"), set("ref_cycles_b")],
+        rows: [(0, 0, 800), (1, 0, 100), (4, 0, 900), (2, 1, 600), (3, 1, 300)].map(row).to_vec(),
+        ..Counts::default()
+    };
+    let folder = Folder::new();
+    folder.write(&run);
+    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &report);
+    let run = &report["runs"][0];
+    let places: Vec<_> = run["places"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|place| {
+            (place["hardware_thread"].as_u64().unwrap(), place["core"].as_u64().unwrap(), &place["values"])
+        })
+        .collect();
+    let (a, b) = (|n: f64| json!({"ref_cycles_a": n}), |n: f64| json!({"ref_cycles_b": n}));
+    let values = [a(800.0), a(100.0), b(600.0), b(300.0), a(900.0)];
+    let expected = [(0, 0), (1, 1), (2, 0), (3, 1), (4, 2)];
+    assert!(places.iter().map(|(cpu, core, _)| (*cpu, *core)).eq(expected), "{places:?}");
+    assert!(places.iter().map(|(.., values)| *values).eq(&values), "{places:?}");
+    let metric = |name: &str| {
+        run["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name).expect(name).clone()
+    };
+    // Of 1000 cycles between 400 and 600, and between 0 and 100.
+    for (name, expected) in [("smt_both_lower", 0.2), ("smt_both_upper", 0.35)] {
+        let metric = metric(name);
+        assert!((metric["value"].as_f64().unwrap() - expected).abs() < 1e-9, "{metric}");
+        assert_eq!(metric["quality"], "partial");
+        let reason = metric["reason"].as_str().unwrap();
+        assert!(reason.starts_with("1 of 3 cores left out, the first core 2 of a: ref_cycles_b"), "{reason}");
+    }
+    assert!(metric("smt_both")["value"].is_null() && metric("smt_both")["quality"] == "unsupported");
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use crate::options::{self, Measurement};
 use crate::vendor;
+use pmmpi::cores::Cores;
 use pmmpi::counters::default;
 use pmmpi::counters::names::{Asked, Capacity, Names, Plan, plan};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::selection::{Selection, Wanted};
-use pmmpi::metrics::{CpuKind, EventSpec, catalogue};
+use pmmpi::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
 use pmmpi::node::{CpuSet, NodeFacts};
 use pmmpi_rounds::Failure;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The default set of each rank's own threads, and what the options add.
 pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
@@ -17,7 +18,7 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     if typed.scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
         return Ok(selection);
     }
-    let (scope, machine) = (typed.scope.into(), Machine::look()?);
+    let (scope, machine) = (typed.scope.into(), Machine::look(Path::new("/"))?);
     if let Some(list) = &typed.events {
         let asked = machine.names.resolve(list, vendor::resolve);
         let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
@@ -30,14 +31,12 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
         selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--events"))?);
     }
     if let Some(name) = &typed.group {
-        for (scope, asked) in machine.group(name, scope)? {
-            let (asked, lacking) = machine.names.countable(asked);
-            selection.lacking.extend(lacking.into_iter().map(|event| (scope, event)));
-            selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--group"))?);
-        }
+        let group = machine.group(name, scope)?;
+        selection.sets.extend(group.sets);
+        selection.lacking.extend(group.lacking);
     }
     if scope == Scope::Core {
-        let cpus = machine.online.0.iter().flat_map(|(first, last)| *first..=*last).collect();
+        let cpus = machine.online.numbers().collect();
         selection.sets.push(Wanted { scope, groups: default::groups_of_a_core(), cpus });
     }
     if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
@@ -67,6 +66,8 @@ impl From<options::Scope> for Scope {
 
 /// What is known of this node's counters.
 struct Machine {
+    /// Where its files are, normally "/".
+    root: PathBuf,
     names: Names,
     facts: NodeFacts,
     online: CpuSet,
@@ -82,15 +83,16 @@ impl Refused {
 }
 
 impl Machine {
-    fn look() -> Result<Self, Failure> {
-        let facts = NodeFacts::read(Path::new("/"));
+    /// Its files are below `root`.
+    fn look(root: &Path) -> Result<Self, Failure> {
+        let facts = NodeFacts::read(root);
         let online = facts.settings.online.clone();
         if online.0.is_empty() {
             return Err(Failure::own(
                 "/sys/devices/system/cpu/online cannot be read: nothing can be counted",
             ));
         }
-        Ok(Self { names: Names::of(Path::new("/")), facts, online })
+        Ok(Self { root: root.to_owned(), names: Names::of(root), facts, online })
     }
 
     fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<Wanted>, Refused> {
@@ -103,9 +105,8 @@ impl Machine {
         Ok(plans.into_iter().map(wanted).collect())
     }
 
-    /// The events of a group of metrics on this processor, under the names that its formulas have. Those that this
-    /// machine has no PMU for are left out: their metrics say so.
-    fn group(&self, name: &str, scope: Scope) -> Result<Vec<(Scope, Vec<Asked>)>, Failure> {
+    /// The events of a group of metrics on this processor, at their places.
+    fn group(&self, name: &str, scope: Scope) -> Result<Selection, Failure> {
         let catalogue = catalogue();
         let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
         if !groups.contains(&name) {
@@ -114,28 +115,42 @@ impl Machine {
                 groups.join(", ")
             )));
         }
-        let table = catalogue.table(&CpuKind::of_node(&self.facts.hardware));
-        let events = table.map(|table| catalogue.events_of(name, table)).unwrap_or_default();
-        if events.iter().any(|event| event.sibling.is_some()) {
-            return Err(Failure::own(format_args!(
-                "--group {name}: its events are counted on one of the two hardware threads of each core, which \
-                 this version does not do"
-            )));
+        let Some(table) = catalogue.table(&CpuKind::of_node(&self.facts.hardware)) else {
+            return Ok(Selection { sets: Vec::new(), lacking: Vec::new() });
+        };
+        self.events_of(name, table, scope).map_err(|e| e.of("--group"))
+    }
+
+    /// Under the names that formulas have. Those that this machine has no PMU for are left out: their metrics say so.
+    fn events_of(&self, group: &str, table: &Table, scope: Scope) -> Result<Selection, Refused> {
+        let places = [
+            (Scope::Task, None),
+            (Scope::Core, None),
+            (Scope::Core, Some(Sibling::A)),
+            (Scope::Core, Some(Sibling::B)),
+            (Scope::Socket, None),
+        ];
+        let events = catalogue().events_of(group, table);
+        let on_siblings = events.iter().any(|event| event.sibling.is_some());
+        let cores = if on_siblings { Cores::read(&self.root, &self.online) } else { Cores::default() };
+        let mut all = Selection { sets: Vec::new(), lacking: Vec::new() };
+        for (place, sibling) in places {
+            // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
+            let too = place == Scope::Core && sibling.is_none() && scope == Scope::Core;
+            let is_there = |event: &&&EventSpec| {
+                (event.scope, event.sibling) == (place, sibling) || too && event.scope == Scope::Task
+            };
+            let asked: Vec<Asked> =
+                events.iter().filter(is_there).filter_map(|event| self.event(event)).collect();
+            let (asked, lacking) = self.names.countable(asked);
+            all.lacking.extend(lacking.into_iter().map(|event| (place, event)));
+            let wanted = self.wanted(asked, place)?;
+            all.sets.extend(match sibling {
+                Some(sibling) => only_on(wanted, &cores.threads(sibling.index())),
+                None => wanted,
+            });
         }
-        let places = [Scope::Task, Scope::Core, Scope::Socket];
-        let mut asked: Vec<(Scope, Vec<Asked>)> = places.map(|place| (place, Vec::new())).into();
-        for event in events {
-            let Some(resolved) = self.event(event) else { continue };
-            for (place, of_place) in &mut asked {
-                // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
-                let too = event.scope == Scope::Task && *place == Scope::Core && scope == Scope::Core;
-                if event.scope == *place || too {
-                    of_place.push(resolved.clone());
-                }
-            }
-        }
-        asked.retain(|(_, asked)| !asked.is_empty());
-        Ok(asked)
+        Ok(all)
     }
 
     fn event(&self, spec: &EventSpec) -> Option<Asked> {
@@ -147,5 +162,146 @@ impl Machine {
             resolved.event.name.clone_from(&spec.name);
         }
         Some(Asked::Event(resolved))
+    }
+}
+
+/// On these hardware threads. Where there are none it is still said what was asked for.
+fn only_on(mut wanted: Vec<Wanted>, threads: &[u32]) -> Vec<Wanted> {
+    wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
+    // One kind of core may have them and the other not.
+    if wanted.iter().any(|wanted| !wanted.cpus.is_empty()) {
+        wanted.retain(|wanted| !wanted.cpus.is_empty());
+    }
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A node's files, removed in the end: a processor of a family and model, and the siblings of each hardware thread.
+    struct Node(PathBuf);
+
+    impl Node {
+        fn new(cpuinfo: &str, siblings: &[&str]) -> Self {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let node =
+                Self(std::env::temp_dir().join(format!("pmmpi-counting-{}-{number}", std::process::id())));
+            node.put("proc/cpuinfo", cpuinfo);
+            node.put("sys/devices/system/cpu/online", &format!("0-{}\n", siblings.len() - 1));
+            for (thread, list) in siblings.iter().enumerate() {
+                node.put(&format!("sys/devices/system/cpu/cpu{thread}/topology/core_cpus_list"), list);
+            }
+            node
+        }
+
+        fn put(&self, path: &str, text: &str) {
+            let path = self.0.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn pmu(&self, name: &str, number: u32, format: &[(&str, &str)], events: &[(&str, &str)]) {
+            let folder = format!("sys/bus/event_source/devices/{name}");
+            self.put(&format!("{folder}/type"), &number.to_string());
+            format.iter().for_each(|(name, bits)| self.put(&format!("{folder}/format/{name}"), bits));
+            events.iter().for_each(|(name, terms)| self.put(&format!("{folder}/events/{name}"), terms));
+        }
+
+        /// Each event of the group and where it is counted.
+        fn group(&self, name: &str, scope: Scope) -> Vec<(String, Scope, Vec<u32>)> {
+            let machine = Machine::look(&self.0).map_err(|failure| failure.message).unwrap();
+            let wanted = machine.group(name, scope).map_err(|failure| failure.message).unwrap();
+            let event = |wanted: &Wanted| {
+                let place = (wanted.scope, wanted.cpus.clone());
+                let names = wanted.groups.iter().flatten().map(|event| event.name.clone());
+                names.map(move |name| (name, place.0, place.1.clone())).collect::<Vec<_>>()
+            };
+            wanted.sets.iter().flat_map(event).collect()
+        }
+    }
+
+    impl Drop for Node {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const SKYLAKE: &str = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n";
+    const ZEN_2: &str = "vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n";
+    const CORE: [(&str, &str); 3] =
+        [("event", "config:0-7\n"), ("umask", "config:8-15\n"), ("any", "config:21\n")];
+    const SMT: [&str; 4] = ["0,2", "1,3", "0,2", "1,3"];
+
+    fn at(name: &str, cpus: &[u32]) -> (String, Scope, Vec<u32>) {
+        (name.to_owned(), Scope::Core, cpus.to_vec())
+    }
+
+    #[test]
+    fn siblings_are_counted_each_on_its_own_hardware_thread() {
+        let node = Node::new(SKYLAKE, &SMT);
+        node.pmu("cpu", 4, &CORE, &[]);
+        let (first, second) = ([0, 1], [2, 3]);
+        let skylake = [at("ref_cycles_a", &first), at("ref_xclk_any", &first), at("ref_cycles_b", &second)];
+        assert_eq!(node.group("smt", Scope::Task), skylake);
+        // The default set of all hardware threads is the option's, not the group's.
+        assert_eq!(node.group("smt", Scope::Core), skylake);
+        // Zen's counters are those of the model-specific registers.
+        let node = Node::new(ZEN_2, &SMT);
+        node.pmu("cpu", 4, &CORE[..2], &[]);
+        node.pmu("msr", 11, &[("event", "config:0-63\n")], &[("mperf", "event=0x02\n")]);
+        assert_eq!(node.group("smt", Scope::Task), [at("ref_cycles_a", &first), at("ref_cycles_b", &second)]);
+    }
+
+    #[test]
+    fn a_core_without_a_second_hardware_thread_has_one_place() {
+        let node = Node::new(SKYLAKE, &["0", "1"]);
+        node.pmu("cpu", 4, &CORE, &[]);
+        let expected = [at("ref_cycles_a", &[0, 1]), at("ref_xclk_any", &[0, 1]), at("ref_cycles_b", &[])];
+        assert_eq!(node.group("smt", Scope::Task), expected);
+        // A kernel or a processor without AnyThread.
+        let node = Node::new(SKYLAKE, &SMT);
+        node.pmu("cpu", 4, &CORE[..2], &[]);
+        assert_eq!(
+            node.group("smt", Scope::Task),
+            [at("ref_cycles_a", &[0, 1]), at("ref_cycles_b", &[2, 3])]
+        );
+    }
+
+    /// One kind of core with two hardware threads, the other with one: no processor's own table knows it.
+    #[test]
+    fn of_several_kinds_of_cores_each_is_counted_as_far_as_it_has_siblings() {
+        let node = Node::new(
+            "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n",
+            &["0-1", "0-1", "2-3", "2-3", "4", "5"],
+        );
+        for (name, number, cpus) in [("cpu_core", 4, "0-3\n"), ("cpu_atom", 10, "4-5\n")] {
+            node.pmu(name, number, &CORE[..2], &[]);
+            node.put(&format!("sys/bus/event_source/devices/{name}/cpus"), cpus);
+        }
+        let mut events = node.group("smt", Scope::Task);
+        events.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
+        let expected =
+            [at("ref_cycles_a", &[0, 2]), at("ref_cycles_a", &[4, 5]), at("ref_cycles_b", &[1, 3])];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn what_threads_are_asked_for_is_asked_of_all_hardware_threads_too() {
+        let node = Node::new(SKYLAKE, &SMT);
+        node.pmu("cpu", 4, &CORE, &[]);
+        let efficiency = |scope| {
+            let events = node.group("efficiency", scope);
+            events.into_iter().map(|(name, scope, cpus)| (name, scope, cpus.len())).collect::<Vec<_>>()
+        };
+        let task = [("instructions", Scope::Task, 0), ("cycles", Scope::Task, 0)];
+        let both = [task[0], task[1], ("instructions", Scope::Core, 4), ("cycles", Scope::Core, 4)];
+        let owned = |events: &[(&str, Scope, usize)]| -> Vec<(String, Scope, usize)> {
+            events.iter().map(|(name, scope, count)| ((*name).to_owned(), *scope, *count)).collect()
+        };
+        assert_eq!(efficiency(Scope::Task), owned(&task));
+        assert_eq!(efficiency(Scope::Core), owned(&both));
     }
 }

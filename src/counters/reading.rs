@@ -37,6 +37,8 @@ pub enum Cause {
     NoSnapshot,
     /// The program was never on cores of the kind that counts it, or there were more events than counters.
     NotOnItsCores,
+    /// This node has no hardware thread of that kind: no second one of a core.
+    NoSuchThread,
 }
 
 /// What a value is worth, from the best to the worst.
@@ -146,6 +148,9 @@ impl fmt::Display for Cause {
             Cause::NotOnItsCores => {
                 f.write_str("never on this kind of core, or more events than counters")
             }
+            Cause::NoSuchThread => f.write_str(
+                "no core of the node has such a hardware thread online (SMT is off, or the processor has none)",
+            ),
         }
     }
 }

@@ -53,6 +53,10 @@ impl Selection {
                     continue;
                 }
                 Scope::Task => vec![threads],
+                Scope::Core if cpus.is_empty() => {
+                    counters.leave_out(*scope, groups, Cause::NoSuchThread);
+                    continue;
+                }
                 Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
             };
             counters.add(*scope, groups, &places);
@@ -121,6 +125,7 @@ mod tests {
     use super::*;
     use crate::counters::event::{Encoding, kind};
     use crate::counters::probe::Probe;
+    use crate::counters::reading::Gap;
 
     #[test]
     fn what_is_asked_for_twice_is_counted_once() {
@@ -133,6 +138,17 @@ mod tests {
         let tidied = selection.tidied();
         let once = Wanted { scope: Scope::Task, groups: vec![vec![more]], cpus: Vec::new() };
         assert_eq!(tidied.sets, [Selection::default().sets.remove(0), once, core]);
+    }
+
+    /// As the second hardware thread of each core where SMT is off.
+    #[test]
+    fn events_without_a_place_say_so() {
+        let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
+        let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock]], cpus: Vec::new() };
+        let counters = Selection { sets: vec![wanted] }.open(Target::ThisThread, None);
+        let [set] = counters.opened().sets.as_slice() else { panic!("{counters:?}") };
+        assert_eq!(set.events[0].1, Some(Gap::Unavailable(Cause::NoSuchThread)));
+        assert!(set.groups.is_empty() && counters.opened().handles.is_empty());
     }
 
     /// As root, or where paranoid is 0 or less; elsewhere they say that they are denied.

@@ -74,6 +74,8 @@ pub struct Metric {
     pub text: String,
     /// A source's key, and where in it.
     pub source: String,
+    /// What one value is of.
+    pub per: Per,
     /// Set where it is a bound of what cannot be computed.
     pub bound: Option<Bound>,
     /// Tables of the processors that it is for; empty for all.
@@ -174,6 +176,27 @@ pub enum Sibling {
     B,
 }
 
+impl Sibling {
+    /// Its place among its core's hardware threads, by the kernel's numbers.
+    pub fn index(self) -> usize {
+        match self {
+            Sibling::A => 0,
+            Sibling::B => 1,
+        }
+    }
+}
+
+/// What one value of a metric is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// All ranks of a run: its counts are their sums.
+    #[default]
+    Run,
+    /// One core. Of a run: the mean over its cores.
+    Core,
+}
+
 impl Catalogue {
     /// The table of this processor, else everybody's.
     pub fn table(&self, cpu: &CpuKind) -> Option<&Table> {
@@ -203,7 +226,7 @@ impl Catalogue {
     pub fn events_of<'a>(&'a self, group: &'a str, table: &'a Table) -> Vec<&'a EventSpec> {
         let mut events: Vec<&EventSpec> = Vec::new();
         for metric in self.metrics_of(group).filter(|metric| table.computes(metric)) {
-            metric.formulas().for_each(|formula| table.add_events(formula, &mut events));
+            table.add_events_of(metric, &mut events);
         }
         events
     }
@@ -243,6 +266,17 @@ impl Table {
             _ => is_absent(name),
         };
         self.has(metric) && !metric.formulas().flat_map(Formula::names).any(lacks)
+    }
+
+    /// Events that a metric needs here, each once.
+    pub fn events_of(&self, metric: &Metric) -> Vec<&EventSpec> {
+        let mut events = Vec::new();
+        self.add_events_of(metric, &mut events);
+        events
+    }
+
+    fn add_events_of<'a>(&'a self, metric: &Metric, events: &mut Vec<&'a EventSpec>) {
+        metric.formulas().for_each(|formula| self.add_events(formula, events));
     }
 
     /// A formula's events, and those of what it is made of, that `events` has not got.

@@ -151,6 +151,11 @@ pub fn evaluate(cpu: &CpuKind, inputs: &Inputs) -> Vec<MetricValue> {
     catalogue.metrics.iter().map(of).collect()
 }
 
+/// One metric.
+pub(super) fn evaluate_one(table: &Table, inputs: &Inputs, metric: &Metric) -> Result<Value, Lack> {
+    Engine { catalogue: catalogue(), table, inputs }.metric(metric)
+}
+
 /// Every rule, in the catalogue's order, and what came of it.
 pub fn judge(cpu: &CpuKind, inputs: &Inputs) -> Vec<(&'static Rule, Judgement)> {
     let catalogue = catalogue();
@@ -277,7 +282,7 @@ impl Value {
     }
 
     /// This value, no better than the other.
-    fn taint(self, other: Self) -> Self {
+    pub(super) fn taint(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
         let shares = [self.running_share, other.running_share];
         let [own, others] = [&self, &other].map(|value| value.trust == Verdict::Unusable);

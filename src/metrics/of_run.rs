@@ -3,7 +3,8 @@
 use super::cpu::CpuKind;
 use super::evaluate::{MetricValue, evaluate, judge};
 use super::inputs::{Input, Inputs};
-use super::{Judgement, Rule};
+use super::per_core;
+use super::{Judgement, Rule, Table, catalogue};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
 use crate::counters::totals;
@@ -11,9 +12,26 @@ use crate::record::Run;
 use crate::trust::Trust;
 use std::collections::HashSet;
 
-/// Every metric of a run, over all ranks that were measured: of their own threads, and of what belongs to no core.
+/// Every metric of a run, over all ranks that were measured: of their own threads, of what belongs to no core, and of
+/// cores the mean.
 pub fn of_run(run: &Run, trust: &Trust) -> Vec<MetricValue> {
+    let mut values = of_ranks(run, trust);
+    for of_cores in per_core::of_cores(run, &trust.of_run(run)) {
+        if let Some(value) = values.iter_mut().find(|value| value.metric.name == of_cores.metric.name) {
+            *value = of_cores;
+        }
+    }
+    values
+}
+
+/// The same without a look at each core of each node: metrics of cores have no value.
+pub fn of_ranks(run: &Run, trust: &Trust) -> Vec<MetricValue> {
     evaluate(&cpu_of(run), &inputs(run, trust))
+}
+
+/// What names mean on the processor of all nodes.
+pub fn table_of_run(run: &Run) -> Option<&'static Table> {
+    catalogue().table(&cpu_of(run))
 }
 
 /// Every rule, and what came of it.

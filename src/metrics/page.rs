@@ -1,6 +1,6 @@
 //! docs/metrics.md, made of the catalogue.
 
-use super::catalogue::{Bound, Catalogue, EventSpec, Meaning, Metric, Sibling, Table};
+use super::catalogue::{Bound, Catalogue, EventSpec, Meaning, Metric, Per, Sibling, Table};
 use super::formula::Condition;
 use crate::counters::probe::Scope;
 use std::fmt::Write;
@@ -17,6 +17,10 @@ scaled, then partial) or absent with a reason: the count that is missing, the di
 that failed. A count that ran for less than a fifth of the time is no basis for a verdict. Samples are
 multiplied by their period before anything is computed of them. What is given under a name counts, also
 where the table would compute it.
+
+A metric of cores is computed for each core of each node, from what was counted on its hardware threads and the
+TSC of the rank that counted there; of a run there is the mean. A core whose counts are missing or contradict
+one another is left out of it: the value is partial then, and says of how many cores it is not.
 
 ";
 
@@ -76,6 +80,10 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
                 Some(Bound::Upper) => " (an upper bound)",
                 None => "",
             };
+            let per = match metric.per {
+                Per::Run => "",
+                Per::Core => "; of each core, then the mean over cores",
+            };
             let checks: Vec<&str> = metric.checks.iter().map(Condition::text).collect();
             let checks = if checks.is_empty() {
                 String::new()
@@ -85,7 +93,7 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
             line(
                 page,
                 format_args!(
-                    "| `{name}` | `{}` | {unit} | {text}{bound}{checks} | {source} |",
+                    "| `{name}` | `{}` | {unit} | {text}{bound}{per}{checks} | {source} |",
                     formula.text()
                 ),
             );

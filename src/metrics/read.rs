@@ -1,7 +1,7 @@
 //! The catalogue as it is written down in metrics.toml and cpus/*.toml.
 
 use super::catalogue::{
-    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Quantity, Rule, Sibling, Source, Table,
+    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Per, Quantity, Rule, Sibling, Source, Table,
 };
 use super::cpu::Range;
 use super::formula::{Condition, Formula};
@@ -48,6 +48,7 @@ impl Catalogue {
                 unit: raw.unit,
                 text: raw.text,
                 source: raw.source,
+                per: raw.per,
                 bound: raw.bound,
                 cpus: raw.cpus,
             });
@@ -139,6 +140,8 @@ struct RawMetric {
     unit: String,
     text: String,
     source: String,
+    #[serde(default)]
+    per: Per,
     bound: Option<Bound>,
     #[serde(default)]
     cpus: Vec<String>,

@@ -3,6 +3,7 @@
 use super::*;
 
 mod catalogue;
+mod per_core;
 mod properties;
 mod values;
 mod worked;

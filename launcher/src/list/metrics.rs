@@ -1,7 +1,7 @@
 //! `pmmpi list metrics`: what the report computes from counts.
 
 use super::{Listable, has};
-use pmmpi::metrics::catalogue;
+use pmmpi::metrics::{Per, catalogue};
 use serde::Serialize;
 
 /// Metrics, as docs/metrics.md has them.
@@ -17,6 +17,8 @@ struct Metric {
     groups: &'static [String],
     unit: &'static str,
     formula: &'static str,
+    /// run, or core: then the mean over cores.
+    per: &'static str,
     description: &'static str,
     source: &'static str,
 }
@@ -31,6 +33,10 @@ pub fn matching(filter: Option<&str>) -> Metrics {
         groups: &metric.groups,
         unit: &metric.unit,
         formula: metric.formula.text(),
+        per: match metric.per {
+            Per::Run => "run",
+            Per::Core => "core",
+        },
         description: &metric.text,
         source: &metric.source,
     };

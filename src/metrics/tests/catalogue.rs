@@ -76,6 +76,23 @@ fn the_catalogue_is_in_order() {
     }
 }
 
+/// What is counted on siblings cannot be added up over cores.
+#[test]
+fn metrics_of_siblings_are_those_of_cores() {
+    for metric in &catalogue().metrics {
+        let is_of_siblings = |table: &Table| {
+            let mut names = BTreeSet::new();
+            metric.formulas().for_each(|formula| all_names(formula, table, &mut names));
+            names.iter().any(|name| match table.meaning(name) {
+                Some(Meaning::Event(event)) => event.sibling.is_some(),
+                _ => false,
+            })
+        };
+        let of_siblings = catalogue().tables.iter().any(is_of_siblings);
+        assert_eq!(of_siblings, metric.per == Per::Core, "{}", metric.name);
+    }
+}
+
 /// Nothing is opened, and nothing explained, that no metric asks for.
 #[test]
 fn every_name_of_a_table_is_some_metrics() {

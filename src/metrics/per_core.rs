@@ -1,0 +1,236 @@
+//! Metrics of cores: what was counted on the hardware threads of each core, and the mean over all cores.
+
+use super::catalogue::{Meaning, Metric, Per, Sibling, Table, catalogue};
+use super::cpu::CpuKind;
+use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
+use super::inputs::{Input, Inputs, worse};
+use crate::counters::counts::Row;
+use crate::counters::event::Event;
+use crate::counters::probe::Scope;
+use crate::counters::reading::{Cause, Quality, Reading};
+use crate::record::{RankRecord, Run};
+use crate::trust::{RunTrust, Verdict};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What each metric of cores came to; none where nothing was to be counted on siblings.
+pub(super) fn of_cores(run: &Run, trust: &RunTrust) -> Vec<MetricValue> {
+    let metrics = catalogue().metrics.iter().filter(|metric| metric.per == Per::Core);
+    let mut means: Vec<(&'static Metric, Mean)> = metrics.map(|metric| (metric, Mean::default())).collect();
+    for node in nodes(run) {
+        let Some(table) = node.table else { continue };
+        for core in node.cores() {
+            let inputs = node.inputs(&core, trust);
+            for (metric, mean) in &mut means {
+                mean.add(evaluate_one(table, &inputs, metric), || node.name(&core));
+            }
+        }
+    }
+    let value =
+        |(metric, mean): (&'static Metric, Mean)| Some(MetricValue { metric, result: mean.result()? });
+    means.into_iter().filter_map(value).collect()
+}
+
+/// A node on whose siblings one of its ranks was to count.
+struct Node<'a> {
+    run: &'a Run,
+    /// How far a clock's rate may be off.
+    drift: f64,
+    host: &'a str,
+    /// Of that rank; `None` where it did not come to its end.
+    record: Option<&'a RankRecord>,
+    table: Option<&'static Table>,
+    /// Names that stand for what is counted on siblings.
+    siblings: Vec<(&'static str, Sibling)>,
+    /// By the hardware thread; under `None` what could be counted nowhere.
+    rows: BTreeMap<Option<u32>, Vec<&'a Row>>,
+    /// Hardware threads of each core, where the node's topology is known.
+    cores: BTreeMap<u32, Vec<u32>>,
+}
+
+struct Core<'a> {
+    /// As the node's topology has it.
+    number: Option<u32>,
+    threads: &'a [u32],
+}
+
+fn nodes(run: &Run) -> Vec<Node<'_>> {
+    let records: HashMap<u32, &RankRecord> = run.ranks.iter().map(|rank| (rank.rank, rank)).collect();
+    let ended = run.ranks.iter().map(|rank| (rank.rank, rank.node));
+    let of: HashMap<u32, u32> = ended.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
+    let drift = run.max_drift().ppm() * 1e-6;
+    let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
+    for row in run.counts.rows.iter().filter(|row| row.region.is_none()) {
+        let set = &run.counts.sets[row.set as usize];
+        let Some(node) = of.get(&row.rank).filter(|_| set.scope == Scope::Core) else { continue };
+        let record = records.get(&row.rank).copied();
+        let node = nodes.entry(row.rank).or_insert_with(|| Node::new(run, drift, *node, record));
+        if set.events.iter().any(|(event, _)| node.sibling(&event.name).is_some()) {
+            node.rows.entry(row.cpu).or_default().push(row);
+        }
+    }
+    nodes.into_values().filter(|node| !node.rows.is_empty()).collect()
+}
+
+impl<'a> Node<'a> {
+    /// Without its rows.
+    fn new(run: &'a Run, drift: f64, node: u32, record: Option<&'a RankRecord>) -> Self {
+        let node = &run.nodes[node as usize];
+        let kind = node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
+        let table = catalogue().table(&kind);
+        let sibling = |(name, meaning): (&'static String, &'static Meaning)| match meaning {
+            Meaning::Event(event) => Some((name.as_str(), event.sibling?)),
+            _ => None,
+        };
+        let siblings = table.into_iter().flat_map(|table| &table.names).filter_map(sibling).collect();
+        let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let topology = node.topology.map(|topology| &run.topologies[topology as usize]);
+        for thread in topology.into_iter().flat_map(|topology| &topology.threads) {
+            cores.entry(thread.core).or_default().push(thread.cpu);
+        }
+        let host = &node.key.hostname;
+        Self { run, drift, host, record, table, siblings, rows: BTreeMap::new(), cores }
+    }
+
+    fn sibling(&self, name: &str) -> Option<Sibling> {
+        self.siblings.iter().find(|(known, _)| *known == name).map(|(_, sibling)| *sibling)
+    }
+
+    /// Those of its topology, and for each first sibling that is in none of them another one.
+    fn cores(&self) -> Vec<Core<'_>> {
+        let known = self.cores.iter().map(|(number, threads)| Core { number: Some(*number), threads });
+        let placed: BTreeSet<u32> = self.cores.values().flatten().copied().collect();
+        let is_first = |row: &&Row| {
+            let events = &self.run.counts.sets[row.set as usize].events;
+            events.iter().any(|(event, _)| self.sibling(&event.name) == Some(Sibling::A))
+        };
+        let unplaced = self.rows.iter().filter_map(|(cpu, rows)| {
+            let cpu = cpu.as_ref().filter(|cpu| !placed.contains(cpu))?;
+            rows.iter().any(is_first).then_some(std::slice::from_ref(cpu))
+        });
+        let unplaced = unplaced.map(|threads| Core { number: None, threads });
+        let mut cores: Vec<Core> = known.chain(unplaced).collect();
+        if cores.is_empty() {
+            cores.push(Core { number: None, threads: &[] });
+        }
+        cores
+    }
+
+    fn name(&self, core: &Core) -> String {
+        match (core.number, core.threads) {
+            (Some(number), _) => format!("core {number} of {}", self.host),
+            (None, [cpu, ..]) => format!("hardware thread {cpu} of {}", self.host),
+            (None, []) => format!("all of {}", self.host),
+        }
+    }
+
+    /// What was counted on a core between t1 and t2 of the rank that did.
+    fn inputs(&self, core: &Core, trust: &RunTrust) -> Inputs {
+        let mut inputs = Inputs::new();
+        for (name, sibling) in &self.siblings {
+            let at = |place| self.input(name, place, trust);
+            let here = core.threads.iter().filter_map(|cpu| at(Some(*cpu))).reduce(Input::plus);
+            let input = match (here.or_else(|| at(None)), self.why_not(core, *sibling)) {
+                (Some(input), Some(why)) if input.value.is_some() => Some(unavailable(why)),
+                (None, Some(why)) => Some(unavailable(why)),
+                (input, _) => input,
+            };
+            // What is not there was not asked for, and the engine says so.
+            input.into_iter().for_each(|input| inputs.add(name, input));
+        }
+        if let Some(record) = self.record {
+            self.add_times(&mut inputs, record);
+        }
+        inputs
+    }
+
+    /// What an event came to at a place.
+    fn input(&self, name: &str, place: Option<u32>, trust: &RunTrust) -> Option<Input> {
+        let readings = self.rows.get(&place)?.iter().flat_map(|row| self.run.counts.readings(row));
+        let named = readings.filter(|(event, _)| event.name == name);
+        let input = |(event, reading): (&Event, Reading)| Input {
+            trust: trust.of(event),
+            ..Input::reading(&reading, event.scale)
+        };
+        named.map(input).reduce(Input::plus)
+    }
+
+    /// Why a count, if there is one, is not what its name says.
+    fn why_not(&self, core: &Core, sibling: Sibling) -> Option<String> {
+        match (self.record, sibling, core.number, core.threads.len()) {
+            (None, ..) => Some(Cause::NoSnapshot.to_string()),
+            (_, Sibling::A, ..) | (_, _, Some(_), 2) => None,
+            (_, _, None, _) => Some("which hardware threads share a core is not known there".to_owned()),
+            (_, _, _, 1) => Some("the core has one hardware thread online".to_owned()),
+            (_, _, _, more) => Some(format!("the core has {more} hardware threads, and this is of two")),
+        }
+    }
+
+    fn add_times(&self, inputs: &mut Inputs, record: &RankRecord) {
+        let worked_ns = record.stamps.inner_ns() as f64;
+        let ticks = record.tsc.map(|[from, to]| to.wrapping_sub(from) as f64);
+        ticks.into_iter().for_each(|ticks| inputs.set("tsc", ticks));
+        if worked_ns <= 0.0 {
+            return;
+        }
+        ticks.into_iter().for_each(|ticks| inputs.set("tsc_hz", ticks / (worked_ns * 1e-9)));
+        // Siblings are read within one snapshot, and tsc_hz is as good as the clock.
+        let [start_ns, stop_ns] = self.run.counts.cost.map_or([0; 2], |[_, most]| most.snapshots_ns);
+        let apart = (start_ns as f64 + stop_ns as f64).max(0.0) / worked_ns;
+        inputs.set("smt_slack", apart + self.drift);
+    }
+}
+
+fn unavailable(reason: String) -> Input {
+    let trust = Verdict::Unknown;
+    Input { value: None, quality: Quality::Unavailable, running_share: None, reason: Some(reason), trust }
+}
+
+/// Over those cores that have a value.
+#[derive(Default)]
+struct Mean {
+    cores: usize,
+    sum: f64,
+    /// What all of them together are worth.
+    worth: Option<Value>,
+    held: usize,
+    /// The first core that is left out, and why.
+    without: Option<(String, Lack)>,
+}
+
+impl Mean {
+    fn add(&mut self, result: Result<Value, Lack>, name: impl FnOnce() -> String) {
+        self.cores += 1;
+        match result {
+            Ok(value) => {
+                self.held += 1;
+                self.sum += value.value;
+                self.worth = Some(match self.worth.take() {
+                    Some(worth) => worth.taint(value),
+                    None => value,
+                });
+            }
+            Err(lack) => {
+                self.without.get_or_insert_with(|| (name(), lack));
+            }
+        }
+    }
+
+    /// `None` where there was no core.
+    fn result(self) -> Option<Result<Value, Lack>> {
+        let Some(worth) = self.worth else { return self.without.map(|(_, lack)| Err(lack)) };
+        let value = self.sum / self.held as f64;
+        if !value.is_finite() {
+            return Some(Err(Lack::NotFinite));
+        }
+        let Some((name, lack)) = self.without else { return Some(Ok(Value { value, ..worth })) };
+        let out = self.cores - self.held;
+        let left_out = format!("{out} of {} cores left out, the first {name}: {lack}", self.cores);
+        let remarks: Vec<String> = [Some(left_out), worth.remark].into_iter().flatten().collect();
+        Some(Ok(Value {
+            value,
+            quality: worse(worth.quality, Quality::Partial),
+            remark: Some(remarks.join("; ")),
+            ..worth
+        }))
+    }
+}

@@ -1,0 +1,373 @@
+//! Metrics of cores, of runs that were made by hand.
+
+use crate::counters::counts::{Cost, Counts, GroupCounts, Row};
+use crate::counters::event::{Encoding, Event};
+use crate::counters::probe::{Scope, Set};
+use crate::counters::reading::{Cause, Gap, Quality};
+use crate::metrics::*;
+use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
+use crate::record::{End, LostRank, Mode, RankRecord, Run, RunHeader};
+use crate::stamps::Stamps;
+use proptest::prelude::*;
+
+const SPLIT: [&str; 4] = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
+/// TSC cycles of one of the 25 MHz crystal's, at 2.1 GHz (McCalpin-2018-09).
+const RATIO: u64 = 84;
+/// Crystal cycles for which the nodes worked, and what one takes (ns).
+const WORKED: u64 = 1_000_000;
+const CRYSTAL_NS: u64 = 40;
+const CORES: u32 = 6;
+
+/// Crystal cycles in which (both, the first alone, the second alone) of a core's hardware threads were busy.
+type Busy = [u64; 3];
+
+/// Two ranks a node, of which the first counts; threads n and n + CORES are siblings, in two sockets.
+fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
+    let header = RunHeader::new("run".into(), vec!["./a".into()], Mode::Mpi, 0);
+    let mut run = Run::empty(header, 2 * busy.len() as u32);
+    let thread = |cpu: u32| {
+        let core = cpu % CORES;
+        HwThread { cpu, core, socket: core / 3, numa: core / 3, last_level_cache: Some(core / 3) }
+    };
+    let threads = (0..threads_a_core * CORES).map(thread).collect();
+    run.topologies = vec![Topology { source: "hand".into(), threads, ..Topology::default() }];
+    for (number, cores) in busy.iter().enumerate() {
+        let hostname = format!("node{number}");
+        let node = run.add_node(NodeKey { boot_id: hostname.clone(), hostname, time_namespace: 0 });
+        run.nodes[number].facts =
+            Some(NodeFacts { hardware: hardware.clone(), settings: Default::default() });
+        run.nodes[number].topology = Some(0);
+        let counting = 2 * node;
+        for rank in [counting, counting + 1] {
+            let worked_ns = (WORKED * CRYSTAL_NS) as i64;
+            run.ranks.push(RankRecord {
+                rank,
+                node,
+                stamps: Stamps::new(0, 10, 10 + worked_ns, 20 + worked_ns).unwrap(),
+                tsc: Some([7, 7 + WORKED * RATIO]),
+                allowed: CpuSet(vec![(0, 2 * CORES - 1)]),
+                ..RankRecord::unmeasured(End::Finalized)
+            });
+        }
+        run.counts.join(counts(counting, cores, hardware));
+    }
+    run.sort();
+    run
+}
+
+fn counts(rank: u32, cores: &[Busy], hardware: &Hardware) -> Counts {
+    let event = |name| (Event::counted(name, Encoding::new(0, 0)), None);
+    let set = |names: &[&'static str]| Set {
+        scope: Scope::Core,
+        events: names.iter().map(|name| event(name)).collect(),
+        groups: vec![(0..names.len() as u32).collect()],
+    };
+    let first: &[&str] =
+        if *hardware == skylake() { &["ref_cycles_a", "ref_xclk_any"] } else { &["ref_cycles_a"] };
+    let row = |cpu: u32, set: u32, counts: &[u64]| {
+        let counted = GroupCounts { enabled_ns: 9, running_ns: 9, counts: counts.to_vec() };
+        Row { rank, cpu: Some(cpu), set, region: None, groups: vec![Some(counted)] }
+    };
+    let mut rows = Vec::new();
+    for (core, [both, a, b]) in (0..).zip(cores) {
+        rows.push(row(core, 0, &[RATIO * (both + a), both + a + b][..first.len()]));
+        rows.push(row(core + CORES, 1, &[RATIO * (both + b)]));
+    }
+    Counts { sets: vec![set(first), set(&["ref_cycles_b"])], rows, ..Counts::default() }
+}
+
+fn hardware(vendor: &str, family: u32, model: u32) -> Hardware {
+    let cpu_vendor = Some(vendor.to_owned());
+    Hardware { cpu_vendor, cpu_family: Some(family), cpu_model: Some(model), ..Hardware::default() }
+}
+
+fn skylake() -> Hardware {
+    hardware("GenuineIntel", 6, 0x55)
+}
+
+fn zen2() -> Hardware {
+    hardware("AuthenticAMD", 0x17, 0x31)
+}
+
+fn metric(run: &Run, name: &str) -> MetricValue {
+    of_run(run).into_iter().find(|value| value.metric.name == name).unwrap()
+}
+
+/// The row of that core's first (0) or second (1) hardware thread on a node.
+fn row_of(run: &mut Run, node: u32, core: u32, sibling: u32) -> &mut Row {
+    let cpu = Some(core + sibling * CORES);
+    run.counts.rows.iter_mut().find(|row| (row.rank, row.cpu) == (2 * node, cpu)).unwrap()
+}
+
+fn counted(row: &mut Row) -> &mut GroupCounts {
+    row.groups[0].as_mut().unwrap()
+}
+
+/// A part of the time, on each core another.
+fn busy() -> Vec<Vec<Busy>> {
+    let core = |node: u64, core: u64| [100_000 * core, 50_000 * (node + 1), 10_000 * (core + node)];
+    (0..2).map(|node| (0..u64::from(CORES)).map(|at| core(node, at)).collect()).collect()
+}
+
+/// The mean over the cores of those nodes of a part of the time.
+fn mean(busy: &[Vec<Busy>], part: usize) -> f64 {
+    let cores = busy.iter().flatten();
+    let share = |core: &Busy| core.get(part).copied().unwrap_or(WORKED - core.iter().sum::<u64>()) as f64;
+    cores.clone().map(share).sum::<f64>() / cores.count() as f64 / WORKED as f64
+}
+
+fn assert_split(run: &Run, busy: &[Vec<Busy>], quality: Quality) {
+    for (part, name) in SPLIT.iter().enumerate() {
+        let (value, expected) = (metric(run, name), mean(busy, part));
+        assert_eq!(value.quality(), quality, "{name}: {:?}", value.reason());
+        assert!((value.value().unwrap() - expected).abs() < 1e-9, "{name}: {value:?}, not {expected}");
+    }
+}
+
+#[test]
+fn the_split_of_a_run_is_the_mean_over_its_cores() {
+    let busy = busy();
+    let run = run(&skylake(), &busy, 2);
+    assert_split(&run, &busy, Quality::Exact);
+    assert_eq!(metric(&run, "smt_both").reason(), None);
+    // Of the ranks' own threads nothing was counted.
+    assert_eq!(metric(&run, "ipc").value(), None);
+    let alone = of_ranks(&run).into_iter().find(|value| value.metric.name == "smt_both").unwrap();
+    assert_eq!(alone.value(), None);
+}
+
+#[test]
+fn a_core_that_contradicts_itself_is_left_out_and_counted() {
+    let mut busy = busy();
+    let mut run = run(&skylake(), &busy, 2);
+    // The union is more than both together.
+    let [both, a, b] = busy[1].remove(2);
+    counted(row_of(&mut run, 1, 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
+    assert_split(&run, &busy, Quality::Partial);
+    let reason = metric(&run, "smt_neither").reason().unwrap();
+    let expected = "1 of 12 cores left out, the first core 2 of node1: the counts contradict one another: not \
+                    ref_cycles_core <= ref_cycles_a + ref_cycles_b";
+    assert!(reason.starts_with(expected), "{reason}");
+    // The bounds need no union.
+    assert_eq!(metric(&run, "smt_both_upper").quality(), Quality::Exact);
+    // Less than one of them alone.
+    busy[0].remove(4);
+    counted(row_of(&mut run, 0, 4, 0)).counts[1] = 0;
+    assert_split(&run, &busy, Quality::Partial);
+    let reason = metric(&run, "smt_both").reason().unwrap();
+    assert!(reason.starts_with("2 of 12 cores left out, the first core 4 of node0: the counts"), "{reason}");
+    // On all cores.
+    run.counts.rows.iter_mut().filter(|row| row.set == 0).for_each(|row| counted(row).counts[1] = 0);
+    let both = metric(&run, "smt_both");
+    assert!(matches!(both.result, Err(Lack::Contradiction(_))), "{both:?}");
+}
+
+#[test]
+fn siblings_that_were_not_read_at_one_instant_do_not_contradict_one_another() {
+    let busy = vec![vec![[0, WORKED / 2, 0]; CORES as usize]];
+    let mut run = run(&skylake(), &busy, 2);
+    let late = WORKED / 1000;
+    let of_core = |run: &mut Run| counted(row_of(run, 0, 3, 0)).counts[0] += RATIO * late;
+    of_core(&mut run);
+    assert_eq!(metric(&run, "smt_both").quality(), Quality::Partial);
+    // Between the first reading and the last of the two snapshots.
+    let took = |ns: i64| Cost { opening_ns: 5, snapshots_ns: [ns, ns] };
+    let apart_ns = (late * CRYSTAL_NS) as i64;
+    run.counts.cost = Some([took(0), took(apart_ns / 2)]);
+    assert_eq!(metric(&run, "smt_both").quality(), Quality::Exact);
+    let (lower, upper) = (metric(&run, "smt_both_lower"), metric(&run, "smt_both_upper"));
+    assert!(lower.value() == Some(0.0) && upper.value().is_some_and(|upper| upper < 0.0012), "{upper:?}");
+}
+
+#[test]
+fn a_core_without_a_count_is_left_out_and_says_why() {
+    let mut busy = busy();
+    let mut run = run(&skylake(), &busy, 2);
+    busy[0].remove(1);
+    row_of(&mut run, 0, 1, 1).groups = vec![None];
+    assert_split(&run, &busy, Quality::Partial);
+    let reason = metric(&run, "smt_both").reason().unwrap();
+    let expected = "1 of 12 cores left out, the first core 1 of node0: ref_cycles_b: no counter is open";
+    assert!(reason.starts_with(expected), "{reason}");
+    // One that went offline before anything was opened there.
+    busy[0].remove(2);
+    run.counts.rows.retain(|row| (row.rank, row.cpu) != (0, Some(3)));
+    assert_split(&run, &busy, Quality::Partial);
+    assert!(metric(&run, "smt_both").reason().unwrap().starts_with("2 of 12 cores"));
+    // A count for a part of the time makes the mean no better.
+    let mut run = self::run(&skylake(), &self::busy(), 2);
+    let scaled = counted(row_of(&mut run, 1, 0, 1));
+    (scaled.enabled_ns, scaled.counts[0]) = (18, scaled.counts[0] / 2);
+    assert_split(&run, &self::busy(), Quality::Scaled);
+    let both = metric(&run, "smt_both");
+    assert!(both.reason().unwrap().starts_with("ref_cycles_b: counted 50.0 %"), "{both:?}");
+    assert_eq!(both.result.unwrap().running_share, Some(0.5));
+}
+
+#[test]
+fn where_nothing_could_be_counted_it_is_said() {
+    let closed = |gap: Gap, sets: &[usize], threads: u32| {
+        let mut run = run(&skylake(), &busy(), threads);
+        for set in sets {
+            run.counts.sets[*set].groups.clear();
+            run.counts.sets[*set].events.iter_mut().for_each(|(_, of)| *of = Some(gap));
+            run.counts.rows.retain(|row| row.set != *set as u32);
+            for rank in [0, 2] {
+                let row = Row { rank, cpu: None, set: *set as u32, region: None, groups: Vec::new() };
+                run.counts.rows.push(row);
+            }
+        }
+        metric(&run, "smt_both")
+    };
+    let denied = closed(Gap::Denied(libc::EACCES), &[0, 1], 2);
+    assert_eq!((denied.value(), denied.quality()), (None, Quality::Denied));
+    assert!(denied.reason().unwrap().contains("CAP_PERFMON"));
+    let unsupported = closed(Gap::Unsupported(libc::ENOENT), &[0, 1], 2);
+    assert_eq!(unsupported.quality(), Quality::Unsupported);
+    // SMT is off, or the processor has none.
+    let off = closed(Gap::Unavailable(Cause::NoSuchThread), &[1], 1);
+    assert_eq!((off.value(), off.quality()), (None, Quality::Unavailable));
+    let reason = off.reason().unwrap();
+    assert!(
+        reason.starts_with("ref_cycles_b: no core of the node has") && reason.contains("SMT"),
+        "{reason}"
+    );
+    // Cores of more than two.
+    let four = closed(Gap::Unavailable(Cause::NoSuchThread), &[], 4);
+    assert_eq!(four.reason().unwrap(), "ref_cycles_b: the core has 4 hardware threads, and this is of two");
+}
+
+/// Half of the nodes have SMT off, and one kind of core of others.
+#[test]
+fn cores_of_one_hardware_thread_are_left_out_of_the_others() {
+    let mut busy = busy();
+    let mut run = run(&skylake(), &busy, 2);
+    busy[1].clear();
+    let mut off = run.topologies[0].clone();
+    off.threads.retain(|thread| thread.cpu < CORES);
+    run.topologies.push(off);
+    run.nodes[1].topology = Some(1);
+    run.counts.rows.retain(|row| row.rank != 2 || row.set == 0);
+    assert_split(&run, &busy, Quality::Partial);
+    let reason = metric(&run, "smt_both").reason().unwrap();
+    let expected = "6 of 12 cores left out, the first core 0 of node1: ref_cycles_b: the core has one";
+    assert!(reason.starts_with(expected), "{reason}");
+}
+
+#[test]
+fn what_is_not_known_of_a_node_leaves_it_out() {
+    let mut busy = busy();
+    let known = run(&skylake(), &busy, 2);
+    busy[1].clear();
+    let mut unplaced = known.clone();
+    unplaced.nodes[1].topology = None;
+    assert_split(&unplaced, &busy, Quality::Partial);
+    let reason = metric(&unplaced, "smt_both").reason().unwrap();
+    let expected =
+        "6 of 12 cores left out, the first hardware thread 0 of node1: ref_cycles_b: which hardware";
+    assert!(reason.starts_with(expected), "{reason}");
+    // The rank that counted there was killed: between which times is not known.
+    let mut killed = known.clone();
+    killed.ranks.retain(|rank| rank.rank != 2);
+    killed.lost.push(LostRank {
+        rank: 2,
+        node: 1,
+        t_ns: vec![0, 1],
+        end: End::Signaled(9),
+        ended_ns: Some(9),
+    });
+    assert_split(&killed, &busy, Quality::Partial);
+    let reason = metric(&killed, "smt_both").reason().unwrap();
+    assert!(reason.contains("core 0 of node1: ") && reason.contains("did not come to the end"), "{reason}");
+    let mut without_tsc = known;
+    without_tsc.ranks.iter_mut().for_each(|rank| rank.tsc = None);
+    assert!(metric(&without_tsc, "smt_both").reason().unwrap().starts_with("tsc_hz was not given"));
+    // Nothing was asked for.
+    without_tsc.counts = Counts::default();
+    let nothing = metric(&without_tsc, "smt_both_lower");
+    assert_eq!(nothing.reason().unwrap(), "ref_cycles_a: not among the events that were counted");
+}
+
+#[test]
+fn processors_without_a_union_have_bounds() {
+    let busy = busy();
+    let run = run(&zen2(), &busy, 2);
+    let both = metric(&run, "smt_both");
+    assert!(matches!(&both.result, Err(Lack::NotHere(reason)) if reason.contains("bounds")), "{both:?}");
+    let of_core = |[both, a, b]: &Busy| {
+        let [first, second] = [both + a, both + b].map(|busy| busy as f64 / WORKED as f64);
+        [(first + second - 1.0).max(0.0), first.min(second)]
+    };
+    let slack = run.max_drift().ppm() * 1e-6;
+    let bounds: Vec<[f64; 2]> = busy.iter().flatten().map(of_core).collect();
+    let mean = |at: usize| bounds.iter().map(|bounds| bounds[at]).sum::<f64>() / bounds.len() as f64;
+    let off = |name: &str, expected: f64| (metric(&run, name).value().unwrap() - expected).abs();
+    assert!(off("smt_both_lower", mean(0)) <= slack + 1e-12, "{:?}", metric(&run, "smt_both_lower"));
+    assert!(off("smt_both_upper", mean(1)) <= slack + 1e-12);
+    assert_eq!(metric(&run, "smt_both_upper").quality(), Quality::Exact);
+}
+
+fn any_core() -> impl Strategy<Value = Busy> {
+    let part = prop_oneof![Just(0), 0..=WORKED / 3];
+    let third = prop::array::uniform3(part);
+    let all = (0..=WORKED).prop_map(|both| [both, 0, WORKED - both]);
+    prop_oneof![third, all]
+}
+
+fn any_busy() -> impl Strategy<Value = Vec<Vec<Busy>>> {
+    let node = || prop::collection::vec(any_core(), CORES as usize);
+    prop::collection::vec(node(), 1..4)
+}
+
+proptest! {
+    /// The four parts are all of the time, each is what it was, and the bounds hold the one that they are of.
+    #[test]
+    fn parts_add_up_and_bounds_enclose(busy in any_busy(), skylake_nodes in any::<bool>()) {
+        let hardware = if skylake_nodes { skylake() } else { zen2() };
+        let run = run(&hardware, &busy, 2);
+        let values = of_run(&run);
+        let value = |name: &str| values.iter().find(|value| value.metric.name == name).unwrap().value();
+        let truth = mean(&busy, 0);
+        let (lower, upper) = (value("smt_both_lower").unwrap(), value("smt_both_upper").unwrap());
+        prop_assert!((0.0..=1.0).contains(&lower) && (0.0..=1.0).contains(&upper));
+        prop_assert!(lower <= truth + 1e-12 && truth <= upper + 1e-12, "{} {} {}", lower, truth, upper);
+        if skylake_nodes {
+            let parts = SPLIT.map(|name| value(name).unwrap());
+            prop_assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            for (part, value) in parts.iter().enumerate() {
+                prop_assert!((value - mean(&busy, part)).abs() < 1e-9);
+            }
+        } else {
+            prop_assert_eq!(value("smt_both"), None);
+        }
+    }
+
+    /// Whatever a file says, each metric has a value or a reason.
+    #[test]
+    fn no_run_makes_it_panic(
+        busy in any_busy(),
+        threads in 0u32..4,
+        counts in prop::collection::vec((0usize..99, any::<u64>(), any::<u64>(), any::<u64>()), 0..9),
+        cpus in prop::collection::vec((0usize..99, prop::option::of(any::<u32>()), 0u32..8), 0..9),
+        tsc in prop::option::of(any::<[u64; 2]>()),
+        cost in prop::option::of(any::<[i64; 2]>()),
+    ) {
+        let mut run = run(&skylake(), &busy, threads);
+        let rows = run.counts.rows.len();
+        for (at, count, enabled, running) in counts {
+            let group = counted(&mut run.counts.rows[at % rows]);
+            (group.counts[0], group.enabled_ns, group.running_ns) = (count, enabled, running);
+        }
+        for (at, cpu, rank) in cpus {
+            let row = &mut run.counts.rows[at % rows];
+            (row.cpu, row.rank) = (cpu, rank);
+        }
+        run.ranks[0].tsc = tsc;
+        run.counts.cost = cost.map(|snapshots_ns| [Cost { opening_ns: 0, snapshots_ns }; 2]);
+        for value in of_run(&run) {
+            prop_assert_eq!(value.value().is_some(), value.quality().has_value());
+            prop_assert!(value.value().is_none_or(f64::is_finite));
+            prop_assert!(value.quality() == Quality::Exact || value.reason().is_some());
+        }
+    }
+}
