@@ -25,6 +25,22 @@ pub struct ThreadCounter {
     page: NonNull<Page>,
 }
 
+/// A register of the processor's, by the number that its instruction has.
+#[derive(Clone, Copy, Debug)]
+pub struct Register(u32);
+
+impl Register {
+    /// What it holds: a count since nobody knows when. `None` where no instruction is known.
+    ///
+    /// # Safety
+    /// The kernel lets this thread read it: a [`ThreadCounter`] of this thread's is in it.
+    #[inline]
+    pub unsafe fn read(self) -> Option<u64> {
+        // SAFETY: the caller's.
+        unsafe { registers::read(self.0) }
+    }
+}
+
 /// The head of perf_event_mmap_page, linux/perf_event.h.
 #[repr(C)]
 #[derive(Debug)]
@@ -61,6 +77,14 @@ impl ThreadCounter {
             Some(page) => Ok(Self { counter, page }),
             None => Err(gap_of(&io::Error::last_os_error())),
         }
+    }
+
+    /// The register that the event is in now; `None` where it is in none, or may not be read.
+    pub fn register(&self) -> Option<Register> {
+        // SAFETY: as below.
+        let page = unsafe { self.page.as_ref() };
+        let may = page.capabilities.load(Relaxed) & CAP_USER_RDPMC != 0;
+        page.index.load(Relaxed).checked_sub(1).filter(|_| may).map(Register)
     }
 
     /// The count so far, from the register; `None` where the event is in none, or may not be read so.

@@ -76,6 +76,7 @@ pub fn modes() -> Check {
 
 /// Events of which some are not this processor's: they have a value and are exact, or say why not.
 pub fn lacking() -> Check {
+    const CHAIN: u64 = 0x1e; // the kernel's to use
     // linux/perf_event.h: enum perf_hw_id from 2 on (caches, branches, bus, stalls, reference cycles), and of
     // perf_hw_cache_id, _op_id, _result_id all there are.
     let generic = (2..10).map(|id| ("hardware", Encoding::new(kind::HARDWARE, id)));
@@ -83,9 +84,12 @@ pub fn lacking() -> Check {
         let (id, operation, result) = (n / 6, n / 2 % 3, n % 2);
         ("cache", Encoding::new(kind::CACHE, id | operation << 8 | result << 16))
     });
+    // The architecture's own, which the kernel opens whether the processor has them or not.
+    let raw = (1..=0x30).filter(|code| *code != CHAIN).map(|code| ("raw", Encoding::new(kind::RAW, code)));
+    let raw = raw.filter(|_| cfg!(target_arch = "aarch64"));
     let mut missing = 0;
     let mut counted = Vec::new();
-    for (name, encoding) in generic.chain(cache) {
+    for (name, encoding) in generic.chain(cache).chain(raw) {
         let found = Counted::during(&alone(name, encoding.in_modes(Modes::User)), Target::ThisThread, || {
             turns(TURNS / 100)
         });
