@@ -51,8 +51,8 @@ pub fn doctor() -> Check {
 /// What the processor's register says that it counts (PMCEID0_EL0) opens, and nothing else of its own.
 pub fn events() -> Check {
     let found = json(&pmmpi(&["list", "events", "--format", "json"], |_| ())?)?;
-    let opening = ["instructions", "cycles", "page-faults", "armv8_pmuv3/inst_retired/"];
-    let lacking = ["branches", "branch-misses", "L1-dcache-loads", "LLC-load-misses", "ref-cycles"];
+    let opening = ["instructions", "cycles", "page_faults", "armv8_pmuv3/inst_retired/"];
+    let lacking = ["branches", "branch-misses", "L1-dcache-loads", "LLC-load-misses", "ref_cycles"];
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for (name, opens) in opening.map(|name| (name, true)).into_iter().chain(lacking.map(|name| (name, false)))
