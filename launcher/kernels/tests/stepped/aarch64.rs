@@ -33,10 +33,13 @@ impl Position {
 
 const RETURN: u32 = 0xd65f_03c0;
 
-#[derive(Default)]
 pub struct Decoder;
 
 impl Decoder {
+    pub fn new() -> Self {
+        Self
+    }
+
     /// # Safety
     /// An instruction is there.
     pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {

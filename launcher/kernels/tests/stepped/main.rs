@@ -103,7 +103,7 @@ fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
     }
     let back = position.back();
     let mut executed = Executed::default();
-    let mut decoder = Decoder::default();
+    let mut decoder = Decoder::new();
     while position.next != back {
         let place = position.next;
         position = step();

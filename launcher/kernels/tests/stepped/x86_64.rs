@@ -32,10 +32,13 @@ impl Position {
     }
 }
 
-#[derive(Default)]
 pub struct Decoder(InstructionInfoFactory);
 
 impl Decoder {
+    pub fn new() -> Self {
+        Self(InstructionInfoFactory::new())
+    }
+
     /// # Safety
     /// An instruction is there.
     pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {
