@@ -7,8 +7,11 @@ use rig::tool::Folder;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// Everything, once: what it printed, what it kept, and how it ended.
-static FOUND: LazyLock<Result<(Value, Trust, Option<i32>), String>> = LazyLock::new(|| {
+/// What it printed, what it kept, and its exit status.
+type Found = (Value, Trust, Option<i32>);
+
+/// Everything, once.
+static FOUND: LazyLock<Result<Found, String>> = LazyLock::new(|| {
     let folder = Folder::new("trust");
     let output = pmmpi(&["validate", "--format", "json"], |command| {
         command.env(trust::FOLDER_VARIABLE, folder.path());
@@ -16,7 +19,7 @@ static FOUND: LazyLock<Result<(Value, Trust, Option<i32>), String>> = LazyLock::
     Ok((json(&output)?, Trust::read(folder.path()), output.status.code()))
 });
 
-fn found() -> Result<&'static (Value, Trust, Option<i32>), String> {
+fn found() -> Result<&'static Found, String> {
     FOUND.as_ref().map_err(Clone::clone)
 }
 
