@@ -13,7 +13,7 @@ ALL = --release --locked --workspace --exclude pmmpi-runner
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench simulate demo install
+.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -52,6 +52,9 @@ test: build ## every test
 
 test-pmu: ## counters of a processor that has some, in an emulated machine: from Debian's packages
 	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu
+
+bench-pmu: ## what it costs there to read a counter
+	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu cost
 
 lint: deps ## formatting, clippy, dependency policy: no warning is let through
 	$(CARGO) fmt --all --check

@@ -5,6 +5,7 @@
 //! [`probe::Probe`] has opened them and takes snapshots; two snapshots, one at t1 and one at t2, become
 //! [`reading::Reading`]s, each with its [`reading::Quality`]: what was not counted says why, and is never 0.
 
+mod arm;
 pub mod counts;
 pub mod default;
 pub mod event;

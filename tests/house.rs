@@ -49,7 +49,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-topology", core.clone()),
         ("pmmpi-names", core.clone()),
         ("pmmpi-analysis", core.clone()),
-        ("pmmpi-tests", core.clone()),
+        ("pmmpi-tests", ["pmmpi", "pmmpi-kernels"].map(str::to_owned).into()),
         ("pmmpi-bench", core),
     ]
     .into_iter()

@@ -1,5 +1,6 @@
 //! Counters of the kernel: perf_event_open(2), through the crate perf-event2.
 
+use super::arm;
 use super::event::{Encoding, Event, Group, Modes, kind};
 use super::probe::{Handle, Opened, Probe, Scope, Set};
 use super::reading::{Cause, Gap};
@@ -197,6 +198,9 @@ fn open_event(
 ) -> Result<(Counter, Option<Gap>), Gap> {
     let mut try_open = |encoding| open_encoding(encoding, target, leader.as_deref_mut());
     let encoding = event.encoding;
+    if arm::lacks(encoding) {
+        return Err(Gap::Unsupported(libc::ENOENT));
+    }
     let gap = match try_open(encoding) {
         Ok(counter) => return Ok((counter, None)),
         Err(e) => gap_of(&e),

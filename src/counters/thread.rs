@@ -7,6 +7,7 @@
 //!
 //! Such a counter does not follow threads and children: the kernel has no page for what is inherited.
 
+use super::arm;
 use super::event::Encoding;
 use super::linux::{builder, gap_of};
 use super::reading::Gap;
@@ -14,8 +15,8 @@ use perf_event::Counter;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, compiler_fence};
 
 /// Counts the thread that opened it. Another one must not read it, and cannot: it is neither Send nor Sync. A
 /// forked child must not, either.
@@ -30,6 +31,12 @@ pub struct ThreadCounter {
 pub struct Register(u32);
 
 impl Register {
+    /// As the kernel's page has it.
+    #[inline]
+    fn of_index(index: u32) -> Option<Self> {
+        index.checked_sub(1).map(Self)
+    }
+
     /// What it holds: a count since nobody knows when. `None` where no instruction is known.
     ///
     /// # Safety
@@ -65,6 +72,9 @@ const PAGE_BYTES: usize = 4096;
 impl ThreadCounter {
     /// Counts the calling thread from now on.
     pub fn open(mut encoding: Encoding) -> Result<Self, Gap> {
+        if arm::lacks(encoding) {
+            return Err(Gap::Unsupported(libc::ENOENT));
+        }
         encoding.config[1] |= USER_ACCESS;
         let mut builder = builder(encoding);
         builder.observe_self().any_cpu().enabled(true);
@@ -84,7 +94,7 @@ impl ThreadCounter {
         // SAFETY: as below.
         let page = unsafe { self.page.as_ref() };
         let may = page.capabilities.load(Relaxed) & CAP_USER_RDPMC != 0;
-        page.index.load(Relaxed).checked_sub(1).filter(|_| may).map(Register)
+        Register::of_index(page.index.load(Relaxed)).filter(|_| may)
     }
 
     /// The count so far, from the register; `None` where the event is in none, or may not be read so.
@@ -93,19 +103,22 @@ impl ThreadCounter {
         // SAFETY: mapped as long as this value lives; the kernel writes to it, hence the atomics.
         let page = unsafe { self.page.as_ref() };
         loop {
-            let lock = page.lock.load(Acquire);
-            let register = page.index.load(Relaxed).checked_sub(1)?;
-            let offset = page.offset.load(Relaxed);
-            let unused_bits = 64u32.checked_sub(page.pmc_width.load(Relaxed).into())?;
+            // The kernel writes to the page while this thread is off its processor, or interrupted on it: the compiler
+            // must keep this order, the processor keeps it for its own interrupts.
+            let lock = page.lock.load(Relaxed);
+            compiler_fence(SeqCst);
+            let (index, offset) = (page.index.load(Relaxed), page.offset.load(Relaxed));
+            // 64 less so many bits: what is shifted by is taken modulo 64.
+            let unused_bits = 0u32.wrapping_sub(page.pmc_width.load(Relaxed).into());
             if page.capabilities.load(Relaxed) & CAP_USER_RDPMC == 0 {
                 return None;
             }
             // SAFETY: the kernel has just said that this thread may; only an administrator's change of that
             // setting at this very instant would end the program.
-            let count = unsafe { registers::read(register) }? as i64;
-            compiler_fence(Ordering::SeqCst);
-            if page.lock.load(Acquire) == lock {
-                let count = count.checked_shl(unused_bits)?.checked_shr(unused_bits)?;
+            let count = unsafe { Register::of_index(index)?.read() }? as i64;
+            compiler_fence(SeqCst);
+            if page.lock.load(Relaxed) == lock {
+                let count = count.wrapping_shl(unused_bits).wrapping_shr(unused_bits);
                 return Some(offset.wrapping_add(count) as u64);
             }
         }
@@ -144,55 +157,39 @@ mod registers {
 mod registers {
     use std::arch::asm;
 
-    macro_rules! register {
-        ($name:literal) => {{
-            let count: u64;
-            // SAFETY: the caller knows that the kernel allows it.
-            unsafe { asm!(concat!("mrs {0}, ", $name), out(reg) count, options(nomem, nostack)) };
-            count
-        }};
-    }
+    /// PMCCNTR_EL0's number; PMEVCNTR<n>_EL0 has n.
+    const CYCLES: u32 = 31;
 
-    /// PMEVCNTR<n>_EL0, and PMCCNTR_EL0 as number 31: a register's number is a part of the instruction.
+    /// A register's number is a part of the instruction (MRS), so there is one for each, and a jump to it.
     #[inline]
     pub unsafe fn read(register: u32) -> Option<u64> {
-        // SAFETY: a barrier, so that what came before is counted.
-        unsafe { asm!("isb", options(nostack)) };
-        Some(match register {
-            0 => register!("pmevcntr0_el0"),
-            1 => register!("pmevcntr1_el0"),
-            2 => register!("pmevcntr2_el0"),
-            3 => register!("pmevcntr3_el0"),
-            4 => register!("pmevcntr4_el0"),
-            5 => register!("pmevcntr5_el0"),
-            6 => register!("pmevcntr6_el0"),
-            7 => register!("pmevcntr7_el0"),
-            8 => register!("pmevcntr8_el0"),
-            9 => register!("pmevcntr9_el0"),
-            10 => register!("pmevcntr10_el0"),
-            11 => register!("pmevcntr11_el0"),
-            12 => register!("pmevcntr12_el0"),
-            13 => register!("pmevcntr13_el0"),
-            14 => register!("pmevcntr14_el0"),
-            15 => register!("pmevcntr15_el0"),
-            16 => register!("pmevcntr16_el0"),
-            17 => register!("pmevcntr17_el0"),
-            18 => register!("pmevcntr18_el0"),
-            19 => register!("pmevcntr19_el0"),
-            20 => register!("pmevcntr20_el0"),
-            21 => register!("pmevcntr21_el0"),
-            22 => register!("pmevcntr22_el0"),
-            23 => register!("pmevcntr23_el0"),
-            24 => register!("pmevcntr24_el0"),
-            25 => register!("pmevcntr25_el0"),
-            26 => register!("pmevcntr26_el0"),
-            27 => register!("pmevcntr27_el0"),
-            28 => register!("pmevcntr28_el0"),
-            29 => register!("pmevcntr29_el0"),
-            30 => register!("pmevcntr30_el0"),
-            31 => register!("pmccntr_el0"),
-            _ => return None,
-        })
+        if register > CYCLES {
+            return None;
+        }
+        let count: u64;
+        // SAFETY: the caller knows that the kernel allows it; the jump ends at one of the 32 pairs of instructions, which
+        // take 8 bytes each. What came before the barrier is counted.
+        unsafe {
+            asm!(
+                "isb",
+                "adr {place}, 2f",
+                "add {place}, {place}, {register}, lsl #3",
+                "br {place}",
+                "2:",
+                ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, \
+                 27, 28, 29, 30",
+                "mrs {count}, pmevcntr\\n\\()_el0",
+                "b 3f",
+                ".endr",
+                "mrs {count}, pmccntr_el0",
+                "3:",
+                register = in(reg) u64::from(register),
+                place = out(reg) _,
+                count = lateout(reg) count,
+                options(nostack),
+            );
+        }
+        Some(count)
     }
 }
 

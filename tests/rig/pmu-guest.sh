@@ -1,11 +1,13 @@
 #!/bin/sh
-# Runs pmmpi-rig-pmu on a processor with counters: an aarch64 guest under qemu, whose PMUv3 counts instructions
-# one by one. Everything comes from Debian's packages: those of the guest are unpacked, not installed.
+# Runs pmmpi-rig-pmu, and through it the tool, on a processor with counters: an aarch64 guest under qemu, whose PMUv3
+# counts instructions one by one. Everything comes from Debian's packages: those of the guest are unpacked, not
+# installed.
 #
-# usage: pmu-guest.sh FOLDER     FOLDER keeps what was unpacked and built
+# usage: pmu-guest.sh FOLDER [checks | cost]     FOLDER keeps what was unpacked and built
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
+what=${2:-checks}
 cd "$(dirname "$0")/../.."
 
 say() { echo "pmu-guest: $*" >&2; }
@@ -85,35 +87,61 @@ END
 [ -f "$folder/guest/kernel" ] && [ -x "$folder/rust/rustc" ] || unpack
 "$folder/rust/rustc" --version >&2 || fail "Debian's rustc does not start: remove $folder/rust"
 
-say "building pmmpi-rig-pmu for aarch64"
+say "building the tool and its tests for aarch64"
 target=aarch64-unknown-linux-gnu
-RUSTC="$folder/rust/rustc" RUSTFLAGS="-C target-feature=+crt-static" \
-    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-    "${CARGO:-cargo}" build --release --locked -p pmmpi-tests --bin pmmpi-rig-pmu --target $target \
-    --target-dir "$folder/target" >&2
+export RUSTC="$folder/rust/rustc" RUSTFLAGS="-C target-feature=+crt-static" \
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+for_guest() {
+    command=$1
+    shift
+    "${CARGO:-cargo}" "$command" --release --locked --target $target --target-dir "$folder/target" "$@"
+}
+for_guest build -p pmmpi-tests --bin pmmpi-rig-pmu -p pmmpi-launcher --bin pmmpi >&2
+stepped=$(for_guest test --no-run -p pmmpi-kernels --test stepped --message-format json \
+    | sed -n 's|.*"executable":"\([^"]*/stepped-[^"]*\)".*|\1|p')
+[ -x "$stepped" ] || fail "the test stepped was not built"
 
 root=$new/root
-mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
+mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp"
 install "$folder/guest/busybox" "$root/bin/busybox"
-cp "$folder/target/$target/release/pmmpi-rig-pmu" "$root/bin"
+install --strip --strip-program=aarch64-linux-gnu-strip "$folder/target/$target/release/pmmpi-rig-pmu" \
+    "$folder/target/$target/release/pmmpi" "$root/bin"
+install --strip --strip-program=aarch64-linux-gnu-strip "$stepped" "$root/bin/stepped"
 cat > "$root/init" << 'END'
 #!/bin/busybox sh
 /bin/busybox mount -t proc none /proc
 /bin/busybox mount -t sysfs none /sys
 /bin/busybox mount -t devtmpfs none /dev
-/bin/pmmpi-rig-pmu
+/bin/pmmpi-rig-pmu "$@"
 echo "pmmpi-rig-pmu ended with $?"
 /bin/busybox poweroff -f
 END
 chmod +x "$root/init"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) > "$new/initrd"
 
-say "starting the guest"
-# One instruction a virtual nanosecond (icount): the PMU counts them one by one, and time does not depend on
-# this machine. The PMU of one processor would count a second one's instructions, too.
-timeout 600 qemu-system-aarch64 -M virt -cpu neoverse-n1 -icount shift=0 -smp 1 -m 512 -nic none -display none \
-    -monitor none -serial stdio -no-reboot -kernel "$folder/guest/kernel" -initrd "$new/initrd" \
-    -append "console=ttyAMA0 quiet panic=-1" < /dev/null | tr -d '\r' | tee "$folder/output"
-status=$(sed -n 's/^pmmpi-rig-pmu ended with \([0-9]*\)$/\1/p' "$folder/output")
-[ -n "$status" ] || fail "the guest did not come to its end: see $folder/output"
-exit "$status"
+# Runs pmmpi-rig-pmu with these arguments in a guest, whose processor has these options.
+guest() {
+    options=$1
+    shift
+    say "starting the guest"
+    # The PMU of one processor would count a second one's instructions, too.
+    # shellcheck disable=SC2086 # several words
+    timeout 600 qemu-system-aarch64 -M virt -cpu neoverse-n1 $options -smp 1 -m 512 -nic none -display none \
+        -monitor none -serial stdio -no-reboot -kernel "$folder/guest/kernel" -initrd "$new/initrd" \
+        -append "console=ttyAMA0 quiet panic=-1 -- $*" < /dev/null | sed -u 's|\r||' | tee "$folder/output"
+    status=$(sed -n 's/^pmmpi-rig-pmu ended with \([0-9]*\)$/\1/p' "$folder/output")
+    [ -n "$status" ] || fail "the guest did not come to its end: see $folder/output"
+    return "$status"
+}
+# One instruction a virtual nanosecond: the PMU counts them one by one, and time does not depend on this machine.
+counting="-icount shift=0"
+case "$what" in
+    checks) guest "$counting" ;;
+    cost)
+        echo "Each instruction takes a nanosecond:"
+        guest "$counting" cost
+        echo "As fast as it is emulated:"
+        guest "" cost
+        ;;
+    *) fail "usage: pmu-guest.sh FOLDER [checks | cost]" ;;
+esac

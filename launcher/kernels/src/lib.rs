@@ -1,9 +1,9 @@
 //! Kernels whose counts are known on paper.
 //!
 //! A kernel is a function written instruction by instruction, so that no compiler changes what it does, and a
-//! table of what it does: how much once, and how much each trip of its loop. On x86_64 a test runs each of
-//! them one instruction at a time (ptrace(2), PTRACE_SINGLESTEP) and counts: the paper is held by the machine
-//! itself, without its counters.
+//! table of what it does: how much once, and how much each trip of its loop. A test runs each of them one
+//! instruction at a time (ptrace(2), PTRACE_SINGLESTEP) and counts: the paper is held by the machine itself,
+//! without its counters.
 //!
 //! All counts are those of the function without its return, which an [`EMPTY`] one has, too.
 

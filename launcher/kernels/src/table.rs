@@ -16,6 +16,7 @@ const fn next_to_none(event: &'static str) -> Expected {
 }
 
 /// Doubles of a vector register's: what a vendor's event counts of one instruction.
+#[cfg(target_arch = "x86_64")]
 const FP_256: &str = "fp_arith_inst_retired.256b_packed_double";
 const FP_128: &str = "fp_arith_inst_retired.128b_packed_double";
 const FP_OPERATIONS: &str = "fp_ret_sse_avx_ops.all";

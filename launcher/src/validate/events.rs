@@ -21,12 +21,13 @@ const GENERIC: [(&str, u32, u64); 5] = [
     ("L1-dcache-load-misses", kind::CACHE, 0x1_0000),
 ];
 
-/// What the kernel calls its own name for an event in sysfs, beside the code that it maps it to.
-const ALIASES: [(&str, &str); 4] = [
-    ("cycles", "cpu-cycles"),
-    ("instructions", "instructions"),
-    ("branches", "branch-instructions"),
-    ("branch-misses", "branch-misses"),
+/// What sysfs calls the event that the kernel maps its own name to: on x86 by that name, on Arm by the architecture's
+/// (drivers/perf/arm_pmuv3.c, armv8_pmuv3_perf_map; of two the first that is there).
+const ALIASES: [(&str, &[&str]); 4] = [
+    ("cycles", &["cpu-cycles", "cpu_cycles"]),
+    ("instructions", &["instructions", "inst_retired"]),
+    ("branches", &["branch-instructions", "pc_write_retired", "br_retired"]),
+    ("branch-misses", &["branch-misses", "br_mis_pred"]),
 ];
 
 /// Events that have a name here.
@@ -90,10 +91,11 @@ impl Known {
     fn stands_for(&self, event: &Event) -> String {
         let kind = event.encoding.kind;
         let alias = ALIASES.iter().find(|(name, _)| *name == event.name.trim_end_matches("_kernel"));
-        let code = alias.filter(|_| kind == kind::HARDWARE).and_then(|(_, alias)| {
+        let code = alias.filter(|_| kind == kind::HARDWARE).and_then(|(_, aliases)| {
             // The processor's PMU is called cpu on x86, and after its kind elsewhere.
             let pmus = ["cpu", "armv8_pmuv3_0", "armv8_pmuv3"];
-            pmus.into_iter().find_map(|pmu| Some((pmu, self.sysfs(&format!("{pmu}/events/{alias}"))?)))
+            let mut places = pmus.into_iter().flat_map(|pmu| aliases.iter().map(move |alias| (pmu, alias)));
+            places.find_map(|(pmu, alias)| Some((pmu, self.sysfs(&format!("{pmu}/events/{alias}"))?)))
         });
         match (code, kind) {
             (Some((pmu, code)), _) => format!("{pmu}/{code}/"),
@@ -197,6 +199,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         put("cpu/events/branch-instructions", "event=0xc2\n");
+        put("armv8_pmuv3_0/events/inst_retired", "event=0x0008\n");
         put("msr/type", "9\n");
         put("msr/events/tsc", "event=0x00\n");
         let known = Known::new(&Hardware::default(), &root);
@@ -205,6 +208,7 @@ mod tests {
         let of =
             |name: &str| mappings.iter().find(|mapping| mapping.event == name).unwrap().stands_for.clone();
         assert_eq!(of("branches"), "cpu/event=0xc2/");
+        assert_eq!(of("instructions"), "armv8_pmuv3_0/event=0x0008/");
         assert_eq!(of("page_faults"), "the kernel's own count");
         assert_eq!(known.find("tsc").unwrap().encoding, Encoding::new(9, 0));
     }

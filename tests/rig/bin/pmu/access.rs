@@ -16,14 +16,22 @@ pub fn permissions() -> Check {
 /// Arm's; x86 allows it from the start.
 const USER_ACCESS: &str = "/proc/sys/kernel/perf_user_access";
 
+/// Lets programs read registers, or not; false where the kernel has no such setting.
+pub fn user_access(allow: bool) -> Result<bool, String> {
+    let has = fs::exists(USER_ACCESS).unwrap_or(false);
+    if has {
+        fs::write(USER_ACCESS, if allow { "1" } else { "0" }).map_err(|e| format!("{USER_ACCESS}: {e}"))?;
+    }
+    Ok(has)
+}
+
 pub fn registers() -> Check {
-    if fs::exists(USER_ACCESS).unwrap_or(false) {
-        fs::write(USER_ACCESS, "0").map_err(|e| format!("{USER_ACCESS}: {e}"))?;
+    if user_access(false)? {
         let counter = open(INSTRUCTIONS)?;
         if let Some(count) = counter.read_register() {
             return Err(format!("read {count} where it is not allowed"));
         }
-        fs::write(USER_ACCESS, "1").map_err(|e| format!("{USER_ACCESS}: {e}"))?;
+        user_access(true)?;
     }
     let mut found = Vec::new();
     for (name, id) in [("instructions", INSTRUCTIONS), ("cycles", CYCLES)] {

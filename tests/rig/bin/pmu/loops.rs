@@ -76,6 +76,8 @@ pub fn modes() -> Check {
 
 /// Events of which some are not this processor's: they have a value and are exact, or say why not.
 pub fn lacking() -> Check {
+    const CHAIN: u64 = 0x1e; // the kernel's to use
+    const BR_RETIRED: u64 = 0x21;
     // linux/perf_event.h: enum perf_hw_id from 2 on (caches, branches, bus, stalls, reference cycles), and of
     // perf_hw_cache_id, _op_id, _result_id all there are.
     let generic = (2..10).map(|id| ("hardware", Encoding::new(kind::HARDWARE, id)));
@@ -83,9 +85,12 @@ pub fn lacking() -> Check {
         let (id, operation, result) = (n / 6, n / 2 % 3, n % 2);
         ("cache", Encoding::new(kind::CACHE, id | operation << 8 | result << 16))
     });
+    // The architecture's own, which the kernel opens whether the processor has them or not.
+    let raw = (1..=0x30).filter(|code| *code != CHAIN).map(|code| ("raw", Encoding::new(kind::RAW, code)));
+    let raw = raw.filter(|_| cfg!(target_arch = "aarch64"));
     let mut missing = 0;
     let mut counted = Vec::new();
-    for (name, encoding) in generic.chain(cache) {
+    for (name, encoding) in generic.chain(cache).chain(raw) {
         let found = Counted::during(&alone(name, encoding.in_modes(Modes::User)), Target::ThisThread, || {
             turns(TURNS / 100)
         });
@@ -98,5 +103,19 @@ pub fn lacking() -> Check {
         }
     }
     let found = format!("{missing} unsupported; counted: {}", counted.join(", "));
+    // Whether the kernel has begun to ask the processor for raw codes, too.
+    let found =
+        format!("{found}; the kernel {} raw 0x21", if opens(BR_RETIRED) { "opens" } else { "refuses" });
     unless(cfg!(target_arch = "aarch64") && missing == 0, found)
+}
+
+/// perf_event_open(2) itself.
+fn opens(raw: u64) -> bool {
+    const SIZE: u64 = 64; // PERF_ATTR_SIZE_VER0
+    let attr = [u64::from(kind::RAW) | SIZE << 32, raw, 0, 0, 0, 0, 0, 0];
+    // SAFETY: attributes of the size that they name; the descriptor is this function's own.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_perf_event_open, attr.as_ptr(), 0, -1, -1, 0) as i32;
+        descriptor >= 0 && libc::close(descriptor) == 0
+    }
 }

@@ -4,12 +4,17 @@
 //!
 //! `pmmpi-rig-pmu cells USER` says for each question of `rig::cells` how its count would be.
 //! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads a counter that was handed down around the work.
+//! `pmmpi-rig-pmu cost` prints what a read of a counter costs.
 //! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` lets threads and children run the loop, and itself, too.
 
 mod access;
+mod cost;
 mod followed;
 mod groups;
+mod kernels;
 mod loops;
+mod tool;
+mod validate;
 
 use pmmpi::counters::event::{Encoding, Group, Modes, kind};
 use rig::cells::{User, cells};
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         [] => check_all(),
+        ["cost"] => cost::table().map_or_else(|why| fail(&why), |()| ExitCode::SUCCESS),
         ["cells", name] => {
             match User::ALL.iter().find(|user| user.name() == *name).map(|user| user.become_it()) {
                 Some(Ok(())) => {
@@ -66,7 +72,7 @@ fn main() -> ExitCode {
                 },
             )
         }
-        _ => fail("usage: pmmpi-rig-pmu [cells USER | inherited .. | work ..]"),
+        _ => fail("usage: pmmpi-rig-pmu [cells USER | cost | inherited .. | work ..]"),
     }
 }
 
@@ -92,6 +98,14 @@ fn check_all() -> ExitCode {
         ("a_program_reads_what_its_launcher_opened", followed::handed),
         ("watched_writes_are_counted_to_the_last_one", followed::watched),
         ("events_that_the_processor_lacks_have_no_value", loops::lacking),
+        ("kernels_do_what_their_tables_say", kernels::on_paper),
+        ("kernels_do_it_one_instruction_at_a_time", kernels::stepped),
+        ("validate_counts_what_kernels_do", validate::instructions),
+        ("validate_counts_to_the_last_one", validate::to_the_last_one),
+        ("validate_judges_what_is_counted_and_nothing_else", validate::verdicts),
+        ("doctor_sees_what_the_processor_counts", tool::doctor),
+        ("list_events_says_what_opens", tool::events),
+        ("a_measured_program_comes_to_what_it_does", tool::a_run),
     ];
     println!("1..{}", CHECKS.len());
     let mut failed = false;

@@ -1,13 +1,13 @@
 //! The paper against the machine: each kernel is run one instruction at a time (ptrace(2)), and each instruction is
 //! decoded where it is executed. No performance counter is asked.
 
-#![cfg(target_arch = "x86_64")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+mod machine;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess};
+use machine::{Decoder, Position};
 use pmmpi_kernels::{Body, EMPTY, Function, Memory, Prepared, all};
-use std::mem::MaybeUninit;
 
-const LONGEST_INSTRUCTION: usize = 15;
 /// Nothing here takes more, unless it never ends.
 const MOST_STEPS: u64 = 1_000_000;
 
@@ -18,7 +18,7 @@ struct Executed {
     branches: f64,
     loads: f64,
     stores: f64,
-    /// Of doubles.
+    /// Of doubles; a multiply-add is two.
     operations: f64,
     loaded_bytes: f64,
     stored_bytes: f64,
@@ -26,12 +26,16 @@ struct Executed {
     streamed_bytes: f64,
 }
 
-/// A multiply-add is two.
-fn operations(code: Mnemonic) -> f64 {
-    match code {
-        Mnemonic::Mulpd | Mnemonic::Addpd => 2.0,
-        Mnemonic::Vfmadd231pd => 8.0,
-        _ => 0.0,
+impl Executed {
+    fn load(&mut self, bytes: f64) {
+        self.loads += 1.0;
+        self.loaded_bytes += bytes;
+    }
+
+    fn store(&mut self, bytes: f64, past_the_caches: bool) {
+        self.stores += 1.0;
+        self.stored_bytes += bytes;
+        self.streamed_bytes += if past_the_caches { bytes } else { 0.0 };
     }
 }
 
@@ -72,22 +76,6 @@ impl Child {
         assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.0, 0, 0) }, 0);
         self.wait();
     }
-
-    /// The next instruction, and the top of the stack.
-    fn registers(&self) -> (u64, u64) {
-        let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
-        // SAFETY: the kernel fills in all of it.
-        let registers = unsafe {
-            assert_eq!(libc::ptrace(libc::PTRACE_GETREGS, self.0, 0, registers.as_mut_ptr()), 0);
-            registers.assume_init()
-        };
-        (registers.rip, registers.rsp)
-    }
-
-    fn word(&self, address: u64) -> u64 {
-        // SAFETY: reads a word of a stopped child's memory.
-        unsafe { libc::ptrace(libc::PTRACE_PEEKDATA, self.0, address, 0) as u64 }
-    }
 }
 
 impl Drop for Child {
@@ -102,52 +90,28 @@ impl Drop for Child {
 
 fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
     let child = Child::start(run, trips, memory);
-    let (mut rip, mut rsp) = child.registers();
     let mut steps = 0;
-    let mut step = |child: &Child| {
+    let mut step = || {
         steps += 1;
         assert!(steps < MOST_STEPS);
         child.step();
-        child.registers()
+        Position::of(child.0)
     };
-    while rip != run as *const () as u64 {
-        (rip, rsp) = step(&child);
+    let mut position = Position::of(child.0);
+    while position.next != run as *const () as u64 {
+        position = step();
     }
-    let back = child.word(rsp);
+    let back = position.back();
     let mut executed = Executed::default();
-    let mut about = InstructionInfoFactory::new();
-    while rip != back {
-        // SAFETY: both processes have one image; this is its code.
-        let code = unsafe { std::slice::from_raw_parts(rip as *const u8, LONGEST_INSTRUCTION) };
-        let instruction = Decoder::with_ip(64, code, rip, DecoderOptions::NONE).decode();
-        assert!(!instruction.is_invalid());
-        let flow = instruction.flow_control();
-        if flow != FlowControl::Return {
-            executed.instructions += 1.0;
-            // A system call is none: no kernel here calls a function.
-            let branches = [FlowControl::ConditionalBranch, FlowControl::UnconditionalBranch];
-            executed.branches += f64::from(u8::from(branches.contains(&flow)));
-            executed.operations += operations(instruction.mnemonic());
-            for memory in about.info(&instruction).used_memory() {
-                let bytes = memory.memory_size().size() as f64;
-                match memory.access() {
-                    OpAccess::Read => {
-                        executed.loads += 1.0;
-                        executed.loaded_bytes += bytes;
-                    }
-                    OpAccess::Write => {
-                        executed.stores += 1.0;
-                        executed.stored_bytes += bytes;
-                        let streams = instruction.mnemonic() == Mnemonic::Movntpd;
-                        executed.streamed_bytes += if streams { bytes } else { 0.0 };
-                    }
-                    // lea, whose operand is no access
-                    OpAccess::None | OpAccess::NoMemAccess => {}
-                    both => panic!("{instruction:?}: {both:?}"),
-                }
-            }
+    let mut decoder = Decoder::new();
+    while position.next != back {
+        let place = position.next;
+        position = step();
+        // After a system call Arm's kernel stops twice, the second time for nothing.
+        if position.next != place {
+            // SAFETY: both processes have one image; this is its code.
+            unsafe { decoder.count(place, &mut executed) };
         }
-        (rip, _) = step(&child);
     }
     executed
 }

@@ -1,0 +1,89 @@
+//! Instructions of A64, as far as kernels are made of them: Arm Architecture Reference Manual, "A64
+//! instruction set encoding".
+
+use super::Executed;
+use std::mem::MaybeUninit;
+
+/// Where a stopped process is.
+pub struct Position {
+    /// The next instruction.
+    pub next: u64,
+    link: u64,
+}
+
+impl Position {
+    pub fn of(process: libc::pid_t) -> Self {
+        let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
+        let bytes = size_of_val(&registers);
+        let mut place = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: bytes };
+        // SAFETY: the kernel fills in all of it, as it says.
+        let registers = unsafe {
+            assert_eq!(libc::ptrace(libc::PTRACE_GETREGSET, process, libc::NT_PRSTATUS, &mut place), 0);
+            assert_eq!(place.iov_len, bytes);
+            registers.assume_init()
+        };
+        Self { next: registers.pc, link: registers.regs[30] }
+    }
+
+    /// Where a function returns to that has just begun: it is in the link register.
+    pub fn back(&self) -> u64 {
+        self.link
+    }
+}
+
+const RETURN: u32 = 0xd65f_03c0;
+
+pub struct Decoder;
+
+impl Decoder {
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// # Safety
+    /// An instruction is there.
+    pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {
+        // SAFETY: the caller's; instructions are aligned to their 4 bytes.
+        let code = unsafe { (place as *const u32).read() };
+        if code == RETURN {
+            return;
+        }
+        executed.instructions += 1.0;
+        match code >> 25 & 0xf {
+            // Branches, exceptions, system instructions; kernels have SVC of the latter two.
+            0b1010 | 0b1011 => executed.branches += f64::from(u8::from(code & 0xffe0_001f != SVC)),
+            0b0100 | 0b0110 | 0b1100 | 0b1110 => access(code, executed),
+            _ => executed.operations += operations(code),
+        }
+    }
+}
+
+const SVC: u32 = 0xd400_0001;
+
+/// Loads and stores of one register at an unsigned offset, and of pairs.
+fn access(code: u32, executed: &mut Executed) {
+    let is_vector = code >> 26 & 1 == 1;
+    let is_load = code >> 22 & 1 == 1;
+    let size = code >> 30;
+    let (bytes, past_the_caches) = match (code >> 27 & 0b111, code >> 23 & 0b111) {
+        (0b111, 0b010) => (1 << size, false),
+        // Whole vector registers.
+        (0b111, 0b011) if is_vector => (16, false),
+        // LDNP, STNP of vector registers
+        (0b101, 0b000) if is_vector => (2 * (4 << size), true),
+        _ => panic!("no kernel has {code:#010x}"),
+    };
+    match is_load {
+        true => executed.load(bytes.into()),
+        false => executed.store(bytes.into(), past_the_caches),
+    }
+}
+
+/// Of two doubles: FADD, FMUL, FMLA.
+fn operations(code: u32) -> f64 {
+    match code & 0xffe0_fc00 {
+        0x4e60_d400 | 0x6e60_dc00 => 2.0,
+        0x4e60_cc00 => 4.0,
+        _ => 0.0,
+    }
+}

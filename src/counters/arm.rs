@@ -1,0 +1,113 @@
+//! Events that an Arm processor lacks, and that its kernel opens all the same.
+//!
+//! The registers PMCEID0_EL0 and PMCEID1_EL0 say which of the architecture's events a processor counts (Arm
+//! Architecture Reference Manual, "The Performance Monitors Extension"). The kernel asks them for events by its
+//! own names, and not for a raw code: that one opens, and reads 0 for ever. In sysfs a PMU has those of its named
+//! events alone that the registers have.
+
+use super::event::{Encoding, kind};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Codes of the architecture that every kernel with such a sysfs has names for, ..
+const NAMED: RangeInclusive<u64> = 0x01..=0x30;
+/// .. but for CHAIN, which is the kernel's to use.
+const CHAIN: u64 = 0x1e;
+/// Bits of an event's code, as `format/event` has them.
+const CODE: u64 = 0xffff;
+
+/// The PMU of one kind of core, and the codes of its events.
+#[derive(Debug)]
+struct Pmu {
+    kind: u32,
+    codes: BTreeSet<u64>,
+}
+
+/// True of an event that would read 0 on this machine, whatever happens.
+pub fn lacks(encoding: Encoding) -> bool {
+    static PMUS: OnceLock<Vec<Pmu>> = OnceLock::new();
+    let may_lack = cfg!(target_arch = "aarch64") && encoding.kind >= kind::RAW;
+    may_lack && has_not(PMUS.get_or_init(|| pmus(Path::new("/sys/bus/event_source/devices"))), encoding)
+}
+
+fn has_not(pmus: &[Pmu], encoding: Encoding) -> bool {
+    let code = encoding.config[0] & CODE;
+    let mut counting = pmus.iter().filter(|pmu| [kind::RAW, pmu.kind].contains(&encoding.kind)).peekable();
+    let is_known = counting.peek().is_some() && NAMED.contains(&code) && code != CHAIN;
+    is_known && !counting.any(|pmu| pmu.codes.contains(&code))
+}
+
+/// Those of the processor's cores; one that names no event says nothing of what it lacks.
+fn pmus(devices: &Path) -> Vec<Pmu> {
+    let folders = std::fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_core = |name: &str| name.starts_with("armv8");
+    let folders = folders.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_core));
+    let pmu = |path: std::path::PathBuf| {
+        let kind = std::fs::read_to_string(path.join("type")).ok()?.trim().parse().ok()?;
+        let events = std::fs::read_dir(path.join("events")).ok()?.flatten();
+        let texts = events.filter_map(|event| std::fs::read_to_string(event.path()).ok());
+        Some(Pmu { kind, codes: texts.filter_map(|text| code(&text)).collect() })
+    };
+    folders.filter_map(pmu).filter(|pmu| !pmu.codes.is_empty()).collect()
+}
+
+/// Of "event=0x0011".
+fn code(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim().strip_prefix("event=0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PMU: u32 = 8;
+
+    fn of_processor(codes: &[u64]) -> Vec<Pmu> {
+        vec![Pmu { kind: PMU, codes: codes.iter().copied().collect() }]
+    }
+
+    #[test]
+    fn what_sysfs_does_not_name_is_lacking_where_it_would_name_it() {
+        let pmus = of_processor(&[0x08, 0x11]);
+        for kind in [kind::RAW, PMU] {
+            for (code, lacking) in [
+                (0x08, false),
+                (0x11, false),
+                (0x21, true),
+                (0x06, true),
+                (0x00, false),
+                // The kernel's own, a maker's own, and one that older kernels have no name for.
+                (0x1e, false),
+                (0xc3, false),
+                (0x3a, false),
+            ] {
+                assert_eq!(has_not(&pmus, Encoding::new(kind, code)), lacking, "{kind} {code:#x}");
+            }
+        }
+        // Another PMU's codes, and a kernel that names nothing.
+        assert!(!has_not(&pmus, Encoding::new(9, 0x21)));
+        assert!(!has_not(&[], Encoding::new(kind::RAW, 0x21)));
+    }
+
+    #[test]
+    fn sysfs_says_what_a_processor_counts() {
+        let root = std::env::temp_dir().join(format!("pmmpi-arm-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("armv8_pmuv3_0/type", "8\n");
+        put("armv8_pmuv3_0/events/inst_retired", "event=0x0008\n");
+        put("armv8_pmuv3_0/events/odd", "x=y\n");
+        put("armv8_cortex_a53/type", "9\n");
+        put("software/type", "1\n");
+        put("software/events/x", "event=0x0021\n");
+        let pmus = pmus(&root);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!((pmus.len(), pmus[0].kind), (1, 8), "{pmus:?}");
+        assert_eq!(pmus[0].codes, BTreeSet::from([8]));
+    }
+}

@@ -1,0 +1,77 @@
+//! What it costs to read a counter: in instructions, where they are counted one by one, and in time.
+
+use crate::access::user_access;
+use crate::{CYCLES, INSTRUCTIONS, hardware};
+use pmmpi::clock::monotonic_ns;
+use pmmpi::counters::event::{Event, Modes};
+use pmmpi::counters::linux::Target;
+use pmmpi::counters::thread::ThreadCounter;
+use rig::counting::Counted;
+use std::hint::black_box;
+
+const READS: u64 = 1000;
+const BATCHES: usize = 101;
+
+/// Of one read: instructions in user mode and in the kernel, where they are counted, and time (ns).
+struct Cost {
+    user: Option<f64>,
+    kernel: Option<f64>,
+    ns: f64,
+}
+
+/// A table: each way to read each event, the loop's own cost left out.
+pub fn table() -> Result<(), String> {
+    user_access(true)?;
+    println!("{:28} {:>12} {:>12} {:>12}", "ONE READ OF", "USER INSTR", "KERNEL INSTR", "NS");
+    for (name, id) in [("instructions", INSTRUCTIONS), ("cycles", CYCLES)] {
+        let mut counter = match ThreadCounter::open(hardware(id, Modes::User)) {
+            Ok(counter) => counter,
+            Err(gap) => {
+                println!("{name}: {gap}");
+                continue;
+            }
+        };
+        let register = counter.register().ok_or_else(|| format!("{name} is in no register"))?;
+        let nothing = cost(|| Some(0));
+        // SAFETY: the counter, which is open, is in it, and nothing else runs that could move it.
+        let bare = cost(|| unsafe { black_box(register).read() });
+        let own = cost(|| black_box(&counter).read_register());
+        let call = cost(|| counter.read().ok());
+        for (way, cost) in [("bare register", bare), ("read_register", own), ("read(2)", call)] {
+            let less = |of: Option<f64>, none: Option<f64>| match (of, none) {
+                (Some(of), Some(none)) => format!("{:.2}", of - none),
+                _ => "-".to_owned(),
+            };
+            let name = format!("{name}, {way}");
+            let (user, kernel) = (less(cost.user, nothing.user), less(cost.kernel, nothing.kernel));
+            println!("{name:28} {user:>12} {kernel:>12} {:>12.1}", cost.ns - nothing.ns);
+        }
+    }
+    Ok(())
+}
+
+/// Medians of many.
+fn cost(mut read: impl FnMut() -> Option<u64>) -> Cost {
+    let of = |name, modes| vec![Event::counted(name, hardware(INSTRUCTIONS, modes))];
+    let groups = [of("user", Modes::User), of("kernel", Modes::Kernel)];
+    let mut values: [Vec<f64>; 3] = Default::default();
+    for _ in 0..BATCHES {
+        let mut ns = 0;
+        let counted = Counted::during(&groups, Target::ThisThread, || {
+            let before = monotonic_ns();
+            for _ in 0..READS {
+                black_box(read());
+            }
+            ns = monotonic_ns() - before;
+        });
+        let found = [counted.value("user").ok(), counted.value("kernel").ok(), Some(ns as u64)];
+        for (values, value) in values.iter_mut().zip(found) {
+            values.extend(value.map(|value| value as f64 / READS as f64));
+        }
+    }
+    let [user, kernel, ns] = values.map(|mut values| {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    });
+    Cost { user, kernel, ns: ns.unwrap_or(f64::NAN) }
+}

@@ -1,0 +1,123 @@
+//! The tool itself, on this machine: `pmmpi` beside this program.
+
+use crate::{Check, LOOP, TURNS, is_near, unless};
+use pmmpi::counters::reading::Quality;
+use pmmpi::metrics;
+use pmmpi::record::Run;
+use rig::tool::Folder;
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// Runs `pmmpi` with these arguments, and whatever else it needs.
+pub fn pmmpi(args: &[&str], more: impl FnOnce(&mut Command)) -> Result<Output, String> {
+    let program = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("pmmpi");
+    let mut command = Command::new(&program);
+    more(command.args(args));
+    command.output().map_err(|e| format!("{}: {e}", program.display()))
+}
+
+/// What it prints as JSON.
+pub fn json(output: &Output) -> Result<Value, String> {
+    let said = || format!("{}, {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    serde_json::from_slice(&output.stdout).map_err(|e| format!("{e}: {}", said()))
+}
+
+/// The element of a list that is called so.
+pub fn named<'a>(list: &'a Value, name: &str) -> Result<&'a Value, String> {
+    let found = elements(list).iter().find(|one| one["name"] == name);
+    found.ok_or_else(|| format!("there is no {name}"))
+}
+
+pub fn elements(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Something with these keys, as it is.
+fn says(value: &Value, keys: &[&str]) -> String {
+    let of = |key: &&str| value[*key].as_str().map_or_else(|| value[*key].to_string(), str::to_owned);
+    keys.iter().map(of).collect::<Vec<_>>().join(" ")
+}
+
+pub fn doctor() -> Check {
+    let found = json(&pmmpi(&["doctor", "--format", "json"], |_| ())?)?;
+    let (pmu, software) = (named(&found["checks"], "pmu")?, named(&found["checks"], "software_events")?);
+    let said = format!("{}; {}", says(pmu, &["status", "found"]), says(software, &["status", "found"]));
+    let pmu = pmu["found"].as_str().unwrap_or_default();
+    let has_pmu = pmu.starts_with("4 of 5 events open; ref_cycles: not counted by this processor");
+    unless(!has_pmu || software["status"] != "ok", said)
+}
+
+/// What the processor counts opens; what it lacks says so.
+pub fn events() -> Check {
+    let found = json(&pmmpi(&["list", "events", "--format", "json"], |_| ())?)?;
+    let opening = ["instructions", "cycles", "page_faults", "armv8_pmuv3/inst_retired/"];
+    let lacking = ["branches", "branch-misses", "L1-dcache-loads", "LLC-load-misses", "ref_cycles"];
+    let mut said = Vec::new();
+    let mut wrong = Vec::new();
+    for (name, opens) in opening.map(|name| (name, true)).into_iter().chain(lacking.map(|name| (name, false)))
+    {
+        let event = named(&found["events"], name)?;
+        let line = says(event, &["name", "quality", "reason"]);
+        let is_right = event["opens"] == opens && event["reason"].is_null() == opens;
+        if is_right { &mut said } else { &mut wrong }.push(line);
+    }
+    unless(!wrong.is_empty(), if wrong.is_empty() { said.join("; ") } else { wrong.join("; ") })
+}
+
+const THREADS: u64 = 3;
+const CHILDREN: u64 = 3;
+
+/// This program at work, measured by the tool: its run, and what the tool said of it.
+fn measured(turns: u64) -> Result<(Run, String), String> {
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let folder = Folder::new("runs");
+    let output = pmmpi(&["--events", "instructions:u", "--out"], |command| {
+        command
+            .arg(folder.path())
+            .arg(own)
+            .arg("work")
+            .args([THREADS, CHILDREN, turns].map(|number| number.to_string()));
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match folder.runs().pop() {
+        Some(run) if output.status.success() => Ok((run, said.lines().last().unwrap_or_default().to_owned())),
+        _ => Err(format!("{}: {said}", output.status)),
+    }
+}
+
+fn counted(run: &Run, event: &str) -> Result<u64, String> {
+    let totals = run.counts.totals(|_| true);
+    let total = totals.iter().find(|total| total.event.name == event);
+    let total = total.ok_or_else(|| format!("{event} was not asked for"))?;
+    let why = || format!("{event} {}: {}", total.quality.name(), total.reason.clone().unwrap_or_default());
+    total.count.filter(|_| total.quality == Quality::Exact).ok_or_else(why)
+}
+
+/// A plain program with threads and children, in the default set and beside it.
+pub fn a_run() -> Check {
+    let ((less, _), (more, said)) = (measured(TURNS)?, measured(2 * TURNS)?);
+    let loops = 1 + THREADS + CHILDREN;
+    let in_user_mode = counted(&more, "instructions:u")?;
+    let grown = in_user_mode - counted(&less, "instructions:u")?;
+    let (all, kernel) = (counted(&more, "instructions")?, counted(&more, "instructions_kernel")?);
+    let cycles = counted(&more, "cycles")?;
+    let (clock_ns, record) = (counted(&more, "task_clock_ns")?, &more.ranks[0]);
+    let cpu_ns = (record.cpu_user_ns + record.cpu_system_ns) as u64;
+    let values = metrics::of_run(&more);
+    let ipc = values.iter().find(|value| value.metric.name == "ipc").ok_or("there is no metric ipc")?;
+    let found = format!(
+        "{grown} instructions more in {loops} loops; {in_user_mode} in user mode, {} by the difference; ipc {:?}; \
+         task clock {clock_ns} ns, wait4 {cpu_ns} ns; {said}",
+        all - kernel,
+        ipc.value(),
+    );
+    let wrong = !is_near(grown, loops * LOOP, 20)
+        // The two are started one after the other, in the kernel.
+        || (all - kernel).abs_diff(in_user_mode) > 10_000
+        || ipc.value() != Some(all as f64 / cycles as f64)
+        || ipc.quality() != Quality::Exact
+        || !said.contains("instructions a cycle")
+        || counted(&more, "ref_cycles").is_ok()
+        || !is_near(clock_ns, cpu_ns, 20_000);
+    unless(wrong, found)
+}

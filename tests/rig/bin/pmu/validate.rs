@@ -1,0 +1,86 @@
+//! `pmmpi validate` where each instruction is counted once: its verdicts are known beforehand.
+
+use crate::tool::{elements, json, named, pmmpi};
+use crate::{Check, unless};
+use pmmpi::trust::{self, Trust, Verdict};
+use rig::tool::Folder;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// What it printed, what it kept, and its exit status.
+type Found = (Value, Trust, Option<i32>);
+
+/// Everything, once.
+static FOUND: LazyLock<Result<Found, String>> = LazyLock::new(|| {
+    let folder = Folder::new("trust");
+    let output = pmmpi(&["validate", "--format", "json"], |command| {
+        command.env(trust::FOLDER_VARIABLE, folder.path());
+    })?;
+    Ok((json(&output)?, Trust::read(folder.path()), output.status.code()))
+});
+
+fn found() -> Result<&'static Found, String> {
+    FOUND.as_ref().map_err(Clone::clone)
+}
+
+fn check<'a>(found: &'a Value, kernel: &str, event: &str) -> Result<&'a Value, String> {
+    let checks = elements(&named(&found["kernels"], kernel)?["checks"]);
+    let check = checks.iter().find(|check| check["event"] == event);
+    check.ok_or_else(|| format!("{event} is not held against {kernel}"))
+}
+
+/// Of each kernel that stays in user mode: what its code does, and beside that what interrupts do.
+pub fn instructions() -> Check {
+    let (found, ..) = found()?;
+    let (mut largest, mut held) = (0.0f64, 0);
+    for kernel in pmmpi_kernels::all().iter().filter(|kernel| kernel.stays_in_user_mode) {
+        let check = check(found, kernel.name, "instructions")?;
+        let paper = kernel.body.instructions.of(kernel.trips);
+        let measured = check["measured"].as_f64().unwrap_or(0.0);
+        let off = (measured - paper) / paper;
+        if check["expected"] != serde_json::json!([paper, paper]) || !(0.0..=0.01).contains(&off) {
+            return Err(format!("{}: {check}", kernel.name));
+        }
+        (largest, held) = (largest.max(off), held + 1);
+    }
+    unless(held == 0, format!("{held} kernels, with at most {:.3} % of interrupts", largest * 100.0))
+}
+
+/// N of N.
+pub fn to_the_last_one() -> Check {
+    let (found, ..) = found()?;
+    let mut said = Vec::new();
+    for (kernel, event) in [("page-touch", "page_faults"), ("sleeps", "context_switches")] {
+        let (check, trips) = (check(found, kernel, event)?, &named(&found["kernels"], kernel)?["trips"]);
+        if check["measured"].as_f64() != trips.as_f64() {
+            return Err(format!("{kernel}: {check}"));
+        }
+        said.push(format!("{trips} {event}"));
+    }
+    // The guest has one hardware thread.
+    let skipped = named(&found["kernels"], "migrations")?["skipped"].as_str().unwrap_or_default();
+    unless(!skipped.contains("two hardware threads"), format!("{}; migrations: {skipped}", said.join(", ")))
+}
+
+/// What can be counted is trusted; what nobody counts is not judged, and the exit status is that of no complaint.
+pub fn verdicts() -> Check {
+    let (found, kept, status) = found()?;
+    let cpu = found["cpu"]["name"].as_str().unwrap_or_default();
+    let (mut trusted, mut absent) = (Vec::new(), Vec::new());
+    for event in elements(&found["events"]) {
+        let name = event["name"].as_str().unwrap_or_default();
+        match kept.of(cpu, name) {
+            Verdict::Trusted => trusted.push(name),
+            Verdict::Unknown if event["reason"].is_string() && event["deviation"].is_null() => {
+                absent.push(name)
+            }
+            _ => return Err(event.to_string()),
+        }
+    }
+    trusted.sort_unstable();
+    let mut expected =
+        ["cycles", "context_switches", "instructions", "instructions_kernel", "page_faults", "task_clock_ns"];
+    expected.sort_unstable();
+    let said = format!("{cpu}: trusted {}; not counted here {}", trusted.join(", "), absent.join(", "));
+    unless(trusted != expected || absent.is_empty() || *status != Some(0), said)
+}
