@@ -120,7 +120,7 @@ fn run_of(counts: Counts) -> Run {
 }
 
 fn metric(run: &Run, name: &str) -> (Option<f64>, Quality, String) {
-    let values = metrics::of_run(run);
+    let values = metrics::of_run(run, &pmmpi::trust::Trust::default());
     let value = values.iter().find(|value| value.metric.name == name).unwrap();
     (value.value(), value.quality(), value.reason().unwrap_or_default())
 }

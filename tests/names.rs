@@ -342,57 +342,6 @@ fn tracepoints_that_a_user_may_not_see_are_explained() {
     assert!(output.code() == 125 && output.err().contains(said), "{}", output.err());
 }
 
-/// A code that no event of an Arm processor has opens all the same, and counts nothing.
-#[test]
-fn codes_that_an_arm_processor_lacks_are_known() {
-    let lacks = |machine: &Machine, list: &str| {
-        let names = Names::of(machine.root());
-        let (counted, lacking) = names.countable(resolve(machine, list).unwrap());
-        let counted: Vec<String> = counted
-            .into_iter()
-            .flat_map(|asked| match asked {
-                Asked::Event(events) => events,
-                Asked::Together(members) => members.into_iter().flatten().collect(),
-            })
-            .map(|resolved| resolved.event.name)
-            .collect();
-        (counted, lacking.into_iter().map(|event| event.name).collect::<Vec<_>>())
-    };
-    let server = Machine::arm_server();
-    let pmu = "armv8_pmuv3_0";
-    for (list, is_lacking) in [
-        ("r8", false),
-        ("armv8_pmuv3_0/event=0x11/", false),
-        ("r24", true),
-        ("r24:u", true),
-        ("{r24}", true),
-        ("armv8_pmuv3_0/event=0x24,long/", true),
-        // The kernel does not list it, whether it is there or not.
-        ("r1e", false),
-        // A kernel that is too old to know this code lists nothing beyond, either.
-        ("r3c", false),
-        ("r1c0", false),
-        ("r4024", false),
-        // The kernel itself knows what it has under these names.
-        ("stalled-cycles-backend", false),
-        ("page-faults", false),
-        ("hnf_cache_miss", false),
-        ("arm_dsu_0/event=0x24/", false),
-    ] {
-        let (counted, lacking) = lacks(&server, list);
-        assert_eq!((counted.is_empty(), lacking.len()), (is_lacking, usize::from(is_lacking)), "{list}");
-    }
-    server.put(&server.pmu_file(pmu, "events/stall_slot"), "event=0x003f\n");
-    assert_eq!(lacks(&server, "r3c").1, ["r3c"]);
-    assert!(lacks(&Machine::amd_server(), "r24").1.is_empty());
-    // Of two kinds of cores one may have it.
-    let (counted, lacking) = lacks(&Machine::big_little(), "r15");
-    assert_eq!(
-        (counted, lacking),
-        (vec!["armv8_cortex_a53/r15/".into()], vec!["armv8_cortex_a72/r15/".into()])
-    );
-}
-
 #[test]
 fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     let machine = Machine::intel_server();

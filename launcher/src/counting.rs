@@ -22,8 +22,6 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
     if let Some(list) = &typed.events {
         let asked = machine.names.resolve(list, vendor::resolve);
         let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
-        let (asked, lacking) = machine.names.countable(asked);
-        selection.lacking.extend(lacking.into_iter().map(|event| (Scope::Task, event)));
         if scope == Scope::Core {
             // Where a rank's own threads are watched, too.
             selection.sets.extend(machine.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
@@ -31,9 +29,7 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
         selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--events"))?);
     }
     if let Some(name) = &typed.group {
-        let group = machine.group(name, scope)?;
-        selection.sets.extend(group.sets);
-        selection.lacking.extend(group.lacking);
+        selection.sets.extend(machine.group(name, scope)?);
     }
     if scope == Scope::Core {
         let cpus = machine.online.numbers().collect();
@@ -51,7 +47,7 @@ pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
 /// On a processor with several kinds of cores the default set is counted on each.
 fn default_selection() -> Selection {
     let groups = Names::of(Path::new("/")).default_groups();
-    Selection { sets: vec![Wanted { scope: Scope::Task, groups, cpus: Vec::new() }], lacking: Vec::new() }
+    Selection { sets: vec![Wanted { scope: Scope::Task, groups, cpus: Vec::new() }] }
 }
 
 impl From<options::Scope> for Scope {
@@ -106,7 +102,7 @@ impl Machine {
     }
 
     /// The events of a group of metrics on this processor, at their places.
-    fn group(&self, name: &str, scope: Scope) -> Result<Selection, Failure> {
+    fn group(&self, name: &str, scope: Scope) -> Result<Vec<Wanted>, Failure> {
         let catalogue = catalogue();
         let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
         if !groups.contains(&name) {
@@ -116,13 +112,13 @@ impl Machine {
             )));
         }
         let Some(table) = catalogue.table(&CpuKind::of_node(&self.facts.hardware)) else {
-            return Ok(Selection { sets: Vec::new(), lacking: Vec::new() });
+            return Ok(Vec::new());
         };
         self.events_of(name, table, scope).map_err(|e| e.of("--group"))
     }
 
     /// Under the names that formulas have. Those that this machine has no PMU for are left out: their metrics say so.
-    fn events_of(&self, group: &str, table: &Table, scope: Scope) -> Result<Selection, Refused> {
+    fn events_of(&self, group: &str, table: &Table, scope: Scope) -> Result<Vec<Wanted>, Refused> {
         let places = [
             (Scope::Task, None),
             (Scope::Core, None),
@@ -133,7 +129,7 @@ impl Machine {
         let events = catalogue().events_of(group, table);
         let on_siblings = events.iter().any(|event| event.sibling.is_some());
         let cores = if on_siblings { Cores::read(&self.root, &self.online) } else { Cores::default() };
-        let mut all = Selection { sets: Vec::new(), lacking: Vec::new() };
+        let mut all = Vec::new();
         for (place, sibling) in places {
             // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
             let too = place == Scope::Core && sibling.is_none() && scope == Scope::Core;
@@ -142,10 +138,8 @@ impl Machine {
             };
             let asked: Vec<Asked> =
                 events.iter().filter(is_there).filter_map(|event| self.event(event)).collect();
-            let (asked, lacking) = self.names.countable(asked);
-            all.lacking.extend(lacking.into_iter().map(|event| (place, event)));
             let wanted = self.wanted(asked, place)?;
-            all.sets.extend(match sibling {
+            all.extend(match sibling {
                 Some(sibling) => only_on(wanted, &cores.threads(sibling.index())),
                 None => wanted,
             });
@@ -219,7 +213,7 @@ mod tests {
                 let names = wanted.groups.iter().flatten().map(|event| event.name.clone());
                 names.map(move |name| (name, place.0, place.1.clone())).collect::<Vec<_>>()
             };
-            wanted.sets.iter().flat_map(event).collect()
+            wanted.iter().flat_map(event).collect()
         }
     }
 

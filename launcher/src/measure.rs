@@ -141,7 +141,6 @@ impl Task<'_> {
         let mut selection = self.settings.selection.clone();
         if !self.launch.reads_node() {
             selection.sets.retain(|wanted| wanted.scope == Scope::Task);
-            selection.lacking.retain(|(scope, _)| *scope == Scope::Task);
         }
         selection
     }

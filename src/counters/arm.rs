@@ -11,15 +11,22 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Codes of the architecture that every kernel with such a sysfs has names for, ..
-const NAMED: RangeInclusive<u64> = 0x01..=0x30;
-/// .. but for CHAIN, which is the kernel's to use.
+/// Codes of the architecture that PMCEID0 and PMCEID1 tell of.
+const COMMON: RangeInclusive<u64> = 0x01..=0x3f;
+/// Up to here every kernel with such a sysfs knows each code. Its list has grown upwards since: one that names a
+/// higher code knows all below it.
+const ALWAYS_NAMED: u64 = 0x30;
+/// CHAIN: there, and the kernel's to use.
 const CHAIN: u64 = 0x1e;
 /// Bits of an event's code, as `format/event` has them.
 const CODE: u64 = 0xffff;
 
+/// The PMUs of a machine's cores, as far as they are of this architecture.
+#[derive(Clone, Debug, Default)]
+pub struct Processor(Vec<Pmu>);
+
 /// The PMU of one kind of core, and the codes of its events.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pmu {
     kind: u32,
     codes: BTreeSet<u64>,
@@ -27,30 +34,42 @@ struct Pmu {
 
 /// True of an event that would read 0 on this machine, whatever happens.
 pub fn lacks(encoding: Encoding) -> bool {
-    static PMUS: OnceLock<Vec<Pmu>> = OnceLock::new();
+    static THIS: OnceLock<Processor> = OnceLock::new();
     let may_lack = cfg!(target_arch = "aarch64") && encoding.kind >= kind::RAW;
-    may_lack && has_not(PMUS.get_or_init(|| pmus(Path::new("/sys/bus/event_source/devices"))), encoding)
+    may_lack
+        && THIS.get_or_init(|| Processor::read(Path::new("/sys/bus/event_source/devices"))).lacks(encoding)
 }
 
-fn has_not(pmus: &[Pmu], encoding: Encoding) -> bool {
-    let code = encoding.config[0] & CODE;
-    let mut counting = pmus.iter().filter(|pmu| [kind::RAW, pmu.kind].contains(&encoding.kind)).peekable();
-    let is_known = counting.peek().is_some() && NAMED.contains(&code) && code != CHAIN;
-    is_known && !counting.any(|pmu| pmu.codes.contains(&code))
+impl Processor {
+    /// As sysfs has it; a PMU that names no event says nothing of what it lacks.
+    pub fn read(devices: &Path) -> Self {
+        let folders = std::fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_core = |name: &str| ["armv8", "armv9"].iter().any(|start| name.starts_with(start));
+        let folders =
+            folders.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_core));
+        let pmu = |path: std::path::PathBuf| {
+            let kind = std::fs::read_to_string(path.join("type")).ok()?.trim().parse().ok()?;
+            let events = std::fs::read_dir(path.join("events")).ok()?.flatten();
+            let texts = events.filter_map(|event| std::fs::read_to_string(event.path()).ok());
+            Some(Pmu { kind, codes: texts.filter_map(|text| code(&text)).collect() })
+        };
+        Self(folders.filter_map(pmu).filter(|pmu| !pmu.codes.is_empty()).collect())
+    }
+
+    /// True of an event that it would open and never count.
+    pub fn lacks(&self, encoding: Encoding) -> bool {
+        let code = encoding.config[0] & CODE;
+        let mut counting =
+            self.0.iter().filter(|pmu| [kind::RAW, pmu.kind].contains(&encoding.kind)).peekable();
+        let may_lack = counting.peek().is_some() && COMMON.contains(&code) && code != CHAIN;
+        may_lack && !counting.any(|pmu| pmu.codes.contains(&code) || !pmu.would_name(code))
+    }
 }
 
-/// Those of the processor's cores; one that names no event says nothing of what it lacks.
-fn pmus(devices: &Path) -> Vec<Pmu> {
-    let folders = std::fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_core = |name: &str| name.starts_with("armv8");
-    let folders = folders.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_core));
-    let pmu = |path: std::path::PathBuf| {
-        let kind = std::fs::read_to_string(path.join("type")).ok()?.trim().parse().ok()?;
-        let events = std::fs::read_dir(path.join("events")).ok()?.flatten();
-        let texts = events.filter_map(|event| std::fs::read_to_string(event.path()).ok());
-        Some(Pmu { kind, codes: texts.filter_map(|text| code(&text)).collect() })
-    };
-    folders.filter_map(pmu).filter(|pmu| !pmu.codes.is_empty()).collect()
+impl Pmu {
+    fn would_name(&self, code: u64) -> bool {
+        code <= ALWAYS_NAMED || self.codes.last().is_some_and(|last| *last > code && COMMON.contains(last))
+    }
 }
 
 /// Of "event=0x0011".
@@ -64,13 +83,13 @@ mod tests {
 
     const PMU: u32 = 8;
 
-    fn of_processor(codes: &[u64]) -> Vec<Pmu> {
-        vec![Pmu { kind: PMU, codes: codes.iter().copied().collect() }]
+    fn of_processor(codes: &[u64]) -> Processor {
+        Processor(vec![Pmu { kind: PMU, codes: codes.iter().copied().collect() }])
     }
 
     #[test]
     fn what_sysfs_does_not_name_is_lacking_where_it_would_name_it() {
-        let pmus = of_processor(&[0x08, 0x11]);
+        let processor = of_processor(&[0x08, 0x11]);
         for kind in [kind::RAW, PMU] {
             for (code, lacking) in [
                 (0x08, false),
@@ -82,13 +101,16 @@ mod tests {
                 (0x1e, false),
                 (0xc3, false),
                 (0x3a, false),
+                (0x4024, false),
             ] {
-                assert_eq!(has_not(&pmus, Encoding::new(kind, code)), lacking, "{kind} {code:#x}");
+                assert_eq!(processor.lacks(Encoding::new(kind, code)), lacking, "{kind} {code:#x}");
             }
         }
+        // A kernel that names a later one would name it.
+        assert!(of_processor(&[0x08, 0x3f]).lacks(Encoding::new(PMU, 0x3a)));
         // Another PMU's codes, and a kernel that names nothing.
-        assert!(!has_not(&pmus, Encoding::new(9, 0x21)));
-        assert!(!has_not(&[], Encoding::new(kind::RAW, 0x21)));
+        assert!(!processor.lacks(Encoding::new(9, 0x21)));
+        assert!(!Processor::default().lacks(Encoding::new(kind::RAW, 0x21)));
     }
 
     #[test]
@@ -105,7 +127,7 @@ mod tests {
         put("armv8_cortex_a53/type", "9\n");
         put("software/type", "1\n");
         put("software/events/x", "event=0x0021\n");
-        let pmus = pmus(&root);
+        let Processor(pmus) = Processor::read(&root);
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!((pmus.len(), pmus[0].kind), (1, 8), "{pmus:?}");
         assert_eq!(pmus[0].codes, BTreeSet::from([8]));

@@ -10,7 +10,6 @@
 //! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
 //! summed.
 
-mod arm;
 mod error;
 mod fields;
 mod generic;
@@ -98,31 +97,6 @@ impl Names {
             |_| default::groups(),
             |plans| plans.into_iter().flat_map(|plan| plan.groups).collect(),
         )
-    }
-
-    /// What this machine counts of what was asked for, and what it does not, though its kernel opens it: that would be
-    /// 0 whatever happened.
-    pub fn countable(&self, asked: Vec<Asked>) -> (Vec<Asked>, Vec<Event>) {
-        let mut lacking = Vec::new();
-        let mut left = |events: Vec<Resolved>| {
-            let (lacks, left): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| self.lacks(event));
-            lacking.extend(lacks.into_iter().map(|resolved| resolved.event));
-            left
-        };
-        let counted = asked.into_iter().map(|asked| match asked {
-            Asked::Event(events) => Asked::Event(left(events)),
-            Asked::Together(members) => {
-                let members = members.into_iter().map(&mut left);
-                Asked::Together(members.filter(|member| !member.is_empty()).collect())
-            }
-        });
-        (counted.collect(), lacking)
-    }
-
-    /// True where an event opens and is never counted.
-    pub fn lacks(&self, resolved: &Resolved) -> bool {
-        let its = self.cores.iter().find(|core| core.kind == resolved.pmu);
-        its.is_some_and(|core| arm::lacks(core, resolved.event.encoding))
     }
 
     /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here

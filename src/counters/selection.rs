@@ -1,7 +1,7 @@
 //! What a run is to count, and where.
 
 use super::default;
-use super::event::{Event, Group};
+use super::event::Group;
 use super::linux::{Counters, Target};
 use super::probe::Scope;
 use super::reading::{Cause, Gap};
@@ -17,8 +17,6 @@ use std::path::Path;
 pub struct Selection {
     /// Each at its places.
     pub sets: Vec<Wanted>,
-    /// What this machine does not count, though its kernel would open it.
-    pub lacking: Vec<(Scope, Event)>,
 }
 
 /// Events that are counted at the same places.
@@ -36,7 +34,7 @@ impl Default for Selection {
     /// The default set of the rank's own threads.
     fn default() -> Self {
         let own = Wanted { scope: Scope::Task, groups: default::groups(), cpus: Vec::new() };
-        Self { sets: vec![own], lacking: Vec::new() }
+        Self { sets: vec![own] }
     }
 }
 
@@ -54,15 +52,12 @@ impl Selection {
                 }
                 Scope::Task => vec![threads],
                 Scope::Core if cpus.is_empty() => {
-                    counters.leave_out(*scope, groups, Cause::NoSuchThread);
+                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::NoSuchThread));
                     continue;
                 }
                 Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
             };
             counters.add(*scope, groups, &places);
-        }
-        for (scope, event) in &self.lacking {
-            counters.leave_out(*scope, &[vec![event.clone()]], Gap::Unsupported(libc::ENOENT));
         }
         counters
     }
@@ -77,7 +72,6 @@ impl Selection {
             }
             groups.retain(|group| !group.is_empty());
         }
-        self.lacking.retain(|(scope, event)| known.insert((*scope, event.name.clone(), event.encoding)));
         self.sets.retain(|wanted| !wanted.groups.is_empty());
         self
     }
@@ -123,7 +117,7 @@ impl Drop for Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::event::{Encoding, kind};
+    use crate::counters::event::{Encoding, Event, kind};
     use crate::counters::probe::Probe;
     use crate::counters::reading::Gap;
 
@@ -158,12 +152,10 @@ mod tests {
         let none = Event::counted("none", Encoding::new(kind::HARDWARE, 0xffff));
         let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock], vec![none]], cpus: vec![0, 1] };
         let sets = vec![Selection::default().sets.remove(0), wanted];
-        let lacking = vec![(Scope::Core, Event::counted("lacking", Encoding::new(kind::RAW, 0x20)))];
-        let selection = Selection { sets, lacking };
+        let selection = Selection { sets };
         let counters = selection.open(Target::ThisThread, None);
         let opened = counters.opened();
-        assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (3, 2));
-        assert!(matches!(opened.sets[2].events[..], [(_, Some(Gap::Unsupported(_)))]));
+        assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (2, 2));
         assert!(opened.sets[1].events[1].1.is_some());
         let cpus: Vec<_> = opened.handles.iter().filter(|h| h.set == 1).map(|h| h.cpu).collect();
         let allowed = opened.sets[1].events[0].1.is_none();

@@ -68,7 +68,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
             Origin::Pmu(pmu) => pmu,
         };
         if listed.aliases.iter().chain([&listed.name, &from]).any(|text| is_wanted(text)) {
-            rows.extend(Row::new(&names, listed.name, listed.aliases, from, &listed.events, None));
+            rows.extend(Row::new(listed.name, listed.aliases, from, &listed.events, None));
         }
     }
     let described = vendor::described();
@@ -79,7 +79,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
             // One that can be counted nowhere is not there.
             let resolved = names.of_vendor(vendor).unwrap_or_default();
             let about = Some(event.description.clone());
-            rows.extend(Row::new(&names, name, Vec::new(), "libpfm4".to_owned(), &resolved, about));
+            rows.extend(Row::new(name, Vec::new(), "libpfm4".to_owned(), &resolved, about));
         }
     }
     if let (Some(typed), true) = (filter, rows.is_empty()) {
@@ -90,7 +90,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
             };
             for events in events {
                 let name = events.first().map_or(String::new(), |event| event.event.name.clone());
-                rows.extend(Row::new(&names, name, Vec::new(), "typed".to_owned(), &events, None));
+                rows.extend(Row::new(name, Vec::new(), "typed".to_owned(), &events, None));
             }
         }
     }
@@ -105,7 +105,6 @@ fn plain(text: &str) -> String {
 
 impl Row {
     fn new(
-        names: &Names,
         name: String,
         aliases: Vec<String>,
         from: String,
@@ -113,7 +112,7 @@ impl Row {
         description: Option<String>,
     ) -> Option<Self> {
         let first = events.first()?;
-        let gap = events.iter().find_map(|event| gap(names, event));
+        let gap = events.iter().find_map(gap);
         let quality = gap.map_or(Quality::Exact, Gap::quality);
         let scopes = [(Scope::Task, "task"), (Scope::Core, "core"), (Scope::Socket, "socket")];
         let allowed = scopes.into_iter().filter(|(scope, _)| first.places.allow(*scope));
@@ -155,10 +154,7 @@ impl Code {
 }
 
 /// Why an event does not open here and now, or is not all that its name says.
-fn gap(names: &Names, resolved: &Resolved) -> Option<Gap> {
-    if names.lacks(resolved) {
-        return Some(Gap::Unsupported(libc::ENOENT));
-    }
+fn gap(resolved: &Resolved) -> Option<Gap> {
     let target = match &resolved.places {
         Places::Threads(_) => Target::ThisThread,
         Places::Socket(cpus) => Target::Cpu(cpus.0.first()?.0),

@@ -8,6 +8,7 @@ use crate::metrics::*;
 use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use crate::record::{End, LostRank, Mode, RankRecord, Run, RunHeader};
 use crate::stamps::Stamps;
+use crate::trust::Trust;
 use proptest::prelude::*;
 
 const SPLIT: [&str; 4] = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
@@ -90,7 +91,7 @@ fn zen2() -> Hardware {
 }
 
 fn metric(run: &Run, name: &str) -> MetricValue {
-    of_run(run).into_iter().find(|value| value.metric.name == name).unwrap()
+    of_run(run, &Trust::default()).into_iter().find(|value| value.metric.name == name).unwrap()
 }
 
 /// The row of that core's first (0) or second (1) hardware thread on a node.
@@ -132,7 +133,8 @@ fn the_split_of_a_run_is_the_mean_over_its_cores() {
     assert_eq!(metric(&run, "smt_both").reason(), None);
     // Of the ranks' own threads nothing was counted.
     assert_eq!(metric(&run, "ipc").value(), None);
-    let alone = of_ranks(&run).into_iter().find(|value| value.metric.name == "smt_both").unwrap();
+    let alone =
+        of_ranks(&run, &Trust::default()).into_iter().find(|value| value.metric.name == "smt_both").unwrap();
     assert_eq!(alone.value(), None);
 }
 
@@ -325,7 +327,7 @@ proptest! {
     fn parts_add_up_and_bounds_enclose(busy in any_busy(), skylake_nodes in any::<bool>()) {
         let hardware = if skylake_nodes { skylake() } else { zen2() };
         let run = run(&hardware, &busy, 2);
-        let values = of_run(&run);
+        let values = of_run(&run, &Trust::default());
         let value = |name: &str| values.iter().find(|value| value.metric.name == name).unwrap().value();
         let truth = mean(&busy, 0);
         let (lower, upper) = (value("smt_both_lower").unwrap(), value("smt_both_upper").unwrap());
@@ -364,7 +366,7 @@ proptest! {
         }
         run.ranks[0].tsc = tsc;
         run.counts.cost = cost.map(|snapshots_ns| [Cost { opening_ns: 0, snapshots_ns }; 2]);
-        for value in of_run(&run) {
+        for value in of_run(&run, &Trust::default()) {
             prop_assert_eq!(value.value().is_some(), value.quality().has_value());
             prop_assert!(value.value().is_none_or(f64::is_finite));
             prop_assert!(value.quality() == Quality::Exact || value.reason().is_some());

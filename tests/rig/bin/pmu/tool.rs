@@ -4,6 +4,7 @@ use crate::{Check, LOOP, TURNS, is_near, unless};
 use pmmpi::counters::reading::Quality;
 use pmmpi::metrics;
 use pmmpi::record::Run;
+use pmmpi::trust::Trust;
 use rig::tool::Folder;
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -103,7 +104,7 @@ pub fn a_run() -> Check {
     let cycles = counted(&more, "cycles")?;
     let (clock_ns, record) = (counted(&more, "task_clock_ns")?, &more.ranks[0]);
     let cpu_ns = (record.cpu_user_ns + record.cpu_system_ns) as u64;
-    let values = metrics::of_run(&more);
+    let values = metrics::of_run(&more, &Trust::default());
     let ipc = values.iter().find(|value| value.metric.name == "ipc").ok_or("there is no metric ipc")?;
     let found = format!(
         "{grown} instructions more in {loops} loops; {in_user_mode} in user mode, {} by the difference; ipc {:?}; \
