@@ -62,13 +62,13 @@ pub struct Report {
     /// Exit with 3 if a node is: slow, or suspect
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// A SLOW node is slower by that much, percent
+    /// Percent that make a node SLOW
     #[arg(long, value_name = "X", default_value_t = 3.0, allow_negative_numbers = true)]
     pub delta: f64,
     /// Fewer runs make nobody more than SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
-    /// Of nodes that stand out so many by chance, percent
+    /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     pub fdr: f64,
 }

@@ -178,7 +178,7 @@ impl Reading {
     pub fn quality(&self) -> Quality {
         match self.gap {
             Some(gap) if !gap.quality().has_value() => gap.quality(),
-            _ if self.count > MOST => Quality::Overflowed,
+            _ if self.scaled().is_none_or(|count| count > MOST) => Quality::Overflowed,
             // Nothing was to be counted: the kernel lets go of a program that may be run and not read.
             _ if self.running_ns == 0 => Quality::Unavailable,
             Some(gap) => gap.quality(),
@@ -187,13 +187,14 @@ impl Reading {
         }
     }
 
-    /// Scaled to the whole time where it was counted for a part: count x enabled / running. Of one kind of core it is
-    /// the count: what it would have been elsewhere is another question.
+    /// Scaled to the whole time where it was counted for a part: count x enabled / running.
     pub fn value(&self) -> Option<u64> {
-        if !self.quality().has_value() {
-            return None;
-        }
-        if self.running_ns >= self.enabled_ns || self.gap == Some(Gap::OneKindOfCore) {
+        self.scaled().filter(|_| self.quality().has_value())
+    }
+
+    /// `None` where it would not fit. Of what never ran the count is left as it is.
+    fn scaled(&self) -> Option<u64> {
+        if self.running_ns == 0 || self.running_ns >= self.enabled_ns {
             return Some(self.count);
         }
         let (count, enabled, running) =
@@ -277,9 +278,14 @@ mod tests {
         #[test]
         fn scaling_keeps_the_rate(count in 0u64..1 << 50, running in 1u64..1 << 40, more in 0u64..1 << 40) {
             let reading = counted(count, running + more, running);
-            let value = reading.value().unwrap() as f64;
             let expected = count as f64 * (running + more) as f64 / running as f64;
-            prop_assert!((value - expected).abs() <= expected * 1e-9 + 1.0);
+            match reading.value() {
+                Some(value) => prop_assert!((value as f64 - expected).abs() <= expected * 1e-9 + 1.0),
+                None => {
+                    prop_assert_eq!(reading.quality(), Quality::Overflowed);
+                    prop_assert!(expected > 0.999 * MOST as f64);
+                }
+            }
         }
     }
 }
