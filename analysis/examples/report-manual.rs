@@ -19,7 +19,9 @@ fn main() -> std::io::Result<()> {
     for command in options::Options::command().get_subcommands() {
         let name = format!("pmmpi-{}", command.get_name());
         let bin = format!("pmmpi {}", command.get_name());
-        page::write(&folder, &name, command.clone().bin_name(bin), &[ENVIRONMENT])?;
+        // Help fits a screen; the manual has all.
+        let command = command.clone().bin_name(bin).mut_args(|arg| arg.hide(false));
+        page::write(&folder, &name, command, &[ENVIRONMENT])?;
     }
     Ok(())
 }

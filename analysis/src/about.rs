@@ -1,11 +1,12 @@
 //! What stands against believing a run: a code, a message, advice.
 
 use crate::regions;
+use crate::results::{Rejected, Results};
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
-use pmmpi::summary::seconds_between;
+use pmmpi::summary::{count, seconds_between};
 use pmmpi::trust::{RunTrust, Trust, Verdict};
 use std::collections::BTreeSet;
 
@@ -169,4 +170,50 @@ fn about_elapsed(
             "the bounds do not contain it; measure a longer run if the job's whole time matters",
         );
     }
+}
+
+/// What of others' results is not in the table.
+pub fn results(results: &Results) -> Vec<Warning> {
+    const NAMED: usize = 3;
+    const READ: &str = "docs/import.md says what is read of which tool's files";
+    let unusable = results
+        .unusable
+        .iter()
+        .map(|file| Warning::new("unusable-file", format!("{}: {}", file.path.display(), file.reason), READ));
+    let mut warnings: Vec<Warning> = unusable.collect();
+    let left_out = results.rejected_rows + results.rejected_values;
+    if left_out > 0 {
+        let place = |rejected: &Rejected| {
+            let path = results.path_of(rejected).map(|path| path.display().to_string()).unwrap_or_default();
+            format!("{path}:{}: {}", rejected.line, rejected.reason)
+        };
+        let named: Vec<String> = results.rejected.iter().take(NAMED).map(place).collect();
+        let more = if left_out > NAMED as u64 { "; ..." } else { "" };
+        warnings.push(Warning::new(
+            "rejected-rows",
+            format!(
+                "{} and {} left out: {}{more}",
+                count(results.rejected_rows as usize, "row"),
+                count(results.rejected_values as usize, "value"),
+                named.join("; ")
+            ),
+            READ,
+        ));
+    }
+    let some = |names: &mut dyn Iterator<Item = String>, all: usize| {
+        let named: Vec<String> = names.take(NAMED).collect();
+        format!("{}{}", named.join(", "), if all > NAMED { ", ..." } else { "" })
+    };
+    if !results.foreign.is_empty() {
+        let names =
+            some(&mut results.foreign.iter().map(|path| path.display().to_string()), results.foreign.len());
+        let files = count(results.foreign.len(), "file");
+        warnings.push(Warning::new("foreign-files", format!("no reader knows {files}: {names}"), READ));
+    }
+    if !results.unread.is_empty() {
+        let of = |(name, values): (&String, &u64)| format!("{name} ({})", count(*values as usize, "value"));
+        let names = some(&mut results.unread.iter().map(of), results.unread.len());
+        warnings.push(Warning::new("unread-values", format!("not read: {names}"), READ));
+    }
+    warnings
 }

@@ -1,5 +1,6 @@
 //! Run files, found and read. One that cannot be used is a warning and never stops the others.
 
+use crate::results;
 use crate::warning::Warning;
 use pmmpi::partial;
 use pmmpi::record::Run;
@@ -64,12 +65,6 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
 }
 
 impl Input {
-    /// Host names in all runs, each once.
-    pub fn host_count(&self) -> usize {
-        let nodes = self.runs.iter().flat_map(|run| &run.nodes);
-        nodes.map(|node| node.key.hostname.as_str()).collect::<HashSet<_>>().len()
-    }
-
     fn reject(&mut self, code: &'static str, message: String, advice: &str) {
         self.unusable += 1;
         self.warnings.push(Warning::new(code, message, advice));
@@ -91,6 +86,20 @@ impl Input {
             );
         }
     }
+}
+
+/// True for what is no run file, and no folder of them, but what another tool measured.
+pub fn is_of_others(path: &Path) -> bool {
+    if path == Path::new("-") {
+        return true;
+    }
+    let Ok(metadata) = std::fs::metadata(path) else { return false };
+    if metadata.is_dir() {
+        return list(path).is_ok_and(|own| own.is_empty())
+            && std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_some());
+    }
+    // A pipe can be looked at but once, and no run file comes through one.
+    !metadata.is_file() || path.extension().is_none_or(|e| e != EXTENSION) && results::knows(path)
 }
 
 /// What is listed as running may be saved as a whole by the time that it is read.

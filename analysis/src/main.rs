@@ -8,14 +8,17 @@ use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
 use pmmpi::trust::{self, Trust};
+use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::results::{self, Results};
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
-use pmmpi_analysis::{input, output, report, stamps_csv, text};
+use pmmpi_analysis::{about, output, report, stamps_csv, text};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -68,26 +71,46 @@ impl Failure {
 
 fn report(options: &Report) -> Result<u8, Failure> {
     let paths = if options.paths.is_empty() { &vec![default_folder()] } else { &options.paths };
-    let input = input::read(paths, progress());
-    if input.runs.is_empty() {
-        let why: Vec<_> =
-            input.warnings.iter().map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
+    let (of_others, own): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.iter().cloned().partition(|path| input::is_of_others(path));
+    let input = input::read(&own, progress());
+    let from = results::Options {
+        format: None,
+        path: options.path_pattern.clone(),
+        node: options.node.clone(),
+        metric: options.metric.clone(),
+    };
+    let results = results::read(&of_others, &from);
+    if input.runs.is_empty() && results.is_empty() {
+        let warnings = input.warnings.iter().cloned().chain(about::results(&results));
+        let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
         return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
     }
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let report = report::Report::new(&input, &trust, &settings(options)?).map_err(Failure::usage)?;
+    let report =
+        report::Report::new(&input, &results, &trust, &settings(options)?).map_err(Failure::usage)?;
     let rendered = match options.format {
-        Format::Text => text::report(&report, input.host_count(), input.files, options.top),
+        Format::Text => {
+            let (runs, files) = (input.runs.len() + results.len(), input.files + results.sources.len());
+            text::report(&report, &text::Read { runs, hosts: hosts(&input, &results), files }, options.top)
+        }
         Format::Json => json(&report)?,
     };
     write(&rendered, options.output.as_deref())?;
     let found =
         options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
+    let partial = input.unusable > 0 || !results.unusable.is_empty() || results.rejected_rows > 0;
     Ok(match found {
         true => FOUND,
-        false if input.unusable > 0 => PARTIAL,
+        false if partial => PARTIAL,
         false => 0,
     })
+}
+
+/// Each host name once.
+fn hosts(input: &Input, results: &Results) -> usize {
+    let nodes = input.runs.iter().flat_map(|run| &run.nodes).map(|node| node.key.hostname.as_str());
+    nodes.chain(results.nodes.iter()).collect::<HashSet<_>>().len()
 }
 
 fn settings(options: &Report) -> Result<Settings, Failure> {

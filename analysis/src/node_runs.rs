@@ -1,7 +1,7 @@
 //! What verdicts are about: how long each run took on each node.
 
 use crate::class;
-use crate::results::Names;
+use crate::results::{Names, Results};
 use crate::run_table::RunTable;
 use pmmpi::record::Run;
 use polars::prelude::PolarsResult;
@@ -45,6 +45,8 @@ pub struct NodeRun {
 
 /// A label of this name says at which sitting a run was made.
 const SESSION_LABEL: &str = "session";
+/// The class of rows that name none.
+const UNDECLARED: &str = "undeclared";
 
 impl NodeRuns {
     /// The usable times of runs: each node's last t2 - its first t1.
@@ -71,6 +73,32 @@ impl NodeRuns {
             all.rows.push(row);
         }
         Ok(all)
+    }
+
+    /// Adds what other tools measured. What no file says of a row is the same for all such rows.
+    pub fn add(&mut self, results: &Results) {
+        let numbers = |own: &mut Names, theirs: &Names| -> Vec<u32> {
+            theirs.iter().map(|name| own.number(name)).collect()
+        };
+        let nodes = numbers(&mut self.nodes, &results.nodes);
+        let classes = numbers(&mut self.classes, &results.classes);
+        for row in 0..results.len() {
+            let class = match results.class[row] {
+                Some(class) => classes[class as usize],
+                None => self.classes.number(UNDECLARED),
+            };
+            let session = results.session[row].and_then(|session| results.sessions.get(session));
+            let began_ns = results.started_unix_ns[row].unwrap_or(i64::MAX);
+            let row = NodeRun {
+                class,
+                session: self.session(session.unwrap_or_default(), began_ns),
+                node: nodes[results.node[row] as usize],
+                run: self.run_ids.number(&results.run_id(row).unwrap_or_default()),
+                seconds: results.elapsed_s[row],
+                width: f64::NAN,
+            };
+            self.rows.push(row);
+        }
     }
 
     fn session(&mut self, name: &str, began_ns: i64) -> u32 {

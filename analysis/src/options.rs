@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pmmpi_analysis::results::PathPattern;
 use std::path::PathBuf;
 
 const EXIT_STATUS: &str = "Exit status: 0; 1: some input could not be used; 2: none could, or wrong usage.";
@@ -48,7 +49,7 @@ Example: pmmpi bounds stamps.csv --format json"
 
 #[derive(Args)]
 pub struct Report {
-    #[arg(value_name = "PATH", help = "Run files or folders of them (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
@@ -71,6 +72,15 @@ pub struct Report {
     /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     pub fdr: f64,
+    /// The node of others' results that name none
+    #[arg(long, value_name = "NODE", hide = true)]
+    pub node: Option<String>,
+    /// Which metric of others' results is the elapsed time
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub metric: Option<String>,
+    /// What the paths of others' results say: {session}/{node}/hpl-{run}.out
+    #[arg(long, value_name = "PATTERN", hide = true)]
+    pub path_pattern: Option<PathPattern>,
 }
 
 /// What makes a report fail.

@@ -9,6 +9,7 @@ use crate::node_runs::NodeRuns;
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::places::{self, PlaceReport};
 use crate::regions::{self, RegionReport};
+use crate::results::Results;
 use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -131,11 +132,14 @@ pub struct Elapsed {
 pub const MOST_LISTED: usize = 4096;
 
 impl Report {
-    /// From run files, and what is known of counters; `settings` say from when on something is slow.
-    pub fn new(input: &Input, trust: &Trust, settings: &Settings) -> PolarsResult<Self> {
+    /// From run files, what other tools measured, and what is known of counters; `settings` say from when on something is slow.
+    pub fn new(input: &Input, results: &Results, trust: &Trust, settings: &Settings) -> PolarsResult<Self> {
+        let mut node_runs = NodeRuns::of(&input.runs)?;
+        node_runs.add(results);
         let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =
-            verdicts::judge(NodeRuns::of(&input.runs)?, settings);
+            verdicts::judge(node_runs, settings);
         let mut warnings = input.warnings.clone();
+        warnings.extend(about::results(results));
         warnings.extend(of_verdicts);
         warnings.extend(about_the_whole(&nodes));
         warnings.extend(about::unusable_trust(trust));

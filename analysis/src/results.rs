@@ -156,6 +156,11 @@ pub fn read(paths: &[PathBuf], options: &Options) -> Results {
     building.finish()
 }
 
+/// True for a file that a reader knows by its content.
+pub fn knows(path: &Path) -> bool {
+    detect::open(path, None).is_ok()
+}
+
 /// `asked`: the caller named this very file, so it is not passed over.
 fn read_file(path: &Path, options: &Options, building: &mut Building, asked: bool) {
     let opened = detect::open(path, options.format);

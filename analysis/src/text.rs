@@ -10,12 +10,23 @@ use crate::warning::Warning;
 use pmmpi::summary::{count, printable, seconds_between};
 use std::collections::BTreeMap;
 
-/// A report of runs on `hosts` hosts, with at most `top` rows a table (0: all).
-pub fn report(report: &Report, hosts: usize, files: usize, top: usize) -> String {
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// Of a job, or of a node where another tool measured.
+    pub runs: usize,
+    /// Each host once.
+    pub hosts: usize,
+    /// That were read.
+    pub files: usize,
+}
+
+/// A report with at most `top` rows a table (0: all).
+pub fn report(report: &Report, read: &Read, top: usize) -> String {
     let mut text = String::new();
     line(
         &mut text,
-        &[&count(report.runs.len(), "run"), &count(hosts, "node"), &count(files, "file")]
+        &[&count(read.runs, "run"), &count(read.hosts, "node"), &count(read.files, "file")]
             .map(String::as_str)
             .join(", "),
     );

@@ -1,6 +1,5 @@
 //! `pmmpi report` on fleets: which nodes and runs are slow, since when, and what scripts see of it.
 
-#[expect(dead_code)]
 mod common;
 #[path = "common/runs.rs"]
 #[expect(dead_code)]
@@ -196,6 +195,52 @@ fn the_first_lines_say_what_is_wrong() {
     assert!(first.iter().any(|line| line.contains("-n009-3") && line.contains("n009")), "{text}");
     assert!(first.iter().any(|line| line.starts_with("n005") && line.ends_with("SLOW")), "{text}");
     assert!(lines.iter().take(15).all(|line| line.chars().count() <= 90), "{text}");
+}
+
+/// What other tools measured is judged like own runs, and a bad line costs itself alone.
+#[test]
+fn results_of_others_are_judged() {
+    let folder = Folder::new();
+    let mut csv = String::from("node,run,elapsed_s,class,session,cycles\n");
+    for (node, times) in nodes(30, 7, |node, _| if node == 5 { 1.08 } else { 1.0 }) {
+        for (run, seconds) in times.iter().enumerate() {
+            csv += &format!("{node},{run},{seconds},all,monday,12\n");
+        }
+    }
+    let good = folder.put("good.csv", &csv);
+    let bad = folder.put("bad.csv", csv.replacen("n007,3,1.", "n007,3,x1.", 1));
+    for (file, code, runs) in [(&good, 0, 7), (&bad, 1, 6)] {
+        let output = report(&["report", "--format", "json", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(code), "{}", err(&output));
+        let report = json(&output);
+        assert_valid("report", &report);
+        assert_eq!(
+            (&report["nodes"][0]["node"], &report["nodes"][0]["session"]),
+            (&json!("n005"), &json!("monday"))
+        );
+        assert_eq!(verdict(&report, "n005"), "SLOW");
+        let other = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n007").unwrap();
+        assert_eq!(other["runs"], runs);
+        let warnings = report["warnings"].as_array().unwrap();
+        let rejected = warnings.iter().find(|warning| warning["code"] == "rejected-rows");
+        assert_eq!(rejected.is_some(), code == 1);
+        if let Some(rejected) = rejected {
+            assert!(rejected["message"].as_str().unwrap().contains("bad.csv:54: "), "{rejected}");
+        }
+    }
+    // Through a pipe, and beside own runs.
+    let pipe = std::fs::File::open(&good).unwrap();
+    let text = out(&command(&["report", "-"]).stdin(pipe).output().unwrap());
+    assert!(text.starts_with("210 runs, 30 nodes, 1 file\n"), "{text}");
+    assert!(text.contains("class 1: all\n"), "{text}");
+    let own = folder.write(&run("own", &[("a", [0, 1, 2_000_000, 2_000_003])]));
+    let both = out(&report(&["report", own.to_str().unwrap(), good.to_str().unwrap()]));
+    assert!(both.starts_with("211 runs, 31 nodes, 2 files\n"), "{both}");
+    // Nothing of it can be used.
+    let none = folder.put("none.csv", "node,run,elapsed_s\na,1,-3\n");
+    let output = report(&["report", none.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("none.csv:2: "), "{}", err(&output));
 }
 
 #[test]

@@ -194,7 +194,8 @@ impl Reading {
 
     /// `None` where it would not fit. Of what never ran the count is left as it is.
     fn scaled(&self) -> Option<u64> {
-        if self.running_ns == 0 || self.running_ns >= self.enabled_ns {
+        let all = self.running_ns >= self.enabled_ns || self.gap == Some(Gap::OneKindOfCore);
+        if all || self.running_ns == 0 {
             return Some(self.count);
         }
         let (count, enabled, running) =

@@ -5,14 +5,14 @@ use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
 use pmmpi::summary::count;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Names in an answer.
 const NAMED: usize = 3;
 
 /// Is anything wrong, what, how sure: a line each.
 pub fn answer(text: &mut String, report: &Report) {
-    let judged = report.nodes.iter().filter(|node| node.verdict.is_some()).count();
+    let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
     line(text, "");
     let mut quiet = true;
     for (verdicts, what) in [
@@ -28,7 +28,12 @@ pub fn answer(text: &mut String, report: &Report) {
             let more = if nodes.len() > NAMED { ", ..." } else { "" };
             line(
                 text,
-                &format!("{} of {} {what}: {}{more}", nodes.len(), count(judged, "node"), named.join(", ")),
+                &format!(
+                    "{} of {} {what}: {}{more}",
+                    hosts(nodes.iter().copied()),
+                    count(judged, "node"),
+                    named.join(", ")
+                ),
             );
         }
     }
@@ -48,6 +53,11 @@ pub fn answer(text: &mut String, report: &Report) {
     if !report.drift.is_empty() {
         line(text, &format!("{} grew slower over the sessions", count(report.drift.len(), "node")));
     }
+}
+
+/// A node may be in several classes.
+fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
+    nodes.map(|node| node.node.as_str()).collect::<HashSet<_>>().len()
 }
 
 /// "n17 +8.1 % (at least +7.2 %)".
