@@ -27,7 +27,7 @@ pub struct Erratum {
 }
 
 impl fmt::Display for Erratum {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ids, effect, .. } = self;
         if effect.is_empty() { write!(f, "{ids}") } else { write!(f, "{ids}: {effect}") }
     }
