@@ -8,6 +8,7 @@
 mod arm;
 pub mod counts;
 pub mod default;
+pub mod errata;
 pub mod event;
 mod kinds;
 pub mod linux;

@@ -1,10 +1,14 @@
 //! What a run's ranks counted.
 
 use pmmpi::counters::counts::Row;
+use pmmpi::counters::errata;
+use pmmpi::counters::event::Event;
 use pmmpi::counters::totals::{Sum, Total, sums};
+use pmmpi::node::Hardware;
 use pmmpi::record::Run;
 use pmmpi::trust::{RunTrust, Verdict};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One event, over all ranks that were measured.
 #[derive(Debug, Serialize)]
@@ -25,6 +29,9 @@ pub struct CounterReport {
     pub running_share: Option<f64>,
     /// What `pmmpi validate` found of it on these processors: trusted, within, unusable; or unknown.
     pub trust: &'static str,
+    /// What the maker knows to be wrong with it on these processors: its numbers, and the effect where that is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errata: Vec<String>,
     /// The events of which it is the sum: of each kind of core, of each memory controller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sum_of: Vec<String>,
@@ -67,9 +74,26 @@ fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&Row) -> bool) -> Vec<Co
     let totals = run.counts.totals(wanted);
     let sums = sums(&totals);
     let alone = totals.into_iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total)));
-    let mut all: Vec<CounterReport> = alone.map(|total| CounterReport::new(total, trust)).collect();
-    all.extend(sums.iter().map(|sum| CounterReport::of_sum(sum, trust)));
+    let processors = processors(run);
+    let mut all: Vec<CounterReport> =
+        alone.map(|total| CounterReport::new(total, trust, &processors)).collect();
+    all.extend(sums.iter().map(|sum| CounterReport::of_sum(sum, trust, &processors)));
     all
+}
+
+/// Of the run's nodes, each model once.
+fn processors(run: &Run) -> Vec<&Hardware> {
+    let all = run.nodes.iter().filter_map(|node| node.facts.as_ref()).map(|facts| &facts.hardware);
+    let model = |cpu: &Hardware| (cpu.cpu_vendor.clone(), cpu.cpu_family, cpu.cpu_model);
+    let models: BTreeMap<_, &Hardware> = all.map(|cpu| (model(cpu), cpu)).collect();
+    models.into_values().collect()
+}
+
+/// Known for one of these events on one of these processors, each once.
+fn known_errata(processors: &[&Hardware], events: &[&Event]) -> Vec<String> {
+    let of = |event: &&Event| processors.iter().filter_map(|cpu| errata::of(cpu, event)).collect::<Vec<_>>();
+    let said: BTreeSet<String> = events.iter().flat_map(of).map(ToString::to_string).collect();
+    said.into_iter().collect()
 }
 
 /// Of one run; `None` where it did not count.
@@ -84,7 +108,7 @@ pub fn cost_of(run: &Run) -> Option<CountingCost> {
 }
 
 impl CounterReport {
-    fn new(total: Total, trust: &RunTrust) -> Self {
+    fn new(total: Total, trust: &RunTrust, processors: &[&Hardware]) -> Self {
         Self {
             name: total.event.name.clone(),
             scope: total.scope.name(),
@@ -94,11 +118,12 @@ impl CounterReport {
             reason: total.reason,
             running_share: total.running_share,
             trust: word(trust.of(total.event)),
+            errata: known_errata(processors, &[total.event]),
             sum_of: Vec::new(),
         }
     }
 
-    fn of_sum(sum: &Sum, trust: &RunTrust) -> Self {
+    fn of_sum(sum: &Sum, trust: &RunTrust, processors: &[&Hardware]) -> Self {
         Self {
             value: Value::of(sum.count, sum.scale),
             name: sum.name.clone(),
@@ -108,6 +133,7 @@ impl CounterReport {
             reason: Some(sum.reason.clone()),
             running_share: sum.running_share,
             trust: word(trust.of_sum(&sum.of)),
+            errata: known_errata(processors, &sum.of),
             sum_of: sum.of.iter().map(|event| event.name.clone()).collect(),
         }
     }
@@ -125,4 +151,28 @@ impl Value {
 /// As `pmmpi validate` has it; of an event that it did not see, it is not known whether it is counted.
 fn word(verdict: Verdict) -> &'static str {
     if verdict == Verdict::Unknown { "unknown" } else { verdict.name() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::counters::event::{Encoding, kind};
+
+    #[test]
+    fn errata_are_those_of_every_processor_and_are_said_once() {
+        let cpu = |vendor: &str, cpu_family, cpu_model| Hardware {
+            cpu_vendor: Some(vendor.into()),
+            cpu_family: Some(cpu_family),
+            cpu_model: Some(cpu_model),
+            ..Hardware::default()
+        };
+        let [milan, skylake, sapphire] =
+            [cpu("AuthenticAMD", 0x19, 1), cpu("GenuineIntel", 6, 0x55), cpu("GenuineIntel", 6, 0x8f)];
+        let instructions = Event::counted("instructions", Encoding::new(kind::HARDWARE, 1));
+        let raw = Event::counted("r0c0", Encoding::new(kind::RAW, 0xc0));
+        let both = known_errata(&[&milan, &skylake, &sapphire], &[&instructions, &raw]);
+        assert_eq!(both, ["1292: may overcount", "SKL091 SKL044"]);
+        assert!(known_errata(&[&sapphire], &[&instructions]).is_empty());
+        assert!(known_errata(&[], &[&instructions]).is_empty());
+    }
 }

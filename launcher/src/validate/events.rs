@@ -1,6 +1,7 @@
 //! Which event of this machine each name stands for.
 
 use pmmpi::counters::default;
+use pmmpi::counters::errata;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::node::Hardware;
 use serde::Serialize;
@@ -33,6 +34,7 @@ const ALIASES: [(&str, &[&str]); 4] = [
 /// Events that have a name here.
 pub struct Known {
     events: Vec<Event>,
+    hardware: Hardware,
     root: PathBuf,
 }
 
@@ -46,6 +48,9 @@ pub struct Mapping {
     pub config: String,
     /// The processor's own code, where the kernel shows it; who maps it, where it does not.
     pub stands_for: String,
+    /// What the maker knows to be wrong with it on this processor (step 4).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errata: Vec<String>,
 }
 
 impl Known {
@@ -55,7 +60,7 @@ impl Known {
         let vendors = VENDORS.lines().skip(1).filter_map(|line| vendor_event(line, hardware));
         let tsc = tsc_event(root);
         let events = default::groups().into_iter().flatten().chain(generic).chain(vendors).chain(tsc);
-        Self { events: events.collect(), root: root.to_owned() }
+        Self { events: events.collect(), hardware: hardware.clone(), root: root.to_owned() }
     }
 
     /// By its name.
@@ -84,6 +89,7 @@ impl Known {
             kind: event.encoding.kind,
             config: format!("{:#x}", event.encoding.config[0]),
             stands_for: self.stands_for(event),
+            errata: errata::of(&self.hardware, event).iter().map(ToString::to_string).collect(),
         };
         self.events.iter().map(mapping).collect()
     }
@@ -171,6 +177,20 @@ mod tests {
         assert_eq!(code(processor("AuthenticAMD", 0x17, 0x31)), Some(0x0f03));
         assert_eq!(code(processor("AuthenticAMD", 0x19, 0x11)), Some(0x0f03));
         assert_eq!(code(processor("GenuineIntel", 0x06, 0x55)), None);
+    }
+
+    #[test]
+    fn a_name_has_the_errata_of_what_it_stands_for() {
+        let errata = |known: Known, name: &str| {
+            let mappings = known.mappings();
+            let mapping = mappings.iter().find(|mapping| mapping.event == name);
+            mapping.map(|mapping| mapping.errata.clone()).unwrap()
+        };
+        let skylake = || processor("GenuineIntel", 0x06, 0x55);
+        assert_eq!(errata(skylake(), "instructions"), ["SKL091 SKL044"]);
+        assert_eq!(errata(skylake(), "page_faults"), [""; 0]);
+        assert_eq!(errata(processor("AuthenticAMD", 0x19, 0x01), "branches"), ["1292: may overcount"]);
+        assert_eq!(errata(processor("AuthenticAMD", 0x19, 0x11), "branches"), [""; 0]);
     }
 
     #[test]

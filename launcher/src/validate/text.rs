@@ -50,7 +50,29 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
     for (reason, names) in reasons {
         writeln!(text, "\n{}:\n  {reason}", wrapped(&names.join(", "), ""))?;
     }
+    errata(text, findings)?;
     writeln!(text)
+}
+
+/// Each erratum of the events above once.
+fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
+    let mut known: Vec<(&str, Vec<&str>)> = Vec::new();
+    for event in &findings.events {
+        let mappings = findings.mappings.iter().filter(|mapping| mapping.event == event.name);
+        for erratum in mappings.flat_map(|mapping| &mapping.errata) {
+            match known.iter_mut().find(|(said, _)| said == erratum) {
+                Some((_, names)) => names.push(&event.name),
+                None => known.push((erratum, vec![&event.name])),
+            }
+        }
+    }
+    if !known.is_empty() {
+        writeln!(text, "\nerrata of the maker's, by its numbers (see its documents below):")?;
+    }
+    for (erratum, names) in known {
+        writeln!(text, "  {}", wrapped(&format!("{}: {erratum}", names.join(", ")), "    "))?;
+    }
+    Ok(())
 }
 
 fn words(event: &Judged) -> String {
