@@ -189,16 +189,11 @@ pub fn results(results: &Results) -> Vec<Warning> {
         };
         let named: Vec<String> = results.rejected.iter().take(NAMED).map(place).collect();
         let more = if left_out > NAMED as u64 { "; ..." } else { "" };
-        warnings.push(Warning::new(
-            "rejected-rows",
-            format!(
-                "{} and {} left out: {}{more}",
-                count(results.rejected_rows as usize, "row"),
-                count(results.rejected_values as usize, "value"),
-                named.join("; ")
-            ),
-            READ,
-        ));
+        let all = [(results.rejected_rows, "row"), (results.rejected_values, "value")];
+        let some = all.into_iter().filter(|(number, _)| *number > 0);
+        let counted: Vec<String> = some.map(|(number, noun)| count(number as usize, noun)).collect();
+        let message = format!("{} left out: {}{more}", counted.join(" and "), named.join("; "));
+        warnings.push(Warning::new("rejected-rows", message, READ));
     }
     let some = |names: &mut dyn Iterator<Item = String>, all: usize| {
         let named: Vec<String> = names.take(NAMED).collect();

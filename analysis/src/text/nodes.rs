@@ -7,6 +7,8 @@ use crate::stats::verdict::Verdict;
 use pmmpi::summary::count;
 use std::collections::{BTreeMap, HashSet};
 
+/// What is less is no other news.
+const LEAST_P: f64 = 1e-99;
 /// Names in an answer.
 const NAMED: usize = 3;
 
@@ -85,7 +87,11 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRun], top: usize) {
     let (shown, hidden) = shown(runs.len(), top);
     for run in &runs[..shown] {
         let slower = percent(run.slowdown);
-        line(text, &format!("{:<42} {:<18} {slower:>8} {:>8.1e}", run.run_id, run.node, run.p_adjusted));
+        let p = match run.p_adjusted {
+            p if p < LEAST_P => format!("<{LEAST_P:.0e}"),
+            p => format!("{p:.1e}"),
+        };
+        line(text, &format!("{:<42} {:<18} {slower:>8} {p:>8}", run.run_id, run.node));
     }
     and_more(text, hidden, "slow runs");
 }
