@@ -10,8 +10,10 @@ mod page;
 use clap::CommandFactory;
 use std::path::PathBuf;
 
-const ENVIRONMENT: (&str, &str) =
-    ("ENVIRONMENT", "PMMPI_OUT  the folder that `pmmpi report` reads where no PATH is given");
+const ENVIRONMENT: (&str, &str) = (
+    "ENVIRONMENT",
+    "PMMPI_OUT  the folder that `pmmpi report` reads where no PATH is given\nPMMPI_TRUST  the folder with what `pmmpi validate` found",
+);
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into())).join("man/man1");

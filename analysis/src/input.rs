@@ -33,7 +33,7 @@ pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input 
             Ok(found) if found.is_empty() => input.reject(
                 "no-run-files",
                 format!("{}: there is no run file in this folder", path.display()),
-                "measure something with `pmmpi PROGRAM`, or name the folder that --out named",
+                "measure something with `pmmpi PROGRAM`, or name the folder that --out named, not one above it",
             ),
             Ok(found) => files.extend(found),
             Err(e) => input.reject(
@@ -88,18 +88,41 @@ impl Input {
     }
 }
 
-/// True for what is no run file, and no folder of them, but what another tool measured.
-pub fn is_of_others(path: &Path) -> bool {
-    if path == Path::new("-") {
-        return true;
+/// Own run files and folders of them; and what other tools measured, also in such a folder.
+pub fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut own, mut of_others) = (Vec::new(), Vec::new());
+    for path in paths {
+        if path == Path::new("-") {
+            of_others.push(path.clone());
+            continue;
+        }
+        let Ok(metadata) = std::fs::metadata(path) else {
+            own.push(path.clone()); // says what is wrong with it
+            continue;
+        };
+        if metadata.is_dir() {
+            let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            let files: Vec<PathBuf> = files.collect();
+            let is_own = |folder: &Path| list(folder).is_ok_and(|own| !own.is_empty());
+            if files.is_empty() || is_own(path) || files.iter().any(|file| file.is_dir() && is_own(file)) {
+                own.push(path.clone());
+                of_others.extend(files.into_iter().filter(|file| file.is_file() && is_of_others(file)));
+            } else {
+                of_others.push(path.clone());
+            }
+        } else if !metadata.is_file() || is_of_others(path) {
+            // A pipe can be looked at but once, and no run file comes through one.
+            of_others.push(path.clone());
+        } else {
+            own.push(path.clone());
+        }
     }
-    let Ok(metadata) = std::fs::metadata(path) else { return false };
-    if metadata.is_dir() {
-        return list(path).is_ok_and(|own| own.is_empty())
-            && std::fs::read_dir(path).is_ok_and(|mut all| all.next().is_some());
-    }
-    // A pipe can be looked at but once, and no run file comes through one.
-    !metadata.is_file() || path.extension().is_none_or(|e| e != EXTENSION) && results::knows(path)
+    of_others.sort();
+    (own, of_others)
+}
+
+fn is_of_others(file: &Path) -> bool {
+    file.extension().is_none_or(|e| e != EXTENSION) && results::knows(file)
 }
 
 /// What is listed as running may be saved as a whole by the time that it is read.

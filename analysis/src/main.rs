@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -71,8 +71,8 @@ impl Failure {
 
 fn report(options: &Report) -> Result<u8, Failure> {
     let paths = if options.paths.is_empty() { &vec![default_folder()] } else { &options.paths };
-    let (of_others, own): (Vec<PathBuf>, Vec<PathBuf>) =
-        paths.iter().cloned().partition(|path| input::is_of_others(path));
+    let settings = settings(options)?;
+    let (own, of_others) = input::split(paths);
     let input = input::read(&own, progress());
     let from = results::Options {
         format: None,
@@ -87,8 +87,7 @@ fn report(options: &Report) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
     }
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let report =
-        report::Report::new(&input, &results, &trust, &settings(options)?).map_err(Failure::usage)?;
+    let report = report::Report::new(&input, &results, &trust, &settings).map_err(Failure::usage)?;
     let rendered = match options.format {
         Format::Text => {
             let (runs, files) = (input.runs.len() + results.len(), input.files + results.sources.len());

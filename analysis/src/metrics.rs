@@ -64,11 +64,11 @@ pub struct Flag {
 }
 
 /// Those that are raised.
-pub fn flags(run: &Run) -> Vec<Flag> {
+pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
     if run.counts.rows.is_empty() {
         return Vec::new();
     }
-    let rules = metrics::rules_of_run(run).into_iter();
+    let rules = metrics::rules_of_run(run, trust).into_iter();
     let raised = rules.filter(|(_, judgement)| *judgement == Judgement::Raised);
     raised.map(|(rule, _)| Flag { code: &rule.code, message: &rule.text, discards: rule.discards }).collect()
 }

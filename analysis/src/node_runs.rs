@@ -101,6 +101,11 @@ impl NodeRuns {
         }
     }
 
+    /// True where it is known of each session when it began: they are in that order then, else in that of their names.
+    pub fn sessions_are_dated(&self) -> bool {
+        self.sessions_began_ns.iter().all(|began_ns| *began_ns != i64::MAX)
+    }
+
     fn session(&mut self, name: &str, began_ns: i64) -> u32 {
         let number = self.sessions.number(name);
         let known = self.sessions_began_ns.len() > number as usize;
@@ -114,10 +119,13 @@ impl NodeRuns {
 
     /// By class, session in the order of time, node, time and run id: the same order whatever order they came in.
     pub fn sort(&mut self) {
-        let began = &self.sessions_began_ns;
-        let session_order = ranks(&self.sessions, |number| began.get(number as usize).copied());
+        let (began, dated) = (&self.sessions_began_ns, self.sessions_are_dated());
+        let session_order = ranks(&self.sessions, |number, name| {
+            let began = began.get(number as usize).filter(|_| dated);
+            (began.copied(), natural(name))
+        });
         let [class, node, run] =
-            [&self.classes, &self.nodes, &self.run_ids].map(|names| ranks(names, |_| None::<i64>));
+            [&self.classes, &self.nodes, &self.run_ids].map(|names| ranks(names, |_, _| ()));
         let key = |row: &NodeRun| {
             let places =
                 (class[row.class as usize], session_order[row.session as usize], node[row.node as usize]);
@@ -129,13 +137,25 @@ impl NodeRuns {
 }
 
 /// The place of each name, by `first` and then as text.
-fn ranks<K: Ord>(names: &Names, first: impl Fn(u32) -> K) -> Vec<u32> {
+fn ranks<K: Ord>(names: &Names, first: impl Fn(u32, &str) -> K) -> Vec<u32> {
     let mut order: Vec<(K, &str, u32)> =
-        names.iter().zip(0..).map(|(name, number)| (first(number), name, number)).collect();
+        names.iter().zip(0..).map(|(name, number)| (first(number, name), name, number)).collect();
     order.sort_unstable();
     let mut ranks = vec![0; order.len()];
     order.iter().zip(0..).for_each(|((.., number), rank)| ranks[*number as usize] = rank);
     ranks
+}
+
+/// With each number as long as any: s9 comes before s10.
+fn natural(name: &str) -> String {
+    const DIGITS: usize = 20;
+    let is_digit = |c: char| c.is_ascii_digit();
+    let parts = name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let part = |part: &[u8]| {
+        let part = String::from_utf8_lossy(part);
+        if part.starts_with(is_digit) { format!("{part:0>DIGITS$}") } else { part.into_owned() }
+    };
+    parts.map(part).collect()
 }
 
 fn width(run: &Run) -> f64 {

@@ -11,7 +11,7 @@ pub struct NodeReport {
     pub node: String,
     /// What it ought to be equal to.
     pub class: String,
-    /// The latest that it took part in; all else is of this one.
+    /// The latest in which it can be compared with others; all else is of this one.
     pub session: Option<String>,
     /// How many runs count.
     pub runs: usize,
@@ -57,6 +57,8 @@ pub struct SlowRun {
     pub run_id: String,
     /// Host name.
     pub node: String,
+    /// What it ought to be equal to.
+    pub class: String,
     /// When it was made; `None` where nobody said so.
     pub session: Option<String>,
     /// Its time on that node (s).
@@ -74,6 +76,8 @@ pub struct SlowRun {
 pub struct Drift {
     /// Host name.
     pub node: String,
+    /// What it ought to be equal to.
+    pub class: String,
     /// The session in which it seems to have begun.
     pub since: Option<String>,
     /// Fraction of what it was before, next to its class.

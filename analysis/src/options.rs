@@ -29,7 +29,7 @@ fn report_help() -> String {
         "SLOWER is against the nodes of the same processor, microcode, memory and kernel
 that ran the same. The label session=NAME says which runs were one sitting.
 {EXIT_STATUS}
-3: --fail-on found one.
+3: --fail-on found one, whatever else.
 Examples: pmmpi report --fail-on slow
           pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
@@ -60,7 +60,7 @@ pub struct Report {
     /// Rows a table in text; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is: slow, or suspect
+    /// Exit with 3 if a node is slow; or suspect, unusual
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
     /// Percent that make a node SLOW

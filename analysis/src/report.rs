@@ -9,7 +9,7 @@ use crate::node_runs::NodeRuns;
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::places::{self, PlaceReport};
 use crate::regions::{self, RegionReport};
-use crate::results::Results;
+use crate::results::{Rejected, Results};
 use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
@@ -32,8 +32,21 @@ pub struct Report {
     pub slow_runs: Vec<SlowRun>,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<Drift>,
+    /// Rows and values of others' results that were left out: the first hundred.
+    pub rejected: Vec<RejectedRow>,
     /// About the input and the whole.
     pub warnings: Vec<Warning>,
+}
+
+/// A row, or a value of a row, that makes no sense.
+#[derive(Debug, Serialize)]
+pub struct RejectedRow {
+    /// Where it is.
+    pub file: String,
+    /// From 1; in a JSON document the number of the entry.
+    pub line: u64,
+    /// What is wrong with it, and what was expected.
+    pub reason: String,
 }
 
 /// One run.
@@ -150,8 +163,17 @@ impl Report {
             nodes,
             slow_runs,
             drift,
+            rejected: results.rejected.iter().map(|rejected| RejectedRow::new(results, rejected)).collect(),
             warnings,
         })
+    }
+}
+
+impl RejectedRow {
+    fn new(results: &Results, rejected: &Rejected) -> Self {
+        let path = results.path_of(rejected);
+        let file = path.map(|path| path.display().to_string()).unwrap_or_default();
+        Self { file, line: rejected.line, reason: rejected.reason.clone() }
     }
 }
 
@@ -219,7 +241,7 @@ impl RunReport {
             places,
             places_count,
             metrics: metrics::of(run, trust),
-            flags: metrics::flags(run),
+            flags: metrics::flags(run, trust),
             counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
             missing_ranks: missing.take(MOST_LISTED).collect(),

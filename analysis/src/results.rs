@@ -141,12 +141,19 @@ pub fn read(paths: &[PathBuf], options: &Options) -> Results {
                     read_file(path, options, &mut building, true);
                 }
             }
-            Ok(folder::Listed::Folder(files)) => {
+            Ok(folder::Listed::Folder { files, unreadable }) => {
                 let before = building.sources();
-                for file in files.iter().filter(|file| done.is_first(file)) {
-                    read_file(file, options, &mut building, false);
+                let mut again = false;
+                for file in &files {
+                    match done.is_first(file) {
+                        true => read_file(file, options, &mut building, false),
+                        false => again = true,
+                    }
                 }
-                if building.sources() == before {
+                for (folder, error) in unreadable {
+                    building.unusable(&folder, Fault::Unreadable(error));
+                }
+                if building.sources() == before && !again {
                     building.unusable(path, Fault::EmptyFolder { files: files.len() });
                 }
             }

@@ -43,7 +43,7 @@ pub fn report(report: &Report, read: &Read, top: usize) -> String {
         about_nodes(&mut text, report, top);
     }
     let of_runs = grouped(&report.runs);
-    warnings(&mut text, report.warnings.iter().cloned().chain(of_runs));
+    warnings(&mut text, few_of_each(&report.warnings).into_iter().chain(of_runs));
     text
 }
 
@@ -178,6 +178,23 @@ fn grouped(runs: &[RunReport]) -> Vec<Warning> {
         Warning { message: format!("{}: {}{more}", run.run_id, warning.message), ..(*warning).clone() }
     };
     known.values().map(say).collect()
+}
+
+/// Of each kind the first few, and how many more there are.
+fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
+    const FEW: usize = 3;
+    let mut all: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
+    warnings.iter().for_each(|warning| all.entry(warning.code).or_default().push(warning));
+    let few = |mut of_code: Vec<&Warning>| {
+        let more = of_code.len().saturating_sub(FEW);
+        of_code.truncate(FEW);
+        let mut few: Vec<Warning> = of_code.into_iter().cloned().collect();
+        if let Some(last) = few.last_mut().filter(|_| more > 0) {
+            last.message += &format!(" (and {more} more like it: --format json has them)");
+        }
+        few
+    };
+    all.into_values().flat_map(few).collect()
 }
 
 fn warnings(text: &mut String, warnings: impl Iterator<Item = Warning>) {

@@ -45,23 +45,58 @@ pub fn judge(mut runs: NodeRuns, settings: &Settings) -> Verdicts {
             "measure longer work; a clock that was stepped is named with its run",
         ));
     }
+    let mut earlier = 0;
     for class in runs.rows.chunk_by(|a, b| a.class == b.class) {
-        Judge { runs: &runs, settings, all: &mut all }.class(class);
+        earlier += Judge { runs: &runs, settings, all: &mut all }.class(class);
     }
-    // Where nodes hardly differ nothing is left of any slowdown: then the slowdown itself counts.
-    let rank = |node: &NodeReport| [node.shrunken, node.slowdown].map(|by| by.unwrap_or(f64::NEG_INFINITY));
+    all.warnings.extend(about_sessions(&runs, earlier));
+    // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
+    let rank = |node: &NodeReport| {
+        let slower = [node.shrunken.or(node.slowdown), node.slowdown];
+        (node.verdict, slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
+    };
     all.nodes.sort_by(|a, b| {
-        let ([a_shrunken, a_slowdown], [b_shrunken, b_slowdown]) = (rank(a), rank(b));
-        b_shrunken
-            .total_cmp(&a_shrunken)
-            .then_with(|| b_slowdown.total_cmp(&a_slowdown))
+        let ((a_verdict, a_slower), (b_verdict, b_slower)) = (rank(a), rank(b));
+        b_verdict
+            .cmp(&a_verdict)
+            .then_with(|| b_slower[0].total_cmp(&a_slower[0]))
+            .then_with(|| b_slower[1].total_cmp(&a_slower[1]))
             .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     all.slow_runs.sort_by(|a, b| {
-        b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.node).cmp(&(&b.run_id, &b.node)))
+        b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.class).cmp(&(&b.run_id, &b.class)))
     });
-    all.drift.sort_by(|a, b| b.change.total_cmp(&a.change).then_with(|| a.node.cmp(&b.node)));
+    all.drift.sort_by(|a, b| {
+        b.change.total_cmp(&a.change).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
+    });
     all
+}
+
+/// What is to be known of verdicts on runs of several sessions.
+fn about_sessions(runs: &NodeRuns, earlier: usize) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if earlier > 0 {
+        warnings.push(Warning::new(
+            "earlier-sessions",
+            format!("{} of earlier sessions: a node is judged by its latest", count(earlier, "run")),
+            "runs that belong together need one session: a label, a column, or a pattern of paths",
+        ));
+    }
+    if runs.sessions.len() > 1 && !runs.sessions_are_dated() {
+        warnings.push(Warning::new(
+            "undated-sessions",
+            "not every session says when it began: they are in the order of their names",
+            "a column `started` says it (RFC 3339)",
+        ));
+    }
+    warnings
+}
+
+/// A class may be named by a command line of any length.
+fn shortened(class: &str) -> String {
+    const MOST: usize = 80;
+    let end = class.char_indices().nth(MOST).map(|(at, _)| at);
+    end.map_or_else(|| class.to_owned(), |end| format!("{}...", &class[..end]))
 }
 
 struct Judge<'a> {
@@ -80,14 +115,17 @@ struct History {
 }
 
 impl Judge<'_> {
-    fn class(&mut self, rows: &[NodeRun]) {
+    /// Gives how many runs are of other sessions than those that nodes are judged by.
+    fn class(&mut self, rows: &[NodeRun]) -> usize {
         let mut histories: BTreeMap<u32, History> = BTreeMap::new();
         let mut sessions = rows.chunk_by(|a, b| a.session == b.session).peekable();
         while let Some(session) = sessions.next() {
             self.session(session, &mut histories, sessions.peek().is_none());
         }
-        self.over_time(&mut histories);
+        self.over_time(&mut histories, rows[0].class);
+        let before = self.all.nodes.len();
         self.all.nodes.extend(histories.into_values().filter_map(|history| history.report));
+        rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
     }
 
     fn session(&mut self, rows: &[NodeRun], histories: &mut BTreeMap<u32, History>, is_latest: bool) {
@@ -106,10 +144,13 @@ impl Judge<'_> {
         let judged = verdict::judge(&medians, sigma, &self.settings.node);
         for ((node, middle), judgement) in nodes.iter().zip(&medians).zip(&judged.nodes) {
             let history = histories.entry(node[0].node).or_default();
-            if let Some(centre) = judged.centre {
+            // A session without any other node of the class says nothing of this one.
+            if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
                 history.relative.push((node[0].session, middle.median - centre));
             }
-            history.report = Some(self.node(node, middle, judgement));
+            if judgement.verdict.is_some() || history.report.is_none() {
+                history.report = Some(self.node(node, middle, judgement));
+            }
         }
         let slow =
             sigma.map(|sigma| runs::slow(&class, &medians, sigma, &self.settings.run)).unwrap_or_default();
@@ -118,6 +159,7 @@ impl Judge<'_> {
             self.all.slow_runs.push(SlowRun {
                 run_id: name(&self.runs.run_ids, row.run),
                 node: name(&self.runs.nodes, row.node),
+                class: name(&self.runs.classes, row.class),
                 session: self.session_name(row.session),
                 elapsed_s: row.seconds,
                 slowdown: run.slowdown,
@@ -127,12 +169,13 @@ impl Judge<'_> {
         }
         if is_latest {
             let flaky = runs::flaky(&medians, &slow, self.settings.run.q);
+            let class = shortened(&name(&self.runs.classes, rows[0].class));
             self.all.warnings.extend(flaky.iter().map(|flaky| {
                 let host = name(&self.runs.nodes, nodes[flaky.node][0].node);
                 Warning::new(
                     "flaky-node",
                     format!(
-                        "{host}: {} of {} runs are slow, more than chance would have it",
+                        "{host}: {} of {} runs are slow, more than chance would have it ({class})",
                         flaky.slow, flaky.runs
                     ),
                     "look at what else runs on it, and at its error counters and throttling",
@@ -144,7 +187,7 @@ impl Judge<'_> {
 
     /// What makes verdicts of a class worth less.
     fn about_class(&mut self, rows: &[NodeRun], medians: &[NodeMedian]) {
-        let class = name(&self.runs.classes, rows[0].class);
+        let class = shortened(&name(&self.runs.classes, rows[0].class));
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
         let delta = self.settings.node.delta;
@@ -190,7 +233,8 @@ impl Judge<'_> {
         }
     }
 
-    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>) {
+    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>, class: u32) {
+        let class = name(&self.runs.classes, class);
         let settings = &self.settings.drift;
         let relative: Vec<Vec<f64>> = histories
             .values()
@@ -216,6 +260,7 @@ impl Judge<'_> {
             for alarm in alarms.iter().filter(|alarm| alarm.until.is_none()) {
                 self.all.drift.push(Drift {
                     node: name(&self.runs.nodes, *node),
+                    class: class.clone(),
                     since: self.session_name(history.relative[alarm.since].0),
                     change: alarm.change,
                     score: alarm.score,

@@ -243,6 +243,91 @@ fn results_of_others_are_judged() {
     assert!(err(&output).contains("none.csv:2: "), "{}", err(&output));
 }
 
+fn csv(folder: &Folder, name: &str, rows: &[(&str, &str, f64)]) -> String {
+    let mut text = String::from("node,run,session,elapsed_s\n");
+    for (number, (node, session, seconds)) in rows.iter().enumerate() {
+        text += &format!("{node},{number},{session},{seconds}\n");
+    }
+    folder.put(name, text).to_str().unwrap().to_owned()
+}
+
+/// Of each node five runs in a session, each a little longer.
+fn session<'a>(name: &'a str, nodes: &[(&'a str, f64)]) -> Vec<(&'a str, &'a str, f64)> {
+    let runs = |(node, seconds): &(&'a str, f64)| {
+        let (node, seconds) = (*node, *seconds);
+        (0..5).map(move |run| (node, name, seconds * (1.0 + 0.0002 * f64::from(run))))
+    };
+    nodes.iter().flat_map(runs).collect()
+}
+
+const SLOW: [(&str, f64); 4] = [("a", 1.0), ("b", 1.001), ("c", 1.002), ("d", 1.2)];
+
+/// A slow node that is tested again on its own is not acquitted, and does not drift.
+#[test]
+fn a_node_alone_in_a_session_is_judged_by_the_one_before() {
+    let folder = Folder::new();
+    let rows = [session("s1", &SLOW), session("s2", &[("d", 1.2)])].concat();
+    let output =
+        report(&["report", "--format", "json", "--fail-on", "slow", &csv(&folder, "again.csv", &rows)]);
+    assert_eq!(output.status.code(), Some(3));
+    let found = json(&output);
+    assert_eq!((&found["nodes"][0]["node"], &found["nodes"][0]["session"]), (&json!("d"), &json!("s1")));
+    assert!(codes(&found).contains(&"earlier-sessions"), "{found:#}");
+    let names: Vec<String> = (0..40).map(|number| format!("s{number}")).collect();
+    let nodes = [("a", 0.97), ("b", 1.0), ("c", 1.001)];
+    let of = |(number, name)| session(name, if number < 24 { &nodes[..] } else { &nodes[..1] });
+    let rows: Vec<_> = names.iter().map(String::as_str).enumerate().flat_map(of).collect();
+    let found = json(&report(&["report", "--format", "json", &csv(&folder, "alone.csv", &rows)]));
+    assert_eq!(found["drift"], json!([]));
+}
+
+/// Without dates sessions are in the order of their names, s9 before s10, and that is said.
+#[test]
+fn sessions_without_dates_are_in_the_order_of_their_names() {
+    let folder = Folder::new();
+    let mended = [("a", 1.0), ("b", 1.001), ("c", 1.002), ("d", 1.003)];
+    let rows = [session("s9", &SLOW), session("s10", &mended)].concat();
+    let output =
+        report(&["report", "--format", "json", "--fail-on", "slow", &csv(&folder, "mended.csv", &rows)]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(codes(&json(&output)).contains(&"undated-sessions"));
+}
+
+/// What is slow is on top, in whichever class, also where nobody ran twice.
+#[test]
+fn verdicts_come_first() {
+    let folder = Folder::new();
+    let mut rows: Vec<(&str, &str, f64)> = session("s", &SLOW);
+    rows.extend((0..12).map(|number| (["k", "l", "m", "n", "o", "p"][number % 6], "s", 5.0)));
+    let mut text = std::fs::read_to_string(csv(&folder, "classes.csv", &rows)).unwrap();
+    text = text.replace("node,run", "class,node,run").replace("\na,", "\nx,a,").replace("\nb,", "\nx,b,");
+    text = text.replace("\nc,", "\nx,c,").replace("\nd,", "\nx,d,");
+    text = ["k", "l", "m", "n", "o", "p"]
+        .iter()
+        .fold(text, |text, n| text.replace(&format!("\n{n},"), &format!("\ny,{n},")));
+    let found =
+        json(&report(&["report", "--format", "json", folder.put("classes.csv", text).to_str().unwrap()]));
+    assert_eq!(
+        (&found["nodes"][0]["node"], &found["nodes"][0]["verdict"]),
+        (&json!("d"), &json!("SLOW-TAIL"))
+    );
+}
+
+/// A folder may hold both, and may be named twice.
+#[test]
+fn results_beside_run_files_are_not_passed_over() {
+    let folder = Folder::new();
+    csv(&folder, "beside.csv", &session("", &SLOW));
+    let name = folder.0.to_str().unwrap();
+    let twice = report(&["report", name, name]);
+    assert_eq!(twice.status.code(), Some(0), "{}{}", out(&twice), err(&twice));
+    folder.write(&run("own", &[("e", [0, 1, 2_000_000, 2_000_003])]));
+    let both = report(&["report", name]);
+    assert_eq!(both.status.code(), Some(0), "{}{}", out(&both), err(&both));
+    assert!(out(&both).starts_with("21 runs, 5 nodes, 2 files\n"), "{}", out(&both));
+    assert!(out(&both).contains("1 of 4 nodes slower than its class: d +19."), "{}", out(&both));
+}
+
 #[test]
 fn settings_that_make_no_sense_are_wrong_usage() {
     let folder = Folder::new();

@@ -146,7 +146,18 @@ impl Counts {
     /// Every event of a row's set, and what it came to. Of an event of one kind of core, where there are several, times
     /// are those of the processor.
     pub fn readings<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a Event, Reading)> {
-        self.readings_on(&Kinds::of(&self.sets), row).into_iter()
+        // Hardware threads' rows need them not, and may be many.
+        let own = self.rows.iter().filter(|other| row.cpu.is_none() && other.rank == row.rank);
+        let kinds = match Kinds::of(&self.sets).is_one() {
+            true => Kinds::default(),
+            false => self.kinds(own.map(|row| row.set)),
+        };
+        self.readings_on(&kinds, row).into_iter()
+    }
+
+    /// Of the node on which all these sets were counted.
+    pub(super) fn kinds(&self, sets: impl IntoIterator<Item = u32>) -> Kinds<'_> {
+        Kinds::of(sets.into_iter().filter_map(|set| self.sets.get(set as usize)))
     }
 
     /// The same, for who reads many rows.

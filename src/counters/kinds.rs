@@ -14,7 +14,7 @@ use super::probe::{Scope, Set};
 use super::reading::{Cause, Gap, Reading};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The PMUs of a run's kinds of cores; none where there is one kind.
+/// The PMUs of a node's kinds of cores; none where there is one kind. (Another node has other numbers for them.)
 #[derive(Debug, Default)]
 pub(super) struct Kinds<'a> {
     /// By number, each with its name.
@@ -27,9 +27,10 @@ pub(super) struct Kinds<'a> {
 type Family<'a> = (&'a str, Modes, usize);
 
 impl<'a> Kinds<'a> {
-    pub(super) fn of(sets: &'a [Set]) -> Self {
+    /// Of what was counted on the node.
+    pub(super) fn of(sets: impl IntoIterator<Item = &'a Set>) -> Self {
         let mut kinds = Self { pmus: BTreeMap::new(), everywhere: true };
-        let tasks = sets.iter().filter(|set| set.scope == Scope::Task);
+        let tasks = sets.into_iter().filter(|set| set.scope == Scope::Task);
         for (event, _) in tasks.flat_map(|set| &set.events) {
             match (event.encoding.kind, pmu_type(event)) {
                 (_, Some(number)) => {
@@ -41,6 +42,11 @@ impl<'a> Kinds<'a> {
             }
         }
         kinds
+    }
+
+    /// True where there is one kind.
+    pub(super) fn is_one(&self) -> bool {
+        self.pmus.is_empty()
     }
 
     /// The kind of core that counts an event; `None` where all do.
@@ -62,7 +68,7 @@ impl<'a> Kinds<'a> {
 
     /// Makes times of one kind of core times of the processor. `readings` are of one row, of a program's own threads.
     pub(super) fn put_together(&self, readings: &mut [(&Event, Reading)]) {
-        if self.pmus.is_empty() {
+        if self.is_one() {
             return;
         }
         let mut families: HashMap<Family, Vec<(usize, u32)>> = HashMap::new();
@@ -205,7 +211,8 @@ mod tests {
         let one = |enabled, running, count| {
             let both = set(PMUS[..2].iter().map(|(name, number)| cycles([name, ""], *number)).collect());
             let raw = set(vec![Event::counted("cpu_core/r1c0/", Encoding::new(4, 0x1c0))]);
-            let counts = counts(vec![raw, both], &[[enabled, running, count]]);
+            let mut counts = counts(vec![raw, both], &[[enabled, running, count]]);
+            counts.rows.push(Row { set: 1, groups: Vec::new(), ..counts.rows[0].clone() });
             let (_, reading) = counts.readings(&counts.rows[0]).next().unwrap();
             (reading.value(), reading.quality(), reading.reason())
         };
@@ -216,6 +223,25 @@ mod tests {
         let (value, quality, reason) = one(100 * MS, 0, 0);
         assert_eq!((value, quality), (None, Quality::Unavailable));
         assert!(reason.unwrap().starts_with("never on this kind of core"));
+    }
+
+    /// Each node's kernel numbers its PMUs as they come.
+    #[test]
+    fn another_node_has_other_numbers() {
+        let here = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
+        let events = [("cpu_core", 4), ("cpu_atom", 8)].map(|(name, number)| cycles([name, ""], number));
+        let mut there =
+            counts(vec![set(events.into())], &[[100 * MS, 20 * MS, 600], [100 * MS, 30 * MS, 60]]);
+        there.rows[0].rank = 1;
+        let mut both = here.clone();
+        both.join(there);
+        let of = |row: usize| -> Vec<_> {
+            both.readings(&both.rows[row]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
+        };
+        assert_eq!(of(0), values(&here));
+        assert_eq!(of(1), [(Some(1200), Quality::Scaled), (Some(120), Quality::Scaled)]);
+        let totals = both.totals(|_| true);
+        assert_eq!(totals.iter().map(|total| total.count).collect::<Vec<_>>(), [Some(2100), Some(260)]);
     }
 
     /// A member that could not be opened leaves the others alone.

@@ -36,17 +36,25 @@ impl Counts {
     /// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
     /// one total where its name, unit and scale are the same.
     pub fn totals(&self, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
-        let kinds = Kinds::of(&self.sets);
+        let one_kind = Kinds::of(&self.sets).is_one();
+        let mut kinds: HashMap<Vec<u32>, Kinds> = HashMap::new();
         let mut totals: Vec<Total> = Vec::new();
-        for row in self.rows.iter().filter(|row| of(row)) {
-            let scope = self.sets[row.set as usize].scope;
-            // Rows of one set follow one another, in the set's own order.
-            for (at, (event, reading)) in self.readings_on(&kinds, row).into_iter().enumerate() {
-                let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
-                let near = totals.get(at).is_some_and(is_same).then_some(at);
-                match near.or_else(|| totals.iter().position(is_same)) {
-                    Some(known) => totals[known].add(row, &reading),
-                    None => totals.push(Total::of(scope, event, row, &reading)),
+        // A rank's rows follow one another.
+        for of_rank in self.rows.chunk_by(|a, b| a.rank == b.rank) {
+            let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
+            sets.sort_unstable();
+            sets.dedup();
+            let kinds = kinds.entry(sets).or_insert_with_key(|sets| self.kinds(sets.iter().copied()));
+            for row in of_rank.iter().filter(|row| of(row)) {
+                let scope = self.sets[row.set as usize].scope;
+                // Rows of one set follow one another, in the set's own order.
+                for (at, (event, reading)) in self.readings_on(kinds, row).into_iter().enumerate() {
+                    let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
+                    let near = totals.get(at).is_some_and(is_same).then_some(at);
+                    match near.or_else(|| totals.iter().position(is_same)) {
+                        Some(known) => totals[known].add(row, &reading),
+                        None => totals.push(Total::of(scope, event, row, &reading)),
+                    }
                 }
             }
         }

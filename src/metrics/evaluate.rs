@@ -194,6 +194,12 @@ impl Engine<'_> {
         let mut unknown = None;
         for condition in &rule.when {
             match self.condition(condition) {
+                // Nothing is concluded from a counter that failed.
+                Ok((_, value)) if value.trust == Verdict::Unusable => {
+                    let (name, reason) = (condition.text().to_owned(), UNUSABLE.to_owned());
+                    let lack = Lack::Unmeasured { name, quality: Quality::Unavailable, reason };
+                    unknown = unknown.or(Some(lack));
+                }
                 Ok((false, _)) => return Judgement::Clear,
                 Ok((true, _)) => {}
                 Err(lack) => unknown = unknown.or(Some(lack)),

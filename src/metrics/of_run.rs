@@ -35,8 +35,8 @@ pub fn table_of_run(run: &Run) -> Option<&'static Table> {
 }
 
 /// Every rule, and what came of it.
-pub fn rules_of_run(run: &Run) -> Vec<(&'static Rule, Judgement)> {
-    judge(&cpu_of(run), &inputs(run, &Trust::default()))
+pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, Judgement)> {
+    judge(&cpu_of(run), &inputs(run, trust))
 }
 
 /// The processor of all nodes; the unknown one where they differ: its table has what every processor counts.

@@ -11,8 +11,13 @@ const DEPTH: usize = 16;
 pub(super) enum Listed {
     /// To be read as it is.
     File,
-    /// Its files and those below it, by path.
-    Folder(Vec<PathBuf>),
+    /// A folder.
+    Folder {
+        /// Its files and those below it, by path.
+        files: Vec<PathBuf>,
+        /// Folders in it that cannot be looked into.
+        unreadable: Vec<(PathBuf, io::Error)>,
+    },
 }
 
 /// What a path holds. Links to folders are not followed: they may lead in circles. Hidden files are not
@@ -21,13 +26,19 @@ pub(super) fn list(path: &Path) -> io::Result<Listed> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
         return Ok(Listed::File);
     }
-    let mut files = Vec::new();
-    walk(path, DEPTH, &mut files)?;
+    let (mut files, mut unreadable) = (Vec::new(), Vec::new());
+    walk(path, DEPTH, &mut files, &mut unreadable)?;
     files.sort();
-    Ok(Listed::Folder(files))
+    unreadable.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(Listed::Folder { files, unreadable })
 }
 
-fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn walk(
+    folder: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+    unreadable: &mut Vec<(PathBuf, io::Error)>,
+) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -35,8 +46,10 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()>
         }
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
-            if depth > 0 {
-                walk(&path, depth - 1, files)?;
+            if depth > 0
+                && let Err(error) = walk(&path, depth - 1, files, unreadable)
+            {
+                unreadable.push((path, error));
             }
         } else if std::fs::metadata(&path).map_or(true, |target| target.is_file()) {
             // A link that leads nowhere is told as unreadable.

@@ -24,18 +24,15 @@ pub fn answer(text: &mut String, report: &Report) {
     ] {
         let nodes: Vec<&NodeReport> =
             report.nodes.iter().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
-        let named: Vec<String> = nodes.iter().take(NAMED).map(|node| in_short(node)).collect();
+        let mut known = HashSet::new();
+        let each: Vec<&&NodeReport> = nodes.iter().filter(|node| known.insert(&node.node)).collect();
+        let named: Vec<String> = each.iter().take(NAMED).map(|node| in_short(node)).collect();
         if !nodes.is_empty() {
             quiet = false;
-            let more = if nodes.len() > NAMED { ", ..." } else { "" };
+            let more = if each.len() > NAMED { ", ..." } else { "" };
             line(
                 text,
-                &format!(
-                    "{} of {} {what}: {}{more}",
-                    hosts(nodes.iter().copied()),
-                    count(judged, "node"),
-                    named.join(", ")
-                ),
+                &format!("{} of {} {what}: {}{more}", each.len(), count(judged, "node"), named.join(", ")),
             );
         }
     }
