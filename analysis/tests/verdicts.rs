@@ -57,18 +57,18 @@ fn codes(report: &Value) -> Vec<&str> {
     report["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect()
 }
 
+/// A slow node, and a slow run of another.
+fn one_node_and_one_run(node: usize, run: usize) -> f64 {
+    match (node, run) {
+        (5, _) => 1.08,
+        (9, 3) => 1.2,
+        _ => 1.0,
+    }
+}
+
 #[test]
 fn a_slow_node_and_a_slow_run_are_named_and_fail_a_script() {
-    let slow = |node, run| {
-        if node == 5 {
-            1.08
-        } else if (node, run) == (9, 3) {
-            1.2
-        } else {
-            1.0
-        }
-    };
-    let runs = fleet("", 0, &nodes(30, 7, slow));
+    let runs = fleet("", 0, &nodes(30, 7, one_node_and_one_run));
     let (report, code) = reported(&runs, &[]);
     assert_eq!(code, 0);
     let worst = &report["nodes"][0];
@@ -177,16 +177,7 @@ fn what_makes_verdicts_worth_less_is_said() {
 #[test]
 fn the_first_lines_say_what_is_wrong() {
     let folder = Folder::new();
-    let slow = |node, run| {
-        if node == 5 {
-            1.08
-        } else if (node, run) == (9, 3) {
-            1.2
-        } else {
-            1.0
-        }
-    };
-    fleet("", 0, &nodes(30, 7, slow)).iter().for_each(|run| _ = folder.write(run));
+    fleet("", 0, &nodes(30, 7, one_node_and_one_run)).iter().for_each(|run| _ = folder.write(run));
     let text = out(&report(&["report", folder.0.to_str().unwrap()]));
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[2].starts_with("1 of 30 nodes slower than its class: n005 +7.9 % (at least +7."), "{text}");
