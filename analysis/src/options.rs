@@ -27,8 +27,8 @@ pub enum Command {
 
 fn report_help() -> String {
     format!(
-        "SLOWER is against the nodes of the same processor, microcode, memory and kernel
-that ran the same. The label session=NAME says which runs were one sitting.
+        "SLOWER is against nodes of one class: the same processor, microcode, memory, kernel,
+command, labels. The label session=NAME says which runs were one sitting.
 {EXIT_STATUS}
 3: --fail-on found one, whatever else.
 Examples: pmmpi report --fail-on slow
@@ -73,7 +73,7 @@ pub struct Report {
     /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     pub fdr: f64,
-    /// What makes a class: cpu,memory,LABEL,...; none: one class
+    /// Nodes compared: cpu,memory,LABEL..., or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// The node of others' results that name none
