@@ -123,8 +123,7 @@ fn hardware(node: &NodeRecord, by: &ClassBy) -> Option<String> {
     let parts = [
         by.has(&Key::Cpu).then(|| processor(facts)),
         by.has(&Key::Microcode).then(|| format!("microcode {}", or_unknown(&facts.microcode))),
-        by.has(&Key::Memory)
-            .then(|| facts.memory_bytes.map_or_else(|| "unknown memory".into(), gibibytes)),
+        by.has(&Key::Memory).then(|| facts.memory_bytes.map_or_else(|| "unknown memory".into(), gibibytes)),
         by.has(&Key::Kernel).then(|| format!("Linux {}", or_unknown(&facts.kernel))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -146,7 +145,8 @@ fn processor(facts: &Hardware) -> String {
 fn labels(run: &Run, by: &ClassBy) -> Option<String> {
     let named = |label: &str| by.has(&Key::Named(label.to_owned()));
     let all = by.has(&Key::Labels);
-    let wanted = run.header.labels.iter().filter(|(key, _)| named(key) || (all && !NO_CLASS.contains(&key.as_str())));
+    let wanted =
+        run.header.labels.iter().filter(|(key, _)| named(key) || (all && !NO_CLASS.contains(&key.as_str())));
     let mut wanted: Vec<String> = wanted.map(|(key, value)| format!("{key}={value}")).collect();
     wanted.sort();
     (!wanted.is_empty()).then(|| wanted.join(" "))

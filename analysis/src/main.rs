@@ -100,18 +100,14 @@ fn export(options: &Export) -> Result<u8, Failure> {
     let from = reading(&options.of_others, options.class_by.clone());
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
-    let (input, archived) =
-        input::read_after(folder, &paths(&options.paths), &from, &Trust::default());
-    if input.is_empty() {
+    let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &Trust::default());
+    if input.results.sources.len() <= archived {
         return Err(nothing("export", &input));
     }
     let exported = export::export(&input.results, archived, folder).map_err(failed)?;
     let known = input.results.repeated_rows;
-    let text = format!(
-        "{} added to {}, {known} there before\n",
-        count(exported.rows, "row"),
-        folder.display()
-    );
+    let text =
+        format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
     write(&text, None)?;
     for warning in input.warnings.iter().cloned().chain(about::results(&input.results)) {
         if warning.code != "repeated-rows" {

@@ -247,7 +247,10 @@ mod csv {
             content.push_str(&format!("n{},{},{time}\n", row % 10_000, row / 10_000));
         }
         let results = read_csv(&content);
-        assert_eq!((results.table.len(), results.table.nodes.len(), results.rejected_rows), (999_999, 10_000, 1));
+        assert_eq!(
+            (results.table.len(), results.table.nodes.len(), results.rejected_rows),
+            (999_999, 10_000, 1)
+        );
         assert_eq!(reasons(&results), [(700_002, "it has a quote that is not closed")]);
         assert!(results.path_of(&results.rejected[0]).unwrap().ends_with("results.csv"));
     }
@@ -478,9 +481,7 @@ mod reframe {
             let [solve, slow] =
                 ["Solve", "Slow"].map(|name| format!("{name} @generic:default+builtin, solve_time"));
             assert_eq!(classes, [&solve, &solve, &slow, &slow]);
-            assert!(
-                started(&results).iter().all(|t| t.is_some_and(|t| t / 1_000_000_000 > 1_795_295_000))
-            );
+            assert!(started(&results).iter().all(|t| t.is_some_and(|t| t / 1_000_000_000 > 1_795_295_000)));
             assert!(results.rejected[0].reason.contains("no performance variable in a unit of time"));
             assert!(results.rejected[3].reason.contains("result `fail"), "{}", results.rejected[3].reason);
             assert_columns_agree(&results);
@@ -668,7 +669,8 @@ mod files {
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
         assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
-        let reason = "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
+        let reason =
+            "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
         assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, reason);
     }
 

@@ -85,7 +85,13 @@ impl Building {
     pub fn begin(&mut self, path: &Path, format: Format) {
         self.path = path.to_owned();
         let is_own = format == Format::Run;
-        self.results.sources.push(Source { path: path.to_owned(), format, is_own, rows: 0, rejected_rows: 0 });
+        self.results.sources.push(Source {
+            path: path.to_owned(),
+            format,
+            is_own,
+            rows: 0,
+            rejected_rows: 0,
+        });
     }
 
     /// The file that is read now was exported by pmmpi.

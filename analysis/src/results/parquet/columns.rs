@@ -92,7 +92,8 @@ impl Columns {
         let all: Vec<(&str, Kind)> =
             schema.iter_values().map(|field| (field.name.as_str(), kind(&field.dtype))).collect();
         let find = |name: &str| all.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
-        if let Some((name, _)) = all.iter().find(|(name, _)| find(name).is_some_and(|first| first.0 != *name)) {
+        if let Some((name, _)) = all.iter().find(|(name, _)| find(name).is_some_and(|first| first.0 != *name))
+        {
             return Err(Fault::TwoColumns(shown(name.as_bytes())));
         }
         let typed = |name: &'static str, kinds: &[Kind], expected: &str| match find(name) {
@@ -105,11 +106,8 @@ impl Columns {
         let node = typed("node", &text, "text or integer")?;
         let run = typed("run", &text, "text or integer")?;
         let elapsed = typed("elapsed_s", &numbers, "floating-point or integer number of seconds")?;
-        let given = [
-            node.is_some() || place.node.is_some(),
-            run.is_some() || place.run.is_some(),
-            elapsed.is_some(),
-        ];
+        let given =
+            [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             return Err(Fault::missing_columns(given, &names));
@@ -142,10 +140,12 @@ impl Columns {
     }
 
     fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &mut Building) {
-        let mut place = self.place.class.take().filter(|_| options.class_by.columns().any(|key| key == "class"));
+        let mut place =
+            self.place.class.take().filter(|_| options.class_by.columns().any(|key| key == "class"));
         for key in options.class_by.columns() {
             let found = all.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
-            let Some((name, _)) = found.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real))
+            let Some((name, _)) =
+                found.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real))
             else {
                 continue;
             };

@@ -15,13 +15,14 @@ pub(super) fn add(
     building: &mut Building,
 ) -> PolarsResult<()> {
     let height = frame.height();
-    let named = |of: Column, name: &Option<String>, place: &Option<String>, building: &mut Building| match name {
-        Some(name) => names::numbers(frame.column(name)?, of, building),
-        None => {
-            let number = building.number(of, place.as_deref().unwrap_or_default()).unwrap_or(WRONG);
-            Ok(vec![number; height])
-        }
-    };
+    let named =
+        |of: Column, name: &Option<String>, place: &Option<String>, building: &mut Building| match name {
+            Some(name) => names::numbers(frame.column(name)?, of, building),
+            None => {
+                let number = building.number(of, place.as_deref().unwrap_or_default()).unwrap_or(WRONG);
+                Ok(vec![number; height])
+            }
+        };
     let node = named(Column::Node, &columns.node, &columns.place.node, building)?;
     let run = named(Column::Run, &columns.run, &columns.place.run, building)?;
     let session = named(Column::Session, &columns.session, &columns.place.session, building)?;
@@ -59,7 +60,8 @@ fn wide(
     columns: &Columns,
     building: &mut Building,
 ) -> PolarsResult<()> {
-    let places: Vec<Option<usize>> = rows.map(|row| checked(&row, frame, before, columns, building)).collect();
+    let places: Vec<Option<usize>> =
+        rows.map(|row| checked(&row, frame, before, columns, building)).collect();
     for (name, slot) in &columns.counters {
         let values = reals(frame.column(name)?)?;
         for (at, value) in places.iter().zip(values) {
@@ -113,7 +115,9 @@ fn long(
         }
         building.sum(slot as usize, at, value);
         if !value.is_finite() {
-            columns.wrong.add(row.line, || "value: it is no number: the run has no sum of this event".to_owned());
+            columns
+                .wrong
+                .add(row.line, || "value: it is no number: the run has no sum of this event".to_owned());
         }
     }
     Ok(())
