@@ -5,6 +5,7 @@
 
 mod bounds;
 mod counters;
+mod fleet;
 mod host;
 mod jobs;
 mod paired;
@@ -18,11 +19,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(bounds::CHILD) {
-        println!("{}", bounds::measure());
-        return ExitCode::SUCCESS;
-    }
-    match run() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some(bounds::CHILD) => {
+            println!("{}", bounds::measure());
+            Ok(())
+        }
+        Some(fleet::CHILD) => fleet::child(&arguments[1..]),
+        _ => run(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("pmmpi-bench: {e}");
