@@ -1,6 +1,6 @@
 """Writes the Parquet files that all are given, from CSV that pmmpi-bench wrote.
 
-usage: parquet.py sorted|shuffled|cores IN.csv OUT.parquet
+usage: parquet.py IN.csv OUT.parquet sorted|shuffled|cores
 
 The writer is DuckDB with its defaults, and so is one of those compared.
 """
@@ -24,7 +24,7 @@ PER_S = {
 }
 CORES = 48
 
-rows, source, target = sys.argv[1:]
+source, target, rows = sys.argv[1:]
 database = duckdb.connect()
 if rows == "cores":
     database.execute("CREATE TABLE events (number INTEGER, event VARCHAR, per_s DOUBLE)")

@@ -41,6 +41,7 @@ pub fn child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let fleet = Fleet { nodes: nodes.parse()?, runs: runs.parse()?, sessions: sessions.parse()? };
     match form.as_str() {
         "csv" => fleet.write_csv(Path::new(out)),
+        "superbench" => fleet.write_superbench(Path::new(out)),
         pmmpi => fleet.write_runs(Path::new(pmmpi), Path::new(out)),
     }
 }
@@ -65,6 +66,11 @@ impl Fleet {
     /// `node,run,elapsed_s`, of several sessions also `session,started,class`, session after session.
     pub fn csv(self, file: &Path) -> Result<(), Box<dyn Error>> {
         self.in_child("csv".as_ref(), file)
+    }
+
+    /// SuperBench's results-summary.jsonl: each run is a rank's, the time that of HPL.
+    pub fn superbench(self, file: &Path) -> Result<(), Box<dyn Error>> {
+        self.in_child("superbench".as_ref(), file)
     }
 
     /// A file for each run of each node in a new folder. Each is one that `pmmpi` measures here, but for the
@@ -114,6 +120,18 @@ impl Fleet {
                     writeln!(out)?;
                 }
             }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn write_superbench(self, file: &Path) -> Result<(), Box<dyn Error>> {
+        let mut out = BufWriter::new(File::create(file)?);
+        for node in 0..self.nodes {
+            write!(out, "{{\"node\": \"n{node:05}\"")?;
+            for run in 0..self.runs {
+                write!(out, ", \"cpu-hpl/time:{run}\": {:.6}", self.elapsed_s(node, 0, run))?;
+            }
+            writeln!(out, "}}")?;
         }
         Ok(out.flush()?)
     }

@@ -9,9 +9,12 @@ mod fleet;
 mod host;
 mod jobs;
 mod paired;
+mod peers;
+mod process;
 mod regions;
 mod report;
 mod scale;
+mod tables;
 mod trivial;
 
 use std::error::Error;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(fleet::CHILD) => fleet::child(&arguments[1..]),
+        Some(report::CHILD) => report::write_large(arguments.get(1)),
         _ => run(),
     };
     match done {
@@ -40,14 +44,18 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let folder = Folder::new()?;
     println!("{}", host::describe());
-    println!("{}", trivial::report(&folder)?);
-    println!("{}", jobs::oversubscribed(&folder)?);
-    println!("{}", jobs::hpcc(&folder)?);
-    println!("{}", counters::report()?);
-    println!("{}", regions::report(&folder)?);
-    println!("{}", scale::report(&folder)?);
-    println!("{}", bounds::report()?);
-    println!("{}", report::report(&folder)?);
+    if std::env::args().nth(3).is_none() {
+        println!("{}", trivial::report(&folder)?);
+        println!("{}", jobs::oversubscribed(&folder)?);
+        println!("{}", jobs::hpcc(&folder)?);
+        println!("{}", counters::report()?);
+        println!("{}", regions::report(&folder)?);
+        println!("{}", scale::report(&folder)?);
+        println!("{}", bounds::report()?);
+    }
+    println!("{}", report::large(&folder)?);
+    println!("{}", report::many(&folder)?);
+    println!("{}", tables::report(&folder)?);
     Ok(())
 }
 
@@ -84,9 +92,11 @@ impl Drop for Folder {
     }
 }
 
-/// The tool that is measured: this program's argument.
+/// The tool that is measured: this program's first argument. The second is a Python interpreter for
+/// [`peers::Peers`]; a third leaves out all but `pmmpi report`.
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi")?;
+    let path =
+        std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [report]")?;
     Ok(std::fs::canonicalize(path)?)
 }
 
