@@ -3,7 +3,7 @@
 //! A value is a function of the node, session and run that it is for, so that rows may be written in any
 //! order and a part of a fleet is the same as in the whole.
 
-use crate::must_succeed;
+use crate::{must_succeed, run_file};
 use pmmpi::node::NodeKey;
 use pmmpi::record::Run;
 use pmmpi::runfile;
@@ -137,12 +137,11 @@ impl Fleet {
     }
 
     fn write_runs(self, pmmpi: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
-        std::fs::create_dir(folder)?;
         let mut command = Command::new(pmmpi);
         must_succeed(command.arg("--out").arg(folder).arg("/bin/true"))?;
-        let entry = std::fs::read_dir(folder)?.next().ok_or("pmmpi saved no run")??;
-        let measured = runfile::read(&entry.path())?;
-        std::fs::remove_file(entry.path())?;
+        let file = run_file(folder)?;
+        let measured = runfile::read(&file)?;
+        std::fs::remove_file(file)?;
         for node in 0..self.nodes {
             for run in 0..self.runs {
                 runfile::write(folder, &self.run(&measured, node, run)?)?;

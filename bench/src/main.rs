@@ -17,6 +17,7 @@ mod scale;
 mod tables;
 mod trivial;
 
+use pmmpi::runfile::EXTENSION;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -98,6 +99,14 @@ fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
     let path =
         std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [report]")?;
     Ok(std::fs::canonicalize(path)?)
+}
+
+/// The first run file in a folder.
+fn run_file(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let files = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let is_run = |path: &PathBuf| path.extension().is_some_and(|e| e == EXTENSION);
+    Ok(files.into_iter().find(is_run).ok_or("no run was saved")?)
 }
 
 /// Runs a command to its end, silently; an error if it fails.

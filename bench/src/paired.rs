@@ -61,8 +61,10 @@ impl Spread {
     pub fn of<T>(table: &[Vec<T>], value: impl Fn(&[T]) -> f64) -> Self {
         let mut values: Vec<f64> = table.iter().map(|row| value(row)).collect();
         values.sort_by(f64::total_cmp);
-        let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-        Self { median: at(0.5), quartiles: [at(0.25), at(0.75)] }
+        let at = |share: f64| (values.len() - 1) as f64 * share;
+        // Of few values, rather too wide an interval.
+        let quartiles = [at(0.25).floor(), at(0.75).ceil()];
+        Self { median: values[at(0.5).round() as usize], quartiles: quartiles.map(|i| values[i as usize]) }
     }
 
     /// "1.234 (1.200 .. 1.300)", scaled.

@@ -3,6 +3,7 @@
 use crate::paired::{Spread, Way, in_turns};
 use std::error::Error;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ pub struct Usage {
 
 /// Runs a command to its end; what it says on stderr is the reason if it fails.
 pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().display().to_string();
     let start = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
@@ -38,8 +39,9 @@ pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
     let elapsed_s = start.elapsed().as_secs_f64();
     if status != 0 {
         let said = String::from_utf8_lossy(&said);
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message");
-        return Err(format!("{name} failed: {last}").into());
+        // Advice and traces are indented.
+        let last = said.lines().rfind(|line| line.starts_with(|c: char| !c.is_whitespace()));
+        return Err(format!("{name} failed: {}", last.unwrap_or("it does not say why")).into());
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     let cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
@@ -126,7 +128,7 @@ impl Measured {
         things.iter().enumerate().filter(|_| all).map(rate).collect()
     }
 
-    /// The powers of a program's size that its process time and its memory grow by.
+    /// The powers of a program's size that its process time and its memory grow by; empty where a size is missing.
     pub fn growth(&self, sizes: &[f64]) -> String {
         if self.programs.iter().any(|(_, column)| column.is_err()) {
             return String::new();
@@ -135,7 +137,7 @@ impl Measured {
             Spread::of(&self.table, |row| exponent(sizes, &row.iter().map(value).collect::<Vec<_>>()))
         };
         format!(
-            "Grows with the power {} in process time, {:.2} in memory (least squares of logarithms, in each round).\n",
+            "\nGrows with the power {} in process time, {:.2} in memory (least squares of logarithms, in each round).\n",
             growth(|usage| usage.cpu_s).text(1.0, 2),
             growth(|usage| usage.peak_bytes as f64).median,
         )

@@ -52,7 +52,7 @@ impl Tables<'_> {
         let superbench = Program::new(format!("{name}: what is 3 % over a given baseline"), command);
         let beside = Measured::in_turns(vec![self.ours(&file(FLEET.nodes)), superbench], FEW_ROUNDS)?;
         Ok(format!(
-            "## Verdicts on a fleet, {} runs a node (CSV, {ROUNDS} rounds)\n\n{}\n{}\n\
+            "## Verdicts on a fleet, {} runs a node (CSV, {ROUNDS} rounds)\n\n{}{}\n\
              Of {} nodes, {FEW_ROUNDS} rounds:\n\n{}",
             FLEET.runs,
             grown.text("`pmmpi report`", None),
@@ -94,7 +94,7 @@ impl Tables<'_> {
         }
         let rows: Vec<f64> = fleets.iter().map(|(_, fleet)| fleet.rows() as f64).collect();
         let measured = Measured::in_turns(programs, ROUNDS)?;
-        Ok(format!("\n{}\n{}", measured.text("`pmmpi report`", None), measured.growth(&rows)))
+        Ok(format!("\n{}{}", measured.text("`pmmpi report`", None), measured.growth(&rows)))
     }
 
     /// Ten counters on each core of each run, as Parquet.
