@@ -1,7 +1,7 @@
-//! A made-up fleet: the reference fleet of docs/method.md, in sessions.
+//! A made-up fleet: the reference fleet of docs/simulation.md, in sessions.
 //!
 //! A value is a function of the node, session and run that it is for, so that rows may be written in any
-//! order and a part of a fleet is the same as in the whole.
+//! order, and the nodes of a smaller fleet are those of a larger one.
 
 use crate::{must_succeed, run_file};
 use pmmpi::node::NodeKey;
