@@ -85,8 +85,8 @@ impl Fleet {
         must_succeed(command.arg(CHILD).arg(form).args(numbers).arg(out))
     }
 
-    /// Standard deviation of nodes 1.5 %, of a node's runs 0.3 %; 1 % of the nodes are 3 to 12 % slow, from some
-    /// session on; 1 % of the runs are 10 to 30 % slow.
+    /// Standard deviation of nodes 1.5 %, of a node's runs 0.3 %; 1 % of the nodes are 3 to 12 % slow, from
+    /// some session on; 1 % of the runs are 10 to 30 % slow.
     fn elapsed_s(self, node: u32, session: u32, run: u32) -> f64 {
         let of_node = |value| uniform(node, 0, 0, value);
         let of_run = |value| uniform(node, session, run, value);

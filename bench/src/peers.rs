@@ -1,4 +1,5 @@
-//! Python packages that do a part of what `pmmpi report` does, in the virtual environment of bench/peers/venv.sh.
+//! Others that do a part of what `pmmpi report` does: Python packages, in the virtual environment that
+//! bench/peers/venv.sh makes, and SuperBench.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -128,7 +128,8 @@ impl Measured {
         things.iter().enumerate().filter(|_| all).map(rate).collect()
     }
 
-    /// The powers of a program's size that its process time and its memory grow by; empty where a size is missing.
+    /// The powers of a program's size that its process time and its memory grow by; empty where a size was
+    /// not measured.
     pub fn growth(&self, sizes: &[f64]) -> String {
         if self.programs.iter().any(|(_, column)| column.is_err()) {
             return String::new();
@@ -137,7 +138,8 @@ impl Measured {
             Spread::of(&self.table, |row| exponent(sizes, &row.iter().map(value).collect::<Vec<_>>()))
         };
         format!(
-            "\nGrows with the power {} in process time, {:.2} in memory (least squares of logarithms, in each round).\n",
+            "\nGrows with the power {} in process time, {:.2} in memory (least squares of logarithms, by \
+             round).\n",
             growth(|usage| usage.cpu_s).text(1.0, 2),
             growth(|usage| usage.peak_bytes as f64).median,
         )
