@@ -101,6 +101,23 @@ impl RunTable {
         all.filter(|(_, value)| !value.is_nan()).collect()
     }
 
+    /// Makes room for more rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        for numbers in [
+            &mut self.node,
+            &mut self.run,
+            &mut self.class,
+            &mut self.session,
+            &mut self.source,
+            &mut self.line,
+        ] {
+            numbers.reserve(rows);
+        }
+        self.is_own.reserve(rows);
+        self.elapsed_s.reserve(rows);
+        self.started_unix_ns.reserve(rows);
+    }
+
     /// Keeps the rows of which `kept` says so.
     pub(crate) fn retain(&mut self, kept: &[bool]) {
         fn column<T>(values: &mut Vec<T>, kept: &[bool]) {

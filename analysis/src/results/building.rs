@@ -94,6 +94,12 @@ impl Building {
         });
     }
 
+    /// So many rows are likely to come: a file may claim anything.
+    pub fn expect_rows(&mut self, rows: usize) {
+        const MOST: usize = 1 << 24;
+        self.results.table.reserve(rows.min(MOST));
+    }
+
     /// The file that is read now was exported by pmmpi.
     pub fn is_exported(&mut self) {
         if let Some(source) = self.results.sources.last_mut() {

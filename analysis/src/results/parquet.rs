@@ -10,12 +10,13 @@ mod rows;
 use super::building::Building;
 use super::{Fault, Options};
 use columns::Columns;
-use polars::prelude::PolarsError;
+use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader;
 use polars_io::parquet::read::{FileMetadata, ParquetReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Once};
 
 /// Rows that are decoded at a time: enough to give each column to a thread.
@@ -30,7 +31,7 @@ pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> R
     quiet();
     // A damaged file may be a panic in the library. What was read before it stays.
     let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
-    read.unwrap_or_else(|_| Err(Fault::Damaged("its content contradicts itself".to_owned())))
+    read.unwrap_or_else(|_| Err(contradiction()))
 }
 
 fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {
@@ -48,18 +49,34 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
     if metadata.num_rows == 0 {
         return Err(Fault::NoRows);
     }
-    let mut told = 0;
-    for (first, rows) in slices(&metadata) {
+    building.expect_rows(metadata.num_rows);
+    let projection = columns.projection();
+    let slices = slices(&metadata);
+    let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, Fault> {
         let mut reader = ParquetReader::new(file.try_clone()?)
-            .with_slice(Some((first, rows)))
-            .with_projection(Some(columns.projection()));
+            .with_slice(Some((*first, *rows)))
+            .with_projection(Some(projection.clone()));
         reader.set_metadata(metadata.clone());
-        let frame = reader.finish().map_err(damaged)?;
-        rows::add(&frame, first as u64, &mut columns, building).map_err(damaged)?;
-        let done = (bytes as u128 * (first + rows) as u128 / metadata.num_rows as u128) as u64;
-        building.progress().add(done - told);
-        told = done;
-    }
+        reader.finish().map_err(damaged)
+    };
+    let mut told = 0;
+    std::thread::scope(|scope| {
+        // The next part is decoded while this one is looked at.
+        let (sender, frames) = sync_channel(0);
+        let (slices, decode) = (&slices, &decode);
+        let decoding = scope.spawn(move || {
+            slices.iter().map(decode).try_for_each(|frame| sender.send(frame)).unwrap_or_default();
+        });
+        for ((first, rows), frame) in slices.iter().zip(&frames) {
+            rows::add(&frame?, *first as u64, &mut columns, building).map_err(damaged)?;
+            let done = (bytes as u128 * (first + rows) as u128 / metadata.num_rows as u128) as u64;
+            building.progress().add(done - told);
+            told = done;
+        }
+        // It ends early where it panics, and where nobody takes what it sends.
+        drop(frames);
+        decoding.join().map_err(|_| contradiction())
+    })?;
     columns.finish(building);
     Ok(())
 }
@@ -77,6 +94,10 @@ fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
         end += rows;
     }
     slices
+}
+
+fn contradiction() -> Fault {
+    Fault::Damaged("its content contradicts itself".to_owned())
 }
 
 fn damaged(error: PolarsError) -> Fault {

@@ -13,9 +13,19 @@ pub(super) fn numbers(values: &Values, column: Column, building: &mut Building) 
 
 /// What `number` makes of each row's text. The same text may be asked for again or not.
 pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> PolarsResult<Vec<u32>> {
-    let values = values.cast(&DataType::String)?;
     let mut numbers = Vec::with_capacity(values.len());
     let mut cache = Cache::new();
+    if values.dtype().is_integer() && *values.dtype() != DataType::UInt64 {
+        cache.clear();
+        for value in values.cast(&DataType::Int64)?.i64()?.iter() {
+            numbers.push(match value {
+                Some(value) => cache.get(value as u128, || number(&value.to_string())),
+                None => number(""),
+            });
+        }
+        return Ok(numbers);
+    }
+    let values = values.cast(&DataType::String)?;
     let texts = values.str()?;
     for (array, chunk) in texts.downcast_iter().zip(texts.chunks()) {
         // A longer text is known by its place, which is one in this array alone.
