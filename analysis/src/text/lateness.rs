@@ -1,0 +1,76 @@
+//! Who was waited for.
+
+use super::{and_more, line, shown};
+use crate::lateness::{NodeWait, OftenWaitedFor, WaitedFor};
+use crate::report::RunReport;
+use pmmpi::summary::{count, seconds_between};
+
+/// Names in an answer.
+const NAMED: usize = 3;
+
+/// Nodes that came last in more runs than chance would have it.
+pub fn often(text: &mut String, nodes: &[OftenWaitedFor]) {
+    if nodes.is_empty() {
+        return;
+    }
+    let of = |node: &OftenWaitedFor| {
+        format!(
+            "{} in {} of {}, by {:.1} %",
+            node.node,
+            node.last,
+            count(node.runs, "run"),
+            node.share * 100.0
+        )
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    line(
+        text,
+        &format!("{} waited for again and again: {}{more}", count(nodes.len(), "node"), named.join(", ")),
+    );
+}
+
+/// Of the latest run of several nodes.
+pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
+    let latest = runs.iter().rev().find_map(|run| Some((run, run.waited_for.as_ref()?)));
+    let Some((run, waited_for)) = latest else { return };
+    line(text, "");
+    line(
+        text,
+        &format!(
+            "{:<42} {:>5} {:>10} {:>10}  LATER THAN OTHERS BY, s",
+            "WAITED FOR (of the last run of several)", "RANKS", "WORKED, s", "WAITED, s"
+        ),
+    );
+    let (shown, hidden) = shown(run.node_waits_count, top);
+    for node in run.node_waits.iter().take(shown) {
+        row(text, node);
+    }
+    and_more(text, hidden, "more nodes");
+    line(text, &answer(waited_for));
+}
+
+/// Its median rank.
+fn row(text: &mut String, node: &NodeWait) {
+    let [work, wait] = [node.work_s, node.wait_s].map(|[_, median, _]| super::seconds(median));
+    let later = node.lateness_s.map_or("unknown".to_owned(), |lateness| {
+        let (least, most) = between(lateness);
+        format!("{least} to {most}")
+    });
+    line(text, &format!("{:<42} {:>5} {work:>10} {wait:>10}  {later}", node.node, node.ranks));
+}
+
+fn answer(waited_for: &WaitedFor) -> String {
+    let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
+        format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
+    });
+    match waited_for.sure {
+        true => format!("{} came last, with its rank {}{waiting}", waited_for.node, waited_for.rank),
+        false => format!("which node came last cannot be told{waiting}"),
+    }
+}
+
+fn between(seconds: [f64; 2]) -> (String, String) {
+    let [least, most] = seconds.map(|s| (s * 1e9).round() as i64);
+    seconds_between(least, most)
+}
