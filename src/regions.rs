@@ -158,6 +158,7 @@ mod tests {
         let bounds = regions.bounds(2, MaxDrift::from_ppm(0.0).unwrap());
         assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
         assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
+        assert_eq!(bounds[1].mean_wait_ns, (138 + 128) / 2);
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
     }
 

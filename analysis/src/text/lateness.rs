@@ -1,7 +1,7 @@
 //! Who was waited for.
 
 use super::{and_more, line, shown};
-use crate::lateness::{NodeWait, OftenWaitedFor, WaitedFor};
+use crate::lateness::{NodeWait, OftenWaitedFor};
 use crate::report::RunReport;
 use pmmpi::summary::{count, seconds_between};
 
@@ -35,11 +35,20 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let latest = runs.iter().rev().find_map(|run| Some((run, run.waited_for.as_ref()?)));
     let Some((run, waited_for)) = latest else { return };
     line(text, "");
+    let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
+        format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
+    });
+    if !waited_for.sure {
+        return line(
+            text,
+            &format!("no node is proved to have come last (last run of several nodes){waiting}"),
+        );
+    }
     line(
         text,
         &format!(
             "{:<42} {:>5} {:>10} {:>10}  LATER THAN OTHERS BY, s",
-            "WAITED FOR (of the last run of several)", "RANKS", "WORKED, s", "WAITED, s"
+            "WAITED FOR (last run of several nodes)", "RANKS", "WORKED, s", "WAITED, s"
         ),
     );
     let (shown, hidden) = shown(run.node_waits_count, top);
@@ -47,27 +56,18 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
         row(text, node);
     }
     and_more(text, hidden, "more nodes");
-    line(text, &answer(waited_for));
+    line(text, &format!("{} came last, with its rank {}{waiting}", waited_for.node, waited_for.rank));
 }
 
-/// Its median rank.
+/// The longest work and the shortest wait of its ranks: those of the last one, as a rule.
 fn row(text: &mut String, node: &NodeWait) {
-    let [work, wait] = [node.work_s, node.wait_s].map(|[_, median, _]| super::seconds(median));
+    let ([.., work], [wait, ..]) = (node.work_s, node.wait_s);
+    let [work, wait] = [work, wait].map(super::seconds);
     let later = node.lateness_s.map_or("unknown".to_owned(), |lateness| {
         let (least, most) = between(lateness);
         format!("{least} to {most}")
     });
     line(text, &format!("{:<42} {:>5} {work:>10} {wait:>10}  {later}", node.node, node.ranks));
-}
-
-fn answer(waited_for: &WaitedFor) -> String {
-    let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
-        format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
-    });
-    match waited_for.sure {
-        true => format!("{} came last, with its rank {}{waiting}", waited_for.node, waited_for.rank),
-        false => format!("which node came last cannot be told{waiting}"),
-    }
 }
 
 fn between(seconds: [f64; 2]) -> (String, String) {
