@@ -94,6 +94,15 @@ fn a_small_case_is_as_worked_by_hand() {
     assert!(row.ends_with("0.09000    0.21100  -0.2110 to -0.2090"), "{text}");
 }
 
+/// 3 ms of a second: proved, and not worth a table.
+#[test]
+fn a_little_late_is_a_line() {
+    let run = job("little", &[("a", 1000), ("b", 1004)]);
+    let text = reported(&[run], "text");
+    assert!(text.contains("\nb came last, by 0.00300 s at least (last run of several nodes); "), "{text}");
+    assert!(!text.contains("WAITED FOR") && !text.contains("late-node"), "{text}");
+}
+
 #[test]
 fn equal_nodes_are_not_told_apart() {
     let run = job("equal", &[("a", 100), ("b", 100), ("c", 100)]);
@@ -184,6 +193,11 @@ fn a_node_that_is_waited_for_again_and_again_is_named() {
     // (10 x 2 + 1) / 3^10, of eight nodes: 3, 3 and 2.
     assert!((c["p_value"].as_f64().unwrap() - 21.0 / 59049.0).abs() < 1e-12, "{c}");
     assert!((c["p_adjusted"].as_f64().unwrap() - 8.0 * 21.0 / 59049.0).abs() < 1e-12, "{c}");
+    let text = reported(&runs, "text");
+    assert!(text.contains("\n1 node waited for again and again: c in 9 of 10 runs, by 32.5 %\n"), "{text}");
+    // In whatever order they were made.
+    runs.iter_mut().enumerate().for_each(|(number, run)| run.header.run_id = format!("{:03}", 999 - number));
+    assert_eq!(reported_json(&runs)["waited_for"], report["waited_for"]);
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Who was waited for.
 
 use super::{and_more, line, shown};
-use crate::lateness::{NodeWait, OftenWaitedFor};
+use crate::lateness::{NodeWait, OftenWaitedFor, WORTH_A_WORD};
 use crate::report::RunReport;
 use pmmpi::summary::{count, seconds_between};
 
@@ -38,11 +38,18 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
         format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
     });
+    let (last, rank) = (&waited_for.node, waited_for.rank);
     if !waited_for.sure {
         return line(
             text,
             &format!("no node is proved to have come last (last run of several nodes){waiting}"),
         );
+    }
+    // Little enough for a line.
+    if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
+        let (least, _) = between(waited_for.lateness_s);
+        let said = format!("{last} came last, by {least} s at least (last run of several nodes){waiting}");
+        return line(text, &said);
     }
     line(
         text,
@@ -56,7 +63,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
         row(text, node);
     }
     and_more(text, hidden, "more nodes");
-    line(text, &format!("{} came last, with its rank {}{waiting}", waited_for.node, waited_for.rank));
+    line(text, &format!("{last} came last, with its rank {rank}{waiting}"));
 }
 
 /// The longest work and the shortest wait of its ranks: those of the last one, as a rule.
