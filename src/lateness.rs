@@ -1,45 +1,50 @@
 //! Who was waited for: how much later each node came to the end than the others, whatever the clocks do.
 //!
-//! In the notation of [`crate::bounds`], let A_n be the true instant of node n's last t2, which its clock read as
-//! c_n. Wanted is how long all others waited for n, A_n - max over m != n of A_m: above zero for one node at most,
-//! and for the others how much sooner than the last one they were done; and A_n - (the median of all A_m).
+//! In the notation of [`crate::bounds`], let A_n be the true instant of node n's last t2, which its clock
+//! read as c_n. Wanted is how long all others waited for n, A_n - max over m != n of A_m: above zero for one
+//! node at most, and for the others how much sooner than the last one they were done; and A_n - (the median
+//! of all A_m).
 //!
 //! # The bounds
 //! That a barrier lets nobody go before everybody has come says, with primes for true durations,
 //!
-//! `(c_n - b_n)' <= A_n - X1 <= (c_n - a_n)'` and `0 <= X2 - A_n <= (d_n - c_n)'` and `L0' <= X2 - X1 <= U0'`.
+//! `(c_n - b_n)' <= A_n - X1 <= (c_n - a_n)'`, `0 <= X2 - A_n <= (d_n - c_n)'` and `L0' <= X2 - X1 <= U0'`.
 //!
 //! Two nodes have X1 and X2 in common and nothing else. On the ways from the one to the other,
 //! P = c - a, L = c - b, w = d - c (how long the node's last rank waited),
 //!
 //! `A_m - A_n <= min(P_m' - L_n', w_n', P_m' + w_n' - L0', U0' - L_n')`,
 //!
-//! by X1, by X2, and by both in either order. With perfect rates nothing tighter exists: eliminating the offsets
-//! leaves a constraint graph whose shortest paths these are, and paths that visit a release twice are no shorter.
-//! All m may be at their latest next to n at once, and at their earliest: so the largest of these bounds over m, and
-//! the smallest of those of A_n - A_m, are the ends of the interval for how long n was waited for. Both fall apart
-//! into the largest P, the largest L and the least w of the other nodes: O(nodes) for all of them.
+//! by X1, by X2, and by both in either order. With perfect rates nothing tighter exists: eliminating the
+//! offsets leaves a constraint graph whose shortest paths these are, and paths that visit a release twice are
+//! no shorter. All m may be at their latest next to n at once, and at their earliest: so the largest of these
+//! bounds over m, and the smallest of those of A_n - A_m, are the ends of the interval for how long n was
+//! waited for. Both fall apart into the largest P, the largest L and the least w of the other nodes: O(nodes)
+//! for all of them.
 //!
-//! The k-th smallest of some values grows with each of them. So the median of A, its k-th smallest, is at most A_n +
-//! the k-th smallest of what each A_m - A_n is at most, and likewise at least. (Where that is the least of several
-//! terms, the k-th smallest of each is taken: this end may not be the tightest there is.)
+//! The k-th smallest of some values grows with each of them. So the median of A, its k-th smallest, is at
+//! most A_n + the k-th smallest of what each A_m - A_n is at most, and likewise at least. (Where that is the
+//! least of several terms, the k-th smallest of each is taken: this end may not be the tightest there is.)
 //!
 //! # What it takes to tell
-//! The end barrier alone tells nothing of two nodes: a node that waited long may have come early, or may have been let
-//! go late. It is the first barrier that makes the difference, and what is unsure is how long nodes were in it together and,
-//! in a long run, the clocks' rates (as in [`crate::bounds`]: each term takes its own worst case). With pings to a hub
-//! (see [`crate::anchors`]) each A_n lies in an interval of the hub's time, without a long difference of any clock:
-//! A_m - A_n is also at most the end of one less the begin of the other.
+//! The end barrier alone tells nothing of two nodes: a node that waited long may have come early, or may have
+//! been let go late. It is the first barrier that makes the difference, and what is unsure is how long nodes
+//! were in it together and, in a long run, the clocks' rates (as in [`crate::bounds`]: each term takes its
+//! own worst case). With pings to a hub (see [`crate::anchors`]) each A_n lies in an interval of the hub's
+//! time, without a long difference of any clock: A_m - A_n is also at most the end of one less the begin of
+//! the other.
 
 use crate::anchors::{Anchors, Between, Placed};
 use crate::bounds::{JobStamps, MaxDrift, to_i64};
 
-/// How much later than others a node's last rank came to the end (ns): between these two; earlier where below zero.
+/// How much later than others a node's last rank came to the end (ns): between these two; earlier where below
+/// zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLateness {
     /// Its number.
     pub node: u32,
-    /// Than the last rank of all other nodes. Where the first is above zero it is proved that this node came last.
+    /// Than the last rank of all other nodes. Where the first is above zero it is proved that this node came
+    /// last.
     pub behind_others_ns: [i64; 2],
     /// Than the last rank of the median node; of an even number the earlier one of the middle two.
     pub behind_median_ns: [i64; 2],
@@ -59,7 +64,8 @@ struct Terms {
 }
 
 impl JobStamps {
-    /// Of each node, in the order of their numbers. None where fewer than two nodes are known, or where no clocks within
+    /// Of each node, in the order of their numbers. None where fewer than two nodes are known, or where no
+    /// clocks within
     /// `drift` give these stamps. O(nodes log nodes).
     pub fn lateness(&self, anchors: Option<&Anchors>, drift: MaxDrift) -> Vec<NodeLateness> {
         let bounds = match anchors {
@@ -105,7 +111,7 @@ impl Terms {
     }
 }
 
-/// The greatest L, and what X2 - X1 is at most.
+/// X2 - X1 is `l0` at least and `u0` at most.
 fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
     let column = |of: fn(&Terms) -> i128| -> Vec<i128> { nodes.iter().map(of).collect() };
     // Without pings these ends are not used.

@@ -327,8 +327,8 @@ impl Run {
         }
     }
 
-    /// How much later than others each clock's last rank came to the end; none where not every rank did, of a single
-    /// clock, and where the clocks contradict one another.
+    /// How much later than others each clock's last rank came to the end; none where not every rank did, of a
+    /// single clock, and where the clocks contradict one another.
     pub fn lateness(&self) -> Vec<NodeLateness> {
         match self.is_complete() {
             true => self.job_stamps().lateness(self.anchors().as_ref(), self.max_drift()),

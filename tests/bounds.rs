@@ -390,7 +390,7 @@ proptest! {
         prop_assume!(nodes.len() > 1);
         let best: Option<Vec<_>> = (0..nodes.len()).map(|n| lateness_by_linear_program(&nodes, n)).collect();
         match best.filter(|_| bounds(&stamps, perfect()).consistent) {
-            Some(best) => prop_assert_eq!(found.iter().map(|n| n[0]).collect::<Vec<_>>(), best, "{:?}", nodes),
+            Some(best) => prop_assert!(found.iter().map(|n| n[0]).eq(best), "{nodes:?} {found:?}"),
             None => prop_assert!(found.is_empty(), "{nodes:?} {found:?}"),
         }
     }

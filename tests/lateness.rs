@@ -1,5 +1,5 @@
-//! Who was waited for, on hosts whose clocks are hours apart: the truth is the hosts' common CLOCK_REALTIME, which each rank
-//! read right before t2.
+//! Who was waited for, on hosts whose clocks are hours apart: the truth is the hosts' common CLOCK_REALTIME,
+//! which each rank read right before t2.
 
 use pmmpi::record::Run;
 use rig::cluster::Cluster;
@@ -86,7 +86,8 @@ fn a_late_rank_is_named_under_mpich() {
     a_late_rank_is_named(Mpi::Mpich);
 }
 
-/// Whoever is said to be the last of equal ranks was that, by no more than what is true: most often nobody is.
+/// Whoever is said to be the last of equal ranks was that, by no more than what is true: most often nobody
+/// is.
 #[test]
 fn nobody_is_named_of_equal_ranks_who_was_not_last() {
     for mpi in Mpi::ALL {

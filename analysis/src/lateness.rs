@@ -1,8 +1,8 @@
 //! Who was waited for: how much later a node, and a rank, came to the end of a job than the others.
 //!
-//! What can be proved of nodes is [`pmmpi::lateness`]'s. Ranks of one node read one clock, which orders them: a rank came
-//! after all others by the less of its node's lateness and its distance from the next rank of that node. Times of work and
-//! of waiting are each rank's own, on its node's clock as it is.
+//! What can be proved of nodes is [`pmmpi::lateness`]'s. Ranks of one node read one clock, which orders them:
+//! a rank came after all others by the less of its node's lateness and its distance from the next rank of
+//! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
 
 use crate::report::{MOST_LISTED, RunReport};
 use crate::stats::bh::{self, Test};
@@ -27,7 +27,8 @@ pub struct WaitedFor {
     pub rank: u32,
     /// It is proved that all ranks of all other nodes were done sooner, whatever clocks and barriers do.
     pub sure: bool,
-    /// How much later it came than the last rank of all other nodes (s): between these; below zero it came sooner.
+    /// How much later it came than the last rank of all other nodes (s): between these; below zero it came
+    /// sooner.
     pub lateness_s: [f64; 2],
     /// The same of the rank and all other ranks, those of its node included (s).
     pub rank_lateness_s: [f64; 2],
@@ -259,13 +260,13 @@ pub fn warning(run: &Run) -> Option<Warning> {
             share * 100.0,
             waited_for.rank
         ),
-        "look at its ranks' times in `node_waits` and at regions: it is slow, or has more to do; other runs tell which",
+        "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
     ))
 }
 
-/// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes, and by more
-/// than a hundredth of the elapsed time. A node of n equal ones is last in Binomial(runs, 1/n) of them at most. `q` is the
-/// share of false ones that is accepted (Benjamini and Hochberg).
+/// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes,
+/// and by more than a hundredth of the elapsed time. A node of n equal ones is last in Binomial(runs, 1/n) of
+/// them at most. `q` is the share of false ones that is accepted (Benjamini and Hochberg).
 pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
     let mut groups: BTreeMap<u64, Vec<&RunReport>> = BTreeMap::new();
     for run in runs {

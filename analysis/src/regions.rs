@@ -26,8 +26,8 @@ pub struct RegionReport {
     /// Mean over ranks of their time between the barriers, as a fraction of the longest: 1 where all are
     /// equally busy.
     pub balance: Option<f64>,
-    /// What all ranks spent at the barriers that end it, as a fraction of their time from its begin: also where
-    /// another rank comes last in each entry.
+    /// What all ranks spent at the barriers that end it, as a fraction of their time from its begin: also
+    /// where another rank comes last in each entry.
     pub waiting_share: Option<f64>,
     /// The rank with the longest.
     pub slowest_rank: u32,

@@ -77,7 +77,8 @@ pub struct RunReport {
     pub elapsed: Option<Elapsed>,
     /// The node that came last.
     pub waited_for: Option<WaitedFor>,
-    /// How long the ranks of each node worked and waited, the last one to come first: the first [`MOST_LISTED`].
+    /// How long the ranks of each node worked and waited, the last one to come first: the first
+    /// [`MOST_LISTED`].
     pub node_waits: Vec<NodeWait>,
     /// How many nodes there are in all.
     pub node_waits_count: usize,
