@@ -58,6 +58,11 @@ impl Placed {
         [(self.a[0], self.b[1]), (self.c[0], self.d[1])]
     }
 
+    /// When the node's last rank came to the second barrier, from E2.
+    pub fn arrival(&self) -> Between {
+        self.c
+    }
+
     fn is_possible(&self) -> bool {
         [self.a, self.b, self.c, self.d].iter().all(|[low, high]| low <= high)
     }

@@ -177,6 +177,12 @@ impl JobStamps {
         self.nodes.get(node as usize)?.as_ref()
     }
 
+    /// The clocks that have a rank, with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &NodeStamps)> {
+        let nodes = self.nodes.iter().zip(0u32..);
+        nodes.filter_map(|(stamps, node)| Some((node, stamps.as_ref()?)))
+    }
+
     /// Clocks that have a rank.
     pub fn node_count(&self) -> usize {
         self.nodes.iter().flatten().count()
@@ -245,9 +251,8 @@ impl JobStamps {
         Some(ElapsedBounds { consistent: false, rho_min_ppm, suspects, ..bounds })
     }
 
-    fn placed(&self, anchors: &Anchors, drift: MaxDrift) -> Vec<Placed> {
-        let nodes = self.nodes.iter().zip(0u32..);
-        nodes.filter_map(|(stamps, node)| anchors.place(node, stamps.as_ref()?, drift)).collect()
+    pub(crate) fn placed(&self, anchors: &Anchors, drift: MaxDrift) -> Vec<Placed> {
+        self.numbered().filter_map(|(node, stamps)| anchors.place(node, stamps, drift)).collect()
     }
 
     /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
@@ -356,7 +361,7 @@ fn rho_min(l0: i64, u0: i64) -> f64 {
     if u0 <= 0.0 { 1.0 } else { (l0 - u0) / (l0 + u0) }
 }
 
-fn to_i64(ns: i128) -> i64 {
+pub(crate) fn to_i64(ns: i128) -> i64 {
     ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 

@@ -24,6 +24,7 @@ pub mod counters;
 mod end;
 pub mod fabric;
 pub mod gather;
+pub mod lateness;
 pub mod meeting;
 pub mod message;
 pub mod metrics;

@@ -4,6 +4,7 @@ use crate::anchors::Anchors;
 use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
 use crate::counters::counts::Counts;
 pub use crate::end::End;
+use crate::lateness::NodeLateness;
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
 use crate::part::{HostPart, NodePart, Part};
 use crate::regions::Regions;
@@ -320,11 +321,24 @@ impl Run {
             return None;
         }
         let (stamps, drift) = (self.job_stamps(), self.max_drift());
-        let hub = self.ranks.first().map(|rank| rank.node)?;
-        match Anchors::new(hub, &self.sync) {
+        match self.anchors() {
             Some(anchors) => stamps.elapsed_with(&anchors, drift),
             None => stamps.elapsed(drift),
         }
+    }
+
+    /// How much later than others each clock's last rank came to the end; none where not every rank did, of a
+    /// single clock, and where the clocks contradict one another.
+    pub fn lateness(&self) -> Vec<NodeLateness> {
+        match self.is_complete() {
+            true => self.job_stamps().lateness(self.anchors().as_ref(), self.max_drift()),
+            false => Vec::new(),
+        }
+    }
+
+    /// What nodes exchanged with the hub, rank 0's node.
+    fn anchors(&self) -> Option<Anchors<'_>> {
+        Anchors::new(self.ranks.first()?.node, &self.sync)
     }
 
     /// The rate error that each clock is allowed: the user's limit, and above it what a time service

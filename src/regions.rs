@@ -71,6 +71,8 @@ pub struct RegionBounds<'a> {
     pub slowest: (u32, i64),
     /// Mean over ranks of their time between the barriers (ns).
     pub mean_ns: i64,
+    /// Mean over ranks of their time at the barriers that end it (ns).
+    pub mean_wait_ns: i64,
     /// The shortest and the longest of all entries, of any rank between its barriers (ns).
     pub entry_ns: [i64; 2],
 }
@@ -118,14 +120,18 @@ impl<'a> RegionBounds<'a> {
         let outer_ns = rows.iter().map(|t| t.outer_ns()).min()?;
         let entries = |t: &RegionTotals| (t.entries, t.which);
         let same = rows.len() == ranks && rows.iter().all(|t| entries(t) == entries(slowest));
-        let sum: i128 = rows.iter().map(|t| i128::from(t.inner_ns)).sum();
+        let mean = |of: fn(&RegionTotals) -> i64| {
+            let sum: i128 = rows.iter().map(|t| i128::from(of(t))).sum();
+            (sum / rows.len() as i128) as i64
+        };
         Some(Self {
             name,
             entries: same.then_some(slowest.entries),
             lower_ns: drift.at_least(slowest.inner_ns),
             upper_ns: drift.at_most(outer_ns),
             slowest: (slowest.rank, slowest.inner_ns),
-            mean_ns: (sum / rows.len() as i128) as i64,
+            mean_ns: mean(|t| t.inner_ns),
+            mean_wait_ns: mean(|t| t.end_barrier_ns),
             entry_ns: [rows.iter().map(|t| t.shortest_ns).min()?, rows.iter().map(|t| t.longest_ns).max()?],
         })
     }
@@ -152,6 +158,7 @@ mod tests {
         let bounds = regions.bounds(2, MaxDrift::from_ppm(0.0).unwrap());
         assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
         assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
+        assert_eq!(bounds[1].mean_wait_ns, (138 + 128) / 2);
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
     }
 

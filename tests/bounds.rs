@@ -22,6 +22,21 @@ impl Truth {
         last - self.ranks.iter().map(|(_, t)| t[1]).min().unwrap()
     }
 
+    /// How much later each node's last rank came to the end than that of all others, and of the median node.
+    fn lateness_ns(&self) -> Vec<[i64; 2]> {
+        let last =
+            |node: usize| self.ranks.iter().filter(|(n, _)| *n == node).map(|(_, t)| t[2]).max().unwrap();
+        let last: Vec<i64> = (0..self.clocks.len()).map(last).collect();
+        let mut ascending = last.clone();
+        ascending.sort_unstable();
+        let median = ascending[(ascending.len() - 1) / 2];
+        let of = |node: usize| {
+            let others = last.iter().enumerate().filter(|(n, _)| *n != node).map(|(_, t)| *t);
+            [last[node] - others.max().unwrap(), last[node] - median]
+        };
+        (0..last.len()).map(of).collect()
+    }
+
     /// Reads a node's clock.
     fn read(&self, node: usize, t: i64) -> i64 {
         let (offset, rate) = self.clocks[node];
@@ -65,6 +80,13 @@ fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
 
 fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
     job(stamps).elapsed(drift).expect("there are ranks")
+}
+
+/// Of each node: behind all others, behind the median.
+fn lateness(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> Vec<[[i64; 2]; 2]> {
+    let found = job(stamps).lateness(Anchors::new(0, pings).as_ref(), drift);
+    assert!(found.iter().map(|n| n.node).eq(0..found.len() as u32));
+    found.iter().map(|n| [n.behind_others_ns, n.behind_median_ns]).collect()
 }
 
 fn bounds_with(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> ElapsedBounds {
@@ -150,6 +172,42 @@ proptest! {
             "{} not in {with:?}", truth.elapsed_ns());
     }
 
+    /// Who was waited for, and how long: the truth is inside, and pings never widen it.
+    #[test]
+    fn the_true_lateness_is_inside_whatever_the_clocks(
+        truth in truth(100e-6), early in 0i64..50_000_000, ways in ways())
+    {
+        prop_assume!(truth.clocks.len() > 1);
+        let (stamps, pings) = (truth.stamps(), truth.pings(early, &ways));
+        let truths = truth.lateness_ns();
+        let without = lateness(&stamps, &[], MaxDrift::DEFAULT);
+        let with = lateness(&stamps, &pings, MaxDrift::DEFAULT);
+        prop_assert_eq!((without.len(), with.len()), (truths.len(), truths.len()));
+        for found in [&without, &with] {
+            for (said, true_ns) in found.iter().flatten().zip(truths.iter().flatten()) {
+                // Readings are rounded down: six of them are in a bound.
+                prop_assert!(said[0] - 6 <= *true_ns && *true_ns <= said[1] + 6, "{true_ns} not in {said:?}");
+            }
+        }
+        for (with, without) in with.iter().flatten().zip(without.iter().flatten()) {
+            prop_assert!(with[0] >= without[0] && with[1] <= without[1], "{with:?} {without:?}");
+        }
+    }
+
+    /// Two nodes cannot both have come last, and the order of the ranks does not matter.
+    #[test]
+    fn at_most_one_node_came_last(truth in truth(0.0), turn in 0usize..48) {
+        prop_assume!(truth.clocks.len() > 1);
+        let mut stamps = truth.stamps();
+        let found = lateness(&stamps, &[], perfect());
+        prop_assert!(found.iter().filter(|[others, _]| others[0] > 0).count() <= 1, "{found:?}");
+        let ranks = stamps.len();
+        stamps.rotate_left(turn % ranks);
+        prop_assert_eq!(&lateness(&stamps, &[], perfect()), &found);
+        stamps.reverse();
+        prop_assert_eq!(&lateness(&stamps, &[], perfect()), &found);
+    }
+
     /// Not every node needs pings for the truth to be inside.
     #[test]
     fn some_pings_may_be_missing(truth in truth(0.0), ways in ways()) {
@@ -219,40 +277,75 @@ fn durations_that_only_touch_agree() {
 /// A node's joined stamps: a = max t0, b = min t1, c = max t2, d = min t3.
 type Node = [i64; 4];
 
-/// Longest and shortest W over all offsets that the stamps allow; `None` where there are none.
+/// Rows of linear programs over the offsets that the stamps allow.
 ///
 /// Unknown: y_n = -theta_n for each node and the releases x1, x2. Nothing changes if all are shifted
 /// together, so all may be taken as >= 0, and two more stand for the first t1 and the last t2.
-fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
-    let count = nodes.len();
-    let [x1, x2, first, last] = [count, count + 1, count + 2, count + 3];
-    let row = |plus: usize, minus: usize, limit: i64| {
-        let mut row = vec![0.0; count + 4];
+struct Program<'a> {
+    nodes: &'a [Node],
+    rows: Vec<Row>,
+}
+
+type Row = (Vec<f64>, f64);
+
+impl<'a> Program<'a> {
+    fn new(nodes: &'a [Node]) -> Self {
+        let mut program = Self { nodes, rows: Vec::new() };
+        let [x1, x2] = [nodes.len(), nodes.len() + 1];
+        let row = |plus, minus, limit| program.row(plus, minus, limit);
+        let barriers = |(n, [a, b, c, d]): (usize, &Node)| {
+            [row(n, x1, -a), row(x1, n, *b), row(n, x2, -c), row(x2, n, *d)]
+        };
+        program.rows = nodes.iter().enumerate().flat_map(barriers).collect();
+        program
+    }
+
+    /// One unknown less another.
+    fn row(&self, plus: usize, minus: usize, limit: i64) -> Row {
+        let mut row = vec![0.0; self.nodes.len() + 4];
         (row[plus], row[minus]) = (1.0, -1.0);
         (row, limit as f64)
-    };
-    let barriers =
-        |(n, [a, b, c, d]): (usize, &Node)| [row(n, x1, -a), row(x1, n, *b), row(n, x2, -c), row(x2, n, *d)];
-    let rows: Vec<_> = nodes.iter().enumerate().flat_map(barriers).collect();
-    let optimum = |plus: usize, minus: usize, rows: &[(Vec<f64>, f64)]| {
-        let (objective, _) = row(plus, minus, 0);
-        match maximise(&objective, rows) {
+    }
+
+    /// The most that one unknown less another can be, with more rows; `None` where no offsets are left.
+    fn most(&self, plus: usize, minus: usize, more: Vec<Row>) -> Option<i64> {
+        let (objective, _) = self.row(plus, minus, 0);
+        match maximise(&objective, &[self.rows.clone(), more].concat()) {
             Solution::Optimum(value) => Some(value.round() as i64),
             Solution::Infeasible => None,
-            Solution::Unbounded => panic!("barriers bound everything: {nodes:?}"),
+            Solution::Unbounded => panic!("barriers bound everything: {:?}", self.nodes),
         }
-    };
+    }
+}
+
+/// Shortest and longest W; `None` where no offsets are left.
+fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
+    let program = Program::new(nodes);
+    let [x1, first, last] = [nodes.len(), nodes.len() + 2, nodes.len() + 3];
     let mut longest = i64::MIN;
     for (m, [_, _, c, _]) in nodes.iter().enumerate() {
         for (n, [_, b, _, _]) in nodes.iter().enumerate() {
-            let between = if m == n { optimum(x1, x1, &rows).map(|_| 0)? } else { optimum(m, n, &rows)? };
+            let between =
+                if m == n { program.most(x1, x1, vec![]).map(|_| 0)? } else { program.most(m, n, vec![])? };
             longest = longest.max(c - b + between);
         }
     }
     // W = last - first, with last >= c_n + y_n and first <= b_n + y_n: the least of it.
-    let ends = |(n, [_, b, c, _]): (usize, &Node)| [row(n, last, -c), row(first, n, *b)];
-    let with_ends: Vec<_> = rows.iter().cloned().chain(nodes.iter().enumerate().flat_map(ends)).collect();
-    Some((-optimum(first, last, &with_ends)?, longest))
+    let ends = |(n, [_, b, c, _]): (usize, &Node)| [program.row(n, last, -c), program.row(first, n, *b)];
+    let ends = nodes.iter().enumerate().flat_map(ends).collect();
+    Some((-program.most(first, last, ends)?, longest))
+}
+
+/// Least and most of (the last t2 of node `n`) - (the last t2 of all others, of which there is one).
+fn lateness_by_linear_program(nodes: &[Node], n: usize) -> Option<[i64; 2]> {
+    let program = Program::new(nodes);
+    let last = nodes.len() + 3;
+    let others = || nodes.iter().enumerate().filter(|(m, _)| *m != n);
+    let own = nodes[n][2];
+    let come_before_last = others().map(|(m, [_, _, c, _])| program.row(m, last, -c)).collect();
+    let most = own + program.most(n, last, come_before_last)?;
+    let after = |(m, [_, _, c, _]): (usize, &Node)| Some(c - own + program.most(m, n, vec![])?);
+    Some([-others().map(after).collect::<Option<Vec<_>>>()?.into_iter().max()?, most])
 }
 
 /// The joined stamps of a job that can be: entries before the releases, at 0 and `work`, exits after.
@@ -287,6 +380,18 @@ proptest! {
                 prop_assert!(found.consistent, "{nodes:?} {found:?}");
                 prop_assert_eq!((found.lower_ns, found.upper_ns), (lower, upper), "{:?}", nodes);
             }
+        }
+    }
+    /// And who was waited for cannot be told any better.
+    #[test]
+    fn a_linear_program_finds_the_same_lateness(nodes in prop_oneof![possible(), doubtful()]) {
+        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();
+        let found = lateness(&stamps, &[], perfect());
+        prop_assume!(nodes.len() > 1);
+        let best: Option<Vec<_>> = (0..nodes.len()).map(|n| lateness_by_linear_program(&nodes, n)).collect();
+        match best.filter(|_| bounds(&stamps, perfect()).consistent) {
+            Some(best) => prop_assert!(found.iter().map(|n| n[0]).eq(best), "{nodes:?} {found:?}"),
+            None => prop_assert!(found.is_empty(), "{nodes:?} {found:?}"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What stands against believing a run: a code, a message, advice.
 
-use crate::regions;
 use crate::results::{Rejected, Results};
 use crate::warning::Warning;
+use crate::{lateness, regions};
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
@@ -75,6 +75,7 @@ pub fn about(run: &Run, trust: &RunTrust) -> Vec<Warning> {
         about_elapsed(run, &elapsed, &mut warn);
     }
     warnings.extend(about_slew(run));
+    warnings.extend(lateness::warning(run));
     warnings.extend(regions::warnings(run));
     warnings.extend(about_counters(run, trust));
     warnings

@@ -1,10 +1,10 @@
 //! From run files to answers: the bounds of each run, the median run and the slowdown of each node,
 //! and what stands against believing them.
 //!
-//! [`input`] reads run files, and by [`results`] what other tools measured; [`table`] has how long each run took on each
-//! node, which is what [`verdicts`] are made of. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`];
-//! [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
-//! library.
+//! [`input`] reads run files, and by [`results`] what other tools measured, into one [`table`]: how long each run took on
+//! each node. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`], [`lateness`] which node
+//! a job waited for; [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde
+//! render it. [`export`] keeps the table, [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
 
 #![warn(missing_docs)]
 
@@ -13,6 +13,7 @@ pub mod class;
 mod counters;
 pub mod export;
 pub mod input;
+pub mod lateness;
 mod metrics;
 pub mod node_rows;
 pub mod nodes;

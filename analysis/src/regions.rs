@@ -26,6 +26,9 @@ pub struct RegionReport {
     /// Mean over ranks of their time between the barriers, as a fraction of the longest: 1 where all are
     /// equally busy.
     pub balance: Option<f64>,
+    /// What all ranks spent at the barriers that end it, as a fraction of their time from its begin: also
+    /// where another rank comes last in each entry.
+    pub waiting_share: Option<f64>,
     /// The rank with the longest.
     pub slowest_rank: u32,
     /// Its host name.
@@ -72,6 +75,10 @@ impl RegionReport {
         explain("upper_ns", agreed.is_none(), why);
         explain("balance", agreed.is_none(), why);
         explain("share", share.is_none(), if agreed.is_none() { why } else { "elapsed is not known" });
+        let (work, wait) = (bounds.mean_ns as f64, bounds.mean_wait_ns as f64);
+        let waiting_share = agreed.map(|_| if wait == 0.0 { 0.0 } else { wait / (work + wait) });
+        let waiting_share = waiting_share.filter(|share| (0.0..=1.0).contains(share));
+        explain("waiting_share", waiting_share.is_none(), why);
         let (slowest_rank, longest_ns) = bounds.slowest;
         let node = run.ranks.iter().find(|rank| rank.rank == slowest_rank).map(|rank| rank.node);
         let node =
@@ -86,6 +93,7 @@ impl RegionReport {
             share,
             balance: agreed
                 .map(|_| if longest_ns > 0 { bounds.mean_ns as f64 / longest_ns as f64 } else { 1.0 }),
+            waiting_share,
             slowest_rank,
             slowest_node: host,
             entry_ns: bounds.entry_ns,

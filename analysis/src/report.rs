@@ -4,6 +4,7 @@
 use crate::about::{self, about};
 use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
+use crate::lateness::{self, Lateness, NodeWait, OftenWaitedFor, WaitedFor};
 use crate::metrics::{self, Flag, MetricReport};
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::places::{self, PlaceReport};
@@ -30,6 +31,8 @@ pub struct Report {
     pub slow_runs: Vec<SlowRun>,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<Drift>,
+    /// Nodes that came last in more runs than chance would have it, the latest first.
+    pub waited_for: Vec<OftenWaitedFor>,
     /// Rows and values of others' results that were left out: the first hundred.
     pub rejected: Vec<RejectedRow>,
     /// About the input and the whole.
@@ -70,6 +73,13 @@ pub struct RunReport {
     pub end: Option<String>,
     /// How long it took.
     pub elapsed: Option<Elapsed>,
+    /// The node that came last.
+    pub waited_for: Option<WaitedFor>,
+    /// How long the ranks of each node worked and waited, the last one to come first: the first
+    /// [`MOST_LISTED`].
+    pub node_waits: Vec<NodeWait>,
+    /// How many nodes there are in all.
+    pub node_waits_count: usize,
     /// Parts of it that the program named.
     pub regions: Vec<RegionReport>,
     /// What was counted, over all ranks.
@@ -156,7 +166,8 @@ impl Report {
         warnings.extend(about::unusable_trust(trust));
         warnings.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
-        Self { schema_version: 1, runs, nodes, slow_runs, drift, rejected, warnings }
+        let waited_for = lateness::often(&runs, settings.run.q);
+        Self { schema_version: 1, runs, nodes, slow_runs, drift, waited_for, rejected, warnings }
     }
 }
 
@@ -205,6 +216,10 @@ impl RunReport {
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);
+        let Lateness { waited_for, nodes: node_waits, nodes_count: node_waits_count } = lateness::of(run);
+        if let Err(why) = &waited_for {
+            explain("waited_for", true, why);
+        }
         let (places, places_count) = places::of(run, MOST_LISTED);
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
@@ -228,6 +243,9 @@ impl RunReport {
                 rho_min_ppm: e.rho_min_ppm,
                 suspects: e.suspects.iter().filter_map(host).collect(),
             }),
+            waited_for: waited_for.ok(),
+            node_waits,
+            node_waits_count,
             regions: regions::of(run, &trusted),
             counters: counters::of(run, &trusted),
             places,

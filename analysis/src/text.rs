@@ -1,6 +1,7 @@
 //! Results for people: what fits on a screen first, warnings last.
 
 mod bounds;
+mod lateness;
 mod nodes;
 
 pub use bounds::bounds;
@@ -34,9 +35,13 @@ pub fn report(report: &Report, read: &Read, top: usize) -> String {
     let compared = report.nodes.iter().any(|node| node.verdict.is_some());
     if compared {
         nodes::answer(&mut text, report);
+    }
+    lateness::often(&mut text, &report.waited_for);
+    if compared {
         about_nodes(&mut text, report, top);
     }
     runs(&mut text, &report.runs, top);
+    lateness::table(&mut text, &report.runs, top);
     regions(&mut text, &report.runs, top);
     metrics(&mut text, &report.runs, top);
     if !compared {
@@ -57,6 +62,12 @@ fn about_nodes(text: &mut String, report: &Report, top: usize) {
 fn line(text: &mut String, content: &str) {
     text.push_str(&printable(content.trim_end()).replace('\n', "?"));
     text.push('\n');
+}
+
+/// Six digits, where there is room for them.
+fn seconds(value: f64) -> String {
+    let before = value.abs().log10().floor().clamp(0.0, 5.0) as usize;
+    format!("{value:.*}", 5 - before)
 }
 
 /// Rows that are shown of `all`, and how many are not.

@@ -1,6 +1,6 @@
 //! Nodes and runs that are slow: is anything wrong, what, how sure.
 
-use super::{and_more, line, shown};
+use super::{and_more, line, seconds, shown};
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
@@ -152,12 +152,6 @@ pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
         line(text, &format!("class {}: {}", number + 1, shortened(class)));
     }
     and_more(text, hidden, "more classes");
-}
-
-/// Six digits, where there is room for them.
-fn seconds(value: f64) -> String {
-    let before = value.abs().log10().floor().clamp(0.0, 5.0) as usize;
-    format!("{value:.*}", 5 - before)
 }
 
 /// A command line may be of any length; its end says how many ranks there were.

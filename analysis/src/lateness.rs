@@ -1,0 +1,318 @@
+//! Who was waited for: how much later a node, and a rank, came to the end of a job than the others.
+//!
+//! What can be proved of nodes is [`pmmpi::lateness`]'s. Ranks of one node read one clock, which orders them:
+//! a rank came after all others by the less of its node's lateness and its distance from the next rank of
+//! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
+
+use crate::report::{MOST_LISTED, RunReport};
+use crate::stats::bh::{self, Test};
+use crate::stats::{binomial, within};
+use crate::warning::Warning;
+use pmmpi::lateness::NodeLateness;
+use pmmpi::record::{RankRecord, Run};
+use pmmpi::summary::seconds_between;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A share of the elapsed time from which on it is worth a word that one node was waited for.
+pub const WORTH_A_WORD: f64 = 0.01;
+
+/// The node that came last.
+#[derive(Debug, Serialize)]
+pub struct WaitedFor {
+    /// Host name; the likeliest where it is not `sure`.
+    pub node: String,
+    /// Its rank that came last.
+    pub rank: u32,
+    /// It is proved that all ranks of all other nodes were done sooner, whatever clocks and barriers do.
+    pub sure: bool,
+    /// How much later it came than the last rank of all other nodes (s): between these; below zero it came
+    /// sooner.
+    pub lateness_s: [f64; 2],
+    /// The same of the rank and all other ranks, those of its node included (s).
+    pub rank_lateness_s: [f64; 2],
+    /// How much later it came than the median node (s).
+    pub behind_median_s: [f64; 2],
+    /// The least of `lateness_s` as a fraction of the elapsed time.
+    pub share: Option<f64>,
+    /// What all ranks spent at the end barrier, as a fraction of their time from t1 to t3.
+    pub waiting_share: Option<f64>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+    /// The same for runs of one command on the same nodes; `None` where a host has several clocks.
+    #[serde(skip)]
+    pub peers: Option<u64>,
+}
+
+/// How long the ranks of a node worked and waited.
+#[derive(Debug, Serialize)]
+pub struct NodeWait {
+    /// Host name.
+    pub node: String,
+    /// How many.
+    pub ranks: usize,
+    /// The one that came last to the end.
+    pub last_rank: u32,
+    /// The least, median and longest t2 - t1 (s).
+    pub work_s: [f64; 3],
+    /// The least, median and longest t3 - t2 (s).
+    pub wait_s: [f64; 3],
+    /// See [`WaitedFor::lateness_s`].
+    pub lateness_s: Option<[f64; 2]>,
+    /// See [`WaitedFor::behind_median_s`].
+    pub behind_median_s: Option<[f64; 2]>,
+    /// Why a value is null.
+    pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// A node that came last in more runs of a command than chance would have it.
+#[derive(Debug, Serialize)]
+pub struct OftenWaitedFor {
+    /// Host name.
+    pub node: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How many nodes these runs have; they are the same ones.
+    pub nodes: usize,
+    /// How many runs.
+    pub runs: usize,
+    /// In how many of them it is proved that this node came last.
+    pub last: usize,
+    /// The median over these of what it was late by at least (s).
+    pub lateness_s: f64,
+    /// The same as a fraction of the elapsed time.
+    pub share: f64,
+    /// Probability that one of equal nodes is so often last.
+    pub p_value: f64,
+    /// The same when that many nodes are looked at.
+    pub p_adjusted: f64,
+}
+
+/// What one run says.
+#[derive(Debug)]
+pub struct Lateness {
+    /// The node that came last, or why it is not known.
+    pub waited_for: Result<WaitedFor, &'static str>,
+    /// The first [`MOST_LISTED`] nodes, the last one to come first.
+    pub nodes: Vec<NodeWait>,
+    /// How many there are in all.
+    pub nodes_count: usize,
+}
+
+/// Of one run.
+pub fn of(run: &Run) -> Lateness {
+    let unknown = |why| Lateness { waited_for: Err(why), nodes: Vec::new(), nodes_count: 0 };
+    let Some(elapsed) = run.elapsed() else {
+        return unknown("not every rank came to the end of the measurement");
+    };
+    if !elapsed.consistent {
+        return unknown("the nodes' clocks contradict one another");
+    }
+    let mut waits = by_node(run);
+    let why_not = match (run.ranks.len(), waits.len()) {
+        (0 | 1, _) => Some("one rank: nobody waits for it"),
+        (_, 1) => Some("one node: there is no other that waits for it"),
+        _ => None,
+    };
+    // In the order of their clocks, as these are.
+    for (waits, lateness) in waits.iter_mut().zip(run.lateness()) {
+        waits.lateness = Some(lateness);
+    }
+    waits.sort_by_key(|waits| (waits.lateness.map(latest_first), waits.last.0));
+    let waited_for = match (why_not, waits.first().and_then(|first| first.lateness)) {
+        (Some(why), _) => Err(why),
+        (None, None) => Err("the nodes' clocks contradict one another"),
+        (None, Some(lateness)) => Ok(waited_for(run, &waits, &lateness, elapsed.upper_ns)),
+    };
+    let nodes_count = waits.len();
+    waits.truncate(MOST_LISTED);
+    let why = waited_for.as_ref().err().copied().unwrap_or_default();
+    Lateness { waited_for, nodes: waits.iter().map(|waits| waits.report(run, why)).collect(), nodes_count }
+}
+
+/// What is proved first.
+fn latest_first(lateness: NodeLateness) -> [std::cmp::Reverse<i64>; 2] {
+    lateness.behind_others_ns.map(std::cmp::Reverse)
+}
+
+/// What the ranks of one clock say.
+struct Waits {
+    node: u32,
+    /// Of each rank, ascending (ns).
+    work: Vec<i64>,
+    wait: Vec<i64>,
+    /// The rank that came last, and when; and when the one before it (ns of its clock).
+    last: (u32, i64),
+    next_ns: Option<i64>,
+    lateness: Option<NodeLateness>,
+}
+
+fn by_node(run: &Run) -> Vec<Waits> {
+    let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
+    run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
+    let of = |(node, ranks): (u32, Vec<&RankRecord>)| {
+        let sorted = |of: fn(&RankRecord) -> i64| {
+            let mut values: Vec<i64> = ranks.iter().map(|rank| of(rank)).collect();
+            values.sort_unstable();
+            values
+        };
+        // One clock.
+        let came = |rank: &RankRecord| <[i64; 4]>::from(rank.stamps)[2];
+        let last = ranks.iter().max_by_key(|rank| (came(rank), std::cmp::Reverse(rank.rank)))?;
+        let next_ns = ranks.iter().filter(|rank| rank.rank != last.rank).map(|rank| came(rank)).max();
+        let work = sorted(|rank| rank.stamps.inner_ns());
+        let wait = sorted(|rank| rank.stamps.end_barrier_ns());
+        Some(Waits { node, work, wait, last: (last.rank, came(last)), next_ns, lateness: None })
+    };
+    (0..).zip(ranks).filter_map(of).collect()
+}
+
+impl Waits {
+    fn report(&self, run: &Run, why: &str) -> NodeWait {
+        // An actual rank's, as a node's median is an actual run's.
+        let summary = |ascending: &[i64]| {
+            let at = [0, (ascending.len() - 1) / 2, ascending.len() - 1];
+            at.map(|at| seconds(ascending[at]))
+        };
+        let mut null_reasons = BTreeMap::new();
+        if self.lateness.is_none() {
+            for key in ["lateness_s", "behind_median_s"] {
+                null_reasons.insert(key, why.to_owned());
+            }
+        }
+        NodeWait {
+            node: run.nodes[self.node as usize].key.hostname.clone(),
+            ranks: self.work.len(),
+            last_rank: self.last.0,
+            work_s: summary(&self.work),
+            wait_s: summary(&self.wait),
+            lateness_s: self.lateness.map(|lateness| lateness.behind_others_ns.map(seconds)),
+            behind_median_s: self.lateness.map(|lateness| lateness.behind_median_ns.map(seconds)),
+            null_reasons,
+        }
+    }
+}
+
+/// `waits` begin with the node that came last.
+fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i64) -> WaitedFor {
+    let (drift, latest) = (run.max_drift(), &waits[0]);
+    let [least, most] = lateness.behind_others_ns;
+    let rank_ns = match latest.next_ns.map(|next_ns| latest.last.1 - next_ns) {
+        Some(apart_ns) => [least.min(drift.at_least(apart_ns)), most.min(drift.at_most(apart_ns))],
+        None => [least, most],
+    };
+    let share = (elapsed_ns > 0).then(|| least as f64 / elapsed_ns as f64);
+    let sum = |of: fn(&Waits) -> &[i64]| -> f64 { waits.iter().flat_map(of).map(|ns| *ns as f64).sum() };
+    let (work, wait) = (sum(|waits| &waits.work), sum(|waits| &waits.wait));
+    let waiting_share = (work + wait > 0.0).then(|| wait / (work + wait));
+    let mut null_reasons = BTreeMap::new();
+    for (key, is_null) in [("share", share.is_none()), ("waiting_share", waiting_share.is_none())] {
+        if is_null {
+            null_reasons.insert(key, "the clocks show no time at all".to_owned());
+        }
+    }
+    WaitedFor {
+        node: run.nodes[latest.node as usize].key.hostname.clone(),
+        rank: latest.last.0,
+        sure: least > 0,
+        lateness_s: lateness.behind_others_ns.map(seconds),
+        rank_lateness_s: rank_ns.map(seconds),
+        behind_median_s: lateness.behind_median_ns.map(seconds),
+        share,
+        waiting_share,
+        null_reasons,
+        peers: peers(run, waits),
+    }
+}
+
+/// Runs that have the same number are compared.
+fn peers(run: &Run, waits: &[Waits]) -> Option<u64> {
+    let mut hosts: Vec<&str> =
+        waits.iter().map(|waits| run.nodes[waits.node as usize].key.hostname.as_str()).collect();
+    hosts.sort_unstable();
+    let each_once = hosts.windows(2).all(|pair| pair[0] != pair[1]);
+    let mut hasher = DefaultHasher::new();
+    (&run.header.command, run.size, hosts).hash(&mut hasher);
+    each_once.then(|| hasher.finish())
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// One node was waited for, long enough to be worth a word.
+pub fn warning(run: &Run) -> Option<Warning> {
+    let Lateness { waited_for, nodes_count, .. } = of(run);
+    let waited_for = waited_for.ok()?;
+    let share = waited_for.share.filter(|share| waited_for.sure && *share >= WORTH_A_WORD)?;
+    let others = match nodes_count - 1 {
+        1 => "the other node".to_owned(),
+        others => format!("the other {others} nodes"),
+    };
+    let [least, most] = waited_for.lateness_s.map(|s| (s * 1e9) as i64);
+    let (least, _) = seconds_between(least, most);
+    Some(Warning::new(
+        "late-node",
+        format!(
+            "{}: {others} waited at least {least} s for it, {:.1} % of the job; its rank {} came last",
+            waited_for.node,
+            share * 100.0,
+            waited_for.rank
+        ),
+        "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
+    ))
+}
+
+/// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes,
+/// and by more than a hundredth of the elapsed time. A node of n equal ones is last in Binomial(runs, 1/n) of
+/// them at most. `q` is the share of false ones that is accepted (Benjamini and Hochberg).
+pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
+    let mut groups: BTreeMap<u64, Vec<&RunReport>> = BTreeMap::new();
+    for run in runs {
+        if let Some(peers) = run.waited_for.as_ref().and_then(|waited_for| waited_for.peers) {
+            groups.entry(peers).or_default().push(run);
+        }
+    }
+    let (mut often, mut family) = (Vec::new(), 0);
+    for runs in groups.values() {
+        family += runs[0].node_waits_count;
+        let mut last: BTreeMap<&str, Vec<&WaitedFor>> = BTreeMap::new();
+        for waited_for in
+            runs.iter().filter_map(|run| run.waited_for.as_ref()).filter(|waited_for| waited_for.sure)
+        {
+            last.entry(&waited_for.node).or_default().push(waited_for);
+        }
+        often.extend(last.into_iter().filter_map(|(node, last)| OftenWaitedFor::new(node, runs, &last)));
+    }
+    let mut tests: Vec<Test> =
+        often.iter().enumerate().map(|(index, node)| Test { index, p: node.p_value }).collect();
+    bh::adjust(&mut tests, family);
+    tests.iter().for_each(|test| often[test.index].p_adjusted = test.p);
+    often.retain(|node| node.p_adjusted <= q && node.share >= WORTH_A_WORD);
+    often.sort_by(|a, b| {
+        b.share.total_cmp(&a.share).then_with(|| (&a.node, &a.command).cmp(&(&b.node, &b.command)))
+    });
+    often
+}
+
+impl OftenWaitedFor {
+    /// Of the runs `last` it was the last.
+    fn new(node: &str, runs: &[&RunReport], last: &[&WaitedFor]) -> Option<Self> {
+        let median = |of: fn(&WaitedFor) -> Option<f64>| {
+            within::median_of(&mut last.iter().filter_map(|waited_for| of(waited_for)).collect::<Vec<_>>())
+        };
+        let p_value = binomial::at_least(runs.len(), 1.0 / runs[0].node_waits_count as f64, last.len());
+        Some(Self {
+            node: node.to_owned(),
+            command: runs[0].command.clone(),
+            nodes: runs[0].node_waits_count,
+            runs: runs.len(),
+            last: last.len(),
+            lateness_s: median(|waited_for| Some(waited_for.lateness_s[0]))?,
+            share: median(|waited_for| waited_for.share)?,
+            p_value,
+            p_adjusted: p_value,
+        })
+    }
+}

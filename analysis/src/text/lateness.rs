@@ -1,0 +1,83 @@
+//! Who was waited for.
+
+use super::{and_more, line, shown};
+use crate::lateness::{NodeWait, OftenWaitedFor, WORTH_A_WORD};
+use crate::report::RunReport;
+use pmmpi::summary::{count, seconds_between};
+
+/// Names in an answer.
+const NAMED: usize = 3;
+
+/// Nodes that came last in more runs than chance would have it.
+pub fn often(text: &mut String, nodes: &[OftenWaitedFor]) {
+    if nodes.is_empty() {
+        return;
+    }
+    let of = |node: &OftenWaitedFor| {
+        format!(
+            "{} in {} of {}, by {:.1} %",
+            node.node,
+            node.last,
+            count(node.runs, "run"),
+            node.share * 100.0
+        )
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    line(
+        text,
+        &format!("{} waited for again and again: {}{more}", count(nodes.len(), "node"), named.join(", ")),
+    );
+}
+
+/// Of the latest run of several nodes.
+pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
+    let latest = runs.iter().rev().find_map(|run| Some((run, run.waited_for.as_ref()?)));
+    let Some((run, waited_for)) = latest else { return };
+    line(text, "");
+    let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
+        format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
+    });
+    let (last, rank) = (&waited_for.node, waited_for.rank);
+    if !waited_for.sure {
+        return line(
+            text,
+            &format!("no node is proved to have come last (last run of several nodes){waiting}"),
+        );
+    }
+    // Little enough for a line.
+    if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
+        let (least, _) = between(waited_for.lateness_s);
+        let said = format!("{last} came last, by {least} s at least (last run of several nodes){waiting}");
+        return line(text, &said);
+    }
+    line(
+        text,
+        &format!(
+            "{:<42} {:>5} {:>10} {:>10}  LATER THAN OTHERS BY, s",
+            "WAITED FOR (last run of several nodes)", "RANKS", "WORKED, s", "WAITED, s"
+        ),
+    );
+    let (shown, hidden) = shown(run.node_waits_count, top);
+    for node in run.node_waits.iter().take(shown) {
+        row(text, node);
+    }
+    and_more(text, hidden, "more nodes");
+    line(text, &format!("{last} came last, with its rank {rank}{waiting}"));
+}
+
+/// The longest work and the shortest wait of its ranks: those of the last one, as a rule.
+fn row(text: &mut String, node: &NodeWait) {
+    let ([.., work], [wait, ..]) = (node.work_s, node.wait_s);
+    let [work, wait] = [work, wait].map(super::seconds);
+    let later = node.lateness_s.map_or("unknown".to_owned(), |lateness| {
+        let (least, most) = between(lateness);
+        format!("{least} to {most}")
+    });
+    line(text, &format!("{:<42} {:>5} {work:>10} {wait:>10}  {later}", node.node, node.ranks));
+}
+
+fn between(seconds: [f64; 2]) -> (String, String) {
+    let [least, most] = seconds.map(|s| (s * 1e9).round() as i64);
+    seconds_between(least, most)
+}

@@ -1,0 +1,222 @@
+//! Who was waited for: how much later each node came to the end than the others, whatever the clocks do.
+//!
+//! In the notation of [`crate::bounds`], let A_n be the true instant of node n's last t2, which its clock
+//! read as c_n. Wanted is how long all others waited for n, A_n - max over m != n of A_m: above zero for one
+//! node at most, and for the others how much sooner than the last one they were done; and A_n - (the median
+//! of all A_m).
+//!
+//! # The bounds
+//! That a barrier lets nobody go before everybody has come says, with primes for true durations,
+//!
+//! `(c_n - b_n)' <= A_n - X1 <= (c_n - a_n)'`, `0 <= X2 - A_n <= (d_n - c_n)'` and `L0' <= X2 - X1 <= U0'`.
+//!
+//! Two nodes have X1 and X2 in common and nothing else. On the ways from the one to the other,
+//! P = c - a, L = c - b, w = d - c (how long the node's last rank waited),
+//!
+//! `A_m - A_n <= min(P_m' - L_n', w_n', P_m' + w_n' - L0', U0' - L_n')`,
+//!
+//! by X1, by X2, and by both in either order. With perfect rates nothing tighter exists: eliminating the
+//! offsets leaves a constraint graph whose shortest paths these are, and paths that visit a release twice are
+//! no shorter. All m may be at their latest next to n at once, and at their earliest: so the largest of these
+//! bounds over m, and the smallest of those of A_n - A_m, are the ends of the interval for how long n was
+//! waited for. Both fall apart into the largest P, the largest L and the least w of the other nodes: O(nodes)
+//! for all of them.
+//!
+//! The k-th smallest of some values grows with each of them. So the median of A, its k-th smallest, is at
+//! most A_n + the k-th smallest of what each A_m - A_n is at most, and likewise at least. (Where that is the
+//! least of several terms, the k-th smallest of each is taken: this end may not be the tightest there is.)
+//!
+//! # What it takes to tell
+//! The end barrier alone tells nothing of two nodes: a node that waited long may have come early, or may have
+//! been let go late. It is the first barrier that makes the difference, and what is unsure is how long nodes
+//! were in it together and, in a long run, the clocks' rates (as in [`crate::bounds`]: each term takes its
+//! own worst case). With pings to a hub (see [`crate::anchors`]) each A_n lies in an interval of the hub's
+//! time, without a long difference of any clock: A_m - A_n is also at most the end of one less the begin of
+//! the other.
+
+use crate::anchors::{Anchors, Between, Placed};
+use crate::bounds::{JobStamps, MaxDrift, to_i64};
+
+/// How much later than others a node's last rank came to the end (ns): between these two; earlier where below
+/// zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeLateness {
+    /// Its number.
+    pub node: u32,
+    /// Than the last rank of all other nodes. Where the first is above zero it is proved that this node came
+    /// last.
+    pub behind_others_ns: [i64; 2],
+    /// Than the last rank of the median node; of an even number the earlier one of the middle two.
+    pub behind_median_ns: [i64; 2],
+}
+
+/// What is known of one node (ns).
+struct Terms {
+    node: u32,
+    /// c - a at most.
+    p: i128,
+    /// c - b at least.
+    l: i128,
+    /// d - c at most.
+    w: i128,
+    /// A_n, from an instant of the hub's.
+    placed: Option<Between>,
+}
+
+impl JobStamps {
+    /// Of each node, in the order of their numbers. None where fewer than two nodes are known, or where no
+    /// clocks within
+    /// `drift` give these stamps. O(nodes log nodes).
+    pub fn lateness(&self, anchors: Option<&Anchors>, drift: MaxDrift) -> Vec<NodeLateness> {
+        let bounds = match anchors {
+            Some(anchors) => self.elapsed_with(anchors, drift),
+            None => self.elapsed(drift),
+        };
+        if !bounds.is_some_and(|bounds| bounds.consistent) {
+            return Vec::new();
+        }
+        let longest = |until: i64, from: i64| drift.longest(i128::from(until) - i128::from(from));
+        let shortest = |until: i64, from: i64| drift.shortest(i128::from(until) - i128::from(from));
+        let mut nodes: Vec<Terms> = self
+            .numbered()
+            .map(|(node, n)| Terms {
+                node,
+                p: longest(n.c_ns, n.a_ns),
+                l: shortest(n.c_ns, n.b_ns),
+                w: longest(n.d_ns, n.c_ns),
+                placed: None,
+            })
+            .collect();
+        let between = [
+            nodes.iter().map(|n| n.l).max().unwrap_or_default(),
+            self.numbered().map(|(_, n)| longest(n.d_ns, n.a_ns)).min().unwrap_or_default(),
+        ];
+        let placed = anchors.map_or_else(Vec::new, |anchors| self.placed(anchors, drift));
+        if nodes.len() == placed.len() {
+            let let_go = placed.iter().map(|node| node.releases()[1].1).min().unwrap_or_default();
+            nodes.iter_mut().zip(&placed).for_each(|(node, placed)| node.place(placed, let_go));
+        }
+        let lateness = if nodes.len() > 1 { of_nodes(&nodes, between) } else { Vec::new() };
+        let possible = |[low, high]: [i64; 2]| low <= high;
+        let agree = lateness.iter().all(|n| possible(n.behind_others_ns) && possible(n.behind_median_ns));
+        if agree { lateness } else { Vec::new() }
+    }
+}
+
+impl Terms {
+    /// Nobody came after the first was let go.
+    fn place(&mut self, placed: &Placed, let_go: i128) {
+        let [low, high] = placed.arrival();
+        self.placed = Some([low, high.min(let_go)]);
+    }
+}
+
+/// X2 - X1 is `l0` at least and `u0` at most.
+fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
+    let column = |of: fn(&Terms) -> i128| -> Vec<i128> { nodes.iter().map(of).collect() };
+    // Without pings these ends are not used.
+    let ends =
+        [column(|n| n.placed.map_or(0, |[_, high]| high)), column(|n| n.placed.map_or(0, |[low, _]| low))];
+    // The greatest -w is the least w.
+    let [p, l, w] = [column(|n| n.p), column(|n| n.l), column(|n| -n.w)].map(Column::new);
+    let [high, low] = ends.map(Column::new);
+    let of_node = |(at, n): (usize, &Terms)| {
+        let by_pings = |later: i128, sooner: i128| n.placed.map_or(i128::MAX, |_| later - sooner);
+        let [own_low, own_high] = n.placed.unwrap_or_default();
+        // Another node's A less this one's, by what is known of that.
+        let after = |p: i128, high: i128| {
+            let (by_first, by_end) = ((-n.l).min(n.w - l0), n.w.min(u0 - n.l));
+            (p + by_first).min(by_end).min(by_pings(high, own_low))
+        };
+        // This node's A less another's.
+        let before = |l: i128, w: i128, low: i128| {
+            (n.p.min(u0) - l).min((n.p - l0).min(0) - w).min(by_pings(own_high, low))
+        };
+        let others = |column: &Column| column.greatest_of_others(at);
+        let behind_others = [-after(others(&p), others(&high)), before(others(&l), others(&w), others(&low))];
+        let behind_median = [-after(p.median, high.median), before(l.median, w.median, low.median)];
+        NodeLateness {
+            node: n.node,
+            behind_others_ns: behind_others.map(to_i64),
+            behind_median_ns: behind_median.map(to_i64),
+        }
+    };
+    nodes.iter().enumerate().map(of_node).collect()
+}
+
+/// A value of each node.
+struct Column {
+    values: Vec<i128>,
+    /// Of an even number the smaller of the middle two.
+    median: i128,
+    /// The two greatest, the second of them first.
+    greatest: [i128; 2],
+}
+
+impl Column {
+    /// Of two values at least.
+    fn new(values: Vec<i128>) -> Self {
+        let mut ascending = values.clone();
+        ascending.sort_unstable();
+        let count = ascending.len();
+        Self {
+            values,
+            median: ascending[(count - 1) / 2],
+            greatest: [ascending[count - 2], ascending[count - 1]],
+        }
+    }
+
+    fn greatest_of_others(&self, at: usize) -> i128 {
+        let [second, first] = self.greatest;
+        if self.values[at] == first { second } else { first }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stamps::Stamps;
+
+    fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
+        let mut job = JobStamps::new();
+        stamps.iter().for_each(|(node, t)| job.add(*node, Stamps::try_from(*t).unwrap()));
+        job
+    }
+
+    fn lateness(stamps: &[(u32, [i64; 4])]) -> Vec<NodeLateness> {
+        job(stamps).lateness(None, MaxDrift::from_ppm(0.0).unwrap())
+    }
+
+    /// By hand: node 0 works 100, node 1 130 and node 2 90; barriers take 2 and 3, clocks are far apart.
+    #[test]
+    fn a_small_case_is_as_worked_by_hand() {
+        let shifted = |node: u32, offset: i64, t: [i64; 4]| (node, t.map(|t| t + offset));
+        let stamps = [
+            shifted(0, 0, [0, 2, 102, 135]),
+            shifted(1, -1_000_000, [0, 2, 132, 135]),
+            shifted(2, 77_000_000, [0, 2, 92, 135]),
+        ];
+        // L0 = 130, U0 = 135. Others after node 1, by X1: P = 102 (node 0), 102 - 130 = -28; by X2: w = 3.
+        // Node 1 after node 0: P = 132, L = 100: 32; by the end: w_0 = 33, P - L0 + w_0 = 35, U0 - L_0 = 35.
+        let found = lateness(&stamps);
+        assert_eq!(found[1].behind_others_ns, [28, 32]);
+        // Node 0 is the median: the same.
+        assert_eq!(found[1].behind_median_ns, [28, 32]);
+        assert_eq!((found[0].behind_others_ns, found[2].behind_others_ns), ([-32, -28], [-42, -38]));
+    }
+
+    #[test]
+    fn one_node_and_clocks_that_contradict_say_nothing() {
+        assert_eq!(lateness(&[(0, [0, 1, 2, 3]), (0, [0, 1, 2, 3])]), []);
+        assert_eq!(lateness(&[]), []);
+        assert_eq!(lateness(&[(0, [0, 1, 100, 101]), (1, [0, 1, 300, 301])]), []);
+    }
+
+    /// All came at once and nothing tells them apart: what is unsure is the barriers' width.
+    #[test]
+    fn equal_nodes_are_not_told_apart() {
+        let found = lateness(&[(0, [0, 5, 100, 107]), (1, [0, 5, 100, 107]), (3, [0, 5, 100, 107])]);
+        assert_eq!(found.iter().map(|n| n.node).collect::<Vec<_>>(), [0, 1, 3]);
+        assert!(found.iter().all(|n| n.behind_others_ns == [-5, 5] && n.behind_median_ns == [-5, 5]));
+    }
+}
