@@ -2,7 +2,7 @@
 //! and what stands against believing them.
 //!
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from, [`node_runs`] how long each
-//! run took on each node. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`];
+//! run took on each node, [`node_counters`] what was counted there. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`];
 //! [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
 //! library.
 
@@ -13,6 +13,7 @@ pub mod class;
 mod counters;
 pub mod input;
 mod metrics;
+pub mod node_counters;
 pub mod node_runs;
 pub mod nodes;
 pub mod output;

@@ -2,6 +2,8 @@
 
 #[path = "../examples/simulate/cases.rs"]
 mod cases;
+#[path = "../examples/simulate/causes.rs"]
+mod causes;
 #[path = "../examples/simulate/fleet.rs"]
 mod fleet;
 #[path = "../examples/simulate/methods.rs"]
@@ -137,4 +139,19 @@ fn what_happens_over_time_is_found() {
     assert_eq!(cases::drift(0.0, 2000, 1).0, 0.0);
     let (early, late, sessions) = cases::drift(0.02, 2000, 2);
     assert!(early == 0.0 && late > 0.99 && sessions <= 7.0);
+}
+
+#[test]
+fn causes_are_named_rightly() {
+    let of =
+        |nodes, slow_node_share, seeds| causes::of_fleets(&causes::Recipe { nodes, slow_node_share }, seeds);
+    let share = |part: usize, tally: &causes::Tally| part as f64 / tally.all() as f64;
+    let (tallies, _) = of(2000, 0.05, 0..10);
+    for ((name, _), tally) in causes::TRUTHS.iter().zip(&tallies) {
+        assert!(tally.all() > 100 && tally.none == 0, "{name}: {tally:?}");
+        assert!(share(tally.right, tally) > 0.9, "{name}: {tally:?}");
+        assert!(share(tally.wrong, tally) < 0.1, "{name}: {tally:?}");
+    }
+    let (_, on_healthy) = of(2000, 0.0, 0..10);
+    assert!(on_healthy < 0.5, "{on_healthy}");
 }

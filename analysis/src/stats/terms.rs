@@ -458,6 +458,8 @@ mod tests {
                 decompose(&class, &nodes.iter().map(|(_, time)| *time).collect::<Vec<_>>(), FLOOR)
             };
             let before = all(&nodes);
+            // Ranks are counted in ones.
+            let units: Vec<f64> = NAMES.iter().zip(units).map(|(name, by)| if *name == "ranks" { 0.0 } else { by }).collect();
             let scaled: Vec<(Vec<f64>, f64)> = nodes.iter()
                 .map(|(values, time)| (values.iter().zip(&units).map(|(v, u)| v + u).collect(), time + 0.7))
                 .collect();
