@@ -68,10 +68,9 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
         all.iter().map(|total| (total, "")).chain(user.iter().map(|total| (total, "_user")))
     {
         let name = format!("{}{suffix}", total.event.name);
-        if let Some(most) = total.most.filter(|_| BUSY.contains(&total.event.name.as_str())) {
-            if counted.get(&name).is_some() {
-                counted.set(format!("{name}_most"), most as f64 * total.event.scale);
-            }
+        let is_given = BUSY.contains(&total.event.name.as_str()) && counted.get(&name).is_some();
+        if let Some(most) = total.most.filter(|_| is_given) {
+            counted.set(format!("{name}_most"), most as f64 * total.event.scale);
         }
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();

@@ -4,7 +4,7 @@ use pmmpi::runfile;
 use pmmpi::trust::Trust;
 use pmmpi_analysis::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};
-use pmmpi_analysis::stats::counted::Counted;
+use pmmpi_analysis::stats::counted::{Counted, NAMES};
 use pmmpi_analysis::stats::verdict::Verdict;
 use proptest::prelude::*;
 use std::path::Path;
@@ -112,8 +112,8 @@ fn words_have_evidence() {
         "{cause:?}"
     );
     assert!((cause.share - 1.0).abs() < 1e-9 && cause.score > 3.0);
-    let mixed = one(t, &[("tsc", t), ("task_clock_ns", t), ("ref_cycles", t.powf(0.45))]);
-    assert_eq!(mixed.cause.unwrap().name, "utilisation/halted");
+    let more_than_half = one(t, &[("tsc", t), ("task_clock_ns", t), ("ref_cycles", t.powf(0.45))]);
+    assert_eq!(more_than_half.cause.unwrap().name, "utilisation/halted");
 }
 
 #[test]
@@ -125,12 +125,15 @@ fn who_gets_none_is_told_why() {
     assert_eq!(few[2].terms.len(), 5);
     let mut denied = Counted::default();
     denied.lack("instructions", "not allowed");
-    let class =
-        [columns(&[]), columns(&[]), columns(&[]), None, Some(denied), Some(Counted::new([("pages", 1.0)]))];
-    let all = explain(&class, &[0.0; 6], &Settings::default());
+    let only = |names: &[&str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
+    let mut class = vec![columns(&[]); 4];
+    let user = only(&["instructions_user", "cycles_user", "ref_cycles_user"]);
+    class.extend([None, Some(denied), only(&["page_faults"]), user]);
+    let all = explain(&class, &[0.0; 8], &Settings::default());
     let reason = |at: usize| all[at].reason.clone().unwrap();
-    assert_eq!((reason(3), reason(4)), ("nothing was counted".into(), "instructions: not allowed".into()));
-    assert!(reason(5).starts_with("fewer than half"));
+    assert_eq!((reason(4), reason(5)), ("nothing was counted".into(), "instructions: not allowed".into()));
+    assert!(reason(6).starts_with("neither") && reason(7).starts_with("fewer than half"));
+    assert_eq!(all.iter().filter(|one| one.terms.is_empty()).count(), 4);
     let slow = one(1.1, &[("tsc", 1.1)]);
     assert!(slow.clone().for_verdict(Some(Verdict::SlowTail)).cause.is_some());
     for verdict in [None, Some(Verdict::Ok)] {
@@ -138,23 +141,6 @@ fn who_gets_none_is_told_why() {
         assert!(healthy.cause.is_none() && healthy.reason.is_some() && healthy.terms == slow.terms);
     }
 }
-
-const NAMES: [&str; 14] = [
-    "cpus",
-    "tsc",
-    "instructions",
-    "cycles",
-    "ref_cycles",
-    "task_clock_ns",
-    "cycles_kernel",
-    "instructions_kernel",
-    "steal_ns",
-    "ranks",
-    "ref_cycles_most",
-    "dram_bytes",
-    "system_read_bytes",
-    "context_switches",
-];
 
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
@@ -172,7 +158,7 @@ fn value() -> impl Strategy<Value = f64> {
 proptest! {
     #[test]
     fn any_columns_can_be_explained(
-        nodes in proptest::collection::vec((proptest::option::of(proptest::collection::vec(value(), 14)), value()), 0..12)
+        nodes in proptest::collection::vec((proptest::option::of(proptest::collection::vec(value(), NAMES.len())), value()), 0..12)
     ) {
         let class: Vec<Option<Counted>> = nodes.iter()
             .map(|(values, _)| values.as_ref().map(|values| Counted::new(NAMES.into_iter().zip(values.iter().copied()))))
@@ -190,7 +176,7 @@ proptest! {
     /// The order of nodes is nobody's cause.
     #[test]
     fn order_does_not_matter(
-        nodes in proptest::collection::vec((proptest::collection::vec(0.9..1.1f64, 14), 0.9..1.1f64), 5..30), by in 0usize..30
+        nodes in proptest::collection::vec((proptest::collection::vec(0.9..1.1f64, NAMES.len()), 0.9..1.1f64), 5..30), by in 0usize..30
     ) {
         let all = |nodes: &[(Vec<f64>, f64)]| {
             let class: Vec<Option<Counted>> = nodes.iter()

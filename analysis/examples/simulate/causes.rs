@@ -70,20 +70,42 @@ impl Tally {
     }
 }
 
-/// Of slow nodes, by what makes them slow; and how many healthy ones a fleet are given a cause.
-pub fn of_fleets(recipe: &Recipe, seeds: Range<u64>) -> ([Tally; TRUTHS.len()], f64) {
-    let (mut tallies, mut healthy) = ([Tally::default(); TRUTHS.len()], 0);
-    let fleets = seeds.end - seeds.start;
-    for seed in seeds {
-        for (truth, said) in fleet(recipe, seed) {
-            match truth {
-                Some(at) => tallies[at].add(said.as_deref(), TRUTHS[at].1),
-                None => healthy += usize::from(said.is_some_and(|name| name != "mixed")),
-            }
+/// Of slow nodes, by what makes them slow.
+pub fn of_slow(recipe: &Recipe, seeds: Range<u64>) -> [Tally; TRUTHS.len()] {
+    let mut tallies = [Tally::default(); TRUTHS.len()];
+    for said in seeds.flat_map(|seed| fleet(recipe, seed)) {
+        if let Some(at) = said.truth {
+            tallies[at].add(said.name.as_deref(), TRUTHS[at].1);
         }
     }
-    (tallies, healthy as f64 / fleets as f64)
+    tallies
 }
+
+/// Healthy nodes a fleet of which something is said, those that are given a cause, and those whose cause is not half of what
+/// they are slower by.
+pub fn of_healthy(nodes: usize, seeds: Range<u64>) -> [f64; 3] {
+    let (fleets, recipe) = ((seeds.end - seeds.start) as f64, Recipe { nodes, slow_node_share: 0.0 });
+    let mut counts = [0u32; 3];
+    for said in seeds.flat_map(|seed| fleet(&recipe, seed)) {
+        let term = said.name.as_deref().and_then(|name| name.split('/').next());
+        let at = term.and_then(|term| TERMS.iter().position(|known| *known == term));
+        let slower: f64 = said.factors.iter().sum();
+        counts[0] += 1;
+        counts[1] += u32::from(at.is_some());
+        counts[2] += u32::from(at.is_some_and(|at| said.factors[at] < 0.5 * slower));
+    }
+    counts.map(|count| f64::from(count) / fleets)
+}
+
+/// What is said of a node.
+struct Said {
+    truth: Option<usize>,
+    name: Option<String>,
+    /// What the node itself is slower by, of [`TERMS`].
+    factors: [f64; 4],
+}
+
+const TERMS: [&str; 4] = ["instructions", "cpi", "frequency", "utilisation"];
 
 const RUNS: usize = 7;
 
@@ -93,8 +115,8 @@ const OF_RUNS: [f64; 4] = [0.0005, 0.002, 0.0015, 0.0015];
 /// Spinning: so much more instructions at so much fewer cycles each. It takes no time.
 const SPIN: f64 = 0.005;
 
-/// Of each node with a verdict other than OK: which truth, and the name of what is said.
-fn fleet(recipe: &Recipe, seed: u64) -> Vec<(Option<usize>, Option<String>)> {
+/// Of each node with a verdict other than OK.
+fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let mut random = Random::new(seed);
     let (mut truths, mut times, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..recipe.nodes {
@@ -109,7 +131,7 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<(Option<usize>, Option<String>)> {
             times.push(factors.iter().sum::<f64>());
             counted.push(counters(factors, SPIN * random.normal()));
         }
-        truths.push(truth);
+        truths.push((truth, node));
     }
     let ends: Vec<usize> = (1..=recipe.nodes).map(|node| node * RUNS).collect();
     let Some(class) = Class::new(&times, &ends) else { return Vec::new() };
@@ -122,7 +144,11 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<(Option<usize>, Option<String>)> {
     let explained = explain(&of_class, &ln_times, &cause::Settings::default());
     let said = judged.nodes.iter().zip(truths).zip(explained);
     said.filter(|((node, _), _)| node.verdict > Some(Verdict::Ok))
-        .map(|((_, truth), said)| (truth, said.cause.map(|cause| cause.name.to_owned())))
+        .map(|((_, (truth, factors)), said)| Said {
+            truth,
+            name: said.cause.map(|cause| cause.name.to_owned()),
+            factors,
+        })
         .collect()
 }
 

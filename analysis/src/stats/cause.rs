@@ -4,6 +4,7 @@ use super::counted::Counted;
 use super::parts::{HALTED, OFF_CPU, Part, STOLEN, parts};
 use super::terms::{Column, Decomposition, Identity, Term, decompose, middle_and_spread};
 use super::verdict::Verdict;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// When a cause is named.
@@ -68,12 +69,16 @@ impl Explanation {
 pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &Settings) -> Vec<Explanation> {
     let mut all: Vec<Option<Explanation>> = vec![None; class.len()];
     for whole in decompose(class, ln_times, settings.floor) {
-        // Those that have a better one are in it for the reference only.
-        if whole.nodes.iter().any(|node| all[*node].is_none()) {
-            let of = Explainer { class, parts: parts(class, &whole), whole: &whole, settings };
-            for (at, node) in whole.nodes.iter().enumerate() {
-                all[*node].get_or_insert_with(|| of.node(at));
-            }
+        let of = Explainer {
+            class,
+            parts: parts(class, &whole),
+            whole: &whole,
+            settings,
+            usual: Default::default(),
+        };
+        for (at, node) in whole.nodes.iter().enumerate() {
+            // Those that have a better one are in it for the reference only.
+            all[*node].get_or_insert_with(|| of.node(at));
         }
     }
     let nothing = |counted: &Option<Counted>| Explanation {
@@ -85,12 +90,14 @@ pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &Settings)
 
 fn why_nothing(counted: Option<&Counted>) -> String {
     let Some(counted) = counted else { return "nothing was counted".to_owned() };
-    match ["task_clock_ns", "instructions", "cycles"].map(|name| (name, counted.why_not(name))) {
-        [(name, Some(why)), ..] | [_, (name, Some(why)), _] | [.., (name, Some(why))] => {
-            format!("{name}: {why}")
-        }
-        _ => "fewer than half of the nodes of its class have the same counters".to_owned(),
+    if Identity::of(counted).is_some() {
+        return "fewer than half of the nodes of its class have the same counters, or its time is none"
+            .to_owned();
     }
+    let why = ["task_clock_ns", "instructions", "cycles"]
+        .into_iter()
+        .find_map(|name| counted.why_not(name).map(|why| format!("{name}: {why}")));
+    why.unwrap_or_else(|| "neither instructions and cycles nor a task clock were counted".to_owned())
 }
 
 struct Explainer<'a> {
@@ -98,6 +105,38 @@ struct Explainer<'a> {
     whole: &'a Decomposition,
     parts: Vec<Part>,
     settings: &'a Settings,
+    /// By [`Evidence`]; looked at when the first node asks.
+    usual: [OnceCell<Usual>; 5],
+}
+
+/// What is no term, and may say what is behind one.
+#[derive(Clone, Copy)]
+enum Evidence {
+    Switches,
+    Faults,
+    FilledBytes,
+    MemoryBytes,
+    /// Bytes of memory in the node's time.
+    Bandwidth,
+}
+
+impl Evidence {
+    fn name(self) -> &'static str {
+        match self {
+            Evidence::Switches => "context_switches",
+            Evidence::Faults => "page_faults",
+            Evidence::FilledBytes => "system_read_bytes",
+            Evidence::MemoryBytes | Evidence::Bandwidth => "dram_bytes",
+        }
+    }
+}
+
+/// A count of the nodes of a decomposition.
+struct Usual {
+    /// Of each node; `None` where it was not counted or came to nothing.
+    ln: Vec<Option<f64>>,
+    /// Median and Qn.
+    of_class: Option<(f64, f64)>,
 }
 
 /// What a count is next to those of the class.
@@ -153,15 +192,21 @@ impl Explainer<'_> {
         })
     }
 
-    fn count(&self, name: &str, at: usize) -> Option<f64> {
-        self.class.get(*self.whole.nodes.get(at)?)?.as_ref()?.get(name)
+    fn usual(&self, evidence: Evidence) -> &Usual {
+        self.usual[evidence as usize].get_or_init(|| {
+            let of = |(node, slower): (&usize, &f64)| {
+                let count = self.class.get(*node)?.as_ref()?.positive(evidence.name())?;
+                let per = if matches!(evidence, Evidence::Bandwidth) { *slower } else { 0.0 };
+                Some(count.ln() - per)
+            };
+            let ln: Vec<Option<f64>> = self.whole.nodes.iter().zip(&self.whole.slower).map(of).collect();
+            Usual { of_class: middle_and_spread(ln.iter().copied().flatten()), ln }
+        })
     }
 
-    /// Of a count, or of what `of` makes of it and the node's place.
-    fn next(&self, at: usize, of: impl Fn(usize) -> Option<f64>) -> Option<Next> {
-        let ln = |at: usize| of(at).filter(|count| *count > 0.0).map(f64::ln);
-        let own = ln(at)?;
-        let (usual, spread) = middle_and_spread((0..self.whole.nodes.len()).filter_map(ln))?;
+    fn next(&self, evidence: Evidence, at: usize) -> Option<Next> {
+        let Usual { ln, of_class } = self.usual(evidence);
+        let (own, (usual, spread)) = (ln[at]?, (*of_class)?);
         Some(Next { own: own.exp(), usual: usual.exp(), score: self.score(own - usual, spread) })
     }
 
@@ -195,7 +240,7 @@ impl Explainer<'_> {
                 "instructions/kernel",
                 format!(
                     "{more} more instructions, most of these in the kernel{}",
-                    self.evidence("page_faults", at)
+                    self.evidence(Evidence::Faults, at)
                 ),
             ),
             Term::Instructions => (
@@ -220,7 +265,7 @@ impl Explainer<'_> {
     }
 
     fn off_cpu(&self, less: &str, at: usize) -> (&'static str, String) {
-        let evidence = self.evidence("context_switches", at);
+        let evidence = self.evidence(Evidence::Switches, at);
         let text = format!(
             "its threads were on a processor for a {less} smaller part of the time: others ran there, or it waited{evidence}"
         );
@@ -251,7 +296,7 @@ impl Explainer<'_> {
         }
         let text = format!(
             "its hardware threads worked {less} less of the time: halted, waiting, or taken by the kernel or a hypervisor{}",
-            self.evidence("context_switches", at)
+            self.evidence(Evidence::Switches, at)
         );
         ("utilisation", text)
     }
@@ -261,10 +306,8 @@ impl Explainer<'_> {
             return ("cpi/kernel", format!("{more} more cycles an instruction, most of these in the kernel"));
         }
         let score = self.settings.score;
-        let bytes = self.next(at, |node| self.count("dram_bytes", node));
-        let fills = self.next(at, |node| self.count("system_read_bytes", node));
-        let seconds = |node: usize| self.whole.slower[node].exp();
-        let bandwidth = self.next(at, |node| Some(self.count("dram_bytes", node)? / seconds(node)));
+        let [fills, bytes, bandwidth] = [Evidence::FilledBytes, Evidence::MemoryBytes, Evidence::Bandwidth]
+            .map(|evidence| self.next(evidence, at));
         let is_up = |next: &Option<Next>| next.as_ref().is_some_and(|next| next.score >= score);
         let is_equal = |next: &Next| next.score.abs() < score;
         let relative = |next: &Option<Next>| {
@@ -309,11 +352,10 @@ impl Explainer<'_> {
     }
 
     /// In brackets, where a count stands out.
-    fn evidence(&self, name: &str, at: usize) -> String {
-        let next = self.next(at, |node| self.count(name, node));
-        match next.filter(|next| next.score >= self.settings.score) {
+    fn evidence(&self, evidence: Evidence, at: usize) -> String {
+        match self.next(evidence, at).filter(|next| next.score >= self.settings.score) {
             Some(Next { own, usual, .. }) => {
-                format!(" ({own:.0} {}, usual are {usual:.0})", name.replace('_', " "))
+                format!(" ({own:.0} {}, usual are {usual:.0})", evidence.name().replace('_', " "))
             }
             None => String::new(),
         }

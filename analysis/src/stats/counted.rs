@@ -2,7 +2,31 @@
 
 use std::collections::BTreeMap;
 
-/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`] and [`super::cause`] know:
+/// The names that a decomposition or a cause asks for: see [`Counted`].
+pub const NAMES: [&str; 20] = [
+    "cpus",
+    "tsc",
+    "task_clock_ns",
+    "task_clock_ns_most",
+    "cycles",
+    "cycles_user",
+    "cycles_kernel",
+    "ref_cycles",
+    "ref_cycles_most",
+    "ref_cycles_user",
+    "ref_cycles_user_most",
+    "instructions",
+    "instructions_user",
+    "instructions_kernel",
+    "ranks",
+    "steal_ns",
+    "context_switches",
+    "page_faults",
+    "system_read_bytes",
+    "dram_bytes",
+];
+
+/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and [`super::cause`] know:
 ///
 /// | name | |
 /// |---|---|
