@@ -1,14 +1,17 @@
 //! What was counted on each node of a run, as [`crate::stats::cause`] takes it.
 //!
-//! Only of the ranks' own threads, and of what belongs to no core (memory controllers): what hardware threads counted of
-//! everybody (`--scope core`) is another sum, and is not mixed with it.
+//! Only of the ranks' own threads, and of what belongs to no core (memory controllers): what hardware threads
+//! counted of everybody (`--scope core`) is another sum, and is not mixed with it.
 //!
-//! The identity of [`crate::stats::terms`] holds for T from the first t1 to the last t2 of the node's ranks with
+//! The identity of [`crate::stats::terms`] holds for T from the first t1 to the last t2 of the node's ranks
+//! with
 //!
-//! - `cpus`: the hardware threads that its ranks may use, together, each counted once. Of pinned ranks these are those that
-//!   they have, of others all of the node: then U says how much of the node they used, and n is a constant of the class.
-//!   It does not matter how many threads a rank has: counters follow all of them, and R is their sum.
-//! - `tsc`: T at the rate at which the ranks' own time stamp counters ran between their t1 and t2, once, not once a rank.
+//! - `cpus`: the hardware threads that its ranks may use, together, each counted once. Of pinned ranks these
+//!   are those that they have, of others all of the node: then U says how much of the node they used, and n
+//!   is a constant of the class. It does not matter how many threads a rank has: counters follow all of them,
+//!   and R is their sum.
+//! - `tsc`: T at the rate at which the ranks' own time stamp counters ran between their t1 and t2, once, not
+//!   once a rank.
 
 use crate::stats::counted::Counted;
 use pmmpi::counters::counts::Row;
@@ -20,9 +23,9 @@ use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi::trust::RunTrust;
 use std::collections::HashMap;
 
-/// Sums over the ranks of each node record of a run that is complete there. A value is there where all of these ranks counted it,
-/// exactly or for long enough to conclude from it, and `trust` does not say that the event is unusable; else the reason. What
-/// was counted in user mode only goes by a name of its own, `_user`.
+/// Sums over the ranks of each node record of a run that is complete there. A value is there where all of
+/// these ranks counted it, exactly or for long enough to conclude from it, and `trust` does not say that the
+/// event is unusable; else the reason. What was counted in user mode only goes by a name of its own, `_user`.
 pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
     run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
@@ -117,7 +120,8 @@ fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
     }
 }
 
-/// From the first t1 to the last t2. Counters of several sockets are not subtracted: only each rank's from itself.
+/// From the first t1 to the last t2. Counters of several sockets are not subtracted: only each rank's from
+/// itself.
 fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
     let stamps = || ranks.iter().map(|rank| <[i64; 4]>::from(rank.stamps));
     let (from, to) = (stamps().map(|t| t[1]).min()?, stamps().map(|t| t[2]).max()?);

@@ -142,6 +142,14 @@ fn who_gets_none_is_told_why() {
     }
 }
 
+fn all_of(value: impl Strategy<Value = f64>) -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(value, NAMES.len())
+}
+
+fn counted(values: &[f64]) -> Option<Counted> {
+    Some(Counted::new(NAMES.into_iter().zip(values.iter().copied())))
+}
+
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(0.0),
@@ -158,29 +166,30 @@ fn value() -> impl Strategy<Value = f64> {
 proptest! {
     #[test]
     fn any_columns_can_be_explained(
-        nodes in proptest::collection::vec((proptest::option::of(proptest::collection::vec(value(), NAMES.len())), value()), 0..12)
+        nodes in proptest::collection::vec((proptest::option::of(all_of(value())), value()), 0..12)
     ) {
         let class: Vec<Option<Counted>> = nodes.iter()
-            .map(|(values, _)| values.as_ref().map(|values| Counted::new(NAMES.into_iter().zip(values.iter().copied()))))
+            .map(|(values, _)| counted(values.as_ref()?))
             .collect();
         let times: Vec<f64> = nodes.iter().map(|(_, time)| time.ln()).collect();
         let all = explain(&class, &times, &Settings { min_nodes: 2, ..Settings::default() });
         prop_assert_eq!(all.len(), nodes.len());
         for one in &all {
             prop_assert!(one.cause.is_some() != one.reason.is_some());
-            prop_assert!(one.terms.values().chain(one.parts.values()).all(|value| value.is_finite()), "{:?}", one);
-            prop_assert!(one.cause.as_ref().is_none_or(|cause| cause.share.is_finite() && cause.score.is_finite()));
+            let said = one.cause.iter().flat_map(|cause| [cause.share, cause.score]);
+            let mut all = one.terms.values().chain(one.parts.values()).copied().chain(said);
+            prop_assert!(all.all(f64::is_finite), "{:?}", one);
         }
     }
 
     /// The order of nodes is nobody's cause.
     #[test]
     fn order_does_not_matter(
-        nodes in proptest::collection::vec((proptest::collection::vec(0.9..1.1f64, NAMES.len()), 0.9..1.1f64), 5..30), by in 0usize..30
+        nodes in proptest::collection::vec((all_of(0.9..1.1f64), 0.9..1.1f64), 5..30), by in 0usize..30
     ) {
         let all = |nodes: &[(Vec<f64>, f64)]| {
             let class: Vec<Option<Counted>> = nodes.iter()
-                .map(|(values, _)| Some(Counted::new(NAMES.into_iter().zip(values.iter().copied()))))
+                .map(|(values, _)| counted(values))
                 .collect();
             explain(&class, &nodes.iter().map(|(_, time)| time.ln()).collect::<Vec<_>>(), &Settings::default())
         };

@@ -73,7 +73,8 @@ impl Input {
         Self { value, quality, running_share, reason: reading.reason(), trust: Verdict::Unknown }
     }
 
-    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
+    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that
+    /// failed.
     pub fn supports_verdict(&self) -> bool {
         self.value.is_some() && supports_verdict(self.running_share, self.trust)
     }

@@ -101,8 +101,8 @@ pub fn of_totals(totals: &[Total], trust: &RunTrust) -> Inputs {
     inputs
 }
 
-/// Hardware threads that ranks may use, each rank with its host: added over hosts. (A host has its threads once, however many
-/// clocks it has.)
+/// Hardware threads that ranks may use, each rank with its host: added over hosts. (A host has its threads once,
+/// however many clocks it has.)
 pub fn hardware_threads<'a>(allowed: impl Iterator<Item = (&'a str, &'a CpuSet)>) -> u64 {
     let mut ranges: Vec<(&str, u32, u32)> = Vec::new();
     for (host, allowed) in allowed {

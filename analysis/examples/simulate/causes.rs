@@ -81,8 +81,8 @@ pub fn of_slow(recipe: &Recipe, seeds: Range<u64>) -> [Tally; TRUTHS.len()] {
     tallies
 }
 
-/// Healthy nodes a fleet of which something is said, those that are given a cause, and those whose cause is not half of what
-/// they are slower by.
+/// Healthy nodes a fleet of which something is said, those that are given a cause, and those whose cause is
+/// not half of what they are slower by.
 pub fn of_healthy(nodes: usize, seeds: Range<u64>) -> [f64; 3] {
     let (fleets, recipe) = ((seeds.end - seeds.start) as f64, Recipe { nodes, slow_node_share: 0.0 });
     let mut counts = [0u32; 3];
@@ -109,7 +109,8 @@ const TERMS: [&str; 4] = ["instructions", "cpi", "frequency", "utilisation"];
 
 const RUNS: usize = 7;
 
-/// Standard deviations of ln I, ln CPI, -ln f, -ln U: between nodes (1.5 % together), and between the runs of a node (0.3 %).
+/// Standard deviations of ln I, ln CPI, -ln f, -ln U: between nodes (1.5 % together), and between the runs of
+/// a node (0.3 %).
 const NODES: [f64; 4] = [0.002, 0.008, 0.012, 0.003];
 const OF_RUNS: [f64; 4] = [0.0005, 0.002, 0.0015, 0.0015];
 /// Spinning: so much more instructions at so much fewer cycles each. It takes no time.

@@ -176,15 +176,15 @@ fn over_time() {
 fn why() {
     println!("\n## Why\n");
     println!(
-        "Nodes that are slow by 3 to 12 % for a known cause, and of which something is said (UNUSUAL and above). Healthy"
+        "Nodes that are slow by 3 to 12 % for a known cause, and of which something is said (UNUSUAL and above)."
     );
     println!(
-        "nodes vary by 0.2 % in instructions, 0.8 % in cycles an instruction, 1.2 % in frequency and 0.3 % in"
+        "Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles an instruction, 1.2 % in frequency and"
     );
     println!(
-        "utilisation; half a per cent of instructions is spun, for no time. A cause is right where it is the term that the recipe"
+        "0.3 % in utilisation; 0.5 % of instructions are spun, for no time. A cause is right where it is the term"
     );
-    println!("made slower, or \"mixed\" where three have a third each.\n");
+    println!("that the recipe made slower, or \"mixed\" where three have a third each.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),

@@ -64,8 +64,8 @@ impl Explanation {
     }
 }
 
-/// Why each node of a class is as slow as it is. `ln_times` has each node's ln seconds in its median run, and `class` what was
-/// counted in that run.
+/// Why each node of a class is as slow as it is. `ln_times` has each node's ln seconds in its median run, and
+/// `class` what was counted in that run.
 pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &Settings) -> Vec<Explanation> {
     let mut all: Vec<Option<Explanation>> = vec![None; class.len()];
     for whole in decompose(class, ln_times, settings.floor) {
@@ -223,14 +223,14 @@ impl Explainer<'_> {
             Term::NetFrequency => (
                 "net-frequency",
                 format!(
-                    "{less} fewer cycles a second on the processor: a thermal or power limit, or halted or stolen meanwhile \
+                    "{less} fewer cycles a second on the processor: a thermal or power limit, halted or stolen \
                      (no reference cycles tell which)"
                 ),
             ),
             Term::OnCpu => (
                 "on-cpu",
                 format!(
-                    "its threads needed {more} more time on the processor: a slower core, stolen time, or more to do (no \
+                    "its threads needed {more} more time on the processor: a slower core, stolen, more to do (no \
                      counters of the processor tell which)"
                 ),
             ),
@@ -267,7 +267,7 @@ impl Explainer<'_> {
     fn off_cpu(&self, less: &str, at: usize) -> (&'static str, String) {
         let evidence = self.evidence(Evidence::Switches, at);
         let text = format!(
-            "its threads were on a processor for a {less} smaller part of the time: others ran there, or it waited{evidence}"
+            "its threads were on a processor for {less} less of the time: others ran there, or it waited{evidence}"
         );
         ("utilisation/off-cpu", text)
     }
@@ -295,7 +295,7 @@ impl Explainer<'_> {
             return ("utilisation/halted", text);
         }
         let text = format!(
-            "its hardware threads worked {less} less of the time: halted, waiting, or taken by the kernel or a hypervisor{}",
+            "its hardware threads worked {less} less of the time: halted, waiting, or taken by others{}",
             self.evidence(Evidence::Switches, at)
         );
         ("utilisation", text)
@@ -317,7 +317,7 @@ impl Explainer<'_> {
             (true, true) => (
                 "cpi/snoop-filter",
                 format!(
-                    "{more} more cycles an instruction, {} more bytes into its L2 caches and {} more from and to memory: as \
+                    "{more} more cycles an instruction, {} more bytes into its L2 caches, {} more of memory: as \
                      where a snoop filter evicts what cores still use (huge pages of 1 GiB help)",
                     relative(&fills),
                     relative(&bytes)
@@ -337,7 +337,7 @@ impl Explainer<'_> {
                 (
                     "cpi/memory",
                     format!(
-                        "{more} more cycles an instruction, for as many bytes of memory as others have at a higher bandwidth: \
+                        "{more} more cycles an instruction, for as many bytes of memory, at a lower bandwidth: \
                          where memory is the limit, a DIMM, its channel or the uncore's frequency"
                     ),
                 )
@@ -345,7 +345,7 @@ impl Explainer<'_> {
             _ => (
                 "cpi",
                 format!(
-                    "{more} more cycles an instruction: caches, memory, TLBs, or a core that is shared; --group memory tells more"
+                    "{more} more cycles an instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
                 ),
             ),
         }

@@ -26,7 +26,8 @@ pub const NAMES: [&str; 20] = [
     "dram_bytes",
 ];
 
-/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and [`super::cause`] know:
+/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and
+/// [`super::cause`] know:
 ///
 /// | name | |
 /// |---|---|

@@ -1,18 +1,20 @@
 //! What a slowdown is made of: an exact decomposition of ln T.
 //!
-//! With n hardware threads, I instructions, C cycles, R reference cycles and f_TSC the rate at which these count,
+//! With n hardware threads, I instructions, C cycles, R reference cycles and f_TSC the rate at which these
+//! count,
 //!
 //! T = I / n x C / I x R / (f_TSC C) x 1 / U, U = R / (n f_TSC T),
 //!
-//! which is T = T, so that it holds of whatever was counted, in whatever units. f_TSC is the same for nodes of one class. Of
-//! logarithms, less those of a reference:
+//! which is T = T, so that it holds of whatever was counted, in whatever units. f_TSC is the same for nodes
+//! of one class. Of logarithms, less those of a reference:
 //!
 //! ln(T / Tref) = dln I - dln n + dln CPI - dln f - dln U, f = C / R.
 //!
-//! R counts while the threads are on a processor that is not halted, so that U is the part of the node's whole time in which
-//! its hardware threads worked for these ranks. Where some ranks worked less than others, be it that they waited halted or that
-//! they ended earlier, U = U_most / b, U_most that of the rank that worked most and b = max R_rank / mean R_rank. b, the
-//! imbalance, is a term of its own where there are several ranks.
+//! R counts while the threads are on a processor that is not halted, so that U is the part of the node's
+//! whole time in which its hardware threads worked for these ranks. Where some ranks worked less than others,
+//! be it that they waited halted or that they ended earlier, U = U_most / b, U_most that of the rank that
+//! worked most and b = max R_rank / mean R_rank. b, the imbalance, is a term of its own where there are
+//! several ranks.
 
 use super::counted::Counted;
 use super::{median, qn};
@@ -65,7 +67,8 @@ impl Term {
 pub enum Identity {
     /// Instructions, cycles, reference cycles.
     Cycles,
-    /// The same in user mode: the kernel's time is time in which nothing was counted, and so lacks in the utilisation.
+    /// The same in user mode: the kernel's time is time in which nothing was counted, and so lacks in the
+    /// utilisation.
     CyclesUser,
     /// Instructions, cycles, task clock: not every processor has reference cycles.
     NetCycles,
@@ -116,7 +119,8 @@ impl Identity {
         work.into_iter().flatten().chain([busy]).all(|name| counted.positive(name).is_some())
     }
 
-    /// Terms whose values add up to ln T; of all nodes of a class in the same order. `None` where something lacks.
+    /// Terms whose values add up to ln T; of all nodes of a class in the same order. `None` where something
+    /// lacks.
     fn terms(self, counted: &Counted, ln_time: f64, with: Additions) -> Option<Vec<(Term, f64)>> {
         let ln = |name: &str| counted.positive(name).map(f64::ln);
         let Needs { work, busy: [busy_name, most] } = self.needs();
@@ -159,7 +163,8 @@ struct Additions {
     uncounted: bool,
 }
 
-/// From so much on (in ln T) a difference between elapsed time and TSC is a term: clocks and crystals differ by less.
+/// From so much on (in ln T) a difference between elapsed time and TSC is a term: clocks and crystals differ
+/// by less.
 const CLOCKS_DIFFER: f64 = 1e-3;
 
 impl Additions {
@@ -219,14 +224,15 @@ impl Decomposition {
     }
 }
 
-/// The decompositions of a class; of each node the first that it is in counts, and there is none without such a node. `ln_times` has each node's ln seconds, `class`
-/// what was counted meanwhile.
+/// The decompositions of a class; of each node the first that it is in counts, and there is none without such
+/// a node. `ln_times` has each node's ln seconds, `class` what was counted meanwhile.
 ///
-/// Each is of the nodes that have its counts, if these are at least two and half of the class: or the reference would be that of
-/// a few that may have more in common than their counters. Tref is the median of their times. The reference of each term is
-/// its median m_j; these do not add up to ln Tref, as medians do not, and what is left over is given to the terms as they
-/// vary: m_j + (ln Tref - sum of m) s_j^2 / (sum of s^2), the point of the plane sum = ln Tref that is nearest to the medians,
-/// measured in spreads s_j (Qn; not below `floor`).
+/// Each is of the nodes that have its counts, if these are at least two and half of the class: or the
+/// reference would be that of a few that may have more in common than their counters. Tref is the median of
+/// their times. The reference of each term is its median m_j; these do not add up to ln Tref, as medians do
+/// not, and what is left over is given to the terms as they vary: m_j + (ln Tref - sum of m) s_j^2 / (sum of
+/// s^2), the point of the plane sum = ln Tref that is nearest to the medians, measured in spreads s_j (Qn;
+/// not below `floor`).
 pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec<Decomposition> {
     let timed: Vec<(usize, Option<&Counted>, f64)> = (0..)
         .zip(class)
@@ -297,7 +303,8 @@ pub fn logarithmic_mean(a: f64, b: f64) -> f64 {
     if relative == 0.0 {
         return a;
     }
-    // ln(1 + x) keeps its digits where a and b are close, the difference of logarithms where a / b is no number.
+    // ln(1 + x) keeps its digits where a and b are close, the difference of logarithms where a / b is no
+    // number.
     let ln = if relative.abs() < 1.0 { relative.ln_1p() } else { a.ln() - b.ln() };
     (a - b) / ln
 }
@@ -305,6 +312,7 @@ pub fn logarithmic_mean(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::num::f64::ANY;
     use proptest::prelude::*;
 
     const FLOOR: f64 = 0.002;
@@ -341,7 +349,8 @@ mod tests {
         }
     }
 
-    /// By hand: a tenth more instructions at the same cycles an instruction, at 7/8 of the frequency, halted for longer.
+    /// By hand: a tenth more instructions at the same cycles an instruction, at 7/8 of the frequency, halted
+    /// for longer.
     #[test]
     fn four_factors_make_the_time() {
         let slow =
@@ -456,7 +465,8 @@ mod tests {
             let times: Vec<f64> = nodes.iter().map(|(_, time)| *time).collect();
             let all = decompose(&class.collect::<Vec<_>>(), &times, FLOOR);
             prop_assert_eq!(all.len(), 1);
-            prop_assert_eq!(all[0].identity, [Identity::Cycles, Identity::NetCycles, Identity::TaskClock][lacks]);
+            let expected = [Identity::Cycles, Identity::NetCycles, Identity::TaskClock][lacks];
+            prop_assert_eq!(all[0].identity, expected);
             for (sum, slower) in sums(&all) {
                 prop_assert!((sum - slower).abs() < 1e-12, "{sum} {slower}");
             }
@@ -474,7 +484,8 @@ mod tests {
             };
             let before = all(&nodes);
             // Ranks are counted in ones.
-            let units: Vec<f64> = NAMES.iter().zip(units).map(|(name, by)| if *name == "ranks" { 0.0 } else { by }).collect();
+            let unit = |(name, by): (&&str, f64)| if *name == "ranks" { 0.0 } else { by };
+            let units: Vec<f64> = NAMES.iter().zip(units).map(unit).collect();
             let scaled: Vec<(Vec<f64>, f64)> = nodes.iter()
                 .map(|(values, time)| (values.iter().zip(&units).map(|(v, u)| v + u).collect(), time + 0.7))
                 .collect();
@@ -495,12 +506,11 @@ mod tests {
 
         #[test]
         fn no_number_is_a_panic(
-            nodes in proptest::collection::vec(
-                (proptest::collection::vec(proptest::num::f64::ANY, NAMES.len()), proptest::num::f64::ANY), 0..12),
-            floor in proptest::num::f64::ANY
+            nodes in proptest::collection::vec((proptest::collection::vec(ANY, NAMES.len()), ANY), 0..12),
+            floor in ANY
         ) {
-            let class: Vec<_> =
-                nodes.iter().map(|(values, _)| Some(Counted::new(NAMES.into_iter().zip(values.iter().copied())))).collect();
+            let node = |values: &[f64]| Some(Counted::new(NAMES.into_iter().zip(values.iter().copied())));
+            let class: Vec<_> = nodes.iter().map(|(values, _)| node(values)).collect();
             let times: Vec<f64> = nodes.iter().map(|(_, time)| time.ln()).collect();
             for one in decompose(&class, &times, floor) {
                 prop_assert!(one.terms.iter().all(|column| column.differences.len() == one.nodes.len()));
