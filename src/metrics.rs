@@ -19,10 +19,10 @@ pub use catalogue::{
     catalogue,
 };
 pub use cpu::{CpuKind, Range};
-pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, evaluate, judge};
+pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, amount, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
 pub use inputs::{Input, Inputs, worse};
-pub use of_run::{of_ranks, of_run, rules_of_run, table_of_run};
+pub use of_run::{hardware_threads, of_ranks, of_run, of_totals, rules_of_run, table_of_run};
 pub use page::page;
 
 #[cfg(test)]

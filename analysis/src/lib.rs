@@ -2,7 +2,7 @@
 //! and what stands against believing them.
 //!
 //! [`input`] reads run files, and by [`results`] what other tools measured, into one [`table`]: how long each run took on
-//! each node. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`], [`lateness`] which node
+//! each node, and what was counted there ([`node_counters`]). [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`], [`lateness`] which node
 //! a job waited for; [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde
 //! render it. [`export`] keeps the table, [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
 
@@ -15,6 +15,7 @@ pub mod export;
 pub mod input;
 pub mod lateness;
 mod metrics;
+pub mod node_counters;
 pub mod node_rows;
 pub mod nodes;
 pub mod output;

@@ -42,10 +42,16 @@ pub struct NodeReport {
     pub verdict: Option<Verdict>,
     /// So much slower that the node had better be drained.
     pub suggests_drain: bool,
-    /// Why it is slow.
+    /// Why it is slow: [`crate::stats::cause::Cause::name`].
     pub cause: Option<String>,
-    /// What the slowdown is made of.
+    /// The same for people.
+    pub cause_text: Option<String>,
+    /// What the cause's term makes up of all terms.
+    pub cause_share: Option<f64>,
+    /// What the slowdown is made of (in ln T): they add up to ln(time / time of the class's reference).
     pub terms: BTreeMap<String, f64>,
+    /// What some terms are made of: the parts of a term add up to it.
+    pub term_parts: BTreeMap<String, f64>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }

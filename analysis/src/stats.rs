@@ -28,6 +28,8 @@
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class is two |
 //! | [`noise`] | whether what is looked for could be seen |
+//! | [`counted`], [`terms`], [`parts`] | what a slowdown is made of, by what was counted |
+//! | [`cause`] | why a node is slow |
 //! | [`normal`], [`binomial`], [`bh`] | probabilities, and many tests at once |
 //! | [`random`] | numbers for simulations |
 //!
@@ -37,14 +39,18 @@
 pub mod bh;
 pub mod bimodal;
 pub mod binomial;
+pub mod cause;
 pub mod class;
+pub mod counted;
 pub mod drift;
 pub mod median;
 pub mod noise;
 pub mod normal;
+pub mod parts;
 pub mod qn;
 pub mod random;
 pub mod runs;
+pub mod terms;
 pub mod verdict;
 pub mod within;
 

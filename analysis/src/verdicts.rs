@@ -311,7 +311,9 @@ impl Judge<'_> {
             judgement.shrunken.is_none(),
             if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
         );
-        explain("cause", true, "this version names no cause".to_owned());
+        for key in ["cause", "cause_text", "cause_share"] {
+            explain(key, true, "this version names no cause".to_owned());
+        }
         NodeReport {
             node: self.table.node_name(row.row).to_owned(),
             class: self.table.class_name(row.row).to_owned(),
@@ -331,7 +333,10 @@ impl Judge<'_> {
             verdict: judgement.verdict,
             suggests_drain: judgement.suggests_drain,
             cause: None,
+            cause_text: None,
+            cause_share: None,
             terms: BTreeMap::new(),
+            term_parts: BTreeMap::new(),
             null_reasons,
         }
     }

@@ -2,6 +2,8 @@
 
 #[path = "../examples/simulate/cases.rs"]
 mod cases;
+#[path = "../examples/simulate/causes.rs"]
+mod causes;
 #[path = "../examples/simulate/fleet.rs"]
 mod fleet;
 #[path = "../examples/simulate/methods.rs"]
@@ -137,4 +139,37 @@ fn what_happens_over_time_is_found() {
     assert_eq!(cases::drift(0.0, 2000, 1).0, 0.0);
     let (early, late, sessions) = cases::drift(0.02, 2000, 2);
     assert!(early == 0.0 && late > 0.99 && sessions <= 7.0);
+}
+
+#[test]
+fn causes_are_named_rightly() {
+    let share = |part: usize, tally: &causes::Tally| part as f64 / tally.all() as f64;
+    let of = |nodes, slow_node_share, fleets| {
+        causes::of_slow(&causes::Recipe { nodes, slow_node_share }, 0..fleets)
+    };
+    for ((name, truth), tally) in causes::TRUTHS.iter().zip(of(2000, 0.05, 10)) {
+        assert!(tally.all() > 100 && tally.none == 0, "{name}: {tally:?}");
+        let (right, wrong) = if *truth == causes::Truth::Mixed { (0.85, 0.15) } else { (0.95, 0.005) };
+        assert!(
+            share(tally.right, &tally) > right && share(tally.wrong, &tally) < wrong,
+            "{name}: {tally:?}"
+        );
+    }
+    // In small classes more is mixed, and hardly more is wrong.
+    for (nodes, right) in [(20, 0.75), (10, 0.5), (5, 0.45)] {
+        for ((name, truth), tally) in causes::TRUTHS.iter().zip(of(nodes, 0.2, 1000)) {
+            let wrong = if *truth == causes::Truth::Mixed { 0.2 } else { 0.01 };
+            let found = (share(tally.right, &tally), share(tally.wrong, &tally));
+            assert!(tally.all() > 100 && found.0 > right && found.1 < wrong, "{nodes}, {name}: {tally:?}");
+        }
+    }
+}
+
+/// A healthy node that is slow by chance has a cause by chance; it is the right one.
+#[test]
+fn healthy_nodes_are_given_no_wrong_cause() {
+    for (nodes, fleets) in [(2000, 10), (10, 1000)] {
+        let [said, given, wrong] = causes::of_healthy(nodes, 0..fleets);
+        assert!(given < 0.12 * said && wrong < 0.01 * said, "{nodes}: {said} {given} {wrong}");
+    }
 }

@@ -337,6 +337,9 @@ mod tests {
                 quality: Quality::Exact,
                 reason: None,
                 running_share: Some(1.0),
+                places: 1,
+                most: Some(2),
+                user_mode_only: false,
             })
             .collect();
         let all = sums(&totals);

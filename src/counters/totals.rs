@@ -5,8 +5,8 @@ use super::event::Event;
 use super::kinds::Kinds;
 use super::names::family;
 use super::probe::Scope;
-use super::reading::{Quality, Reading};
-use std::collections::HashMap;
+use super::reading::{Gap, Quality, Reading};
+use std::collections::{BTreeMap, HashMap};
 
 /// One event, summed.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,12 @@ pub struct Total<'a> {
     pub reason: Option<String>,
     /// The least part of the time that it was counted at a place.
     pub running_share: Option<f64>,
+    /// Of how many places it is the sum.
+    pub places: usize,
+    /// That of the place that had most; `None` as of `count`.
+    pub most: Option<u64>,
+    /// True where no place counted the kernel, as its name says it should, and that is all that lacks.
+    pub user_mode_only: bool,
 }
 
 impl Total<'_> {
@@ -36,16 +42,22 @@ impl Counts {
     /// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
     /// one total where its name, unit and scale are the same.
     pub fn totals(&self, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
+        self.totals_by(|row| of(row).then_some(())).remove(&()).unwrap_or_default()
+    }
+
+    /// The same for each key that `key` gives to a row; rows without one are left out.
+    pub fn totals_by<K: Ord>(&self, key: impl Fn(&Row) -> Option<K>) -> BTreeMap<K, Vec<Total<'_>>> {
         let one_kind = Kinds::of(&self.sets).is_one();
         let mut kinds: HashMap<Vec<u32>, Kinds> = HashMap::new();
-        let mut totals: Vec<Total> = Vec::new();
+        let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
         // A rank's rows follow one another.
         for of_rank in self.rows.chunk_by(|a, b| a.rank == b.rank) {
             let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
             sets.sort_unstable();
             sets.dedup();
             let kinds = kinds.entry(sets).or_insert_with_key(|sets| self.kinds(sets.iter().copied()));
-            for row in of_rank.iter().filter(|row| of(row)) {
+            for (row, key) in of_rank.iter().filter_map(|row| Some((row, key(row)?))) {
+                let totals = all.entry(key).or_default();
                 let scope = self.sets[row.set as usize].scope;
                 // Rows of one set follow one another, in the set's own order.
                 for (at, (event, reading)) in self.readings_on(kinds, row).into_iter().enumerate() {
@@ -58,7 +70,7 @@ impl Counts {
                 }
             }
         }
-        totals
+        all
     }
 }
 
@@ -171,6 +183,9 @@ impl<'a> Total<'a> {
             quality: reading.quality(),
             reason: reason(row, reading),
             running_share: reading.running_share(),
+            places: 1,
+            most: reading.value(),
+            user_mode_only: is_of_user_mode(reading),
         }
     }
 
@@ -182,9 +197,16 @@ impl<'a> Total<'a> {
             (self.quality, self.reason) = (quality, reason(row, reading));
         }
         self.count = sum;
+        self.places += 1;
+        self.most = self.most.zip(reading.value()).map(|(a, b)| a.max(b));
+        self.user_mode_only &= is_of_user_mode(reading);
         let shares = [self.running_share, reading.running_share()];
         self.running_share = shares.into_iter().flatten().reduce(f64::min);
     }
+}
+
+fn is_of_user_mode(reading: &Reading) -> bool {
+    reading.gap == Some(Gap::UserModeOnly) && reading.quality() == Quality::Partial
 }
 
 fn reason(row: &Row, reading: &Reading) -> Option<String> {
@@ -224,6 +246,7 @@ mod tests {
         };
         let totals = counts.totals(|row| row.rank < 2);
         assert_eq!((totals[0].count, totals[0].quality), (Some(200), Quality::Scaled));
+        assert_eq!((totals[0].places, totals[0].most, totals[0].user_mode_only), (2, Some(100), false));
         assert_eq!(totals[0].running_share, Some(0.5));
         assert!(totals[0].reason.as_deref().unwrap().starts_with("rank 1: counted 50.0 %"));
         assert_eq!(totals[1].count, Some(9));
@@ -233,6 +256,35 @@ mod tests {
         assert_eq!((totals[0].count, totals[0].quality), (Some(201), Quality::Scaled));
         assert_eq!((totals[1].count, totals[1].quality), (None, Quality::Denied));
         assert!(totals[1].reason.as_deref().unwrap().starts_with("rank 2: not allowed"));
+    }
+
+    #[test]
+    fn sums_may_be_of_parts_of_the_ranks() {
+        let counts = Counts {
+            sets: vec![set(None), set(Some(Gap::Denied(13)))],
+            rows: (0..6).map(|rank| row(rank, 0, [9, 9], &[1 << rank, 7])).collect(),
+            ..Counts::default()
+        };
+        let totals = counts.totals_by(|row| (row.rank > 0).then_some(row.rank % 2));
+        let cycles: Vec<_> =
+            totals.iter().map(|(key, totals)| (*key, totals[0].count, totals[0].most)).collect();
+        assert_eq!(cycles, [(0, Some(20), Some(16)), (1, Some(42), Some(32))]);
+    }
+
+    #[test]
+    fn user_mode_is_said_of_all_places_or_none() {
+        let user = Set {
+            events: vec![(Event::counted("cycles", Encoding::new(0, 0)), Some(Gap::UserModeOnly))],
+            ..set(None)
+        };
+        let user = Set { groups: vec![vec![0]], ..user };
+        let counts = Counts {
+            sets: vec![user, set(None)],
+            rows: vec![row(0, 0, [9, 9], &[3]), row(1, 0, [9, 9], &[4]), row(2, 1, [9, 9], &[5, 6])],
+            ..Counts::default()
+        };
+        let is_user = |most: u32| counts.totals(|row| row.rank <= most)[0].user_mode_only;
+        assert_eq!((is_user(1), is_user(2)), (true, false));
     }
 
     #[test]

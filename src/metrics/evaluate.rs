@@ -100,11 +100,20 @@ impl MetricValue {
 
     /// False where nothing must be concluded from it: see [`RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
     pub fn supports_verdict(&self) -> bool {
-        let counted_enough =
-            |value: &Value| value.running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR);
-        let is_trusted = |value: &Value| value.trust != Verdict::Unusable;
-        self.result.as_ref().is_ok_and(|value| counted_enough(value) && is_trusted(value))
+        self.result.as_ref().is_ok_and(Value::supports_verdict)
     }
+}
+
+impl Value {
+    /// See [`MetricValue::supports_verdict`].
+    pub fn supports_verdict(&self) -> bool {
+        supports_verdict(self.running_share, self.trust)
+    }
+}
+
+/// See [`MetricValue::supports_verdict`].
+pub(super) fn supports_verdict(running_share: Option<f64>, trust: Verdict) -> bool {
+    running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != Verdict::Unusable
 }
 
 impl Lack {
@@ -149,6 +158,13 @@ pub fn evaluate(cpu: &CpuKind, inputs: &Inputs) -> Vec<MetricValue> {
     let engine = Engine { catalogue, table, inputs };
     let of = |metric| MetricValue { metric, result: engine.metric(metric) };
     catalogue.metrics.iter().map(of).collect()
+}
+
+/// What a name of formulas comes to on this processor: a count, or what its table makes of counts.
+pub fn amount(cpu: &CpuKind, inputs: &Inputs, name: &str) -> Result<Value, Lack> {
+    let catalogue = catalogue();
+    let table = catalogue.table(cpu).ok_or_else(|| Lack::Unknown(name.to_owned()))?;
+    Engine { catalogue, table, inputs }.name(name, DEEPEST)
 }
 
 /// One metric.

@@ -1,5 +1,6 @@
 //! What metrics are computed from: counts by name, each with what it is worth, and quantities.
 
+use super::evaluate::supports_verdict;
 use crate::counters::event::Event;
 use crate::counters::reading::{Quality, Reading};
 use crate::trust::Verdict;
@@ -72,6 +73,12 @@ impl Input {
         Self { value, quality, running_share, reason: reading.reason(), trust: Verdict::Unknown }
     }
 
+    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that
+    /// failed.
+    pub fn supports_verdict(&self) -> bool {
+        self.value.is_some() && supports_verdict(self.running_share, self.trust)
+    }
+
     /// Both together, as of two ranks: no better than the worse, and nothing where one is.
     pub fn plus(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
@@ -127,6 +134,11 @@ impl Inputs {
     /// A count, if it was given.
     pub fn count(&self, name: &str) -> Option<&Input> {
         self.counts.get(name)
+    }
+
+    /// All counts, by name.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, &Input)> {
+        self.counts.iter().map(|(name, input)| (name.as_str(), input))
     }
 
     /// A quantity, if it was given.

@@ -7,9 +7,10 @@ use super::per_core;
 use super::{Judgement, Rule, Table, catalogue};
 use crate::counters::counts::Row;
 use crate::counters::probe::Scope;
-use crate::counters::totals;
-use crate::record::Run;
-use crate::trust::Trust;
+use crate::counters::totals::{self, Total};
+use crate::node::CpuSet;
+use crate::record::{RankRecord, Run};
+use crate::trust::{RunTrust, Trust};
 use std::collections::HashSet;
 
 /// Every metric of a run, over all ranks that were measured: of their own threads, of what belongs to no core, and of
@@ -52,15 +53,36 @@ fn cpu_of(run: &Run) -> CpuKind {
 
 /// Sums over ranks; times are means over ranks, each between its own t1 and t2.
 fn inputs(run: &Run, trust: &Trust) -> Inputs {
-    let (mut inputs, trust) = (Inputs::new(), trust.of_run(run));
     // Times are of the ranks that came to the end: so must counts be.
     let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     let wanted = |row: &Row| {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
-    let totals = run.counts.totals(wanted);
-    let sums = totals::sums(&totals);
+    let mut inputs = of_totals(&run.counts.totals(wanted), &trust.of_run(run));
+    let ranks = run.ranks.len() as f64;
+    let worked_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
+    if worked_s <= 0.0 {
+        return inputs;
+    }
+    inputs.set("elapsed_s", worked_s / ranks);
+    let host = |rank: &RankRecord| run.nodes[rank.node as usize].key.hostname.as_str();
+    let allowed = run.ranks.iter().map(|rank| (host(rank), &rank.allowed));
+    inputs.set("cpus", hardware_threads(allowed) as f64);
+    let ticks: Option<f64> =
+        run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
+    if let Some(ticks) = ticks {
+        inputs.set("tsc", ticks / ranks);
+        // Both counted on the same ranks over the same time.
+        inputs.set("tsc_hz", ticks / worked_s);
+    }
+    inputs
+}
+
+/// Sums of counts, and the sums of those that are one event in several parts of a machine.
+pub fn of_totals(totals: &[Total], trust: &RunTrust) -> Inputs {
+    let mut inputs = Inputs::new();
+    let sums = totals::sums(totals);
     for sum in &sums {
         let (value, reason, trust) = (sum.value(), Some(sum.reason.clone()), trust.of_sum(&sum.of));
         let input = Input { value, quality: sum.quality, running_share: sum.running_share, reason, trust };
@@ -76,30 +98,15 @@ fn inputs(run: &Run, trust: &Trust) -> Inputs {
         };
         inputs.add(&total.event.name, input);
     }
-    let ranks = run.ranks.len() as f64;
-    let worked_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
-    if worked_s <= 0.0 {
-        return inputs;
-    }
-    inputs.set("elapsed_s", worked_s / ranks);
-    inputs.set("cpus", cpus(run) as f64);
-    let ticks: Option<f64> =
-        run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
-    if let Some(ticks) = ticks {
-        inputs.set("tsc", ticks / ranks);
-        // Both counted on the same ranks over the same time.
-        inputs.set("tsc_hz", ticks / worked_s);
-    }
     inputs
 }
 
-/// Hardware threads that the ranks of each node may use, added over nodes. (A host has its threads once, however many
-/// clocks it has.)
-fn cpus(run: &Run) -> u64 {
+/// Hardware threads that ranks may use, each rank with its host: added over hosts. (A host has its threads once,
+/// however many clocks it has.)
+pub fn hardware_threads<'a>(allowed: impl Iterator<Item = (&'a str, &'a CpuSet)>) -> u64 {
     let mut ranges: Vec<(&str, u32, u32)> = Vec::new();
-    for rank in &run.ranks {
-        let host = run.nodes[rank.node as usize].key.hostname.as_str();
-        ranges.extend(rank.allowed.0.iter().map(|(first, last)| (host, *first, *last)));
+    for (host, allowed) in allowed {
+        ranges.extend(allowed.0.iter().map(|(first, last)| (host, *first, *last)));
     }
     ranges.sort_unstable();
     ranges.dedup();

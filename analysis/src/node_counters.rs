@@ -1,0 +1,272 @@
+//! What was counted on each node of a run, as [`crate::stats::cause`] takes it.
+//!
+//! Only of the ranks' own threads, and of what belongs to no core (memory controllers): what hardware threads
+//! counted of everybody (`--scope core`) is another sum, and is not mixed with it.
+//!
+//! The identity of [`crate::stats::terms`] holds for T from the first t1 to the last t2 of the node's ranks
+//! with
+//!
+//! - `cpus`: the hardware threads that its ranks may use, together, each counted once. Of pinned ranks these
+//!   are those that they have, of others all of the node: then U says how much of the node they used, and n
+//!   is a constant of the class. It does not matter how many threads a rank has: counters follow all of them,
+//!   and R is their sum.
+//! - `tsc`: T at the rate at which the ranks' own time stamp counters ran between their t1 and t2, once, not
+//!   once a rank.
+
+use crate::stats::counted::Counted;
+use pmmpi::counters::counts::Row;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::Quality;
+use pmmpi::counters::totals::Total;
+use pmmpi::metrics::{CpuKind, Input, Inputs, amount, hardware_threads, of_totals};
+use pmmpi::record::{NodeRecord, RankRecord, Run};
+use pmmpi::trust::RunTrust;
+use std::collections::HashMap;
+
+/// Sums over the ranks of each node record of a run that is complete there. A value is there where all of
+/// these ranks counted it, exactly or for long enough to conclude from it, and `trust` does not say that the
+/// event is unusable; else the reason. What was counted in user mode only goes by a name of its own, `_user`.
+pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
+    let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
+    run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
+    let mut lost = vec![0; run.nodes.len()];
+    run.lost.iter().for_each(|rank| lost[rank.node as usize] += 1);
+    let node_of: HashMap<u32, u32> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
+    let node = |row: &Row| {
+        let scope = run.counts.sets[row.set as usize].scope;
+        node_of.get(&row.rank).filter(|_| row.region.is_none() && scope != Scope::Core).copied()
+    };
+    let mut totals = run.counts.totals_by(node);
+    let nodes = (0..).zip(&run.nodes).zip(ranks.iter().zip(lost));
+    let of = |((at, record), (ranks, lost)): ((u32, &NodeRecord), (&Vec<&RankRecord>, usize))| {
+        let totals = totals.remove(&at).unwrap_or_default();
+        let mut counted = counts(record, totals, ranks.len() + lost, trust);
+        times(&mut counted, record, ranks);
+        counted
+    };
+    nodes.map(of).collect()
+}
+
+/// Bytes that no single event counts.
+const BYTES: [&str; 3] = ["system_read_bytes", "system_write_bytes", "dram_bytes"];
+/// What is also given of the rank that had most.
+const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
+
+fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &RunTrust) -> Counted {
+    let mut counted = Counted::default();
+    if totals.is_empty() {
+        counted
+            .lack("task_clock_ns", "no rank counted anything (counters are part of run files of schema 3)");
+        return counted;
+    }
+    for total in totals.iter_mut().filter(|total| total.scope == Scope::Task && total.places != ranks) {
+        (total.count, total.quality) = (None, Quality::Unavailable);
+        total.reason = Some(format!("{} of its {ranks} ranks counted it", total.places));
+    }
+    let (user, all): (Vec<Total>, Vec<Total>) = totals.into_iter().partition(|total| total.user_mode_only);
+    let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));
+    put(&mut counted, &user_inputs, "_user", |_| true);
+    put(&mut counted, &all_inputs, "", |quality| matches!(quality, Quality::Exact | Quality::Scaled));
+    for (total, suffix) in
+        all.iter().map(|total| (total, "")).chain(user.iter().map(|total| (total, "_user")))
+    {
+        let name = format!("{}{suffix}", total.event.name);
+        let is_given = BUSY.contains(&total.event.name.as_str()) && counted.get(&name).is_some();
+        if let Some(most) = total.most.filter(|_| is_given) {
+            counted.set(format!("{name}_most"), most as f64 * total.event.scale);
+        }
+    }
+    let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
+    for name in BYTES {
+        match amount(&cpu, &all_inputs, name) {
+            Ok(value) if value.supports_verdict() && value.quality != Quality::Partial => {
+                counted.set(name, value.value)
+            }
+            Ok(value) => counted.lack(name, value.remark.unwrap_or_else(|| NOT_ENOUGH.to_owned())),
+            Err(lack) => counted.lack(name, lack.to_string()),
+        }
+    }
+    counted
+}
+
+const NOT_ENOUGH: &str = "counted for too small a part of the time, or unusable on this processor";
+
+fn put(counted: &mut Counted, inputs: &Inputs, suffix: &str, is_good: impl Fn(Quality) -> bool) {
+    for (name, input) in inputs.counts() {
+        let Input { value, quality, reason, .. } = input;
+        match value {
+            Some(value) if is_good(*quality) && input.supports_verdict() => {
+                counted.set(format!("{name}{suffix}"), *value);
+                if !suffix.is_empty() && counted.get(name).is_none() {
+                    counted.lack(name, reason.as_deref().unwrap_or(NOT_ENOUGH));
+                }
+            }
+            _ => counted.lack(name, reason.as_deref().unwrap_or(NOT_ENOUGH)),
+        }
+    }
+}
+
+/// What is not counted by anybody's counters.
+fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
+    counted.set("ranks", ranks.len() as f64);
+    let host = record.key.hostname.as_str();
+    match hardware_threads(ranks.iter().map(|rank| (host, &rank.allowed))) {
+        0 => counted.lack("cpus", "which hardware threads its ranks may use is not known"),
+        threads => counted.set("cpus", threads as f64),
+    }
+    match ticks(ranks) {
+        Some(ticks) => counted.set("tsc", ticks),
+        None => counted.lack("tsc", "its time stamp counter is not known to be invariant"),
+    }
+}
+
+/// From the first t1 to the last t2. Counters of several sockets are not subtracted: only each rank's from
+/// itself.
+fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
+    let stamps = || ranks.iter().map(|rank| <[i64; 4]>::from(rank.stamps));
+    let (from, to) = (stamps().map(|t| t[1]).min()?, stamps().map(|t| t[2]).max()?);
+    let worked_ns: f64 = ranks.iter().map(|rank| rank.stamps.inner_ns() as f64).sum();
+    let ticks: f64 =
+        ranks.iter().map(|rank| rank.tsc.map(|[t1, t2]| t2.wrapping_sub(t1) as f64)).sum::<Option<f64>>()?;
+    (worked_ns > 0.0 && to > from).then(|| ticks / worked_ns * (to - from) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::counters::counts::GroupCounts;
+    use pmmpi::counters::event::{Encoding, Event, kind};
+    use pmmpi::counters::probe::Set;
+    use pmmpi::counters::reading::Gap;
+    use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
+    use pmmpi::record::{End, Mode, RunHeader};
+    use pmmpi::stamps::Stamps;
+    use pmmpi::trust::Trust;
+
+    const S: i64 = 1_000_000_000;
+
+    /// Two ranks of two hardware threads each, which work for 2 s and 3 s.
+    fn run(gap: Option<Gap>) -> Run {
+        let header = RunHeader::new("run".into(), vec!["a.out".into()], Mode::Plain, 0);
+        let mut run = Run::empty(header, 2);
+        let key = NodeKey { hostname: "a".into(), boot_id: String::new(), time_namespace: 0 };
+        let hardware = Hardware {
+            cpu_vendor: Some("GenuineIntel".into()),
+            cpu_family: Some(6),
+            cpu_model: Some(0x55),
+            ..Hardware::default()
+        };
+        let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
+        run.nodes.push(NodeRecord { key, facts, topology: None });
+        let rank = |rank: u32, seconds: i64| RankRecord {
+            rank,
+            stamps: Stamps::new(0, S, (1 + seconds) * S, 5 * S).unwrap(),
+            tsc: Some([7, 7 + 2_000_000_000 * seconds as u64]),
+            allowed: CpuSet(vec![(2 * rank, 2 * rank + 1)]),
+            ..RankRecord::unmeasured(End::Finalized)
+        };
+        run.ranks = vec![rank(0, 2), rank(1, 3)];
+        let event = |name: &str| (Event::counted(name, Encoding::new(kind::HARDWARE, 0)), gap);
+        let task = Set {
+            scope: Scope::Task,
+            events: ["cycles", "ref_cycles", "instructions", "l2_lines_in"].map(event).into(),
+            groups: vec![vec![0, 1, 2, 3]],
+        };
+        let controller = |name: &str| (Event::counted(name, Encoding::new(20, 0)), None);
+        let socket = Set {
+            scope: Scope::Socket,
+            events: ["dram_reads", "dram_writes"].map(controller).into(),
+            groups: vec![vec![0, 1]],
+        };
+        let row = |rank, cpu, set, counts: &[u64], running_ns| Row {
+            rank,
+            cpu,
+            set,
+            region: None,
+            groups: vec![Some(GroupCounts { enabled_ns: 100, running_ns, counts: counts.to_vec() })],
+        };
+        run.counts.sets = vec![task, socket];
+        run.counts.rows = vec![
+            row(0, None, 0, &[40, 20, 80, 5], 100),
+            row(0, Some(0), 1, &[100, 10], 100),
+            row(0, Some(8), 1, &[200, 20], 100),
+            row(1, None, 0, &[60, 30, 120, 7], 100),
+        ];
+        run
+    }
+
+    fn of(run: &Run) -> Counted {
+        of_nodes(run, &Trust::default().of_run(run)).remove(0)
+    }
+
+    #[test]
+    fn sums_are_over_all_ranks_of_a_node() {
+        let counted = of(&run(None));
+        for (name, value) in [
+            ("cycles", 100.0),
+            ("ref_cycles", 50.0),
+            ("ref_cycles_most", 30.0),
+            ("instructions", 200.0),
+            ("ranks", 2.0),
+            ("cpus", 4.0),
+            ("tsc", 6e9),
+            ("system_read_bytes", 12.0 * 64.0),
+            ("dram_bytes", 330.0 * 64.0),
+        ] {
+            assert_eq!(counted.get(name), Some(value), "{name}");
+        }
+        assert!(counted.why_not("task_clock_ns").is_none() && counted.get("task_clock_ns").is_none());
+    }
+
+    #[test]
+    fn what_one_rank_lacks_the_node_lacks() {
+        let mut without = run(None);
+        without.counts.rows.pop();
+        let counted = of(&without);
+        assert_eq!(
+            (counted.get("cycles"), counted.why_not("cycles")),
+            (None, Some("1 of its 2 ranks counted it"))
+        );
+        assert!(counted.get("system_read_bytes").is_none() && counted.get("dram_bytes").is_some());
+
+        let mut shared = run(None);
+        shared.counts.rows[3].groups[0].as_mut().unwrap().running_ns = 50;
+        assert_eq!(of(&shared).get("cycles"), Some(160.0));
+        shared.counts.rows[3].groups[0].as_mut().unwrap().running_ns = 19;
+        let counted = of(&shared);
+        assert_eq!((counted.get("cycles"), counted.get("ref_cycles_most")), (None, None));
+        assert!(counted.why_not("cycles").unwrap().starts_with("rank 1: counted 19.0 %"));
+
+        let mut unknown = run(None);
+        unknown.ranks[1].tsc = None;
+        unknown.ranks.iter_mut().for_each(|rank| rank.allowed = CpuSet::default());
+        let counted = of(&unknown);
+        assert!(counted.why_not("tsc").is_some() && counted.why_not("cpus").is_some());
+        unknown.counts = Default::default();
+        assert!(of(&unknown).why_not("task_clock_ns").unwrap().contains("schema 3"));
+    }
+
+    #[test]
+    fn user_mode_has_names_of_its_own() {
+        let counted = of(&run(Some(Gap::UserModeOnly)));
+        assert_eq!(
+            (counted.get("cycles_user"), counted.get("ref_cycles_user_most")),
+            (Some(100.0), Some(30.0))
+        );
+        assert!(
+            counted.get("cycles").is_none() && counted.why_not("cycles").unwrap().contains("user mode only")
+        );
+        let counted = of(&run(Some(Gap::OneKindOfCore)));
+        assert!(counted.get("cycles").is_none() && counted.get("cycles_user").is_none());
+        assert!(counted.why_not("cycles").unwrap().contains("other kinds of cores"));
+    }
+
+    #[test]
+    fn a_lost_rank_is_a_rank() {
+        let mut run = run(None);
+        run.ranks.pop();
+        let lost = pmmpi::record::LostRank { rank: 1, node: 0, t_ns: vec![], end: End::Lost, ended_ns: None };
+        run.lost.push(lost);
+        assert_eq!(of(&run).why_not("cycles"), Some("1 of its 2 ranks counted it"));
+    }
+}

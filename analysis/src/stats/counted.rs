@@ -1,0 +1,120 @@
+//! What was counted on a node.
+
+use std::collections::BTreeMap;
+
+/// The names that a decomposition or a cause asks for: see [`Counted`].
+pub const NAMES: [&str; 20] = [
+    "cpus",
+    "tsc",
+    "task_clock_ns",
+    "task_clock_ns_most",
+    "cycles",
+    "cycles_user",
+    "cycles_kernel",
+    "ref_cycles",
+    "ref_cycles_most",
+    "ref_cycles_user",
+    "ref_cycles_user_most",
+    "instructions",
+    "instructions_user",
+    "instructions_kernel",
+    "ranks",
+    "steal_ns",
+    "context_switches",
+    "page_faults",
+    "system_read_bytes",
+    "dram_bytes",
+];
+
+/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and
+/// [`super::cause`] know:
+///
+/// | name | |
+/// |---|---|
+/// | `cpus` | hardware threads that its ranks may use |
+/// | `tsc` | ticks of the time stamp counter that elapsed, once, whatever the number of hardware threads |
+/// | `task_clock_ns` | time that its threads were on a processor |
+/// | `cycles`, `ref_cycles`, `instructions` | of its threads; `_user` after the name: in user mode only |
+/// | `cycles_kernel`, `instructions_kernel` | their part in the kernel |
+/// | `ranks` | how many it had |
+/// | `ref_cycles_most`, `ref_cycles_user_most`, `task_clock_ns_most` | of the rank that had most |
+/// | `steal_ns` | time that a hypervisor took from its hardware threads while they had work |
+/// | `context_switches`, `page_faults` | of its threads |
+/// | `system_read_bytes` | that filled its L2 caches |
+/// | `dram_bytes` | read from and written to its memory |
+///
+/// A factor that is the same for all nodes of a class does no harm: whoever counts in thousands may.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counted {
+    values: BTreeMap<String, f64>,
+    absent: BTreeMap<String, String>,
+}
+
+impl Counted {
+    /// From columns. What is no number, infinite or below zero is absent.
+    pub fn new<N: Into<String>>(values: impl IntoIterator<Item = (N, f64)>) -> Self {
+        let mut counted = Self::default();
+        values.into_iter().for_each(|(name, value)| counted.set(name, value));
+        counted
+    }
+
+    /// Adds a value, in place of what is there.
+    pub fn set(&mut self, name: impl Into<String>, value: f64) {
+        let name = name.into();
+        match value.is_finite() && value >= 0.0 {
+            true => {
+                self.absent.remove(&name);
+                self.values.insert(name, value);
+            }
+            false => self.lack(name, format!("{value} is no count")),
+        }
+    }
+
+    /// Says why there is no value.
+    pub fn lack(&mut self, name: impl Into<String>, reason: impl Into<String>) {
+        let name = name.into();
+        self.values.remove(&name);
+        self.absent.insert(name, reason.into());
+    }
+
+    /// Finite and not below zero.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values.get(name).copied()
+    }
+
+    /// The same, of what can be divided by.
+    pub fn positive(&self, name: &str) -> Option<f64> {
+        self.get(name).filter(|value| *value > 0.0)
+    }
+
+    /// Why there is no value, where that was said.
+    pub fn why_not(&self, name: &str) -> Option<&str> {
+        self.absent.get(name).map(String::as_str)
+    }
+
+    /// All of them, by name.
+    pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_count_is_absent() {
+        let columns = [("a", 1.0), ("b", f64::NAN), ("c", -1.0), ("d", f64::INFINITY), ("e", 0.0)];
+        let mut counted = Counted::new(columns);
+        assert_eq!(counted.values().collect::<Vec<_>>(), [("a", 1.0), ("e", 0.0)]);
+        assert_eq!(
+            (counted.positive("a"), counted.positive("e"), counted.get("e")),
+            (Some(1.0), None, Some(0.0))
+        );
+        assert_eq!((counted.get("b"), counted.why_not("b")), (None, Some("NaN is no count")));
+        counted.lack("a", "denied");
+        counted.set("b", 2.0);
+        assert_eq!((counted.get("a"), counted.why_not("a")), (None, Some("denied")));
+        assert_eq!((counted.get("b"), counted.why_not("b")), (Some(2.0), None));
+    }
+}

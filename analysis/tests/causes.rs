@@ -1,0 +1,202 @@
+//! From what was counted to a cause: stored runs, columns of others, and nodes made by hand.
+
+use pmmpi::runfile;
+use pmmpi::trust::Trust;
+use pmmpi_analysis::node_counters::of_nodes;
+use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};
+use pmmpi_analysis::stats::counted::{Counted, NAMES};
+use pmmpi_analysis::stats::verdict::Verdict;
+use proptest::prelude::*;
+use std::path::Path;
+
+/// Runs of a virtual machine: the kernel's own counters, and no others.
+#[test]
+fn stored_runs_give_what_is_there() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runs/v3");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (mut nodes, mut hosts) = (0, Vec::new());
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "pmr")) {
+        let run = runfile::read(&path).unwrap();
+        let counted = of_nodes(&run, &Trust::default().of_run(&run));
+        assert_eq!(counted.len(), run.nodes.len());
+        for node in &counted {
+            nodes += 1;
+            assert!(node.positive("task_clock_ns").is_some() && node.positive("cpus").is_some(), "{node:?}");
+            assert!(node.positive("ranks").is_some() && node.get("context_switches").is_some());
+            assert!(node.why_not("cycles").unwrap().contains("not counted by this processor and kernel"));
+            assert!(node.get("cycles").is_none() && node.get("cycles_user").is_none());
+            assert!(node.positive("task_clock_ns_most") <= node.positive("task_clock_ns"));
+        }
+        if run.header.command == ["hpcc"] {
+            hosts.push((run.elapsed().unwrap().lower_ns, counted));
+        }
+    }
+    assert_eq!((nodes > 9, hosts.len()), (true, 3));
+    // Each host's runs as if they were nodes of a class.
+    let class: Vec<Option<Counted>> = hosts.iter().map(|(_, nodes)| nodes.first().cloned()).collect();
+    let times: Vec<f64> = hosts.iter().map(|(ns, _)| (*ns as f64).ln()).collect();
+    for explanation in explain(&class, &times, &Settings { min_nodes: 3, ..Settings::default() }) {
+        assert_eq!(explanation.terms.keys().copied().collect::<Vec<_>>(), ["d_off_cpu", "d_on_cpu"]);
+    }
+}
+
+fn columns(changed: &[(&str, f64)]) -> Option<Counted> {
+    let usual = [
+        ("cpus", 48.0),
+        ("tsc", 2.1e10),
+        ("instructions", 2e12),
+        ("cycles", 1.4e12),
+        ("ref_cycles", 1e12),
+        ("task_clock_ns", 4.8e11),
+        ("cycles_kernel", 1e9),
+        ("instructions_kernel", 1e9),
+        ("context_switches", 100.0),
+        ("page_faults", 5000.0),
+        ("dram_bytes", 1e12),
+        ("system_read_bytes", 4e12),
+    ];
+    let by = |name: &str| changed.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, by)| *by);
+    Some(Counted::new(usual.map(|(name, value)| (name, value * by(name)))))
+}
+
+/// A node that takes longer by `slower`, among nine that are alike.
+fn one(slower: f64, changed: &[(&str, f64)]) -> Explanation {
+    let mut class = vec![columns(&[]); 9];
+    class.push(columns(changed));
+    let mut times = vec![10f64.ln(); 9];
+    times.push((10.0 * slower).ln());
+    let explained = explain(&class, &times, &Settings::default()).pop().unwrap();
+    let sum: f64 = explained.terms.values().sum();
+    assert!((sum - slower.ln()).abs() < 1e-12, "{explained:?}");
+    explained
+}
+
+fn name(slower: f64, changed: &[(&str, f64)]) -> &'static str {
+    one(slower, changed).cause.unwrap().name
+}
+
+#[test]
+fn each_cause_has_its_word() {
+    let t = 1.1;
+    let (tsc, clock) = (("tsc", t), ("task_clock_ns", t));
+    let [i, c, r] = [("instructions", t), ("cycles", t), ("ref_cycles", t)];
+    assert_eq!(name(t, &[tsc, clock, r]), "frequency");
+    assert_eq!(name(t, &[tsc, clock]), "utilisation/halted");
+    assert_eq!(name(t, &[tsc]), "utilisation/off-cpu");
+    assert_eq!(name(t, &[tsc, clock, i, c, r]), "instructions");
+    let kernel = [("instructions_kernel", 201.0), ("cycles_kernel", 141.0)];
+    assert_eq!(name(t, &[&[tsc, clock, i, c, r][..], &kernel].concat()), "instructions/kernel");
+    assert_eq!(name(t, &[tsc, clock, c, r, kernel[1]]), "cpi/kernel");
+    assert_eq!(
+        name(t, &[tsc, clock, c, r, ("dram_bytes", 1.5), ("system_read_bytes", 2.0)]),
+        "cpi/snoop-filter"
+    );
+    assert_eq!(name(t, &[tsc, clock, c, r, ("system_read_bytes", 2.0)]), "cpi/cache");
+    assert_eq!(name(t, &[tsc, clock, c, r]), "cpi/memory");
+    assert_eq!(name(t, &[tsc, clock, c, r, ("dram_bytes", 1.5)]), "cpi");
+    assert_eq!(name(t, &[tsc, clock, ("cpus", 1.0 / t)]), "cpus");
+    assert_eq!(name(t, &[]), "uncounted");
+    let third = t.powf(1.0 / 3.0);
+    assert_eq!(
+        name(t, &[tsc, clock, ("instructions", third), ("cycles", third * third), ("ref_cycles", t)]),
+        "mixed"
+    );
+}
+
+#[test]
+fn words_have_evidence() {
+    let t = 1.1;
+    let cause = one(t, &[("tsc", t), ("context_switches", 7.0)]).cause.unwrap();
+    assert!(
+        cause.text.contains("9.1 %") && cause.text.ends_with("(700 context switches, usual are 100)"),
+        "{cause:?}"
+    );
+    assert!((cause.share - 1.0).abs() < 1e-9 && cause.score > 3.0);
+    let more_than_half = one(t, &[("tsc", t), ("task_clock_ns", t), ("ref_cycles", t.powf(0.45))]);
+    assert_eq!(more_than_half.cause.unwrap().name, "utilisation/halted");
+}
+
+#[test]
+fn who_gets_none_is_told_why() {
+    let healthy = one(1.0, &[]);
+    assert!(healthy.cause.is_none() && healthy.reason.unwrap().contains("no slower"));
+    let few = explain(&vec![columns(&[]); 3], &[0.0, 0.0, 0.1], &Settings::default());
+    assert!(few[2].cause.is_none() && few[2].reason.as_ref().unwrap().starts_with("3 nodes"), "{few:?}");
+    assert_eq!(few[2].terms.len(), 5);
+    let mut denied = Counted::default();
+    denied.lack("instructions", "not allowed");
+    let only = |names: &[&str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
+    let mut class = vec![columns(&[]); 4];
+    let user = only(&["instructions_user", "cycles_user", "ref_cycles_user"]);
+    class.extend([None, Some(denied), only(&["page_faults"]), user]);
+    let all = explain(&class, &[0.0; 8], &Settings::default());
+    let reason = |at: usize| all[at].reason.clone().unwrap();
+    assert_eq!((reason(4), reason(5)), ("nothing was counted".into(), "instructions: not allowed".into()));
+    assert!(reason(6).starts_with("neither") && reason(7).starts_with("fewer than half"));
+    assert_eq!(all.iter().filter(|one| one.terms.is_empty()).count(), 4);
+    let slow = one(1.1, &[("tsc", 1.1)]);
+    assert!(slow.clone().for_verdict(Some(Verdict::SlowTail)).cause.is_some());
+    for verdict in [None, Some(Verdict::Ok)] {
+        let healthy = slow.clone().for_verdict(verdict);
+        assert!(healthy.cause.is_none() && healthy.reason.is_some() && healthy.terms == slow.terms);
+    }
+}
+
+fn all_of(value: impl Strategy<Value = f64>) -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(value, NAMES.len())
+}
+
+fn counted(values: &[f64]) -> Option<Counted> {
+    Some(Counted::new(NAMES.into_iter().zip(values.iter().copied())))
+}
+
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(-1.0),
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(1e308),
+        Just(5e-324),
+        1.0..1e12f64,
+        proptest::num::f64::ANY
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_columns_can_be_explained(
+        nodes in proptest::collection::vec((proptest::option::of(all_of(value())), value()), 0..12)
+    ) {
+        let class: Vec<Option<Counted>> = nodes.iter()
+            .map(|(values, _)| counted(values.as_ref()?))
+            .collect();
+        let times: Vec<f64> = nodes.iter().map(|(_, time)| time.ln()).collect();
+        let all = explain(&class, &times, &Settings { min_nodes: 2, ..Settings::default() });
+        prop_assert_eq!(all.len(), nodes.len());
+        for one in &all {
+            prop_assert!(one.cause.is_some() != one.reason.is_some());
+            let said = one.cause.iter().flat_map(|cause| [cause.share, cause.score]);
+            let mut all = one.terms.values().chain(one.parts.values()).copied().chain(said);
+            prop_assert!(all.all(f64::is_finite), "{:?}", one);
+        }
+    }
+
+    /// The order of nodes is nobody's cause.
+    #[test]
+    fn order_does_not_matter(
+        nodes in proptest::collection::vec((all_of(0.9..1.1f64), 0.9..1.1f64), 5..30), by in 0usize..30
+    ) {
+        let all = |nodes: &[(Vec<f64>, f64)]| {
+            let class: Vec<Option<Counted>> = nodes.iter()
+                .map(|(values, _)| counted(values))
+                .collect();
+            explain(&class, &nodes.iter().map(|(_, time)| time.ln()).collect::<Vec<_>>(), &Settings::default())
+        };
+        let mut turned = nodes.clone();
+        turned.rotate_left(by % nodes.len());
+        let mut back = all(&turned);
+        back.rotate_right(by % nodes.len());
+        prop_assert_eq!(all(&nodes), back);
+    }
+}
