@@ -1,9 +1,11 @@
 //! Everything that a report is made of, found and read. What cannot be used is a warning and never stops the rest.
 
 use crate::class::{Key, SESSION_LABEL};
+use crate::node_counters;
 use crate::node_rows::{self, NodeRow};
 use crate::report::RunReport;
 use crate::results::{self, Building, Format, Results, Row};
+use crate::stats::counted::{Counted, NAMES};
 use crate::table::BOUNDS;
 use crate::warning::Warning;
 use pmmpi::partial;
@@ -14,9 +16,13 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Run files that are decoded at a time: a job of 20,000 ranks has a large one.
 const FILES_AT_A_TIME: usize = 64;
+
+/// Counters that a report is made of.
+pub static OF_REPORT: LazyLock<Vec<&str>> = LazyLock::new(|| [&NAMES[..], &BOUNDS].concat());
 
 /// What a list of paths held.
 #[derive(Debug, Default)]
@@ -44,6 +50,8 @@ struct Read {
     labels: Vec<String>,
     hosts: Vec<String>,
     bounds_s: Option<[f64; 2]>,
+    /// By node record.
+    counted: Vec<Counted>,
     rows: BTreeMap<String, NodeRow>,
 }
 
@@ -184,11 +192,11 @@ impl<'a> Reading<'a> {
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(run.report.started_unix_ns),
             });
-            for (name, value) in BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten()) {
-                if let Some(at) = added {
-                    let slot = self.building.counter(name);
-                    self.building.set(slot, at, value);
-                }
+            let Some(at) = added else { continue };
+            let bounds = BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten());
+            for (name, value) in run.counted[row.record].values().chain(bounds) {
+                let slot = self.building.counter(name);
+                self.building.set(slot, at, value);
             }
         }
         self.input.hosts.extend(run.hosts);
@@ -205,6 +213,7 @@ impl Read {
             labels: run.header.labels.iter().map(|(key, _)| key.clone()).collect(),
             hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
+            counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
             report: RunReport::new(run, trust),
         }

@@ -73,7 +73,8 @@ impl Failure {
 
 fn report(options: &Report) -> Result<u8, Failure> {
     let settings = settings(options)?;
-    let from = reading(&options.of_others, options.class_by.clone());
+    let only = Some(input::OF_REPORT.as_slice());
+    let from = results::Options { counters: only, ..reading(&options.of_others, options.class_by.clone()) };
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let input = input::read(&paths(&options.paths), &from, &trust);
     if input.is_empty() {

@@ -1,9 +1,12 @@
 //! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
 //! session.
 
+mod node;
 mod session;
+mod why;
 
 use crate::nodes::{Drift, NodeReport, SlowRun};
+use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::verdict::{self, Judgement};
 use crate::stats::{bimodal, drift, noise, runs};
@@ -12,7 +15,7 @@ use crate::warning::Warning;
 use pmmpi::summary::count;
 use rayon::prelude::*;
 use session::{Row, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
 const SESSIONS_AT_A_TIME: usize = 8;
@@ -133,7 +136,10 @@ impl Judge<'_> {
             }
         }
         let before = self.all.nodes.len();
-        self.over_time(histories, rows[0].row);
+        let latest = |history: &History<'_>| history.latest.map(|(rows, ..)| rows[0].session);
+        let latest = histories.iter().filter_map(|(node, history)| Some((*node, latest(history)?))).collect();
+        let why = why::explain(self.table, self.settings, &sessions, &latest);
+        self.over_time(histories, why, rows[0].row);
         rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
     }
 
@@ -235,7 +241,12 @@ impl Judge<'_> {
     }
 
     /// What is said of each node, with its own history.
-    fn over_time(&mut self, histories: BTreeMap<u32, History<'_>>, row: usize) {
+    fn over_time(
+        &mut self,
+        histories: BTreeMap<u32, History<'_>>,
+        mut why: HashMap<u32, Explanation>,
+        row: usize,
+    ) {
         let class = self.table.class_name(row).to_owned();
         let settings = &self.settings.drift;
         let relative: Vec<Vec<f64>> = histories
@@ -244,9 +255,10 @@ impl Judge<'_> {
             .collect();
         let all: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
         let deviation = drift::deviation(&all, settings);
-        for (history, relative) in histories.into_values().zip(&relative) {
+        for ((node, history), relative) in histories.into_iter().zip(&relative) {
             if let Some((rows, middle, judgement)) = &history.latest {
-                let mut report = self.node(rows, middle, judgement);
+                let why = why.remove(&node).unwrap_or_default();
+                let mut report = node::report(self.table, self.settings, rows, middle, judgement, why);
                 report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
                 if report.history_score.is_none() {
                     let reason = format!(
@@ -270,74 +282,6 @@ impl Judge<'_> {
                     score: alarm.score,
                 });
             }
-        }
-    }
-
-    fn node(&self, rows: &[Row], middle: &NodeMedian, judgement: &Judgement) -> NodeReport {
-        let row = rows[middle.median_run];
-        let interval = median::interval(rows.len());
-        let mut null_reasons = BTreeMap::new();
-        let mut explain = |key, is_null: bool, reason: String| {
-            if is_null {
-                null_reasons.insert(key, reason);
-            }
-        };
-        let settings = &self.settings.node;
-        explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
-        let session = self.session_name(row.row);
-        explain("session", session.is_none(), format!("no label `{}` says so", "session"));
-        let alone = "no other node of its class was measured";
-        for (key, is_null) in [
-            ("slowdown", judgement.slowdown.is_none()),
-            ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
-            ("verdict", judgement.verdict.is_none()),
-        ] {
-            explain(key, is_null, alone.to_owned());
-        }
-        let small = match judgement.slowdown {
-            None => alone.to_owned(),
-            Some(_) => format!("a class of fewer than {} nodes: only the gate counts", settings.min_nodes),
-        };
-        for (key, is_null) in [
-            ("score", judgement.score.is_none()),
-            ("p_value", judgement.p.is_none()),
-            ("p_adjusted", judgement.adjusted_p.is_none()),
-        ] {
-            explain(key, is_null, small.clone());
-        }
-        let single = "how much runs differ is not known: no node ran twice";
-        explain(
-            "shrunken",
-            judgement.shrunken.is_none(),
-            if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
-        );
-        for key in ["cause", "cause_text", "cause_share"] {
-            explain(key, true, "this version names no cause".to_owned());
-        }
-        NodeReport {
-            node: self.table.node_name(row.row).to_owned(),
-            class: self.table.class_name(row.row).to_owned(),
-            session,
-            runs: rows.len(),
-            median_run_id: self.table.run_id(row.row),
-            median_s: row.seconds,
-            ci_s: interval.map(|(low, high, _)| [rows[low].seconds, rows[high].seconds]),
-            ci_coverage: interval.map(|(.., coverage)| coverage),
-            slowdown: judgement.slowdown,
-            slower_by_at_least: judgement.slower_by_at_least,
-            score: judgement.score,
-            p_value: judgement.p,
-            p_adjusted: judgement.adjusted_p,
-            shrunken: judgement.shrunken,
-            history_score: None,
-            verdict: judgement.verdict,
-            suggests_drain: judgement.suggests_drain,
-            cause: None,
-            cause_text: None,
-            cause_share: None,
-            terms: BTreeMap::new(),
-            term_parts: BTreeMap::new(),
-            null_reasons,
         }
     }
 

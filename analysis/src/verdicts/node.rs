@@ -1,0 +1,89 @@
+//! What is said of one node.
+
+use super::Settings;
+use super::session::Row;
+use crate::nodes::NodeReport;
+use crate::stats::cause::Explanation;
+use crate::stats::median::{self, NodeMedian};
+use crate::stats::verdict::Judgement;
+use crate::table::RunTable;
+use std::collections::BTreeMap;
+
+/// `rows` are its runs by time; `why` is what its counts say.
+pub(super) fn report(
+    table: &RunTable,
+    settings: &Settings,
+    rows: &[Row],
+    middle: &NodeMedian,
+    judgement: &Judgement,
+    why: Explanation,
+) -> NodeReport {
+    let row = rows[middle.median_run];
+    let interval = median::interval(rows.len());
+    let mut null_reasons = BTreeMap::new();
+    let mut explain = |key, is_null: bool, reason: String| {
+        if is_null {
+            null_reasons.insert(key, reason);
+        }
+    };
+    let settings = &settings.node;
+    explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
+    let session = table.session_name(row.row).map(str::to_owned);
+    explain("session", session.is_none(), format!("no label `{}` says so", "session"));
+    let alone = "no other node of its class was measured";
+    for (key, is_null) in [
+        ("slowdown", judgement.slowdown.is_none()),
+        ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
+        ("verdict", judgement.verdict.is_none()),
+    ] {
+        explain(key, is_null, alone.to_owned());
+    }
+    let small = match judgement.slowdown {
+        None => alone.to_owned(),
+        Some(_) => format!("a class of fewer than {} nodes: only the gate counts", settings.min_nodes),
+    };
+    for (key, is_null) in [
+        ("score", judgement.score.is_none()),
+        ("p_value", judgement.p.is_none()),
+        ("p_adjusted", judgement.adjusted_p.is_none()),
+    ] {
+        explain(key, is_null, small.clone());
+    }
+    let single = "how much runs differ is not known: no node ran twice";
+    explain(
+        "shrunken",
+        judgement.shrunken.is_none(),
+        if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
+    );
+    let Explanation { terms, parts, cause, reason } = why.for_verdict(judgement.verdict);
+    for key in ["cause", "cause_text", "cause_share"] {
+        explain(key, cause.is_none(), reason.clone().unwrap_or_default());
+    }
+    let owned =
+        |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
+    NodeReport {
+        node: table.node_name(row.row).to_owned(),
+        class: table.class_name(row.row).to_owned(),
+        session,
+        runs: rows.len(),
+        median_run_id: table.run_id(row.row),
+        median_s: row.seconds,
+        ci_s: interval.map(|(low, high, _)| [rows[low].seconds, rows[high].seconds]),
+        ci_coverage: interval.map(|(.., coverage)| coverage),
+        slowdown: judgement.slowdown,
+        slower_by_at_least: judgement.slower_by_at_least,
+        score: judgement.score,
+        p_value: judgement.p,
+        p_adjusted: judgement.adjusted_p,
+        shrunken: judgement.shrunken,
+        history_score: None,
+        verdict: judgement.verdict,
+        suggests_drain: judgement.suggests_drain,
+        cause: cause.as_ref().map(|cause| cause.name.to_owned()),
+        cause_share: cause.as_ref().map(|cause| cause.share),
+        cause_text: cause.map(|cause| cause.text),
+        terms: owned(terms),
+        term_parts: owned(parts),
+        null_reasons,
+    }
+}

@@ -1,0 +1,45 @@
+//! Why nodes are slow, as far as what was counted says it.
+
+use super::Settings;
+use super::session::{Row, Session};
+use crate::stats::cause::{self, Explanation};
+use crate::stats::counted::{Counted, NAMES};
+use crate::table::RunTable;
+use std::collections::HashMap;
+
+/// Of each node in the session that it is judged by, from its median run and those of its class. Empty where no run
+/// has counts. `sessions` has the rows of the class, `latest` the session of each node.
+pub(super) fn explain(
+    table: &RunTable,
+    settings: &Settings,
+    sessions: &[&[Row]],
+    latest: &HashMap<u32, u32>,
+) -> HashMap<u32, Explanation> {
+    let mut all = HashMap::new();
+    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) {
+        return all;
+    }
+    for rows in sessions {
+        let is_asked = |row: &Row| latest.get(&row.node) == Some(&row.session);
+        if !rows.iter().any(is_asked) {
+            continue;
+        }
+        let Some(session) = Session::judge(rows, settings) else { continue };
+        let median_runs =
+            session.nodes.iter().zip(&session.medians).map(|(rows, node)| rows[node.median_run]);
+        let median_runs: Vec<Row> = median_runs.collect();
+        // The time of that very run: with the mean of two the terms would not add up.
+        let ln_times: Vec<f64> = median_runs.iter().map(|row| row.seconds.ln()).collect();
+        let class: Vec<Option<Counted>> = median_runs.iter().map(|row| counted(table, row.row)).collect();
+        let explained = cause::explain(&class, &ln_times, &cause::Settings::default());
+        let asked = median_runs.iter().zip(explained).filter(|(row, _)| is_asked(row));
+        all.extend(asked.map(|(row, explanation)| (row.node, explanation)));
+    }
+    all
+}
+
+fn counted(table: &RunTable, row: usize) -> Option<Counted> {
+    let values = NAMES.iter().map(|name| (*name, table.counter(name, row)));
+    let known: Vec<(&str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
+    (!known.is_empty()).then(|| Counted::new(known))
+}
