@@ -3,7 +3,7 @@
 //!
 //! [`input`] reads run files, [`run_table`] is the data frame that everything is derived from, [`node_runs`] how long each
 //! run took on each node. [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`];
-//! [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde render it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
+//! [`report`] is the whole answer as a value, with what [`about`] says against it, and [`render`] and serde show it. [`stamps_csv`] bounds anybody's stamps, [`results`] reads what other tools measured. Links no MPI
 //! library.
 
 #![warn(missing_docs)]
@@ -18,11 +18,11 @@ pub mod nodes;
 pub mod output;
 mod places;
 pub mod regions;
+pub mod render;
 pub mod report;
 pub mod results;
 pub mod run_table;
 pub mod stamps_csv;
 pub mod stats;
-pub mod text;
 pub mod verdicts;
 pub mod warning;

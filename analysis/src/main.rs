@@ -3,17 +3,18 @@
 mod options;
 
 use clap::Parser;
-use options::{Bounds, Command, FailOn, Format, Options, Report};
+use options::{Bounds, Command, FailOn, Format, Options, Report, ReportFormat};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
 use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
 use pmmpi_analysis::results::{self, Results};
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
-use pmmpi_analysis::{about, output, report, stamps_csv, text};
+use pmmpi_analysis::{about, output, report, stamps_csv};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::File;
@@ -89,13 +90,23 @@ fn report(options: &Report) -> Result<u8, Failure> {
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let report = report::Report::new(&input, &results, &trust, &settings).map_err(Failure::usage)?;
     let rendered = match options.format {
-        Format::Text => {
+        ReportFormat::Text => {
             let (runs, files) = (input.runs.len() + results.len(), input.files + results.sources.len());
             text::report(&report, &text::Read { runs, hosts: hosts(&input, &results), files }, options.top)
         }
-        Format::Json => json(&report)?,
+        ReportFormat::Json => json(&report)?,
+        ReportFormat::Csv => csv(&report)?,
+        ReportFormat::Md => markdown::report(&report, options.top),
+        ReportFormat::Html => html::report(&report, options.top),
+        ReportFormat::Openmetrics => openmetrics::report(&report),
     };
     write(&rendered, options.output.as_deref())?;
+    // Where they have no place in the result.
+    if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
+        for warning in warnings::few(&report) {
+            say(&one_line(&format!("{} [{}]: {}", warning.message, warning.code, warning.advice)));
+        }
+    }
     let found =
         options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
     let partial = input.unusable > 0 || !results.unusable.is_empty() || results.rejected_rows > 0;
@@ -161,6 +172,10 @@ fn bounds(options: &Bounds) -> Result<u8, Failure> {
 fn json(value: &impl Serialize) -> Result<String, Failure> {
     let failed = |e: serde_json::Error| Failure { code: PARTIAL, message: format!("JSON: {e}") };
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(failed)
+}
+
+fn csv(report: &report::Report) -> Result<String, Failure> {
+    csv::nodes(report).map_err(|e| Failure { code: PARTIAL, message: format!("CSV: {e}") })
 }
 
 fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
