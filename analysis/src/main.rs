@@ -104,7 +104,7 @@ fn report(options: &Report) -> Result<u8, Failure> {
     // Where they have no place in the result.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
         for warning in warnings::few(&report) {
-            say(&one_line(&format!("{} [{}]: {}", warning.message, warning.code, warning.advice)));
+            say(&one_line(&format!("warning: {} [{}]: {}", warning.message, warning.code, warning.advice)));
         }
     }
     let found =

@@ -51,7 +51,7 @@ Example: pmmpi bounds stamps.csv --format json"
 pub struct Report {
     #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
-    /// text, json, csv, md, html or openmetrics
+    /// text, json, csv, md, html, openmetrics
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: ReportFormat,
     /// Write to FILE, not to stdout

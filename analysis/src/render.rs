@@ -1,7 +1,7 @@
 //! The report as people and programs read it: a module for each format, and what several of them say alike.
 //!
-//! Names come from files that anybody may have made, so each format escapes all that it did not write itself. What a
-//! format means by its columns and names is in docs/report.md, and a contract.
+//! Names come from files that anybody may have made, so each format escapes all that it did not write itself.
+//! What a format means by its columns and names is in docs/report.md, and a contract.
 
 mod answer;
 mod cells;

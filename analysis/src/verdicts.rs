@@ -6,7 +6,7 @@ use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::stats::class::Class;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::{bimodal, drift, noise, runs, verdict, within};
-use crate::warning::Warning;
+use crate::warning::{Warning, percent};
 use pmmpi::summary::count;
 use std::collections::BTreeMap;
 
@@ -196,10 +196,10 @@ impl Judge<'_> {
             self.all.warnings.push(Warning::new(
                 "bimodal-class",
                 format!(
-                    "{} and {} of one class are {:.1} % apart ({class})",
+                    "{} and {} of one class are {} apart ({class})",
                     count(modes.fast.nodes, "node"),
                     modes.slow.nodes,
-                    apart * 100.0
+                    percent(apart)
                 ),
                 "they may be of two kinds: a label that tells them apart makes two classes of them",
             ));
@@ -224,9 +224,9 @@ impl Judge<'_> {
             self.all.warnings.push(Warning::new(
                 "noise-floor",
                 format!(
-                    "{what} to {:.1} %: nodes that are {:.1} % slower cannot be told ({class})",
-                    size * 100.0,
-                    delta * 100.0
+                    "{what} to {}: nodes that are {} slower cannot be told ({class})",
+                    percent(size),
+                    percent(delta)
                 ),
                 advice,
             ));

@@ -1,6 +1,6 @@
 //! Is anything wrong, what, how sure.
 
-use super::cells::percent;
+use super::cells::{percent, shortened};
 use crate::nodes::NodeReport;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
@@ -15,7 +15,7 @@ pub fn of(report: &Report) -> Vec<String> {
     let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
     let mut answer = Vec::new();
     for (verdicts, one, several) in [
-        (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their classes"),
+        (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
             &[Verdict::Suspect][..],
             "may be slow: too few runs to say so",
@@ -68,11 +68,12 @@ fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
 /// "n17 +8.1 % (at least +7.2 %)".
 fn in_short(node: &NodeReport) -> String {
     let drain = if node.suggests_drain { ", drain it" } else { "" };
+    let name = shortened(&node.node);
     match (node.slowdown, node.slower_by_at_least) {
         (Some(slowdown), Some(least)) => {
-            format!("{} {} (at least {}{drain})", node.node, percent(slowdown, 1), percent(least, 1))
+            format!("{name} {} (at least {}{drain})", percent(slowdown, 1), percent(least, 1))
         }
-        _ => node.node.clone(),
+        _ => name,
     }
 }
 

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 /// What is less is no other news.
 const LEAST_P: f64 = 1e-99;
 
-/// "+8.1 %".
+/// "+8.1 %". What rounds to nothing has no sign of its own.
 pub fn percent(fraction: f64, digits: usize) -> String {
+    let least = 0.5 * 0.1f64.powi(digits as i32);
     let percent = fraction * 100.0;
+    let percent = if percent.abs() < least { 0.0 } else { percent };
     match percent.abs() < 1e6 {
         true => format!("{percent:+.digits$} %"),
         false => format!("{percent:+.digits$e} %"),
@@ -90,7 +92,7 @@ mod tests {
     #[test]
     fn no_number_is_longer_than_people_read() {
         assert_eq!((percent(0.0793, 1), percent(-0.0004, 2)), ("+7.9 %".into(), "-0.04 %".into()));
-        assert_eq!(percent(1e300, 1), "+1.0e302 %");
+        assert_eq!((percent(1e300, 1), percent(-1e-17, 2)), ("+1.0e302 %".into(), "+0.00 %".into()));
         assert_eq!((seconds(1.36156), seconds(12345.678)), ("1.36156".into(), "12345.7".into()));
         assert_eq!(
             (seconds(1e300), seconds(2.5e-9), seconds(0.0)),

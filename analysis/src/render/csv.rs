@@ -1,5 +1,5 @@
-//! One table that a script wants: nodes, a row each. Its columns are a contract (docs/report.md): they are only ever added
-//! to, at the end.
+//! One table that a script wants: nodes, a row each. Its columns are a contract (docs/report.md): they are
+//! only ever added to, at the end.
 
 use super::one_line;
 use crate::nodes::NodeReport;

@@ -1,13 +1,14 @@
-//! One file that needs nothing else: no script, nothing from elsewhere, and a policy that would let none in. It is well-formed
-//! XML, too, which is what its tests hold it to.
+//! One file that needs nothing else: no script, nothing from elsewhere, and a policy that would let none in.
+//! It is well-formed XML, too, which is what its tests hold it to.
 
 mod plot;
 
 use super::tables::{self, Cell, Table};
 use super::{answer, cells, one_line, warnings};
+use crate::nodes::NodeReport;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -48,11 +49,12 @@ pub fn report(report: &Report, top: usize) -> String {
 /// Of the first classes in which there is something to compare.
 fn plots(report: &Report) -> String {
     const MOST: usize = 6;
-    let numbered = cells::classes(&report.nodes).into_iter().enumerate();
-    let plots = numbered.filter_map(|(number, class)| {
-        plot::of_class(number + 1, report.nodes.iter().filter(|node| node.class == class))
-    });
-    plots.take(MOST).collect()
+    let numbers = cells::class_numbers(&report.nodes);
+    let mut classes: BTreeMap<usize, Vec<&NodeReport>> = BTreeMap::new();
+    for node in &report.nodes {
+        classes.entry(numbers[node.class.as_str()]).or_default().push(node);
+    }
+    classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect()
 }
 
 fn of_table(table: &Table) -> String {

@@ -22,12 +22,8 @@ pub fn report(report: &Report, top: usize) -> String {
         if number == 0 {
             text += "Warnings:\n\n";
         }
-        text += &format!(
-            "- {} \\[{}\\]  \n  {}\n",
-            prose(&warning.message),
-            warning.code,
-            prose(&warning.advice)
-        );
+        let (message, advice) = (prose(&warning.message), prose(&warning.advice));
+        text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code);
     }
     text
 }
@@ -62,14 +58,15 @@ fn meanings(report: &Report) -> String {
     let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
     let with_meaning =
         verdicts.iter().rev().filter_map(|verdict| Some((verdict.name(), answer::meaning(*verdict)?)));
-    let lines: Vec<String> = with_meaning.map(|(name, meaning)| format!("{name}: {meaning}.  \n")).collect();
+    let lines: Vec<String> = with_meaning.map(|(name, meaning)| format!("- {name}: {meaning}\n")).collect();
     match lines.is_empty() {
         true => String::new(),
         false => lines.concat() + "\n",
     }
 }
 
-/// A name as it is: nothing in a code span is markup, a mention or a link. The fence is longer than any within it.
+/// A name as it is: nothing in a code span is markup, a mention or a link. The fence is longer than any
+/// within it.
 fn code(name: &str) -> String {
     let name = one_line(name);
     let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -81,8 +78,9 @@ fn code(name: &str) -> String {
     format!("{fence}{pad}{}{pad}{fence}", within_cell(&name))
 }
 
-/// A table takes a row apart before anything else is read: there a bar needs a backslash, and where backslashes are before
-/// it already, so many that this one is not escaped itself (which shows one too many of them, and keeps the columns).
+/// A table takes a row apart before anything else is read: there a bar needs a backslash, and where
+/// backslashes are before it already, so many that this one is not escaped itself (which shows one too many
+/// of them, and keeps the columns).
 fn within_cell(name: &str) -> String {
     let (mut text, mut before) = (String::new(), 0);
     for c in name.chars() {
@@ -95,8 +93,8 @@ fn within_cell(name: &str) -> String {
     text
 }
 
-/// A sentence in which names may be: no character of it is markup. A mention, a reference or a link is made of text after
-/// the markup is gone, so a space without width keeps that apart.
+/// A sentence in which names may be: no character of it is markup. A mention, a reference or a link is made
+/// of text after the markup is gone, so a space without width keeps that apart.
 fn prose(sentence: &str) -> String {
     const APART: &str = "&#8203;";
     let mut text = String::new();

@@ -1,8 +1,10 @@
-//! For monitoring: the text format of OpenMetrics 1.0 (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+//! For monitoring: the text format of OpenMetrics 1.0
+//! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 //!
-//! Collectors that read files (node_exporter's) and push gateways know only the older Prometheus text format 0.0.4, and
-//! refuse a file that has a type of OpenMetrics alone or a timestamp. So all is gauges, without timestamps, and what is a
-//! state set is a gauge that is 1: the exposition is valid in both formats. Names are a contract (docs/report.md).
+//! Collectors that read files (node_exporter's) and push gateways know only the older Prometheus text format
+//! 0.0.4, and refuse a file that has a type of OpenMetrics alone or a timestamp. So all is gauges, without
+//! timestamps, and what is a state set is a gauge that is 1: the exposition is valid in both formats. Names
+//! are a contract (docs/report.md).
 
 use super::one_line;
 use crate::nodes::NodeReport;
@@ -106,7 +108,8 @@ fn about_runs(text: &mut String, report: &Report) {
     gauge(text, "pmmpi_run_elapsed_upper_seconds", "A run took no more.", upper);
 }
 
-/// One family; none where it has no sample. A second sample with the same labels would make a reader refuse the whole.
+/// One family; none where it has no sample. A second sample with the same labels would make a reader refuse
+/// the whole.
 fn gauge(text: &mut String, name: &str, help: &str, samples: impl IntoIterator<Item = (String, f64)>) {
     let mut known = HashSet::new();
     for (labels, value) in samples.into_iter().filter(|(_, value)| value.is_finite()) {
@@ -134,8 +137,8 @@ fn labels(labels: &[(&str, Option<&str>)]) -> String {
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 
-/// On one line and not long: databases keep every value of a label. What was changed ends with a number of the whole, so
-/// that what was different stays different.
+/// On one line and not long: databases keep every value of a label. What was changed ends with a number of
+/// the whole, so that what was different stays different.
 fn bounded(value: &str) -> String {
     const MOST: usize = 128;
     let clean = one_line(value);
@@ -146,7 +149,8 @@ fn bounded(value: &str) -> String {
     format!("{kept}~{:016x}", fnv(value))
 }
 
-/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same on every machine and in every version.
+/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same on every machine and in every
+/// version.
 fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,4 +1,5 @@
-//! Where the nodes of a class lie: how many are how much slower than its median, and which of them are not OK.
+//! Where the nodes of a class lie: how many are how much slower than its median, and which of them are not
+//! OK.
 
 use super::{escaped, style_of};
 use crate::nodes::NodeReport;
@@ -28,13 +29,16 @@ struct Point<'a> {
     verdict: Verdict,
 }
 
-/// `None` where there is nothing to see. Nodes come slowest first.
-pub fn of_class<'a>(number: usize, nodes: impl Iterator<Item = &'a NodeReport>) -> Option<String> {
-    let point = |node: &'a NodeReport| {
+impl<'a> Point<'a> {
+    fn of(node: &'a NodeReport) -> Option<Self> {
         let slowdown = node.slowdown.filter(|slowdown| slowdown.is_finite())?;
-        Some(Point { node, slowdown, verdict: node.verdict? })
-    };
-    let points: Vec<Point> = nodes.filter_map(point).collect();
+        Some(Self { node, slowdown, verdict: node.verdict? })
+    }
+}
+
+/// `None` where there is nothing to see. Nodes come slowest first.
+pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
+    let points: Vec<Point> = nodes.iter().filter_map(|node| Point::of(node)).collect();
     if points.len() < LEAST_NODES {
         return None;
     }
@@ -70,8 +74,10 @@ pub fn of_class<'a>(number: usize, nodes: impl Iterator<Item = &'a NodeReport>) 
         }
     }
     body += &axis(MARGIN + part(0.0) * (WIDTH - 2.0 * MARGIN), bottom, [least, most]);
-    let title =
-        format!("Class {number}: {} by how much slower than their median", count(points.len(), "node"));
+    let title = format!(
+        "Class {number}: {}, by how much each is slower than their median",
+        count(points.len(), "node")
+    );
     Some(format!(
         "<figure>\n<figcaption>{title}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" \
          xmlns=\"http://www.w3.org/2000/svg\">\n<title>{title}</title>\n{body}</svg>\n</figure>\n",
@@ -113,7 +119,7 @@ fn axis(median: f64, bottom: f64, [least, most]: [f64; 2]) -> String {
          <line class=\"axis\" x1=\"{median:.1}\" y1=\"{bottom:.1}\" x2=\"{median:.1}\" y2=\"{:.1}\"/>\n\
          {}{}<text x=\"{median:.1}\" y=\"{of_median:.1}\" text-anchor=\"middle\">median</text>\n",
         WIDTH - MARGIN,
-        bottom + LINE * 0.9,
+        bottom + 4.0,
         end(MARGIN, "start", least),
         end(WIDTH - MARGIN, "end", most),
     )
