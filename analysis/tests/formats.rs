@@ -325,7 +325,7 @@ fn top_is_for_people() {
 #[test]
 fn markdown_is_as_it_was() {
     let folder = written(&with_verdicts());
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/report.md");
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/report.md");
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     let found = said(&folder, "md", &["--top", "4"]);
     assert!(found == expected, "{}:\n{found}", path.display());

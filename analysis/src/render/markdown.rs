@@ -25,7 +25,7 @@ pub fn report(report: &Report, top: usize) -> String {
         let (message, advice) = (prose(&warning.message), prose(&warning.advice));
         text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code);
     }
-    text
+    format!("{}\n", text.trim_end())
 }
 
 fn of_table(table: &Table) -> String {
