@@ -86,7 +86,9 @@ pub struct Report {
 /// docs/report.md says what is in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
+    /// For a terminal
     Text,
+    /// All there is
     Json,
     /// One table: nodes
     Csv,
