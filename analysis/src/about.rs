@@ -172,6 +172,17 @@ fn about_elapsed(
     }
 }
 
+/// Times of pmmpi's own runs that are none.
+pub fn without_time(number: usize) -> Option<Warning> {
+    (number > 0).then(|| {
+        Warning::new(
+            "no-time",
+            format!("{} not above zero: left out", count(number, "time")),
+            "measure longer work; a clock that was stepped is named with its run",
+        )
+    })
+}
+
 /// What of others' results is not in the table.
 pub fn results(results: &Results) -> Vec<Warning> {
     const NAMED: usize = 3;
@@ -199,6 +210,14 @@ pub fn results(results: &Results) -> Vec<Warning> {
         let named: Vec<String> = names.take(NAMED).collect();
         format!("{}{}", named.join(", "), if all > NAMED { ", ..." } else { "" })
     };
+    if results.repeated_rows > 0 {
+        let rows = count(results.repeated_rows as usize, "row");
+        warnings.push(Warning::new(
+            "repeated-rows",
+            format!("{rows} of runs that were there before and say the same: each run counts once"),
+            "an archive and the run files that it was made of need not both be read",
+        ));
+    }
     if !results.foreign.is_empty() {
         let names =
             some(&mut results.foreign.iter().map(|path| path.display().to_string()), results.foreign.len());

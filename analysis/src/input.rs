@@ -1,95 +1,230 @@
-//! Run files, found and read. One that cannot be used is a warning and never stops the others.
+//! Everything that a report is made of, found and read. What cannot be used is a warning and never stops the rest.
 
-use crate::results;
+use crate::class::{Key, SESSION_LABEL};
+use crate::node_rows::{self, NodeRow};
+use crate::report::RunReport;
+use crate::results::{self, Building, Format, Results, Row};
+use crate::table::BOUNDS;
 use crate::warning::Warning;
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::runfile::{self, EXTENSION, RunFileError};
-use std::collections::{HashMap, HashSet};
+use pmmpi::trust::Trust;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Run files that are decoded at a time: a job of 20,000 ranks has a large one.
+const FILES_AT_A_TIME: usize = 64;
 
 /// What a list of paths held.
 #[derive(Debug, Default)]
 pub struct Input {
-    /// Each run once, by run id.
-    pub runs: Vec<Run>,
+    /// Each run of pmmpi's own once, by run id.
+    pub runs: Vec<RunReport>,
+    /// How long each run took on each node, whoever measured it.
+    pub results: Results,
     /// Files that were looked at.
     pub files: usize,
-    /// Files or folders that gave nothing.
+    /// Run files or folders of them that gave nothing.
     pub unusable: usize,
-    /// Why.
+    /// Times that are not above zero: they are not in the table.
+    pub without_time: usize,
+    /// Each host name once.
+    pub hosts: HashSet<String>,
+    /// Why something was not used.
     pub warnings: Vec<Warning>,
 }
 
+/// What becomes of a run file, on any thread.
+struct Read {
+    report: RunReport,
+    session: Option<String>,
+    labels: Vec<String>,
+    hosts: Vec<String>,
+    bounds_s: Option<[f64; 2]>,
+    rows: BTreeMap<String, NodeRow>,
+}
+
 /// Reads the files among `paths` and the run files in the folders among them (not in theirs), with what is
-/// left of runs that did not end well.
-/// `progress` is told how many of how many files are read.
-pub fn read(paths: &[PathBuf], mut progress: impl FnMut(usize, usize)) -> Input {
-    let mut input = Input::default();
-    let mut files = Vec::new();
-    for path in paths {
-        match list(path) {
-            Ok(found) if found.is_empty() => input.reject(
-                "no-run-files",
-                format!("{}: there is no run file in this folder", path.display()),
-                "measure something with `pmmpi PROGRAM`, or name the folder that --out named, not one above it",
-            ),
-            Ok(found) => files.extend(found),
-            Err(e) => input.reject(
-                "unreadable-file",
-                format!("{}: {}", path.display(), RunFileError::Unreadable(e)),
-                "check the path and its permissions",
-            ),
-        }
+/// left of runs that did not end well; and what other tools measured, there and in folders below.
+pub fn read(paths: &[PathBuf], options: &results::Options, trust: &Trust) -> Input {
+    let (own, of_others) = split(paths);
+    let mut reading = Reading::new(options, trust);
+    reading.own(&own);
+    results::read_into(&mut reading.building, &of_others, options);
+    reading.finish()
+}
+
+/// The same of runs that are in memory.
+pub fn of_runs(runs: &[Run], options: &results::Options, trust: &Trust) -> Input {
+    let mut reading = Reading::new(options, trust);
+    for run in runs {
+        let file = PathBuf::from(&run.header.run_id);
+        reading.keep(&file, Read::of(run, trust, &options.class_by));
     }
-    // Whole runs first: what is left of one that was saved after all is not looked at.
-    files.sort_by(|a, b| (is_partial(a), a).cmp(&(is_partial(b), b)));
-    files.dedup();
-    let whole: HashSet<PathBuf> = files.iter().filter(|file| !is_partial(file)).cloned().collect();
-    files.retain(|file| !is_partial(file) || !whole.contains(&file.with_extension(EXTENSION)));
-    input.files = files.len();
-    let mut known: HashMap<String, (PathBuf, usize)> = HashMap::new();
-    for (number, file) in files.iter().enumerate() {
-        progress(number, files.len());
-        match read_one(file) {
-            Ok(run) => input.keep(file, run, &mut known),
-            Err(e) => {
-                let (code, advice) = explain(&e);
-                input.reject(code, format!("{}: {e}", file.display()), advice);
+    reading.finish()
+}
+
+struct Reading<'a> {
+    input: Input,
+    building: Building,
+    /// Where each run was first.
+    known: HashMap<String, PathBuf>,
+    options: &'a results::Options,
+    trust: &'a Trust,
+}
+
+impl<'a> Reading<'a> {
+    fn new(options: &'a results::Options, trust: &'a Trust) -> Self {
+        let building = Building::new(options);
+        Self { input: Input::default(), building, known: HashMap::new(), options, trust }
+    }
+
+    fn finish(self) -> Input {
+        let mut input = self.input;
+        input.results = self.building.finish();
+        input.files += input.results.sources.iter().filter(|source| source.format != Format::Run).count();
+        input.hosts.extend(input.results.table.nodes.iter().map(str::to_owned));
+        input.runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+        input.about_keys(self.options);
+        input
+    }
+
+    fn own(&mut self, paths: &[PathBuf]) {
+        let mut files = Vec::new();
+        for path in paths {
+            match list(path) {
+                Ok(found) if found.is_empty() => self.input.reject(
+                    "no-run-files",
+                    format!("{}: there is no run file in this folder", path.display()),
+                    "measure something with `pmmpi PROGRAM`, or name the folder that --out named, not one above it",
+                ),
+                Ok(found) => files.extend(found),
+                Err(e) => self.input.reject(
+                    "unreadable-file",
+                    format!("{}: {}", path.display(), RunFileError::Unreadable(e)),
+                    "check the path and its permissions",
+                ),
+            }
+        }
+        // Whole runs first: what is left of one that was saved after all is not looked at.
+        files.sort_by(|a, b| (is_partial(a), a).cmp(&(is_partial(b), b)));
+        files.dedup();
+        let whole: HashSet<PathBuf> = files.iter().filter(|file| !is_partial(file)).cloned().collect();
+        files.retain(|file| !is_partial(file) || !whole.contains(&file.with_extension(EXTENSION)));
+        self.input.files = files.len();
+        files.iter().for_each(|file| self.building.progress().expect(file));
+        let (trust, class_by) = (self.trust, &self.options.class_by);
+        for files in files.chunks(FILES_AT_A_TIME) {
+            let read = |file: &PathBuf| read_one(file).map(|run| Read::of(&run, trust, class_by));
+            let runs: Vec<Result<Read, RunFileError>> = files.par_iter().map(read).collect();
+            for (file, run) in files.iter().zip(runs) {
+                match run {
+                    Ok(run) => self.keep(file, run),
+                    Err(e) => {
+                        let (code, advice) = explain(&e);
+                        self.input.reject(code, format!("{}: {e}", file.display()), advice);
+                    }
+                }
+                let bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+                self.building.progress().add(bytes);
             }
         }
     }
-    input.runs.sort_by(|a, b| a.header.run_id.cmp(&b.header.run_id));
-    input
+
+    /// A run that was given twice counts once.
+    fn keep(&mut self, file: &Path, run: Read) {
+        let run_id = &run.report.run_id;
+        if let Some(first) = self.known.get(run_id) {
+            if !is_partial(file) && !is_same(file, first) {
+                let (file, first) = (file.display(), first.display());
+                self.input.reject(
+                    "conflicting-run",
+                    format!("{file}: has the run id of {first} and another content"),
+                    "one of them was altered: the first by name is reported",
+                );
+            }
+            return;
+        }
+        self.known.insert(run_id.clone(), file.to_owned());
+        self.building.begin(file, Format::Run);
+        run.labels.iter().for_each(|label| self.building.has_class_key(label));
+        for (node, row) in &run.rows {
+            if row.work_ns <= 0 {
+                self.input.without_time += 1;
+                continue;
+            }
+            let added = self.building.add(&Row {
+                line: 1,
+                node,
+                run: run_id,
+                is_own: true,
+                class: &row.class,
+                session: run.session.as_deref().unwrap_or_default(),
+                elapsed_s: row.work_ns as f64 / 1e9,
+                started_unix_ns: Some(run.report.started_unix_ns),
+            });
+            for (name, value) in BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten()) {
+                if let Some(at) = added {
+                    let slot = self.building.counter(name);
+                    self.building.set(slot, at, value);
+                }
+            }
+        }
+        self.input.hosts.extend(run.hosts);
+        self.input.runs.push(run.report);
+    }
+}
+
+impl Read {
+    fn of(run: &Run, trust: &Trust, class_by: &crate::class::ClassBy) -> Self {
+        let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
+        let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
+        Self {
+            session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
+            labels: run.header.labels.iter().map(|(key, _)| key.clone()).collect(),
+            hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
+            bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
+            rows: node_rows::of(run, class_by),
+            report: RunReport::new(run, trust),
+        }
+    }
 }
 
 impl Input {
+    /// True where nothing could be read.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.results.table.is_empty()
+    }
+
     fn reject(&mut self, code: &'static str, message: String, advice: &str) {
         self.unusable += 1;
         self.warnings.push(Warning::new(code, message, advice));
     }
 
-    /// A run that was given twice counts once.
-    fn keep(&mut self, file: &Path, run: Run, known: &mut HashMap<String, (PathBuf, usize)>) {
-        let Some((first, at)) = known.get(&run.header.run_id) else {
-            known.insert(run.header.run_id.clone(), (file.to_owned(), self.runs.len()));
-            self.runs.push(run);
-            return;
-        };
-        if self.runs[*at] != run && !is_partial(file) {
-            let (file, first) = (file.display(), first.display());
-            self.reject(
-                "conflicting-run",
-                format!("{file}: has the run id of {first} and another content"),
-                "one of them was altered: the first by name is reported",
-            );
+    /// A key that nothing has is likely misspelt.
+    fn about_keys(&mut self, options: &results::Options) {
+        for key in options.class_by.keys() {
+            let Key::Named(name) = key else { continue };
+            if !self.results.class_keys.contains(name) {
+                self.warnings.push(Warning::new(
+                    "unknown-class-key",
+                    format!("--class-by {name}: no run has a label, and no file a column, of this name"),
+                    "known are cpu, microcode, memory, kernel, command, ranks, labels and class",
+                ));
+            }
         }
     }
 }
 
+fn is_same(file: &Path, other: &Path) -> bool {
+    matches!((read_one(file), read_one(other)), (Ok(a), Ok(b)) if a == b)
+}
+
 /// Own run files and folders of them; and what other tools measured, also in such a folder.
-pub fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut own, mut of_others) = (Vec::new(), Vec::new());
     for path in paths {
         if path == Path::new("-") {

@@ -9,14 +9,14 @@ use pmmpi::runfile::default_folder;
 use pmmpi::summary::printable;
 use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::input::{self, Input};
+use pmmpi_analysis::progress::Progress;
 use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
-use pmmpi_analysis::results::{self, Results};
+use pmmpi_analysis::results;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
 use pmmpi_analysis::{about, output, report, stamps_csv};
 use serde::Serialize;
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
@@ -73,27 +73,28 @@ impl Failure {
 fn report(options: &Report) -> Result<u8, Failure> {
     let paths = if options.paths.is_empty() { &vec![default_folder()] } else { &options.paths };
     let settings = settings(options)?;
-    let (own, of_others) = input::split(paths);
-    let input = input::read(&own, progress());
     let from = results::Options {
         format: None,
         path: options.path_pattern.clone(),
         node: options.node.clone(),
         metric: options.metric.clone(),
+        class_by: options.class_by.clone().unwrap_or_default(),
+        counters: None,
+        progress: progress(),
     };
-    let results = results::read(&of_others, &from);
-    if input.runs.is_empty() && results.is_empty() {
-        let warnings = input.warnings.iter().cloned().chain(about::results(&results));
+    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let input = input::read(paths, &from, &trust);
+    if input.is_empty() {
+        let warnings = input.warnings.iter().cloned().chain(about::results(&input.results));
         let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
         return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
     }
-    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let report = report::Report::new(&input, &results, &trust, &settings).map_err(Failure::usage)?;
+    let read = text::Read { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
+    let results = &input.results;
+    let partial = input.unusable > 0 || !results.unusable.is_empty() || results.rejected_rows > 0;
+    let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
-        ReportFormat::Text => {
-            let (runs, files) = (input.runs.len() + results.len(), input.files + results.sources.len());
-            text::report(&report, &text::Read { runs, hosts: hosts(&input, &results), files }, options.top)
-        }
+        ReportFormat::Text => text::report(&report, &read, options.top),
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
         ReportFormat::Md => markdown::report(&report, options.top),
@@ -109,7 +110,6 @@ fn report(options: &Report) -> Result<u8, Failure> {
     }
     let found =
         options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
-    let partial = input.unusable > 0 || !results.unusable.is_empty() || results.rejected_rows > 0;
     Ok(match found {
         true => FOUND,
         false if partial => PARTIAL,
@@ -117,10 +117,9 @@ fn report(options: &Report) -> Result<u8, Failure> {
     })
 }
 
-/// Each host name once.
-fn hosts(input: &Input, results: &Results) -> usize {
-    let nodes = input.runs.iter().flat_map(|run| &run.nodes).map(|node| node.key.hostname.as_str());
-    nodes.chain(results.nodes.iter()).collect::<HashSet<_>>().len()
+/// Of a job, or of a node where another tool measured.
+fn runs(input: &Input) -> usize {
+    input.runs.len() + input.results.table.is_own.iter().filter(|own| !**own).count()
 }
 
 fn settings(options: &Report) -> Result<Settings, Failure> {
@@ -186,16 +185,20 @@ fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// A counter on stderr where that is a terminal and reading takes its time.
-fn progress() -> impl FnMut(usize, usize) {
+fn progress() -> Progress {
     const PATIENCE: Duration = Duration::from_secs(1);
-    let (began, mut last) = (Instant::now(), Instant::now());
-    let terminal = io::stderr().is_terminal();
-    move |number, all| {
-        if terminal && began.elapsed() > PATIENCE && (last.elapsed() > PATIENCE / 10 || number + 1 == all) {
-            last = Instant::now();
-            let end = if number + 1 == all { "\r\x1b[K" } else { "" };
-            // As in `say`.
-            let _ = write!(io::stderr(), "\rreading {number} of {all} files{end}");
-        }
+    if !io::stderr().is_terminal() {
+        return Progress::default();
     }
+    let (began, mut last) = (Instant::now(), Instant::now());
+    Progress::new(move |done, all| {
+        let (is_over, is_time) = (done >= all, last.elapsed() > PATIENCE / 10);
+        if began.elapsed() > PATIENCE && (is_time || is_over) {
+            last = Instant::now();
+            let end = if is_over { "\r\x1b[K" } else { "" };
+            let [done, all] = [done, all].map(|bytes| bytes.div_ceil(1 << 20));
+            // As in `say`.
+            let _ = write!(io::stderr(), "\rreading: {done} of {all} MiB{end}");
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::results::PathPattern;
 use std::path::PathBuf;
 
@@ -72,6 +73,9 @@ pub struct Report {
     /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     pub fdr: f64,
+    /// What makes a class: cpu,memory,LABEL,...; none: one class
+    #[arg(long, value_name = "KEYS")]
+    pub class_by: Option<ClassBy>,
     /// The node of others' results that name none
     #[arg(long, value_name = "NODE", hide = true)]
     pub node: Option<String>,

@@ -5,7 +5,6 @@ use crate::about::{self, about};
 use crate::counters::{self, CounterReport, CountingCost};
 use crate::input::Input;
 use crate::metrics::{self, Flag, MetricReport};
-use crate::node_runs::NodeRuns;
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::places::{self, PlaceReport};
 use crate::regions::{self, RegionReport};
@@ -15,7 +14,6 @@ use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::summary::count;
 use pmmpi::trust::Trust;
-use polars::prelude::PolarsResult;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
@@ -145,27 +143,20 @@ pub struct Elapsed {
 pub const MOST_LISTED: usize = 4096;
 
 impl Report {
-    /// From run files, what other tools measured, and what is known of counters; `settings` say from when on something is slow.
-    pub fn new(input: &Input, results: &Results, trust: &Trust, settings: &Settings) -> PolarsResult<Self> {
-        let mut node_runs = NodeRuns::of(&input.runs)?;
-        node_runs.add(results);
+    /// From all that was read; `settings` say from when on something is slow.
+    pub fn new(input: Input, trust: &Trust, settings: &Settings) -> Self {
+        let Input { runs, results, .. } = input;
         let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =
-            verdicts::judge(node_runs, settings);
-        let mut warnings = input.warnings.clone();
-        warnings.extend(about::results(results));
+            verdicts::judge(&results.table, &results.order, settings);
+        let mut warnings = input.warnings;
+        warnings.extend(about::results(&results));
+        warnings.extend(about::without_time(input.without_time));
         warnings.extend(of_verdicts);
         warnings.extend(about_the_whole(&nodes));
         warnings.extend(about::unusable_trust(trust));
         warnings.sort();
-        Ok(Self {
-            schema_version: 1,
-            runs: input.runs.iter().map(|run| RunReport::new(run, trust)).collect(),
-            nodes,
-            slow_runs,
-            drift,
-            rejected: results.rejected.iter().map(|rejected| RejectedRow::new(results, rejected)).collect(),
-            warnings,
-        })
+        let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
+        Self { schema_version: 1, runs, nodes, slow_runs, drift, rejected, warnings }
     }
 }
 
@@ -192,7 +183,8 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
 }
 
 impl RunReport {
-    fn new(run: &Run, trust: &Trust) -> Self {
+    /// With what is known of its counters.
+    pub fn new(run: &Run, trust: &Trust) -> Self {
         let trusted = trust.of_run(run);
         let header = &run.header;
         let elapsed = run.elapsed();

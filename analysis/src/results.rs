@@ -16,28 +16,32 @@ mod hpl;
 mod hyperfine;
 mod instant;
 mod json;
-mod names;
+mod parquet;
 mod path_pattern;
 mod reframe;
 mod superbench;
 
 pub use detect::Format;
-pub use names::Names;
 pub use path_pattern::PathPattern;
 
-use building::Building;
+use crate::class::ClassBy;
+use crate::progress::{Metered, Progress};
+use crate::table::{Order, RunTable};
+pub(crate) use building::{Building, Row};
 use fault::Fault;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Rejected rows that are kept with their reason; all are counted.
 pub const REJECTED_KEPT: usize = 100;
 
-/// One row a run of a piece of work on a node. All columns are of one length.
-///
-/// A row is known by its node, class, session and run: a second one with the same four is rejected.
+/// What was read, and what was not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
+    /// Every row that makes sense, once.
+    pub table: RunTable,
+    /// In which it is judged.
+    pub order: Order,
     /// The files that were read, in order.
     pub sources: Vec<Source>,
     /// Files that gave nothing, with the reason: named by the caller, or found in a folder and looking like
@@ -51,36 +55,13 @@ pub struct Results {
     pub rejected_rows: u64,
     /// Values that were left out of rows that were kept.
     pub rejected_values: u64,
+    /// Rows of pmmpi's own runs, or exported by it, that were there before and say the same.
+    pub repeated_rows: u64,
     /// What was understood and is not in the table, each with the number of its values: text columns, rates,
     /// and times that nobody asked for.
     pub unread: BTreeMap<String, u64>,
-
-    /// Where each row comes from: a number in `sources`.
-    pub source: Vec<u32>,
-    /// Line in that file, counted from 1; in a JSON document the number of the entry.
-    pub line: Vec<u64>,
-    /// Names that `node` counts.
-    pub nodes: Names,
-    /// Host, or list of hosts, that did the work.
-    pub node: Vec<u32>,
-    /// Names that `run` counts.
-    pub runs: Names,
-    /// Which of the node's runs it was. `<node>/<run>` is its id.
-    pub run: Vec<u32>,
-    /// Names that `class` counts.
-    pub classes: Names,
-    /// Runs of one class ought to take equally long.
-    pub class: Vec<Option<u32>>,
-    /// Names that `session` counts.
-    pub sessions: Names,
-    /// Runs of one session were made at one sitting.
-    pub session: Vec<Option<u32>>,
-    /// Above zero and finite (s).
-    pub elapsed_s: Vec<f64>,
-    /// Start of the run, since 1970-01-01T00:00:00Z (ns).
-    pub started_unix_ns: Vec<Option<i64>>,
-    /// Whatever else was measured, by name.
-    pub counters: BTreeMap<String, Vec<Option<f64>>>,
+    /// Keys of classes that some file or run has, of those that have names of their own.
+    pub class_keys: BTreeSet<String>,
 }
 
 /// A file that was read.
@@ -90,6 +71,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Which reader read it.
     pub format: Format,
+    /// pmmpi wrote it.
+    pub is_own: bool,
     /// Rows of the table that come from it.
     pub rows: u64,
     /// Rows that were left out.
@@ -127,26 +110,40 @@ pub struct Options {
     pub node: Option<String>,
     /// Which of several metrics is the elapsed time: ReFrame's performance variable, SuperBench's metric.
     pub metric: Option<String>,
+    /// What makes a class.
+    pub class_by: ClassBy,
+    /// Only counters of these names are kept; else all.
+    pub counters: Option<&'static [&'static str]>,
+    /// Who is told how far reading is.
+    pub progress: Progress,
 }
 
 /// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is
 /// reached twice is read once. What cannot be used is told in the result and stops nothing.
 pub fn read(paths: &[PathBuf], options: &Options) -> Results {
-    let mut building = Building::default();
+    let mut building = Building::new(options);
+    read_into(&mut building, paths, options);
+    building.finish()
+}
+
+/// The same, after what is there already.
+pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &Options) {
     let mut done = folder::Once::default();
     for path in paths {
         match folder::list(path) {
             Ok(folder::Listed::File) => {
+                building.progress().expect(path);
                 if done.is_first(path) {
-                    read_file(path, options, &mut building, true);
+                    read_file(path, options, building, true);
                 }
             }
             Ok(folder::Listed::Folder { files, unreadable }) => {
                 let before = building.sources();
                 let mut again = false;
+                files.iter().for_each(|file| building.progress().expect(file));
                 for file in &files {
                     match done.is_first(file) {
-                        true => read_file(file, options, &mut building, false),
+                        true => read_file(file, options, building, false),
                         false => again = true,
                     }
                 }
@@ -160,7 +157,6 @@ pub fn read(paths: &[PathBuf], options: &Options) -> Results {
             Err(e) => building.unusable(path, Fault::Unreadable(e)),
         }
     }
-    building.finish()
 }
 
 /// True for a file that a reader knows by its content.
@@ -177,8 +173,11 @@ fn read_file(path: &Path, options: &Options, building: &mut Building, asked: boo
         Err(fault) => return building.unusable(path, fault),
     };
     building.begin(path, format);
+    let content = Metered::new(content, building.progress().clone());
     let read = match format {
+        Format::Run => return building.end(Some(Fault::OwnRun)),
         Format::Csv => csv::read(content, options, building),
+        Format::Parquet => parquet::read(path, options, building),
         Format::Hpl => hpl::read(content, options, building),
         Format::Hyperfine => hyperfine::read(content, options, building),
         Format::Reframe => reframe::read(content, options, building),
@@ -188,21 +187,6 @@ fn read_file(path: &Path, options: &Options, building: &mut Building, asked: boo
 }
 
 impl Results {
-    /// Rows of the table.
-    pub fn len(&self) -> usize {
-        self.elapsed_s.len()
-    }
-
-    /// True where nothing could be read.
-    pub fn is_empty(&self) -> bool {
-        self.elapsed_s.is_empty()
-    }
-
-    /// `<node>/<run>` of a row; unique within its class and session.
-    pub fn run_id(&self, row: usize) -> Option<String> {
-        Some(format!("{}/{}", self.nodes.get(*self.node.get(row)?)?, self.runs.get(*self.run.get(row)?)?))
-    }
-
     /// The file that a rejected row is in.
     pub fn path_of(&self, rejected: &Rejected) -> Option<&Path> {
         self.sources.get(rejected.source as usize).map(|source| source.path.as_path())

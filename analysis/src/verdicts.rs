@@ -1,12 +1,12 @@
 //! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
 //! session.
 
-use crate::node_runs::{NodeRun, NodeRuns};
 use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::stats::class::Class;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::{bimodal, drift, noise, runs, verdict, within};
-use crate::warning::{Warning, percent};
+use crate::table::{Order, RunTable};
+use crate::warning::{self, Warning};
 use pmmpi::summary::count;
 use std::collections::BTreeMap;
 
@@ -35,21 +35,15 @@ pub struct Verdicts {
 }
 
 /// Of all classes.
-pub fn judge(mut runs: NodeRuns, settings: &Settings) -> Verdicts {
-    runs.sort();
+pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
     let mut all = Verdicts::default();
-    if runs.without_time > 0 {
-        all.warnings.push(Warning::new(
-            "no-time",
-            format!("{} not above zero: left out", count(runs.without_time, "time")),
-            "measure longer work; a clock that was stepped is named with its run",
-        ));
-    }
     let mut earlier = 0;
-    for class in runs.rows.chunk_by(|a, b| a.class == b.class) {
-        earlier += Judge { runs: &runs, settings, all: &mut all }.class(class);
+    let class_of = |row: u32| table.class[row as usize];
+    for rows in order.rows.chunk_by(|a, b| class_of(*a) == class_of(*b)) {
+        let class: Vec<Row> = rows.iter().map(|row| Row::of(table, *row as usize)).collect();
+        earlier += Judge { table, settings, all: &mut all }.class(&class);
     }
-    all.warnings.extend(about_sessions(&runs, earlier));
+    all.warnings.extend(about_sessions(table, order, earlier));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
@@ -73,7 +67,7 @@ pub fn judge(mut runs: NodeRuns, settings: &Settings) -> Verdicts {
 }
 
 /// What is to be known of verdicts on runs of several sessions.
-fn about_sessions(runs: &NodeRuns, earlier: usize) -> Vec<Warning> {
+fn about_sessions(table: &RunTable, order: &Order, earlier: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if earlier > 0 {
         warnings.push(Warning::new(
@@ -82,7 +76,7 @@ fn about_sessions(runs: &NodeRuns, earlier: usize) -> Vec<Warning> {
             "runs that belong together need one session: a label, a column, or a pattern of paths",
         ));
     }
-    if runs.sessions.len() > 1 && !runs.sessions_are_dated() {
+    if table.sessions.len() > 1 && !order.sessions_are_dated {
         warnings.push(Warning::new(
             "undated-sessions",
             "not every session says when it began: they are in the order of their names",
@@ -99,8 +93,23 @@ fn shortened(class: &str) -> String {
     end.map_or_else(|| class.to_owned(), |end| format!("{}...", &class[..end]))
 }
 
+/// What verdicts need of a row of the table.
+#[derive(Clone, Copy)]
+struct Row {
+    row: usize,
+    session: u32,
+    node: u32,
+    seconds: f64,
+}
+
+impl Row {
+    fn of(table: &RunTable, row: usize) -> Self {
+        Self { row, session: table.session[row], node: table.node[row], seconds: table.elapsed_s[row] }
+    }
+}
+
 struct Judge<'a> {
-    runs: &'a NodeRuns,
+    table: &'a RunTable,
     settings: &'a Settings,
     all: &'a mut Verdicts,
 }
@@ -108,29 +117,29 @@ struct Judge<'a> {
 /// A node over the sessions of its class.
 #[derive(Default)]
 struct History {
-    /// Of each session that it took part in: its number, and ln(its median / the class's).
-    relative: Vec<(u32, f64)>,
+    /// Of each session that it took part in: a row, and ln(its median / the class's).
+    relative: Vec<(usize, f64)>,
     /// Of the latest.
     report: Option<NodeReport>,
 }
 
 impl Judge<'_> {
     /// Gives how many runs are of other sessions than those that nodes are judged by.
-    fn class(&mut self, rows: &[NodeRun]) -> usize {
+    fn class(&mut self, rows: &[Row]) -> usize {
         let mut histories: BTreeMap<u32, History> = BTreeMap::new();
         let mut sessions = rows.chunk_by(|a, b| a.session == b.session).peekable();
         while let Some(session) = sessions.next() {
             self.session(session, &mut histories, sessions.peek().is_none());
         }
-        self.over_time(&mut histories, rows[0].class);
+        self.over_time(&mut histories, rows[0].row);
         let before = self.all.nodes.len();
         self.all.nodes.extend(histories.into_values().filter_map(|history| history.report));
         rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
     }
 
-    fn session(&mut self, rows: &[NodeRun], histories: &mut BTreeMap<u32, History>, is_latest: bool) {
+    fn session(&mut self, rows: &[Row], histories: &mut BTreeMap<u32, History>, is_latest: bool) {
         let times: Vec<f64> = rows.iter().map(|row| row.seconds.ln()).collect();
-        let nodes: Vec<&[NodeRun]> = rows.chunk_by(|a, b| a.node == b.node).collect();
+        let nodes: Vec<&[Row]> = rows.chunk_by(|a, b| a.node == b.node).collect();
         let ends: Vec<usize> = nodes
             .iter()
             .scan(0, |end, node| {
@@ -146,7 +155,7 @@ impl Judge<'_> {
             let history = histories.entry(node[0].node).or_default();
             // A session without any other node of the class says nothing of this one.
             if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
-                history.relative.push((node[0].session, middle.median - centre));
+                history.relative.push((node[0].row, middle.median - centre));
             }
             if judgement.verdict.is_some() || history.report.is_none() {
                 history.report = Some(self.node(node, middle, judgement));
@@ -157,10 +166,10 @@ impl Judge<'_> {
         for run in &slow {
             let row = nodes[run.node][run.run];
             self.all.slow_runs.push(SlowRun {
-                run_id: name(&self.runs.run_ids, row.run),
-                node: name(&self.runs.nodes, row.node),
-                class: name(&self.runs.classes, row.class),
-                session: self.session_name(row.session),
+                run_id: self.table.run_id(row.row),
+                node: self.table.node_name(row.row).to_owned(),
+                class: self.table.class_name(row.row).to_owned(),
+                session: self.session_name(row.row),
                 elapsed_s: row.seconds,
                 slowdown: run.slowdown,
                 p_value: run.p,
@@ -169,9 +178,9 @@ impl Judge<'_> {
         }
         if is_latest {
             let flaky = runs::flaky(&medians, &slow, self.settings.run.q);
-            let class = shortened(&name(&self.runs.classes, rows[0].class));
+            let class = shortened(self.table.class_name(rows[0].row));
             self.all.warnings.extend(flaky.iter().map(|flaky| {
-                let host = name(&self.runs.nodes, nodes[flaky.node][0].node);
+                let host = self.table.node_name(nodes[flaky.node][0].row);
                 Warning::new(
                     "flaky-node",
                     format!(
@@ -186,8 +195,8 @@ impl Judge<'_> {
     }
 
     /// What makes verdicts of a class worth less.
-    fn about_class(&mut self, rows: &[NodeRun], medians: &[NodeMedian]) {
-        let class = shortened(&name(&self.runs.classes, rows[0].class));
+    fn about_class(&mut self, rows: &[Row], medians: &[NodeMedian]) {
+        let class = shortened(self.table.class_name(rows[0].row));
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
         let delta = self.settings.node.delta;
@@ -199,7 +208,7 @@ impl Judge<'_> {
                     "{} and {} of one class are {} apart ({class})",
                     count(modes.fast.nodes, "node"),
                     modes.slow.nodes,
-                    percent(apart)
+                    warning::percent(apart)
                 ),
                 "they may be of two kinds: a label that tells them apart makes two classes of them",
             ));
@@ -211,7 +220,7 @@ impl Judge<'_> {
         };
         let within = |node: &NodeMedian| node.interval.map(|interval| node.median - interval.low);
         let noise = noise::Noise {
-            bounds: median_of(&mut rows.iter().map(|row| row.width)),
+            bounds: median_of(&mut rows.iter().map(|row| self.table.width(row.row))),
             runs: median_of(&mut medians.iter().filter_map(within)),
         };
         if let Some((limit, size)) = noise::hides(delta, &noise) {
@@ -225,16 +234,16 @@ impl Judge<'_> {
                 "noise-floor",
                 format!(
                     "{what} to {}: nodes that are {} slower cannot be told ({class})",
-                    percent(size),
-                    percent(delta)
+                    warning::percent(size),
+                    warning::percent(delta)
                 ),
                 advice,
             ));
         }
     }
 
-    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>, class: u32) {
-        let class = name(&self.runs.classes, class);
+    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>, row: usize) {
+        let class = self.table.class_name(row).to_owned();
         let settings = &self.settings.drift;
         let relative: Vec<Vec<f64>> = histories
             .values()
@@ -242,7 +251,7 @@ impl Judge<'_> {
             .collect();
         let all: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
         let deviation = drift::deviation(&all, settings);
-        for ((node, history), relative) in histories.iter_mut().zip(&relative) {
+        for (history, relative) in histories.values_mut().zip(&relative) {
             let score = deviation.and_then(|deviation| drift::score(relative, deviation, settings));
             if let Some(report) = &mut history.report {
                 report.history_score = score;
@@ -258,10 +267,11 @@ impl Judge<'_> {
             let alarms = drift::alarms(relative, deviation, settings);
             // What is over has been seen to.
             for alarm in alarms.iter().filter(|alarm| alarm.until.is_none()) {
+                let row = history.relative[alarm.since].0;
                 self.all.drift.push(Drift {
-                    node: name(&self.runs.nodes, *node),
+                    node: self.table.node_name(row).to_owned(),
                     class: class.clone(),
-                    since: self.session_name(history.relative[alarm.since].0),
+                    since: self.session_name(row),
                     change: alarm.change,
                     score: alarm.score,
                 });
@@ -269,7 +279,7 @@ impl Judge<'_> {
         }
     }
 
-    fn node(&self, rows: &[NodeRun], middle: &NodeMedian, judgement: &verdict::Judgement) -> NodeReport {
+    fn node(&self, rows: &[Row], middle: &NodeMedian, judgement: &verdict::Judgement) -> NodeReport {
         let row = rows[middle.median_run];
         let interval = median::interval(rows.len());
         let mut null_reasons = BTreeMap::new();
@@ -280,7 +290,7 @@ impl Judge<'_> {
         };
         let settings = &self.settings.node;
         explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
-        let session = self.session_name(row.session);
+        let session = self.session_name(row.row);
         explain("session", session.is_none(), format!("no label `{}` says so", "session"));
         let alone = "no other node of its class was measured";
         for (key, is_null) in [
@@ -309,11 +319,11 @@ impl Judge<'_> {
         );
         explain("cause", true, "this version names no cause".to_owned());
         NodeReport {
-            node: name(&self.runs.nodes, row.node),
-            class: name(&self.runs.classes, row.class),
+            node: self.table.node_name(row.row).to_owned(),
+            class: self.table.class_name(row.row).to_owned(),
             session,
             runs: rows.len(),
-            median_run_id: name(&self.runs.run_ids, row.run),
+            median_run_id: self.table.run_id(row.row),
             median_s: row.seconds,
             ci_s: interval.map(|(low, high, _)| [rows[low].seconds, rows[high].seconds]),
             ci_coverage: interval.map(|(.., coverage)| coverage),
@@ -332,12 +342,7 @@ impl Judge<'_> {
         }
     }
 
-    /// `None` of runs of which nobody said so.
-    fn session_name(&self, session: u32) -> Option<String> {
-        Some(name(&self.runs.sessions, session)).filter(|name| !name.is_empty())
+    fn session_name(&self, row: usize) -> Option<String> {
+        self.table.session_name(row).map(str::to_owned)
     }
-}
-
-fn name(names: &crate::results::Names, number: u32) -> String {
-    names.get(number).unwrap_or_default().to_owned()
 }

@@ -563,8 +563,9 @@ proptest! {
             let ranks: Vec<_> = hosts.iter().zip(row).map(|(host, work)| (*host, [0, 0, *work, 3_000_000])).collect();
             run(&format!("run-{i:02}"), &ranks)
         }).collect();
-        let node_runs = pmmpi_analysis::node_runs::NodeRuns::of(&runs).unwrap();
-        let nodes = pmmpi_analysis::verdicts::judge(node_runs, &Default::default()).nodes;
+        let results = pmmpi_analysis::input::of_runs(&runs, &Default::default(), &Default::default()).results;
+        let nodes =
+            pmmpi_analysis::verdicts::judge(&results.table, &results.order, &Default::default()).nodes;
         let mut medians: Vec<(&str, f64)> = Vec::new();
         for (host, name) in hosts.iter().enumerate() {
             let mut column: Vec<(i64, String)> =

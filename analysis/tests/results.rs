@@ -1,6 +1,7 @@
 //! Results of other tools: on files that those tools wrote, on what people write by hand, and on damage.
 
 use pmmpi_analysis::results::{self, Format, Options, REJECTED_KEPT, Results};
+use pmmpi_analysis::table::UNDATED;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,7 +48,7 @@ fn read_csv(content: impl AsRef<[u8]>) -> Results {
 
 /// `node/run` and time of each row.
 fn rows(results: &Results) -> Vec<(String, f64)> {
-    (0..results.len()).map(|row| (results.run_id(row).unwrap(), results.elapsed_s[row])).collect()
+    (0..results.table.len()).map(|row| (results.table.run_id(row), results.table.elapsed_s[row])).collect()
 }
 
 fn row(id: &str, elapsed_s: f64) -> (String, f64) {
@@ -60,30 +61,38 @@ fn reasons(results: &Results) -> Vec<(u64, &str)> {
 }
 
 fn class(results: &Results, row: usize) -> &str {
-    results.class[row].and_then(|class| results.classes.get(class)).unwrap_or_default()
+    results.table.classes.get(results.table.class[row]).unwrap()
 }
 
 fn session(results: &Results, row: usize) -> &str {
-    results.session[row].and_then(|session| results.sessions.get(session)).unwrap_or_default()
+    results.table.sessions.get(results.table.session[row]).unwrap()
+}
+
+fn counter(results: &Results, name: &str) -> Vec<Option<f64>> {
+    results.table.counters[name].iter().map(|value| Some(*value).filter(|value| !value.is_nan())).collect()
+}
+
+fn started(results: &Results) -> Vec<Option<i64>> {
+    results.table.started_unix_ns.iter().map(|ns| Some(*ns).filter(|ns| *ns != UNDATED)).collect()
 }
 
 fn assert_columns_agree(results: &Results) {
-    let rows = results.len();
+    let rows = results.table.len();
     let lengths = [
-        results.source.len(),
-        results.line.len(),
-        results.node.len(),
-        results.run.len(),
-        results.class.len(),
-        results.session.len(),
-        results.started_unix_ns.len(),
+        results.table.source.len(),
+        results.table.line.len(),
+        results.table.node.len(),
+        results.table.run.len(),
+        results.table.class.len(),
+        results.table.session.len(),
+        results.table.started_unix_ns.len(),
     ];
     assert_eq!(lengths, [rows; 7]);
-    assert!(results.counters.values().all(|values| values.len() == rows));
+    assert!(results.table.counters.values().all(|values| values.len() == rows));
     assert_eq!(results.sources.iter().map(|source| source.rows).sum::<u64>(), rows as u64);
     assert_eq!(results.sources.iter().map(|s| s.rejected_rows).sum::<u64>(), results.rejected_rows);
-    assert!(results.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0));
-    assert!(results.node.iter().all(|node| results.nodes.get(*node).is_some()));
+    assert!(results.table.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0));
+    assert!(results.table.node.iter().all(|node| results.table.nodes.get(*node).is_some()));
 }
 
 mod csv {
@@ -98,12 +107,12 @@ mod csv {
         );
         assert_eq!(rows(&results), [row("a/1", 12.5), row("b/1", 13.0)]);
         assert_eq!((class(&results, 0), session(&results, 0)), ("big", "mon"));
-        assert_eq!((results.class[1], results.session[1]), (None, None));
-        assert_eq!(results.started_unix_ns, [Some(1_795_289_700_500_000_000), None]);
-        assert_eq!(results.counters["cycles"], [Some(1e9), None]);
+        assert_eq!((class(&results, 1), session(&results, 1)), ("", ""));
+        assert_eq!(started(&results), [Some(1_795_289_700_500_000_000), None]);
+        assert_eq!(counter(&results, "cycles"), [Some(1e9), None]);
         assert_eq!(results.unread["comment"], 1);
-        assert_eq!((results.rejected_rows, results.rejected_values, results.counters.len()), (0, 0, 1));
-        assert_eq!(results.line, [2, 3]);
+        assert_eq!((results.rejected_rows, results.rejected_values, results.table.counters.len()), (0, 0, 1));
+        assert_eq!(results.table.line, [2, 3]);
         assert_columns_agree(&results);
     }
 
@@ -173,7 +182,7 @@ mod csv {
             "node,run,elapsed_s,class,session\n\
              a,1,1,x,mon\na,1,2,x,tue\na,1,3,y,tue\na,1,4,x,mon\n",
         );
-        assert_eq!(results.elapsed_s, [1.0, 2.0, 3.0]);
+        assert_eq!(results.table.elapsed_s, [1.0, 2.0, 3.0]);
         let reason = "run a/1 of class x of session mon was there before: line 2; the first one counts";
         assert_eq!(reasons(&results), [(5, reason)]);
     }
@@ -184,9 +193,9 @@ mod csv {
             "node,run,elapsed_s,started,cycles\n\
              a,1,1,yesterday,5\nb,1,1,,12e\nc,1,1,2026-11-21T20:35:00Z,NA\nd,1,1,,inf\ne,1,1,,7\n",
         );
-        assert_eq!((results.len(), results.rejected_rows, results.rejected_values), (5, 0, 3));
-        assert_eq!(results.counters["cycles"], [Some(5.0), None, None, None, Some(7.0)]);
-        assert_eq!(results.started_unix_ns.iter().flatten().count(), 1);
+        assert_eq!((results.table.len(), results.rejected_rows, results.rejected_values), (5, 0, 3));
+        assert_eq!(counter(&results, "cycles"), [Some(5.0), None, None, None, Some(7.0)]);
+        assert_eq!(started(&results).iter().flatten().count(), 1);
         let expected = [
             (2, "started: `yesterday`: expected is RFC 3339, as 2026-11-21T20:35:00+01:00: left out"),
             (3, "cycles: `12e` is no number: left out"),
@@ -197,7 +206,7 @@ mod csv {
 
     fn unusable(content: impl AsRef<[u8]>) -> String {
         let results = read_csv(content);
-        assert_eq!((results.len(), results.unusable.len(), results.sources.len()), (0, 1, 0));
+        assert_eq!((results.table.len(), results.unusable.len(), results.sources.len()), (0, 1, 0));
         results.unusable[0].reason.clone()
     }
 
@@ -238,7 +247,10 @@ mod csv {
             content.push_str(&format!("n{},{},{time}\n", row % 10_000, row / 10_000));
         }
         let results = read_csv(&content);
-        assert_eq!((results.len(), results.nodes.len(), results.rejected_rows), (999_999, 10_000, 1));
+        assert_eq!(
+            (results.table.len(), results.table.nodes.len(), results.rejected_rows),
+            (999_999, 10_000, 1)
+        );
         assert_eq!(reasons(&results), [(700_002, "it has a quote that is not closed")]);
         assert!(results.path_of(&results.rejected[0]).unwrap().ends_with("results.csv"));
     }
@@ -247,7 +259,7 @@ mod csv {
     fn all_are_counted_and_the_first_named() {
         let content = format!("node,run,elapsed_s\na,1,1\n{}", "a,2,never\n".repeat(1000));
         let results = read_csv(content);
-        assert_eq!((results.len(), results.rejected_rows), (1, 1000));
+        assert_eq!((results.table.len(), results.rejected_rows), (1, 1000));
         assert_eq!(results.rejected.len(), REJECTED_KEPT);
     }
 
@@ -300,7 +312,7 @@ mod csv {
             }
             let lines = bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
             let results = read_csv([header.as_bytes(), &bytes].concat());
-            prop_assert_eq!(results.len() as u64 + results.rejected_rows, lines as u64);
+            prop_assert_eq!(results.table.len() as u64 + results.rejected_rows, lines as u64);
             assert_columns_agree(&results);
         }
 
@@ -324,11 +336,11 @@ mod hpl {
         // The file does not name its host: the folder does.
         assert_eq!(ids, ["n01/1", "n01/2", "n01/3", "n01/4"]);
         assert_eq!(class(&results, 0), "HPL N=200 NB=32 P=1 Q=2 WR11C2R4");
-        assert_eq!(results.line.len(), 4);
-        assert_eq!(results.counters["hpl_n"], [200.0, 200.0, 500.0, 500.0].map(Some));
-        assert_eq!(results.counters["hpl_residual"][1], Some(6.32440839e-03));
+        assert_eq!(results.table.line.len(), 4);
+        assert_eq!(counter(&results, "hpl_n"), [200.0, 200.0, 500.0, 500.0].map(Some));
+        assert_eq!(counter(&results, "hpl_residual")[1], Some(6.32440839e-03));
         // N = 500, NB = 80: 0.09 s and 8.8657e-01 Gflops, which say (2/3 N^3 + 3/2 N^2) / 0.88657e9.
-        let elapsed_s = results.elapsed_s[3];
+        let elapsed_s = results.table.elapsed_s[3];
         assert!((elapsed_s - 83_708_333.3 / 0.88657e9).abs() < 1e-9, "{elapsed_s}");
         assert_eq!(results.rejected_rows, 0);
         assert_columns_agree(&results);
@@ -337,40 +349,40 @@ mod hpl {
     #[test]
     fn what_was_not_checked_by_order_counts() {
         let results = read(&fixture("hpl/n02/HPL.out"), &Options::default());
-        assert_eq!((results.len(), results.rejected_rows), (4, 0));
-        assert!(!results.counters.contains_key("hpl_residual"));
+        assert_eq!((results.table.len(), results.rejected_rows), (4, 0));
+        assert!(!results.table.counters.contains_key("hpl_residual"));
     }
 
     #[test]
     fn an_output_of_hpc_challenge_names_its_host_and_start() {
         let results = read(&fixture("hpl/hpcc/hpccoutf.txt"), &Options::default());
         assert_eq!(rows(&results), [row("vm/1", 0.0221053)]);
-        assert_eq!(results.started_unix_ns, [Some(1_795_294_923_000_000_000)]);
-        assert_eq!((results.line[0], results.rejected_rows), (414, 0));
-        assert_eq!(results.counters["gflops"], [Some(0.244)]);
+        assert_eq!(started(&results), [Some(1_795_294_923_000_000_000)]);
+        assert_eq!((results.table.line[0], results.rejected_rows), (414, 0));
+        assert_eq!(counter(&results, "gflops"), [Some(0.244)]);
     }
 
     #[test]
     fn a_failed_residual_is_named() {
         let results = read(&fixture("hpl/appended/hpccoutf.txt"), &Options::default());
-        assert_eq!((results.len(), results.rejected_rows), (4, 4));
+        assert_eq!((results.table.len(), results.rejected_rows), (4, 4));
         let failed = [444, 456, 1088, 1100];
         assert_eq!(reasons(&results).iter().map(|(line, _)| *line).collect::<Vec<_>>(), failed);
         assert_eq!(results.rejected[0].reason, "its residual 0.0122196 FAILED (line 446)");
         // Two starts, each with its own time.
-        assert!(results.started_unix_ns[0] < results.started_unix_ns[2]);
-        assert_eq!(results.runs.iter().collect::<Vec<_>>(), ["1", "2", "3", "4"]);
+        assert!(started(&results)[0] < started(&results)[2]);
+        assert_eq!(results.table.runs.iter().collect::<Vec<_>>(), ["1", "2", "3", "4"]);
     }
 
     #[test]
     fn a_folder_of_outputs_is_read_by_node() {
         let results = read(&fixture("hpl"), &Options::default());
-        assert_eq!(results.nodes.iter().collect::<Vec<_>>(), ["vm", "n01", "n02"]);
-        assert_eq!((results.sources.len(), results.len(), results.rejected_rows), (4, 13, 4));
+        assert_eq!(results.table.nodes.iter().collect::<Vec<_>>(), ["vm", "n01", "n02"]);
+        assert_eq!((results.sources.len(), results.table.len(), results.rejected_rows), (4, 13, 4));
         assert_columns_agree(&results);
         let options = Options { path: Some("{node}/HPL.out".parse().unwrap()), ..Options::default() };
         let results = read(&fixture("hpl"), &options);
-        assert_eq!((results.len(), results.unusable.len()), (8, 2));
+        assert_eq!((results.table.len(), results.unusable.len()), (8, 2));
     }
 
     #[test]
@@ -380,7 +392,7 @@ mod hpl {
         let (head, rest) = whole.split_at(whole.find("T/V                N").unwrap());
         let reason = |content: &str| {
             let results = read(&folder.put("HPL.out", content), &Options::default());
-            assert_eq!((results.len(), results.rejected_rows), (0, 1), "{content}");
+            assert_eq!((results.table.len(), results.rejected_rows), (0, 1), "{content}");
             results.rejected[0].reason.clone()
         };
         assert_eq!(reason(head), "no result: HPL did not come so far");
@@ -403,7 +415,7 @@ mod hpl {
             let folder = Folder::new();
             let options = Options { format: Some(Format::Hpl), ..Options::default() };
             let results = read(&folder.put("n1/HPL.out", &bytes), &options);
-            prop_assert!(results.len() as u64 + results.rejected_rows >= 4);
+            prop_assert!(results.table.len() as u64 + results.rejected_rows >= 4);
             assert_columns_agree(&results);
         }
     }
@@ -417,11 +429,11 @@ mod hyperfine {
         let results = read(&fixture("hyperfine/hyperfine.json"), &Options::default());
         assert_eq!(results.sources[0].format, Format::Hyperfine);
         // Six commands (three, for two parameters) of six runs, of which `exit 3` failed.
-        assert_eq!((results.len(), results.rejected_rows), (24, 12));
+        assert_eq!((results.table.len(), results.rejected_rows), (24, 12));
         assert_eq!(results.rejected[0].reason, "results[1].times[0]: it failed: exit code 3");
         assert_eq!(rows(&results)[0], row("hyperfine/1", 0.023846873));
         assert_eq!((class(&results, 0), class(&results, 23)), ("sleep 0.02 n=0.01", "sleep 0.03 n=0.03"));
-        assert_eq!(results.classes.len(), 4);
+        assert_eq!(results.table.classes.len(), 4);
         assert_columns_agree(&results);
         let options = Options { node: Some("login1".into()), ..Options::default() };
         let results = read(&fixture("hyperfine/hyperfine.json"), &options);
@@ -442,7 +454,7 @@ mod hyperfine {
             (5, "results[1]: it has no times"),
         ];
         assert_eq!(reasons(&results), expected);
-        assert_eq!(results.counters["memory_usage_byte"], [Some(1024.0)]);
+        assert_eq!(counter(&results, "memory_usage_byte"), [Some(1024.0)]);
     }
 }
 
@@ -460,18 +472,16 @@ mod reframe {
         for version in VERSIONS {
             let results = report(version, &Options::default());
             assert_eq!(results.sources[0].format, Format::Reframe);
-            assert_eq!((results.len(), results.rejected_rows), (4, 4), "{version}");
-            assert_eq!(results.elapsed_s, [123.4 / 1e3; 4]);
-            assert_eq!(results.counters["bandwidth"], [Some(5.6); 4]);
-            assert_eq!(results.nodes.iter().collect::<Vec<_>>(), ["vm"]);
+            assert_eq!((results.table.len(), results.rejected_rows), (4, 4), "{version}");
+            assert_eq!(results.table.elapsed_s, [123.4 / 1e3; 4]);
+            assert_eq!(counter(&results, "bandwidth"), [Some(5.6); 4]);
+            assert_eq!(results.table.nodes.iter().collect::<Vec<_>>(), ["vm"]);
             // Repetitions are of one class. What failed its reference is slow, and is what is looked for.
             let classes: Vec<&str> = (0..4).map(|row| class(&results, row)).collect();
             let [solve, slow] =
                 ["Solve", "Slow"].map(|name| format!("{name} @generic:default+builtin, solve_time"));
             assert_eq!(classes, [&solve, &solve, &slow, &slow]);
-            assert!(
-                results.started_unix_ns.iter().all(|t| t.is_some_and(|t| t / 1_000_000_000 > 1_795_295_000))
-            );
+            assert!(started(&results).iter().all(|t| t.is_some_and(|t| t / 1_000_000_000 > 1_795_295_000)));
             assert!(results.rejected[0].reason.contains("no performance variable in a unit of time"));
             assert!(results.rejected[3].reason.contains("result `fail"), "{}", results.rejected[3].reason);
             assert_columns_agree(&results);
@@ -482,11 +492,11 @@ mod reframe {
     fn the_metric_may_be_chosen() {
         let options = |metric: &str| Options { metric: Some(metric.into()), ..Options::default() };
         for version in VERSIONS {
-            assert_eq!(report(version, &options("solve_time")).len(), 4);
-            assert_eq!(report(version, &options("bandwidth")).len(), 0);
+            assert_eq!(report(version, &options("solve_time")).table.len(), 4);
+            assert_eq!(report(version, &options("bandwidth")).table.len(), 0);
             let results = report(version, &options("time_run"));
-            assert_eq!((results.len(), results.rejected_rows), (6, 2));
-            assert!(results.elapsed_s.iter().all(|s| *s > 0.01 && *s < 60.0));
+            assert_eq!((results.table.len(), results.rejected_rows), (6, 2));
+            assert!(results.table.elapsed_s.iter().all(|s| *s > 0.01 && *s < 60.0));
         }
     }
 
@@ -497,7 +507,7 @@ mod reframe {
         let mut report: serde_json::Value = serde_json::from_str(&whole).unwrap();
         report["restored_cases"] = report["runs"][0]["testcases"].clone();
         let results = read(&folder.put("r.json", report.to_string()), &Options::default());
-        assert_eq!((results.len(), results.unread["restored_cases"]), (4, 8));
+        assert_eq!((results.table.len(), results.unread["restored_cases"]), (4, 8));
     }
 
     #[test]
@@ -516,7 +526,7 @@ mod reframe {
         let path = folder.put("run-report-0.json", content);
         std::os::unix::fs::symlink(path, folder.0.join("latest.json")).unwrap();
         let results = read(&folder.0, &Options::default());
-        assert_eq!((results.len(), results.rejected_rows, results.sources.len()), (4, 4, 1));
+        assert_eq!((results.table.len(), results.rejected_rows, results.sources.len()), (4, 4, 1));
     }
 }
 
@@ -539,7 +549,7 @@ mod superbench {
         assert_eq!((session(&results, 0), results.rejected_rows), ("2026-11-21_21-20-00", 0));
         // Counts, rates, and the times that were not asked for, each twice.
         assert_eq!((results.unread.len(), results.unread.values().sum::<u64>()), (5, 10));
-        assert_eq!(read(&path, &Options::default()).len(), 6);
+        assert_eq!(read(&path, &Options::default()).table.len(), 6);
     }
 
     #[test]
@@ -599,7 +609,7 @@ mod superbench {
             let content = [line.as_bytes(), b"\n", &bytes, b"\n"].concat();
             let folder = Folder::new();
             let results = read(&folder.put("r.jsonl", content), &Options::default());
-            let told = results.len() as u64 + results.rejected_rows + results.unread.values().sum::<u64>();
+            let told = results.table.len() as u64 + results.rejected_rows + results.unread.values().sum::<u64>();
             prop_assert!(told >= 2, "{:?}", String::from_utf8_lossy(&bytes));
             assert_columns_agree(&results);
         }
@@ -649,7 +659,7 @@ mod files {
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
         let results = read(&folder.0, &Options::default());
-        assert_eq!((results.len(), results.foreign.len(), results.unusable.len()), (1, 6, 1));
+        assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 6, 1));
     }
 
     #[test]
@@ -672,8 +682,8 @@ mod files {
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
         let expected = format!("run n/1 was there before: {}, line 2; the first one counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);
-        assert_eq!(results.counters["cycles"], [Some(5.0), None]);
-        assert_eq!((results.source.clone(), results.line.clone()), (vec![0, 1], vec![2, 3]));
+        assert_eq!(counter(&results, "cycles"), [Some(5.0), None]);
+        assert_eq!((results.table.source.clone(), results.table.line.clone()), (vec![0, 1], vec![2, 3]));
     }
 
     #[test]
@@ -704,7 +714,7 @@ mod files {
             let path = folder.put("n1/file", &bytes);
             for format in Format::ALL {
                 let results = read(&path, &Options { format: Some(format), ..Options::default() });
-                prop_assert!(results.len() as u64 + results.rejected_rows + results.unusable.len() as u64
+                prop_assert!(results.table.len() as u64 + results.rejected_rows + results.unusable.len() as u64
                     + results.unread.len() as u64 > 0);
                 assert_columns_agree(&results);
             }

@@ -1,8 +1,9 @@
 //! The table while it is filled: what every reader must do alike, so that nothing is lost in silence.
 
-use super::{Fault, Format, REJECTED_KEPT, Rejected, Results, Source, Unusable};
+use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
+use crate::progress::Progress;
+use crate::table::{Order, UNDATED};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 /// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends
@@ -13,10 +14,12 @@ const SHOWN: usize = 40;
 
 /// A run as a reader understood it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     pub line: u64,
     pub node: &'a str,
     pub run: &'a str,
+    /// `run` is the id of a run of pmmpi's.
+    pub is_own: bool,
     /// Empty: none, as for the session.
     pub class: &'a str,
     pub session: &'a str,
@@ -24,27 +27,78 @@ pub(super) struct Row<'a> {
     pub started_unix_ns: Option<i64>,
 }
 
-/// Results, and what tells whether a row was there before.
-#[derive(Default)]
-pub(super) struct Building {
+/// The same, with the numbers of names that were checked and numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered {
+    pub line: u64,
+    pub node: u32,
+    pub run: u32,
+    pub is_own: bool,
+    pub class: u32,
+    pub session: u32,
+    pub elapsed_s: f64,
+    pub started_unix_ns: i64,
+}
+
+/// Which column a name is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Node,
+    Run,
+    Class,
+    Session,
+}
+
+/// Results as they grow.
+pub(crate) struct Building {
     results: Results,
     path: PathBuf,
-    /// Row by node, class, session and run.
-    seen: HashMap<[u32; 4], usize>,
-    counters: Vec<(String, Vec<Option<f64>>)>,
+    counters: Vec<(String, Vec<f64>)>,
     slots: HashMap<String, usize>,
     /// The last run of each node, of those whose files do not number them.
     last_run: HashMap<String, u64>,
+    /// What files and readers say of classes is not asked for.
+    without_class: bool,
+    progress: Progress,
 }
 
-/// Stands for "none" beside the numbers of names.
-const NONE: u32 = u32::MAX;
-
 impl Building {
+    /// An empty table.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            results: Results::default(),
+            path: PathBuf::new(),
+            counters: Vec::new(),
+            slots: HashMap::new(),
+            last_run: HashMap::new(),
+            without_class: !options.class_by.columns().any(|column| column == "class"),
+            progress: options.progress.clone(),
+        }
+    }
+
+    /// Who is told how far reading is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// What follows comes from this file.
     pub fn begin(&mut self, path: &Path, format: Format) {
         self.path = path.to_owned();
-        self.results.sources.push(Source { path: path.to_owned(), format, rows: 0, rejected_rows: 0 });
+        let is_own = format == Format::Run;
+        self.results.sources.push(Source {
+            path: path.to_owned(),
+            format,
+            is_own,
+            rows: 0,
+            rejected_rows: 0,
+        });
+    }
+
+    /// The file that is read now was exported by pmmpi.
+    pub fn is_exported(&mut self) {
+        if let Some(source) = self.results.sources.last_mut() {
+            source.is_own = true;
+        }
     }
 
     /// The file that is read now.
@@ -75,8 +129,8 @@ impl Building {
     }
 
     fn last_line(&self) -> u64 {
-        let row = self.results.line.last().copied().unwrap_or(0);
-        self.results.rejected.last().map_or(row, |rejected| rejected.line.max(row))
+        let row = self.results.table.line.last().copied().unwrap_or(0);
+        self.results.rejected.last().map_or(0, |rejected| rejected.line).max(row.into())
     }
 
     /// A file that gives nothing.
@@ -89,10 +143,10 @@ impl Building {
         self.results.foreign.push(path.to_owned());
     }
 
-    /// Adds a row that makes sense and was not there before, and gives its number; rejects any other.
+    /// Adds a row that makes sense, and gives its number; rejects any other.
     pub fn add(&mut self, row: &Row<'_>) -> Option<usize> {
         match self.checked(row) {
-            Ok(at) => Some(at),
+            Ok(row) => self.add_numbered(&row),
             Err(reason) => {
                 self.reject(row.line, reason);
                 None
@@ -100,36 +154,78 @@ impl Building {
         }
     }
 
-    fn checked(&mut self, row: &Row<'_>) -> Result<usize, String> {
-        name("node", row.node, true)?;
-        name("run", row.run, true)?;
-        name("class", row.class, false)?;
-        name("session", row.session, false)?;
-        if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
-            return Err(format!("elapsed_s: {} is no time above zero", row.elapsed_s));
-        }
-        let results = &mut self.results;
-        let node = results.nodes.number(row.node);
-        let run = results.runs.number(row.run);
-        let class = (!row.class.is_empty()).then(|| results.classes.number(row.class));
-        let session = (!row.session.is_empty()).then(|| results.sessions.number(row.session));
-        let at = results.elapsed_s.len();
-        let key = [node, run, class.unwrap_or(NONE), session.unwrap_or(NONE)];
-        match self.seen.entry(key) {
-            Entry::Occupied(first) => return Err(again(results, *first.get(), row)),
-            Entry::Vacant(free) => free.insert(at),
+    fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
+        let class = if self.without_class && !self.takes_columns() { "" } else { row.class };
+        Ok(Numbered {
+            line: row.line,
+            node: self.number(Column::Node, row.node)?,
+            run: self.number(Column::Run, row.run)?,
+            is_own: row.is_own,
+            class: self.number(Column::Class, class)?,
+            session: self.number(Column::Session, row.session)?,
+            elapsed_s: row.elapsed_s,
+            started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
+        })
+    }
+
+    /// Those readers look for the columns themselves that make a class.
+    fn takes_columns(&self) -> bool {
+        let format = self.results.sources.last().map(|source| source.format);
+        matches!(format, Some(Format::Run | Format::Csv | Format::Parquet))
+    }
+
+    /// The number of a name, or what is wrong with it.
+    pub(super) fn number(&mut self, column: Column, text: &str) -> Result<u32, String> {
+        let table = &mut self.results.table;
+        let (names, what, is_needed) = match column {
+            Column::Node => (&mut table.nodes, "node", true),
+            Column::Run => (&mut table.runs, "run", true),
+            Column::Class => (&mut table.classes, "class", false),
+            Column::Session => (&mut table.sessions, "session", false),
         };
-        let source = results.sources.len().saturating_sub(1);
-        results.source.push(source as u32);
-        results.line.push(row.line);
-        results.node.push(node);
-        results.run.push(run);
-        results.class.push(class);
-        results.session.push(session);
-        results.elapsed_s.push(row.elapsed_s);
-        results.started_unix_ns.push(row.started_unix_ns);
-        results.sources[source].rows += 1;
-        Ok(at)
+        if let Some(number) = names.find(text) {
+            return Ok(number);
+        }
+        name(what, text, is_needed)?;
+        Ok(names.number(text))
+    }
+
+    /// The name of a number that [`Self::number`] gave.
+    pub(super) fn name_of(&self, column: Column, number: u32) -> &str {
+        let table = &self.results.table;
+        let names = match column {
+            Column::Node => &table.nodes,
+            Column::Run => &table.runs,
+            Column::Class => &table.classes,
+            Column::Session => &table.sessions,
+        };
+        names.get(number).unwrap_or_default()
+    }
+
+    /// As [`Self::add`].
+    pub(super) fn add_numbered(&mut self, row: &Numbered) -> Option<usize> {
+        let table = &mut self.results.table;
+        let at = table.len();
+        if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
+            self.reject(row.line, format!("elapsed_s: {} is no time above zero", row.elapsed_s));
+            return None;
+        }
+        if at >= u32::MAX as usize {
+            self.reject(row.line, "the table is full: it has 4294967295 rows");
+            return None;
+        }
+        let source = self.results.sources.len().saturating_sub(1);
+        table.source.push(source as u32);
+        table.line.push(row.line.try_into().unwrap_or(u32::MAX));
+        table.node.push(row.node);
+        table.run.push(row.run);
+        table.is_own.push(row.is_own);
+        table.class.push(row.class);
+        table.session.push(row.session);
+        table.elapsed_s.push(row.elapsed_s);
+        table.started_unix_ns.push(row.started_unix_ns);
+        self.results.sources[source].rows += 1;
+        Some(at)
     }
 
     /// Runs that their files do not number are 1, 2, ... on each node, over all files.
@@ -153,20 +249,44 @@ impl Building {
         slot
     }
 
+    /// Whether there is a value of this name.
+    pub fn has_counter(&self, name: &str) -> bool {
+        self.slots.contains_key(name)
+    }
+
     /// A value of a row that was added.
     pub fn set(&mut self, slot: usize, row: usize, value: f64) {
         if let Some((_, values)) = self.counters.get_mut(slot) {
             if values.len() <= row {
-                values.resize(row + 1, None);
+                values.resize(row + 1, f64::NAN);
             }
-            values[row] = Some(value);
+            values[row] = value;
         }
+    }
+
+    /// Adds to the value of a row that was added. With one that is none there is no sum.
+    pub fn sum(&mut self, slot: usize, row: usize, value: f64) {
+        let Some((_, values)) = self.counters.get_mut(slot) else { return };
+        if values.len() <= row {
+            values.resize(row + 1, f64::NAN);
+        }
+        let sum = &mut values[row];
+        *sum = match value.is_finite() {
+            true if sum.is_nan() => value,
+            true => *sum + value,
+            false => f64::INFINITY,
+        };
+    }
+
+    /// Time of a row that was added (s).
+    pub fn elapsed_s(&self, row: usize) -> f64 {
+        self.results.table.elapsed_s[row]
     }
 
     /// Takes the values of this file back.
     pub fn unset(&mut self, slot: usize) {
         let rows = self.results.sources.last().map_or(0, |source| source.rows as usize);
-        let first = self.results.elapsed_s.len().saturating_sub(rows);
+        let first = self.results.table.len().saturating_sub(rows);
         if let Some((_, values)) = self.counters.get_mut(slot) {
             values.truncate(first);
         }
@@ -210,24 +330,65 @@ impl Building {
         *self.results.unread.entry(name).or_default() += values;
     }
 
-    /// The table.
+    /// A key of classes that this file has.
+    pub fn has_class_key(&mut self, key: &str) {
+        if !self.results.class_keys.contains(key) {
+            self.results.class_keys.insert(key.to_owned());
+        }
+    }
+
+    /// What was read, each row once.
     pub fn finish(mut self) -> Results {
-        let rows = self.results.elapsed_s.len();
-        for (name, mut values) in self.counters {
-            if values.iter().any(Option::is_some) {
-                values.resize(rows, None);
-                self.results.counters.insert(name, values);
+        let rows = self.results.table.len();
+        for (name, mut values) in std::mem::take(&mut self.counters) {
+            values.iter_mut().filter(|value| value.is_infinite()).for_each(|value| *value = f64::NAN);
+            if values.iter().any(|value| !value.is_nan()) {
+                values.resize(rows, f64::NAN);
+                self.results.table.counters.insert(name, values);
             }
         }
+        self.remove_repeated();
+        self.results.rejected.sort_by_key(|rejected| (rejected.source, rejected.line));
         self.results
+    }
+
+    /// The first one counts.
+    fn remove_repeated(&mut self) {
+        self.results.order = Order::of(&self.results.table);
+        let again = self.results.order.repeated(&self.results.table);
+        if again.is_empty() {
+            return;
+        }
+        let mut kept = vec![true; self.results.table.len()];
+        for (row, first) in again {
+            kept[row] = false;
+            let table = &self.results.table;
+            let [source, other] = [row, first].map(|row| table.source[row] as usize);
+            let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
+            let same = table.elapsed_s[row].to_bits() == table.elapsed_s[first].to_bits();
+            self.results.sources[source].rows -= 1;
+            if same && source != other && is_known {
+                self.results.repeated_rows += 1;
+                continue;
+            }
+            let reason = again_of(&self.results, row, first);
+            self.results.rejected_rows += 1;
+            self.results.sources[source].rejected_rows += 1;
+            if self.results.rejected.len() < REJECTED_KEPT {
+                let line = self.results.table.line[row].into();
+                self.results.rejected.push(Rejected { source: source as u32, line, reason });
+            }
+        }
+        self.results.table.retain(&kept);
+        self.results.order = Order::of(&self.results.table);
     }
 }
 
-fn again(results: &Results, first: usize, row: &Row<'_>) -> String {
-    let (line, source) = (results.line[first], results.source[first]);
-    let here = source as usize + 1 == results.sources.len();
+fn again_of(results: &Results, row: usize, first: usize) -> String {
+    let table = &results.table;
+    let (line, source) = (table.line[first], table.source[first]);
     let file = match results.sources.get(source as usize) {
-        Some(source) if !here => format!("{}, ", source.path.display()),
+        Some(known) if source != table.source[row] => format!("{}, ", known.path.display()),
         _ => String::new(),
     };
     let of = |what: &str, name: &str| match name.is_empty() {
@@ -236,10 +397,10 @@ fn again(results: &Results, first: usize, row: &Row<'_>) -> String {
     };
     format!(
         "run {}/{}{}{} was there before: {file}line {line}; the first one counts",
-        shown(row.node.as_bytes()),
-        shown(row.run.as_bytes()),
-        of("class", row.class),
-        of("session", row.session),
+        shown(table.node_name(row).as_bytes()),
+        shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
+        of("class", table.classes.get(table.class[row]).unwrap_or_default()),
+        of("session", table.session_name(row).unwrap_or_default()),
     )
 }
 

@@ -14,7 +14,6 @@ use std::io::{BufRead, BufReader, Read};
 const LINE_MAX_BYTES: u64 = 1 << 20;
 /// Wrong values of one column that are told.
 const TOLD_PER_COLUMN: usize = 10;
-const REQUIRED: [&str; 3] = ["node", "run", "elapsed_s"];
 
 /// Reads rows until the end. Blank lines count as nothing.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
@@ -34,7 +33,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     };
     let mut fields = Fields::new(delimiter(&header));
     let columns = fields.split(&header).map_err(|e| Fault::OtherForm(format!("its header has {e}")))?;
-    let mut columns = Columns::find(columns, &place, building)?;
+    let mut columns = Columns::find(columns, &place, options, building)?;
     let mut any = false;
     while let Some(Line { number, content }) = lines.next()? {
         let Some(content) = content else {
@@ -170,11 +169,22 @@ struct Columns {
     node: Option<usize>,
     run: Option<usize>,
     elapsed: usize,
-    class: Option<usize>,
+    class: Classes,
     session: Option<usize>,
     started: Option<usize>,
     counters: Vec<Counter>,
     wrong_starts: Wrong,
+}
+
+/// What makes the class of a row.
+#[derive(Default)]
+struct Classes {
+    /// Columns, and what is written before their values.
+    columns: Vec<(usize, String)>,
+    /// What the path says.
+    place: String,
+    /// Of the row that is read now.
+    class: String,
 }
 
 /// A column that may be numeric.
@@ -203,10 +213,23 @@ impl Wrong {
 }
 
 impl Columns {
-    fn find(header: Split<'_>, place: &Place, building: &mut Building) -> Result<Self, Fault> {
+    fn find(
+        header: Split<'_>,
+        place: &Place,
+        options: &Options,
+        building: &mut Building,
+    ) -> Result<Self, Fault> {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
         let mut found = [None; 6];
+        let mut classes = Classes::default();
+        for key in options.class_by.columns() {
+            match names.iter().position(|name| name.eq_ignore_ascii_case(key)) {
+                Some(at) => classes.add(at, key, building),
+                None if key == "class" => classes.place = place.class.clone().unwrap_or_default(),
+                None => {}
+            }
+        }
         let mut counters: Vec<Counter> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let known = ["node", "run", "elapsed_s", "class", "session", "started"];
@@ -214,6 +237,7 @@ impl Columns {
             match known.iter().position(|known| name.eq_ignore_ascii_case(known)) {
                 Some(column) if found[column].is_some() => return Err(twice()),
                 Some(column) => found[column] = Some(at),
+                None if classes.columns.iter().any(|(class, _)| *class == at) => {}
                 None if counters.iter().any(|counter| counter.name == *name && !name.is_empty()) => {
                     return Err(twice());
                 }
@@ -226,16 +250,24 @@ impl Columns {
                 }),
             }
         }
-        let [node, run, elapsed, class, session, started] = found;
+        let [node, run, elapsed, _, session, started] = found;
         let given =
             [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
-            let missing =
-                REQUIRED.into_iter().zip(given).filter(|(_, given)| !given).map(|(name, _)| name).collect();
-            return Err(Fault::MissingColumns { missing, found: shown_names(&names), hint: hint(&names) });
+            return Err(Fault::missing_columns(given, &names));
         };
         let wrong_starts = Wrong::default();
-        Ok(Self { count: names.len(), node, run, elapsed, class, session, started, counters, wrong_starts })
+        Ok(Self {
+            count: names.len(),
+            node,
+            run,
+            elapsed,
+            class: classes,
+            session,
+            started,
+            counters,
+            wrong_starts,
+        })
     }
 
     fn add(&mut self, line: u64, fields: &Split<'_>, place: &Place, building: &mut Building) {
@@ -249,7 +281,7 @@ impl Columns {
         }
     }
 
-    fn row<'a>(&mut self, line: u64, fields: &Split<'a>, place: &'a Place) -> Result<Row<'a>, String> {
+    fn row<'a>(&'a mut self, line: u64, fields: &Split<'a>, place: &'a Place) -> Result<Row<'a>, String> {
         if fields.len() != self.count {
             return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
         }
@@ -272,7 +304,8 @@ impl Columns {
             line,
             node: or_place("node", self.node, &place.node)?,
             run: or_place("run", self.run, &place.run)?,
-            class: or_place("class", self.class, &place.class)?,
+            is_own: false,
+            class: self.class.of(fields)?,
             session: or_place("session", self.session, &place.session)?,
             elapsed_s,
             started_unix_ns,
@@ -318,39 +351,31 @@ impl Columns {
     }
 }
 
-fn shown_names(names: &[String]) -> String {
-    shown(names.join(",").as_bytes())
-}
-
-/// What is near to `elapsed_s`, and headers that are none.
-fn hint(names: &[String]) -> String {
-    const OTHER_UNITS: [&str; 12] = [
-        "ns",
-        "us",
-        "ms",
-        "min",
-        "h",
-        "time",
-        "elapsed",
-        "seconds",
-        "duration",
-        "runtime",
-        "wall",
-        "wallclock",
-    ];
-    if names.iter().all(|name| name.parse::<f64>().is_ok() || name.is_empty()) {
-        return "; the first line must name the columns".to_owned();
+impl Classes {
+    /// A column of the name `class` speaks for itself.
+    fn add(&mut self, at: usize, key: &str, building: &mut Building) {
+        building.has_class_key(key);
+        let before = if key == "class" { String::new() } else { format!("{key}=") };
+        self.columns.push((at, before));
     }
-    let near = |name: &&String| {
-        let name = name.to_ascii_lowercase();
-        !REQUIRED.contains(&name.as_str())
-            && name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| OTHER_UNITS.contains(&part))
-    };
-    match names.iter().find(near) {
-        Some(name) if !names.iter().any(|name| name.eq_ignore_ascii_case("elapsed_s")) => {
-            format!("; if {} is the time, give it in seconds as elapsed_s", shown(name.as_bytes()))
+
+    fn of<'a>(&'a mut self, fields: &Split<'a>) -> Result<&'a str, String> {
+        let text = |at: usize| {
+            let field = fields.get(at);
+            str::from_utf8(field).map_err(|_| format!("class: `{}` is no UTF-8", shown(field)))
+        };
+        if let [(at, before)] = self.columns.as_slice()
+            && before.is_empty()
+        {
+            return text(*at);
         }
-        _ => String::new(),
+        self.class.clear();
+        self.class.push_str(&self.place);
+        for (at, before) in &self.columns {
+            let separator = if self.class.is_empty() { "" } else { ", " };
+            self.class.extend([separator, before, text(*at)?]);
+        }
+        Ok(&self.class)
     }
 }
 

@@ -11,8 +11,12 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// A run file of pmmpi's own.
+    Run,
     /// A table in text: `node,run,elapsed_s` and more.
     Csv,
+    /// The same in Parquet; also what `pmmpi export` wrote.
+    Parquet,
     /// Output of HPL, or of HPC Challenge (hpccoutf.txt).
     Hpl,
     /// `hyperfine --export-json`.
@@ -24,13 +28,16 @@ pub enum Format {
 }
 
 impl Format {
-    /// Each of them.
-    pub const ALL: [Self; 5] = [Self::Csv, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
+    /// Each that other tools write, too.
+    pub const ALL: [Self; 6] =
+        [Self::Csv, Self::Parquet, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
 
     /// As options and messages call it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Run => "pmr",
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
             Self::Hpl => "hpl",
             Self::Hyperfine => "hyperfine",
             Self::Reframe => "reframe",
@@ -74,6 +81,9 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<(Format, Conte
 /// What a file with this beginning is. The extension (lower case) decides only where the content does not: a
 /// damaged CSV or JSON file is told as such.
 pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
+    if head.starts_with(b"PAR1") || extension == Some("parquet") {
+        return Some(Format::Parquet);
+    }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let has = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -114,9 +124,6 @@ fn first_line_is_an_object(head: &[u8]) -> bool {
 
 /// What people give by mistake.
 fn looks_like(head: &[u8], extension: Option<&str>) -> Option<&'static str> {
-    if head.starts_with(b"PAR1") {
-        return Some("Parquet, which no importer reads");
-    }
     if head.starts_with(b"\x1f\x8b") || head.starts_with(b"\x28\xb5\x2f\xfd") {
         return Some("compressed data: unpack it first");
     }

@@ -1,8 +1,12 @@
 //! Why a file gives no results.
 
 use super::Format;
+use super::building::shown;
 use std::fmt;
 use std::io;
+
+/// Columns of a table of results.
+const REQUIRED: [&str; 3] = ["node", "run", "elapsed_s"];
 
 /// What is wrong with a whole file.
 #[derive(Debug)]
@@ -32,6 +36,12 @@ pub enum Fault {
         /// What may be meant.
         hint: String,
     },
+    /// Run files are read elsewhere.
+    OwnRun,
+    /// It must be looked at more than once.
+    Pipe,
+    /// What its library says.
+    Damaged(String),
     /// Two columns of one name.
     TwoColumns(String),
     /// Its JSON ends early or is none.
@@ -70,6 +80,9 @@ impl fmt::Display for Fault {
                 let missing = missing.join(", ");
                 write!(f, "has no column {missing} (expected: node,run,elapsed_s; it has: {found}){hint}")
             }
+            Self::OwnRun => f.write_str("is a run file: give its name or its folder"),
+            Self::Pipe => f.write_str("cannot be read through a pipe: save it to a file first"),
+            Self::Damaged(what) => write!(f, "is damaged: {what}"),
             Self::TwoColumns(name) => {
                 write!(f, "has two columns {name}: rename or remove the one that is not meant")
             }
@@ -80,6 +93,48 @@ impl fmt::Display for Fault {
             }
             Self::OtherPath(pattern) => write!(f, "has a path that does not fit the pattern {pattern}"),
         }
+    }
+}
+
+impl Fault {
+    /// Of the columns that are needed, which are `given`; the header has `names`.
+    pub(super) fn missing_columns(given: [bool; 3], names: &[impl AsRef<str>]) -> Self {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        let missing =
+            REQUIRED.into_iter().zip(given).filter(|(_, given)| !given).map(|(name, _)| name).collect();
+        Self::MissingColumns { missing, found: shown(names.join(",").as_bytes()), hint: hint(&names) }
+    }
+}
+
+/// What is near to `elapsed_s`, and headers that are none.
+fn hint(names: &[&str]) -> String {
+    const OTHER_UNITS: [&str; 12] = [
+        "ns",
+        "us",
+        "ms",
+        "min",
+        "h",
+        "time",
+        "elapsed",
+        "seconds",
+        "duration",
+        "runtime",
+        "wall",
+        "wallclock",
+    ];
+    if names.iter().all(|name| name.parse::<f64>().is_ok() || name.is_empty()) {
+        return "; the first line must name the columns".to_owned();
+    }
+    let near = |name: &&&str| {
+        let name = name.to_ascii_lowercase();
+        !REQUIRED.contains(&name.as_str())
+            && name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| OTHER_UNITS.contains(&part))
+    };
+    match names.iter().find(near) {
+        Some(name) if !names.iter().any(|name| name.eq_ignore_ascii_case("elapsed_s")) => {
+            format!("; if {} is the time, give it in seconds as elapsed_s", shown(name.as_bytes()))
+        }
+        _ => String::new(),
     }
 }
 

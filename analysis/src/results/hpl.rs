@@ -63,6 +63,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             line: solved.line,
             node: &node,
             run: &run,
+            is_own: false,
             class: &class,
             session: place.session.as_deref().unwrap_or_default(),
             elapsed_s,

@@ -44,6 +44,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                 line: entry,
                 node: &node,
                 run: &run,
+                is_own: false,
                 class: &class,
                 session,
                 elapsed_s,

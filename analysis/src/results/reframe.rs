@@ -83,6 +83,7 @@ impl Session<'_> {
             line,
             node: &node,
             run,
+            is_own: false,
             class: &class,
             session: self.name,
             elapsed_s,

@@ -112,7 +112,16 @@ fn metric(
     };
     let run = parts.run();
     let elapsed_s = value / per_second;
-    building.add(&Row { line, node, run: &run, class: &class, session, elapsed_s, started_unix_ns: None });
+    building.add(&Row {
+        line,
+        node,
+        run: &run,
+        is_own: false,
+        class: &class,
+        session,
+        elapsed_s,
+        started_unix_ns: None,
+    });
 }
 
 /// A metric's name in its parts.

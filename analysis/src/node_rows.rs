@@ -1,0 +1,47 @@
+//! How long a run took on each of its nodes: what the table is made of.
+
+use crate::class::{self, ClassBy};
+use pmmpi::record::{End, Run};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One node of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeRow {
+    /// Number of a node record of that host in the run.
+    pub record: usize,
+    /// What it ought to be equal to.
+    pub class: Arc<str>,
+    /// The node's last t2 - its first t1, on its one clock (ns).
+    pub work_ns: i64,
+}
+
+/// By host name. Two clocks of one host name are never subtracted: the longer of their times counts. Empty where the
+/// workload failed; without the nodes whose clock was stepped, as far as that is known.
+pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
+    let mut rows = BTreeMap::new();
+    if !run.is_complete() || !run.end().is_some_and(End::is_success) {
+        return rows;
+    }
+    // First t1 and last t2 on each clock.
+    let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
+    for rank in &run.ranks {
+        let [_, t1, t2, _] = rank.stamps.into();
+        let span = spans[rank.node as usize].get_or_insert([t1, t2]);
+        *span = [span[0].min(t1), span[1].max(t2)];
+    }
+    for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
+        spans[suspect as usize] = None;
+    }
+    let classes = class::of_nodes(run, class_by);
+    for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {
+        let Some([first_t1, last_t2]) = span else { continue };
+        let row = NodeRow { record, class, work_ns: last_t2.saturating_sub(first_t1) };
+        let host = run.nodes[record].key.hostname.clone();
+        match rows.get(&host) {
+            Some(NodeRow { work_ns, .. }) if *work_ns > row.work_ns => {}
+            _ => _ = rows.insert(host, row),
+        }
+    }
+    rows
+}

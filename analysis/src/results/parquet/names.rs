@@ -1,0 +1,62 @@
+//! From texts of a column to numbers of names, without a look at most of the texts.
+
+use crate::results::building::{Building, Column};
+use polars::prelude::{Column as Values, DataType, PolarsResult};
+
+/// Stands for a text that is no name: the row is rejected.
+pub(super) const WRONG: u32 = u32::MAX;
+
+/// Of each row the number of its text among the names that `column` counts; no text is an empty one.
+pub(super) fn numbers(values: &Values, column: Column, building: &mut Building) -> PolarsResult<Vec<u32>> {
+    map(values, |text| building.number(column, text).unwrap_or(WRONG))
+}
+
+/// What `number` makes of each row's text. The same text may be asked for again or not.
+pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> PolarsResult<Vec<u32>> {
+    let values = values.cast(&DataType::String)?;
+    let mut numbers = Vec::with_capacity(values.len());
+    let mut cache = Cache::new();
+    let texts = values.str()?;
+    for (array, chunk) in texts.downcast_iter().zip(texts.chunks()) {
+        // A longer text is known by its place, which is one in this array alone.
+        cache.clear();
+        let valid = chunk.validity();
+        for (row, view) in array.views().iter().enumerate() {
+            if valid.is_some_and(|valid| !valid.get_bit(row)) {
+                numbers.push(number(""));
+                continue;
+            }
+            numbers.push(cache.get(view.as_u128(), || number(array.value(row))));
+        }
+    }
+    Ok(numbers)
+}
+
+/// The numbers of texts that came lately.
+struct Cache {
+    slots: Vec<Option<(u128, u32)>>,
+}
+
+impl Cache {
+    /// A fleet's nodes fit.
+    const BITS: u32 = 15;
+
+    fn new() -> Self {
+        Self { slots: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.slots.resize(1 << Self::BITS, None);
+    }
+
+    fn get(&mut self, text: u128, number: impl FnOnce() -> u32) -> u32 {
+        // Fibonacci hashing: D. E. Knuth, The Art of Computer Programming 3, 6.4.
+        let folded = (text as u64) ^ (text >> 64) as u64;
+        let slot = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS);
+        match &mut self.slots[slot as usize] {
+            Some((known, number)) if *known == text => *number,
+            free => free.insert((text, number())).1,
+        }
+    }
+}

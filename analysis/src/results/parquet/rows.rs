@@ -1,0 +1,221 @@
+//! From a part of a Parquet file to rows.
+
+use super::columns::{Columns, MOST_EVENTS, UNWANTED, Wrong};
+use super::names::{self, WRONG};
+use crate::results::building::{Building, Column, Numbered, shown};
+use crate::results::instant;
+use crate::table::UNDATED;
+use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
+
+/// Adds the rows of a frame; `before` rows of the file came before it. A line is the number of the row.
+pub(super) fn add(
+    frame: &DataFrame,
+    before: u64,
+    columns: &mut Columns,
+    building: &mut Building,
+) -> PolarsResult<()> {
+    let height = frame.height();
+    let named =
+        |of: Column, name: &Option<String>, place: &Option<String>, building: &mut Building| match name {
+            Some(name) => names::numbers(frame.column(name)?, of, building),
+            None => {
+                let number = building.number(of, place.as_deref().unwrap_or_default()).unwrap_or(WRONG);
+                Ok(vec![number; height])
+            }
+        };
+    let node = named(Column::Node, &columns.node, &columns.place.node, building)?;
+    let run = named(Column::Run, &columns.run, &columns.place.run, building)?;
+    let session = named(Column::Session, &columns.session, &columns.place.session, building)?;
+    let class = classes(frame, columns, building)?;
+    let elapsed_s = reals(frame.column(&columns.elapsed)?)?;
+    let started = match &columns.started {
+        Some(name) => starts(frame.column(name)?, before, &mut columns.wrong)?,
+        None => vec![UNDATED; height],
+    };
+    let is_own = match &columns.is_own {
+        Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
+        None => vec![false; height],
+    };
+    let rows = (0..height).map(|row| Numbered {
+        line: before + row as u64 + 1,
+        node: node[row],
+        run: run[row],
+        is_own: is_own[row],
+        class: class[row],
+        session: session[row],
+        elapsed_s: elapsed_s[row],
+        started_unix_ns: started[row],
+    });
+    match columns.event.clone() {
+        None => wide(frame, before, rows, columns, building),
+        Some(event) => long(frame, before, rows, &event, columns, building),
+    }
+}
+
+/// Each row is one of the table.
+fn wide(
+    frame: &DataFrame,
+    before: u64,
+    rows: impl Iterator<Item = Numbered>,
+    columns: &Columns,
+    building: &mut Building,
+) -> PolarsResult<()> {
+    let places: Vec<Option<usize>> =
+        rows.map(|row| checked(&row, frame, before, columns, building)).collect();
+    for (name, slot) in &columns.counters {
+        let values = reals(frame.column(name)?)?;
+        for (at, value) in places.iter().zip(values) {
+            if let Some(at) = at.filter(|_| value.is_finite()) {
+                building.set(*slot, at, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Each row is a value of a run, whose time is the same in all of its rows.
+fn long(
+    frame: &DataFrame,
+    before: u64,
+    rows: impl Iterator<Item = Numbered>,
+    [event, value]: &[String; 2],
+    columns: &mut Columns,
+    building: &mut Building,
+) -> PolarsResult<()> {
+    let slots = names::map(frame.column(event)?, |event| columns.slot(event, building))?;
+    let values = reals(frame.column(value)?)?;
+    let mut last: Option<([u32; 4], usize)> = None;
+    for ((row, slot), value) in rows.zip(slots).zip(values) {
+        let key = [row.node, row.run, row.class, row.session];
+        let known = match last {
+            Some((last, at)) if last == key => Some(at),
+            _ => columns.known_runs.get(&key).copied(),
+        };
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let Some(at) = checked(&row, frame, before, columns, building) else { continue };
+                columns.known_runs.insert(key, at);
+                at
+            }
+        };
+        last = Some((key, at));
+        let first = building.elapsed_s(at);
+        if first.to_bits() != row.elapsed_s.to_bits() {
+            let reason = format!("elapsed_s: {} here, {first} in the run's first row", row.elapsed_s);
+            building.reject(row.line, reason);
+            continue;
+        }
+        if slot == WRONG {
+            building.reject(row.line, format!("event: it is empty, or one of more than {MOST_EVENTS}"));
+            continue;
+        }
+        if slot == UNWANTED {
+            continue;
+        }
+        building.sum(slot as usize, at, value);
+        if !value.is_finite() {
+            columns
+                .wrong
+                .add(row.line, || "value: it is no number: the run has no sum of this event".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// The row's place in the table; `None` of one that was rejected.
+fn checked(
+    row: &Numbered,
+    frame: &DataFrame,
+    before: u64,
+    columns: &Columns,
+    building: &mut Building,
+) -> Option<usize> {
+    let names = [
+        (Column::Node, row.node, &columns.node),
+        (Column::Run, row.run, &columns.run),
+        (Column::Class, row.class, &None),
+        (Column::Session, row.session, &columns.session),
+    ];
+    for (of, _, name) in names.into_iter().filter(|(_, number, _)| *number == WRONG) {
+        let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
+        let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
+        building.reject(row.line, reason.unwrap_or_else(|| "its class is none".to_owned()));
+        return None;
+    }
+    building.add_numbered(row)
+}
+
+/// As it stands in a row of the frame.
+fn text_of(frame: &DataFrame, name: &str, row: u64) -> Option<String> {
+    let value = frame.column(name).ok()?.slice(row as i64, 1).cast(&DataType::String).ok()?;
+    value.str().ok()?.get(0).map(str::to_owned)
+}
+
+fn classes(frame: &DataFrame, columns: &Columns, building: &mut Building) -> PolarsResult<Vec<u32>> {
+    let place = columns.place.class.as_deref().unwrap_or_default();
+    if let [(name, before)] = columns.class.as_slice()
+        && before.is_empty()
+    {
+        return names::numbers(frame.column(name)?, Column::Class, building);
+    }
+    let mut classes = vec![building.number(Column::Class, place).unwrap_or(WRONG); frame.height()];
+    for (name, before) in &columns.class {
+        // Two numbers make a third one: a pair that came before is not written again.
+        let mut values = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let numbers = names::map(frame.column(name)?, |text| {
+            let next = values.len() as u32;
+            *known.entry(text.to_owned()).or_insert_with(|| {
+                values.push(text.to_owned());
+                next
+            })
+        })?;
+        let mut pairs = std::collections::HashMap::new();
+        for (class, value) in classes.iter_mut().zip(numbers).filter(|(class, _)| **class != WRONG) {
+            *class = *pairs.entry((*class, value)).or_insert_with(|| {
+                let so_far = building.name_of(Column::Class, *class);
+                let separator = if so_far.is_empty() { "" } else { ", " };
+                let text = format!("{so_far}{separator}{before}{}", values[value as usize]);
+                building.number(Column::Class, &text).unwrap_or(WRONG)
+            });
+        }
+    }
+    Ok(classes)
+}
+
+/// Not a number where there is none.
+fn reals(values: &Values) -> PolarsResult<Vec<f64>> {
+    let values = values.cast(&DataType::Float64)?;
+    let mut reals = Vec::with_capacity(values.len());
+    for array in values.f64()?.downcast_iter() {
+        reals.extend(array.iter().map(|value| value.copied().unwrap_or(f64::NAN)));
+    }
+    Ok(reals)
+}
+
+/// A time without a zone is taken as UTC.
+fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i64>> {
+    if let DataType::Datetime(unit, _) = values.dtype() {
+        let unit_ns = match unit {
+            TimeUnit::Nanoseconds => 1,
+            TimeUnit::Microseconds => 1_000,
+            TimeUnit::Milliseconds => 1_000_000,
+        };
+        let counts = values.cast(&DataType::Int64)?;
+        let ns = counts.i64()?.iter().map(|count| count.and_then(|count| count.checked_mul(unit_ns)));
+        return Ok(ns.map(|ns| ns.unwrap_or(UNDATED)).collect());
+    }
+    let texts = values.cast(&DataType::String)?;
+    let start = |(row, text): (usize, Option<&str>)| {
+        let text = text.unwrap_or_default().trim();
+        let ns = instant::unix_ns(text.as_bytes());
+        if ns.is_none() && !text.is_empty() {
+            let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
+            let text = shown(text.as_bytes());
+            wrong.add(before + row as u64 + 1, || format!("started: `{text}`: {expected}: left out"));
+        }
+        ns.unwrap_or(UNDATED)
+    };
+    Ok(texts.str()?.iter().enumerate().map(start).collect())
+}

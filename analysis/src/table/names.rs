@@ -1,0 +1,79 @@
+//! Names that occur again and again, each kept once.
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+/// Names, numbered from 0 in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// All of them, one after another: a fleet's archive has millions.
+    text: String,
+    /// Where each ends in `text`.
+    ends: Vec<usize>,
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Names {
+    /// The name of a number.
+    pub fn get(&self, number: u32) -> Option<&str> {
+        let at = number as usize;
+        let start = if at == 0 { 0 } else { *self.ends.get(at - 1)? };
+        self.text.get(start..*self.ends.get(at)?)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True before the first.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len() as u32).map_while(|number| self.get(number))
+    }
+
+    /// The number of a name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let is_it = |number: &u32| self.get(*number) == Some(name);
+        self.numbers.find(self.hasher.hash_one(name), is_it).copied()
+    }
+
+    /// The number of a name, which is new after 2^32 - 1 others at most.
+    pub(crate) fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.find(name) {
+            return number;
+        }
+        let number = self.ends.len() as u32;
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        let Self { text, ends, numbers, hasher } = self;
+        let hash_of = |number: &u32| {
+            let at = *number as usize;
+            let start = if at == 0 { 0 } else { ends[at - 1] };
+            hasher.hash_one(&text[start..ends[at]])
+        };
+        numbers.insert_unique(hasher.hash_one(name), number, hash_of);
+        number
+    }
+
+    /// The place of each name, by `first` and then as text.
+    pub(crate) fn ranks<K: Ord>(&self, first: impl Fn(u32, &str) -> K) -> Vec<u32> {
+        let mut order: Vec<(K, &str, u32)> =
+            self.iter().zip(0..).map(|(name, number)| (first(number, name), name, number)).collect();
+        order.sort_unstable();
+        let mut ranks = vec![0; order.len()];
+        order.iter().zip(0..).for_each(|((.., number), rank)| ranks[*number as usize] = rank);
+        ranks
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, &self.ends) == (&other.text, &other.ends)
+    }
+}
