@@ -57,6 +57,24 @@ pub fn read(paths: &[PathBuf], options: &results::Options, trust: &Trust) -> Inp
     reading.finish()
 }
 
+/// The same, after the rows of an archive; and how many files that has.
+pub fn read_after(
+    archive: &Path,
+    paths: &[PathBuf],
+    options: &results::Options,
+    trust: &Trust,
+) -> (Input, usize) {
+    let (own, of_others) = split(paths);
+    let mut reading = Reading::new(options, trust);
+    if archive.exists() {
+        results::read_into(&mut reading.building, &[archive.to_owned()], options);
+    }
+    let archived = reading.building.sources();
+    reading.own(&own);
+    results::read_into(&mut reading.building, &of_others, options);
+    (reading.finish(), archived)
+}
+
 /// The same of runs that are in memory.
 pub fn of_runs(runs: &[Run], options: &results::Options, trust: &Trust) -> Input {
     let mut reading = Reading::new(options, trust);
@@ -197,6 +215,11 @@ impl Input {
     /// True where nothing could be read.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.results.table.is_empty()
+    }
+
+    /// True where something of it could not be used.
+    pub fn is_partial(&self) -> bool {
+        self.unusable > 0 || !self.results.unusable.is_empty() || self.results.rejected_rows > 0
     }
 
     fn reject(&mut self, code: &'static str, message: String, advice: &str) {

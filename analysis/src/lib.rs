@@ -11,6 +11,7 @@
 pub mod about;
 pub mod class;
 mod counters;
+pub mod export;
 pub mod input;
 mod metrics;
 pub mod node_rows;

@@ -3,11 +3,12 @@
 mod options;
 
 use clap::Parser;
-use options::{Bounds, Command, FailOn, Format, Options, Report, ReportFormat};
+use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
-use pmmpi::summary::printable;
+use pmmpi::summary::{count, printable};
 use pmmpi::trust::{self, Trust};
+use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::progress::Progress;
 use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
@@ -15,11 +16,11 @@ use pmmpi_analysis::results;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
-use pmmpi_analysis::{about, output, report, stamps_csv};
+use pmmpi_analysis::{about, export, output, report, stamps_csv};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     let done = match options.command {
         Command::Report(options) => report(&options),
+        Command::Export(options) => export(&options),
         Command::Bounds(options) => bounds(&options),
     };
     ExitCode::from(done.unwrap_or_else(|failure| {
@@ -71,27 +73,15 @@ impl Failure {
 }
 
 fn report(options: &Report) -> Result<u8, Failure> {
-    let paths = if options.paths.is_empty() { &vec![default_folder()] } else { &options.paths };
     let settings = settings(options)?;
-    let from = results::Options {
-        format: None,
-        path: options.path_pattern.clone(),
-        node: options.node.clone(),
-        metric: options.metric.clone(),
-        class_by: options.class_by.clone().unwrap_or_default(),
-        counters: None,
-        progress: progress(),
-    };
+    let from = reading(&options.of_others, options.class_by.clone());
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let input = input::read(paths, &from, &trust);
+    let input = input::read(&paths(&options.paths), &from, &trust);
     if input.is_empty() {
-        let warnings = input.warnings.iter().cloned().chain(about::results(&input.results));
-        let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
-        return Err(Failure::usage(format!("no run to report\n       {}", why.join("\n       "))));
+        return Err(nothing("report", &input));
     }
     let read = text::Read { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
-    let results = &input.results;
-    let partial = input.unusable > 0 || !results.unusable.is_empty() || results.rejected_rows > 0;
+    let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
         ReportFormat::Text => text::report(&report, &read, options.top),
@@ -115,6 +105,49 @@ fn report(options: &Report) -> Result<u8, Failure> {
         false if partial => PARTIAL,
         false => 0,
     })
+}
+
+fn export(options: &Export) -> Result<u8, Failure> {
+    let from = reading(&options.of_others, options.class_by.clone());
+    let folder = &options.output;
+    let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
+    let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &Trust::default());
+    if input.results.sources.len() <= archived {
+        return Err(nothing("export", &input));
+    }
+    let exported = export::export(&input.results, archived, folder).map_err(failed)?;
+    let known = input.results.repeated_rows;
+    let text =
+        format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
+    write(&text, None)?;
+    for warning in input.warnings.iter().cloned().chain(about::results(&input.results)) {
+        if warning.code != "repeated-rows" {
+            say(&format!("{} [{}]", warning.message, warning.code));
+        }
+    }
+    Ok(if input.is_partial() { PARTIAL } else { 0 })
+}
+
+fn paths(given: &[PathBuf]) -> Vec<PathBuf> {
+    if given.is_empty() { vec![default_folder()] } else { given.to_vec() }
+}
+
+fn reading(options: &OfOthers, class_by: Option<ClassBy>) -> results::Options {
+    results::Options {
+        format: None,
+        path: options.path_pattern.clone(),
+        node: options.node.clone(),
+        metric: options.metric.clone(),
+        class_by: class_by.unwrap_or_default(),
+        counters: None,
+        progress: progress(),
+    }
+}
+
+fn nothing(to: &str, input: &Input) -> Failure {
+    let warnings = input.warnings.iter().cloned().chain(about::results(&input.results));
+    let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
+    Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
 /// Of a job, or of a node where another tool measured.

@@ -20,6 +20,9 @@ pub enum Command {
     /// Report on the runs in files or folders
     #[command(after_help = report_help())]
     Report(Report),
+    /// Add runs to an archive in Parquet
+    #[command(after_help = export_help())]
+    Export(Export),
     /// Elapsed bounds from anybody's stamps
     #[command(after_help = bounds_help())]
     Bounds(Bounds),
@@ -27,12 +30,23 @@ pub enum Command {
 
 fn report_help() -> String {
     format!(
-        "SLOWER is against the nodes of the same processor, microcode, memory and kernel
-that ran the same. The label session=NAME says which runs were one sitting.
+        "SLOWER is against nodes of one class: the same processor, microcode, memory, kernel,
+command, labels. The label session=NAME says which runs were one sitting.
 {EXIT_STATUS}
 3: --fail-on found one, whatever else.
 Examples: pmmpi report --fail-on slow
           pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
+    )
+}
+
+fn export_help() -> String {
+    format!(
+        "One row a run and node, in DIR/month=YYYY-MM/: what pmmpi report compares. Runs that are
+there are not written again, and no file is changed. `pmmpi report DIR` reads it
+back; so does whatever reads Parquet.
+{EXIT_STATUS}
+
+Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
     )
 }
 
@@ -73,9 +87,16 @@ pub struct Report {
     /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     pub fdr: f64,
-    /// What makes a class: cpu,memory,LABEL,...; none: one class
+    /// Nodes compared: cpu,memory,LABEL..., or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
+    #[command(flatten)]
+    pub of_others: OfOthers,
+}
+
+/// What others' results do not say.
+#[derive(Args)]
+pub struct OfOthers {
     /// The node of others' results that name none
     #[arg(long, value_name = "NODE", hide = true)]
     pub node: Option<String>,
@@ -102,6 +123,20 @@ pub enum ReportFormat {
     Html,
     /// For monitoring
     Openmetrics,
+}
+
+#[derive(Args)]
+pub struct Export {
+    #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
+    pub paths: Vec<PathBuf>,
+    /// The archive; it is made where there is none
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// What makes a class: cpu,memory,LABEL..., or none
+    #[arg(long, value_name = "KEYS")]
+    pub class_by: Option<ClassBy>,
+    #[command(flatten)]
+    pub of_others: OfOthers,
 }
 
 /// What makes a report fail.

@@ -29,6 +29,7 @@ use crate::progress::{Metered, Progress};
 use crate::table::{Order, RunTable};
 pub(crate) use building::{Building, Row};
 use fault::Fault;
+pub(crate) use parquet::EXPORTED_BY;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

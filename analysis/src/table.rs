@@ -1,5 +1,6 @@
 //! What everything is derived from: how long each run took on each node, and what was counted there.
 
+mod frame;
 mod names;
 mod order;
 

@@ -1,14 +1,21 @@
 //! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
 //! session.
 
+mod session;
+
 use crate::nodes::{Drift, NodeReport, SlowRun};
-use crate::stats::class::Class;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::{bimodal, drift, noise, runs, verdict, within};
+use crate::stats::verdict::{self, Judgement};
+use crate::stats::{bimodal, drift, noise, runs};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
 use pmmpi::summary::count;
+use rayon::prelude::*;
+use session::{Row, Session};
 use std::collections::BTreeMap;
+
+/// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
+const SESSIONS_AT_A_TIME: usize = 8;
 
 /// From when on something is called slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,21 +100,6 @@ fn shortened(class: &str) -> String {
     end.map_or_else(|| class.to_owned(), |end| format!("{}...", &class[..end]))
 }
 
-/// What verdicts need of a row of the table.
-#[derive(Clone, Copy)]
-struct Row {
-    row: usize,
-    session: u32,
-    node: u32,
-    seconds: f64,
-}
-
-impl Row {
-    fn of(table: &RunTable, row: usize) -> Self {
-        Self { row, session: table.session[row], node: table.node[row], seconds: table.elapsed_s[row] }
-    }
-}
-
 struct Judge<'a> {
     table: &'a RunTable,
     settings: &'a Settings,
@@ -116,54 +108,54 @@ struct Judge<'a> {
 
 /// A node over the sessions of its class.
 #[derive(Default)]
-struct History {
+struct History<'a> {
     /// Of each session that it took part in: a row, and ln(its median / the class's).
     relative: Vec<(usize, f64)>,
-    /// Of the latest.
-    report: Option<NodeReport>,
+    /// The latest in which it can be compared with others.
+    latest: Option<(&'a [Row], NodeMedian, Judgement)>,
 }
 
 impl Judge<'_> {
     /// Gives how many runs are of other sessions than those that nodes are judged by.
     fn class(&mut self, rows: &[Row]) -> usize {
-        let mut histories: BTreeMap<u32, History> = BTreeMap::new();
-        let mut sessions = rows.chunk_by(|a, b| a.session == b.session).peekable();
-        while let Some(session) = sessions.next() {
-            self.session(session, &mut histories, sessions.peek().is_none());
+        let mut histories: BTreeMap<u32, History<'_>> = BTreeMap::new();
+        let sessions: Vec<&[Row]> = rows.chunk_by(|a, b| a.session == b.session).collect();
+        let settings = self.settings;
+        let mut left = sessions.len();
+        for sessions in sessions.chunks(SESSIONS_AT_A_TIME) {
+            let judged: Vec<Option<Session<'_>>> =
+                sessions.par_iter().map(|rows| Session::judge(rows, settings)).collect();
+            for (session, rows) in judged.into_iter().zip(sessions) {
+                left -= 1;
+                if let Some(session) = session {
+                    self.session(&session, rows, &mut histories, left == 0);
+                }
+            }
         }
-        self.over_time(&mut histories, rows[0].row);
         let before = self.all.nodes.len();
-        self.all.nodes.extend(histories.into_values().filter_map(|history| history.report));
+        self.over_time(histories, rows[0].row);
         rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
     }
 
-    fn session(&mut self, rows: &[Row], histories: &mut BTreeMap<u32, History>, is_latest: bool) {
-        let times: Vec<f64> = rows.iter().map(|row| row.seconds.ln()).collect();
-        let nodes: Vec<&[Row]> = rows.chunk_by(|a, b| a.node == b.node).collect();
-        let ends: Vec<usize> = nodes
-            .iter()
-            .scan(0, |end, node| {
-                *end += node.len();
-                Some(*end)
-            })
-            .collect();
-        let Some(class) = Class::new(&times, &ends) else { return };
-        let medians = median::of_nodes(&class);
-        let sigma = within::sigma(&class, &medians);
-        let judged = verdict::judge(&medians, sigma, &self.settings.node);
-        for ((node, middle), judgement) in nodes.iter().zip(&medians).zip(&judged.nodes) {
+    fn session<'a>(
+        &mut self,
+        session: &Session<'a>,
+        rows: &[Row],
+        histories: &mut BTreeMap<u32, History<'a>>,
+        is_latest: bool,
+    ) {
+        let Session { nodes, medians, judged, slow } = session;
+        for ((node, middle), judgement) in nodes.iter().zip(medians).zip(&judged.nodes) {
             let history = histories.entry(node[0].node).or_default();
             // A session without any other node of the class says nothing of this one.
             if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
                 history.relative.push((node[0].row, middle.median - centre));
             }
-            if judgement.verdict.is_some() || history.report.is_none() {
-                history.report = Some(self.node(node, middle, judgement));
+            if judgement.verdict.is_some() || history.latest.is_none() {
+                history.latest = Some((node, *middle, *judgement));
             }
         }
-        let slow =
-            sigma.map(|sigma| runs::slow(&class, &medians, sigma, &self.settings.run)).unwrap_or_default();
-        for run in &slow {
+        for run in slow {
             let row = nodes[run.node][run.run];
             self.all.slow_runs.push(SlowRun {
                 run_id: self.table.run_id(row.row),
@@ -177,7 +169,7 @@ impl Judge<'_> {
             });
         }
         if is_latest {
-            let flaky = runs::flaky(&medians, &slow, self.settings.run.q);
+            let flaky = runs::flaky(medians, slow, self.settings.run.q);
             let class = shortened(self.table.class_name(rows[0].row));
             self.all.warnings.extend(flaky.iter().map(|flaky| {
                 let host = self.table.node_name(nodes[flaky.node][0].row);
@@ -190,7 +182,7 @@ impl Judge<'_> {
                     "look at what else runs on it, and at its error counters and throttling",
                 )
             }));
-            self.about_class(rows, &medians);
+            self.about_class(rows, medians);
         }
     }
 
@@ -242,7 +234,8 @@ impl Judge<'_> {
         }
     }
 
-    fn over_time(&mut self, histories: &mut BTreeMap<u32, History>, row: usize) {
+    /// What is said of each node, with its own history.
+    fn over_time(&mut self, histories: BTreeMap<u32, History<'_>>, row: usize) {
         let class = self.table.class_name(row).to_owned();
         let settings = &self.settings.drift;
         let relative: Vec<Vec<f64>> = histories
@@ -251,17 +244,18 @@ impl Judge<'_> {
             .collect();
         let all: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
         let deviation = drift::deviation(&all, settings);
-        for (history, relative) in histories.values_mut().zip(&relative) {
-            let score = deviation.and_then(|deviation| drift::score(relative, deviation, settings));
-            if let Some(report) = &mut history.report {
-                report.history_score = score;
-                if score.is_none() {
+        for (history, relative) in histories.into_values().zip(&relative) {
+            if let Some((rows, middle, judgement)) = &history.latest {
+                let mut report = self.node(rows, middle, judgement);
+                report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
+                if report.history_score.is_none() {
                     let reason = format!(
                         "its own history says what it was like from {} sessions on",
                         settings.baseline + 1
                     );
                     report.null_reasons.insert("history_score", reason);
                 }
+                self.all.nodes.push(report);
             }
             let Some(deviation) = deviation else { continue };
             let alarms = drift::alarms(relative, deviation, settings);
@@ -279,7 +273,7 @@ impl Judge<'_> {
         }
     }
 
-    fn node(&self, rows: &[Row], middle: &NodeMedian, judgement: &verdict::Judgement) -> NodeReport {
+    fn node(&self, rows: &[Row], middle: &NodeMedian, judgement: &Judgement) -> NodeReport {
         let row = rows[middle.median_run];
         let interval = median::interval(rows.len());
         let mut null_reasons = BTreeMap::new();

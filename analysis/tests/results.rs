@@ -643,7 +643,7 @@ mod files {
     #[test]
     fn what_is_not_known_is_named_with_what_was_tried() {
         let folder = Folder::new();
-        let tried = "is not known: it was looked at as csv, hpl, hyperfine, reframe, superbench";
+        let tried = "is not known: it was looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
         for (name, content, looks_like) in [
             ("notes.txt", &b"hello\n"[..], ""),
             ("a.parquet", b"PAR1....", "; it looks like Parquet, which no importer reads"),
@@ -669,7 +669,8 @@ mod files {
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
         assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
-        let reason = "holds no results: 1 files were looked at as csv, hpl, hyperfine, reframe, superbench";
+        let reason =
+            "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
         assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, reason);
     }
 

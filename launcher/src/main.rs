@@ -48,6 +48,7 @@ fn run() -> Result<End, Failure> {
         Command::Run(typed) => measure::run(typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),
+        Command::Export { args } => install::exec_report("export", &args),
         Command::List(typed) => list::run(&typed),
         Command::Bounds { args } => install::exec_report("bounds", &args),
         Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),

@@ -64,6 +64,12 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Add runs to an archive in Parquet
+    #[command(disable_help_flag = true)]
+    Export {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Elapsed bounds from anybody's stamps
     #[command(disable_help_flag = true)]
     Bounds {
@@ -115,7 +121,7 @@ struct Direct {
 }
 
 /// The first words that are no programs.
-pub const COMMANDS: [&str; 7] = ["run", "repeat", "report", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
 pub fn parse() -> Command {

@@ -156,6 +156,14 @@ impl Building {
 
     fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
         let class = if self.without_class && !self.takes_columns() { "" } else { row.class };
+        if row.is_own {
+            // Whatever a kernel took for its host's name.
+            let table = &mut self.results.table;
+            table.nodes.number(row.node);
+            table.runs.number(row.run);
+            table.classes.number(class);
+            table.sessions.number(row.session);
+        }
         Ok(Numbered {
             line: row.line,
             node: self.number(Column::Node, row.node)?,

@@ -22,9 +22,6 @@ use std::sync::{Arc, Once};
 const ROWS_AT_A_TIME: usize = 1 << 19;
 /// Key of the file's metadata that says who exported it.
 pub(crate) const EXPORTED_BY: &str = "pmmpi";
-/// Column: true where `run` is the id of a run of pmmpi's own.
-pub(crate) const IS_OWN: &str = "measured_by_pmmpi";
-
 /// Reads rows until the end.
 pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_file() {

@@ -123,7 +123,7 @@ impl Columns {
             class: Vec::new(),
             session: typed("session", &text, "text or integer")?,
             started: typed("started", &[Kind::Instant, Kind::Text], "timestamp or text")?,
-            is_own: typed(super::IS_OWN, &[Kind::Truth], "boolean")?,
+            is_own: typed("measured_by_pmmpi", &[Kind::Truth], "boolean")?,
             event,
             counters: Vec::new(),
             place: place.clone(),

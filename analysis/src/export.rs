@@ -1,0 +1,143 @@
+//! An archive in Parquet, a folder a month, to which runs are only ever added. It is read back as any other input, and
+//! by every tool that reads Parquet.
+
+use crate::results::{EXPORTED_BY, Results};
+use crate::table::{RunTable, UNDATED};
+use polars::prelude::{PolarsError, Schema};
+use polars_io::parquet::write::{
+    BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
+};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Rows that are made ready at a time; a row group of a file.
+const ROWS_AT_A_TIME: usize = 1 << 18;
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Files, each whole.
+    pub files: Vec<PathBuf>,
+    /// Rows in them.
+    pub rows: usize,
+}
+
+/// Writes those rows that are of none of the first `archived` files into `folder`, which is made where there is none.
+/// Files that are there stay as they are. On an error what was not written to its end is removed.
+pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<Exported> {
+    let table = &results.table;
+    let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for row in &results.order.rows {
+        if table.source[*row as usize] as usize >= archived {
+            months.entry(month(table.started_unix_ns[*row as usize])).or_default().push(*row);
+        }
+    }
+    let mut exported = Exported::default();
+    for (month, rows) in months {
+        let folder = folder.join(format!("month={month}"));
+        std::fs::create_dir_all(&folder)?;
+        exported.files.push(write(table, &rows, &folder)?);
+        exported.rows += rows.len();
+    }
+    Ok(exported)
+}
+
+/// A file is there whole or not at all; its name is nobody else's. Readers pass over hidden files.
+fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let name = format!("pmmpi-{now_ns}-{}.parquet", std::process::id());
+    let (temporary, file) = (folder.join(format!(".{name}.tmp")), folder.join(name));
+    let written = write_rows(table, rows, &temporary)
+        .and_then(|()| std::fs::rename(&temporary, &file))
+        .and_then(|()| File::open(folder)?.sync_all());
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written.map(|()| file)
+}
+
+fn write_rows(table: &RunTable, rows: &[u32], path: &Path) -> io::Result<()> {
+    let file = File::create_new(path)?;
+    let mut writer: Option<BatchedWriter<File>> = None;
+    for rows in rows.chunks(ROWS_AT_A_TIME) {
+        let frame = table.frame(rows).map_err(io_error)?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            free => free.insert(open(file.try_clone()?, frame.schema())?),
+        };
+        writer.write_batch(&frame).map_err(io_error)?;
+    }
+    if let Some(writer) = writer {
+        writer.finish().map_err(io_error)?;
+    }
+    file.sync_all()
+}
+
+fn open(file: File, schema: &Schema) -> io::Result<BatchedWriter<File>> {
+    let by = (EXPORTED_BY.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    ParquetWriter::new(file)
+        .with_compression(ParquetCompression::Zstd(None))
+        .with_statistics(StatisticsOptions::full())
+        .with_key_value_metadata(Some(KeyValueMetadata::from_static(vec![by])))
+        .batched(schema)
+        .map_err(io_error)
+}
+
+fn io_error(error: PolarsError) -> io::Error {
+    match error {
+        PolarsError::IO { error, .. } => io::Error::new(error.kind(), error.to_string()),
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+/// Of UTC: 2026-11.
+fn month(started_unix_ns: i64) -> String {
+    if started_unix_ns == UNDATED {
+        return "unknown".to_owned();
+    }
+    let (year, month) = year_and_month(started_unix_ns.div_euclid(86_400_000_000_000));
+    format!("{year:04}-{month:02}")
+}
+
+/// Of a day since 1970-01-01. Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, civil_from_days.
+fn year_and_month(days: i64) -> (i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Months from March.
+    let month = (5 * day_of_year + 2) / 153;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_are_those_of_the_calendar() {
+        const DAY_NS: i64 = 86_400_000_000_000;
+        for (days, expected) in [
+            (0, "1970-01"),
+            (-1, "1969-12"),
+            (30, "1970-01"),
+            (31, "1970-02"),
+            (58, "1970-02"),
+            (59, "1970-03"),
+            (11_016, "2000-02"),
+            (11_017, "2000-03"),
+            (20_778, "2026-11"),
+            (20_788, "2026-12"),
+        ] {
+            assert_eq!(month(days * DAY_NS), expected, "{days}");
+            assert_eq!(month(days * DAY_NS + DAY_NS - 1), expected, "{days}");
+        }
+        assert_eq!(month(UNDATED), "unknown");
+    }
+}

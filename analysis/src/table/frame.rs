@@ -1,0 +1,54 @@
+//! The table as a data frame: for Polars, and for files that others read.
+
+use super::{RunTable, UNDATED};
+use polars::prelude::*;
+
+impl RunTable {
+    /// These rows, in this order.
+    ///
+    /// | column | type | |
+    /// |---|---|---|
+    /// | node, run | str | |
+    /// | measured_by_pmmpi | bool | `run` is the id of a run of pmmpi's own |
+    /// | class, session | str | null where nobody said so |
+    /// | started | datetime, ns, UTC | null where it is not known |
+    /// | elapsed_s | f64 | above zero |
+    /// | one a counter | f64 | null where it was not measured |
+    pub fn frame(&self, rows: &[u32]) -> PolarsResult<DataFrame> {
+        let at = |row: &u32| *row as usize;
+        let texts = |name: &str, text: &dyn Fn(usize) -> Option<String>| {
+            let texts: Vec<Option<String>> = rows.iter().map(|row| text(at(row))).collect();
+            Column::new(name.into(), texts)
+        };
+        let owned = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let started = rows.iter().map(|row| Some(self.started_unix_ns[at(row)]).filter(|ns| *ns != UNDATED));
+        let started: Vec<Option<i64>> = started.collect();
+        let utc = DataType::Datetime(TimeUnit::Nanoseconds, Some(TimeZone::UTC));
+        let mut columns = vec![
+            texts("node", &|row| owned(self.node_name(row))),
+            texts("run", &|row| self.runs.get(self.run[row]).and_then(owned)),
+            Column::new(
+                "measured_by_pmmpi".into(),
+                rows.iter().map(|row| self.is_own[at(row)]).collect::<Vec<_>>(),
+            ),
+            texts("class", &|row| self.classes.get(self.class[row]).and_then(owned)),
+            texts("session", &|row| self.session_name(row).and_then(owned)),
+            Column::new("started".into(), started).cast(&utc)?,
+            Column::new(
+                "elapsed_s".into(),
+                rows.iter().map(|row| self.elapsed_s[at(row)]).collect::<Vec<_>>(),
+            ),
+        ];
+        for (name, values) in &self.counters {
+            let values = rows.iter().map(|row| Some(values[at(row)]).filter(|value| !value.is_nan()));
+            columns.push(Column::new(name.as_str().into(), values.collect::<Vec<Option<f64>>>()));
+        }
+        DataFrame::new(rows.len(), columns)
+    }
+
+    /// All rows in the order in which they were read, for queries.
+    pub fn lazy(&self) -> PolarsResult<LazyFrame> {
+        let rows: Vec<u32> = (0..self.len() as u32).collect();
+        Ok(self.frame(&rows)?.lazy())
+    }
+}

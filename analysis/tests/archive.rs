@@ -1,0 +1,254 @@
+//! Parquet in and out: files of several writers, archives that grow, and damage.
+
+mod common;
+#[path = "common/runs.rs"]
+#[expect(dead_code)]
+mod runs;
+
+use common::{Folder, assert_valid, command, err, json, report};
+use pmmpi_analysis::results::{self, Options, Results};
+use proptest::prelude::*;
+use runs::run;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet").join(name)
+}
+
+fn read(path: &Path) -> Results {
+    results::read(&[path.to_owned()], &Options::default())
+}
+
+/// `node/run`, session, time and start in minutes of each row.
+fn rows(results: &Results) -> Vec<(String, String, f64, i64)> {
+    let table = &results.table;
+    let row = |row| {
+        let started = table.started_unix_ns[row] / 60_000_000_000;
+        (table.run_id(row), table.session_name(row).unwrap_or("").to_owned(), table.elapsed_s[row], started)
+    };
+    (0..table.len()).map(row).collect()
+}
+
+fn export(paths: &[&str], archive: &str) -> std::process::Output {
+    let args: Vec<&str> = [&["export", "-o", archive], paths].concat();
+    command(&args).output().unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.path() {
+            path if path.is_dir() => all.extend(files(&path)),
+            path => all.push(path),
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn files_of_every_writer_say_the_same() {
+    const NEVER: i64 = i64::MAX / 60_000_000_000;
+    for writer in ["duckdb", "polars", "pandas"] {
+        let results = read(&fixture(&format!("{writer}.parquet")));
+        let expected = [
+            ("n1/1", "mon", 10.0, 29_891_490),
+            ("n1/2", "mon", 10.5, 29_891_500),
+            ("a-node-with-a-long-name/1", "mon", 11.25, 29_891_530),
+            ("n1/1", "tue", 9.5, NEVER),
+        ];
+        let expected =
+            expected.map(|(id, session, s, started)| (id.to_owned(), session.to_owned(), s, started));
+        assert_eq!(rows(&results), expected, "{writer}");
+        let cycles = &results.table.counters["cycles"];
+        assert!(cycles[0] == 100.0 && cycles[1].is_nan() && cycles[2..] == [300.0, 400.0], "{writer}");
+        let reasons: Vec<_> = results.rejected.iter().map(|r| (r.line, r.reason.as_str())).collect();
+        assert_eq!(
+            reasons,
+            [(5, "elapsed_s: NaN is no time above zero"), (6, "node: it is empty")],
+            "{writer}"
+        );
+        assert_eq!((results.rejected_rows, results.unread["note"]), (2, 6), "{writer}");
+        let by = Options { class_by: "sku,class".parse().unwrap(), ..Options::default() };
+        let results = results::read(&[fixture(&format!("{writer}.parquet"))], &by);
+        let classes: Vec<_> = (0..4).map(|row| results.table.class_name(row)).collect();
+        assert_eq!(classes, ["sku=a", "sku=a", "sku=b", "sku=a"], "{writer}");
+    }
+}
+
+#[test]
+fn values_of_a_long_file_are_summed() {
+    let results = read(&fixture("long.parquet"));
+    let runs: Vec<String> = rows(&results).into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(runs, ["n1/1", "n1/2", "a-node-with-a-long-name/1", "n1/1"]);
+    assert_eq!(results.table.counters["cycles"], [7.0; 4]);
+    assert_eq!(results.table.counters["tsc"], [5.0; 4]);
+    assert_eq!(results.rejected_rows, 3);
+}
+
+/// A month's runs, and others of the next.
+fn two_months(folder: &Folder) -> String {
+    let mut csv = String::from("node,run,elapsed_s,class,session,started,cycles\n");
+    for month in [10, 11] {
+        for node in 0..4 {
+            for run in 0..5 {
+                let s = 10.0 + node as f64 / 7.0 + run as f64 / 1000.0;
+                let cycles = if run == 3 { String::new() } else { format!("{}", node * 1000 + run) };
+                csv +=
+                    &format!("n{node},{run},{s},x \"y\",m{month},2026-{month}-20T10:00:0{run}Z,{cycles}\n")
+                        .replace("x \"y\"", "\"x \"\"y\"\"\"");
+            }
+        }
+    }
+    folder.put("fleet.csv", csv).display().to_string()
+}
+
+/// `report` of an archive is that of what it was made of, to the last byte.
+#[test]
+fn what_was_exported_is_read_back() {
+    let folder = Folder::new();
+    let csv = two_months(&folder);
+    for number in 0..3 {
+        let mut own = run(&format!("run-{number}"), &[("n1", [0, 10, 5_000_000_010, 5_000_000_020])]);
+        own.header.started_unix_ns = 1_795_000_000_000_000_000 + number;
+        own.header.labels = vec![("session".to_owned(), "s".to_owned())];
+        folder.write(&own);
+    }
+    let (own, archive) = (folder.0.display().to_string(), folder.0.join("archive").display().to_string());
+    let done = export(&[&own], &archive);
+    assert!(done.status.success(), "{}", err(&done));
+    assert_eq!(common::out(&done), format!("43 rows added to {archive}, 0 there before\n"));
+    let months: Vec<PathBuf> = files(Path::new(&archive));
+    let months: Vec<&str> =
+        months.iter().map(|f| f.parent().unwrap().file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(months, ["month=2026-10", "month=2026-11"]);
+
+    let of = |paths: &[&str]| -> Value {
+        let output = report(&[&["report", "--format", "json"], paths].concat());
+        assert!(output.status.success(), "{}", err(&output));
+        assert_valid("report", &json(&output));
+        json(&output)
+    };
+    let (before, after, both) = (of(&[&own]), of(&[&archive]), of(&[&own, &archive]));
+    for key in ["nodes", "slow_runs", "drift"] {
+        assert_eq!(before[key], after[key], "{key}");
+        assert_eq!(before[key], both[key], "{key}");
+    }
+    assert_eq!(before["nodes"][0]["runs"].as_u64().map(|runs| runs > 0), Some(true));
+    let codes = |report: &Value| -> Vec<String> {
+        let warnings = report["warnings"].as_array().unwrap();
+        warnings.iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(codes(&both).contains(&"repeated-rows".to_owned()), "{:?}", codes(&both));
+    assert!(!codes(&after).contains(&"repeated-rows".to_owned()));
+    // To the last byte, of what has no run files.
+    let [a, b] = [&csv, &archive].map(|path| report(&["report", "--format", "json", path]).stdout.len());
+    assert!(a > 1000 && b > 1000);
+    let read = read(Path::new(&archive));
+    assert_eq!(read.table.counters["cycles"].iter().filter(|value| !value.is_nan()).count(), 32);
+    assert_eq!(read.table.class_name(0), "x \"y\"");
+}
+
+#[test]
+fn an_archive_only_grows() {
+    let folder = Folder::new();
+    let csv = two_months(&folder);
+    let archive = folder.0.join("archive").display().to_string();
+    assert!(export(&[&csv], &archive).status.success());
+    let first = files(Path::new(&archive));
+    let contents: Vec<Vec<u8>> = first.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    // Once more: nothing is new.
+    assert_eq!(
+        common::out(&export(&[&csv], &archive)),
+        format!("0 rows added to {archive}, 40 there before\n")
+    );
+    assert_eq!(files(Path::new(&archive)), first);
+    // Some are, one of them contradicts what is there.
+    let more =
+        std::fs::read_to_string(&csv).unwrap().replace("n3,4,", "n9,4,").replace("n2,0,10.2", "n2,0,11.2");
+    let more = folder.put("more.csv", more).display().to_string();
+    let done = export(&[&more], &archive);
+    assert_eq!(done.status.code(), Some(1), "{}", err(&done));
+    assert_eq!(common::out(&done), format!("2 rows added to {archive}, 36 there before\n"));
+    assert!(
+        err(&done).contains("run n2/0 of class x \"y\" of session m10 was there before"),
+        "{}",
+        err(&done)
+    );
+    let read_back = read(Path::new(&archive));
+    assert_eq!((read_back.table.len(), read_back.rejected_rows, read_back.repeated_rows), (42, 0, 0));
+    for (file, content) in first.iter().zip(contents) {
+        assert_eq!(std::fs::read(file).unwrap(), content, "{}", file.display());
+    }
+    // What cannot be written leaves nothing behind.
+    let nowhere = folder.put("file", "x").display().to_string();
+    let failed = export(&[&csv], &nowhere);
+    assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
+    assert_eq!(export(&["/nonexistent"], &archive).status.code(), Some(2));
+}
+
+/// The same rows in any order and in any number of files.
+#[test]
+fn what_is_read_first_makes_no_difference() {
+    let folder = Folder::new();
+    let csv = std::fs::read_to_string(two_months(&folder)).unwrap();
+    let (header, rows) = csv.split_once('\n').unwrap();
+    let mut rows: Vec<&str> = rows.lines().collect();
+    let whole = report(&["report", "--format", "json", folder.put("a.csv", &csv).to_str().unwrap()]);
+    rows.reverse();
+    let (one, two) = rows.split_at(17);
+    let one = folder.put("one.csv", format!("{header}\n{}\n", one.join("\n")));
+    let two = folder.put("two.csv", format!("{header}\n{}\n", two.join("\n")));
+    let parts = ["report", "--format", "json", two.to_str().unwrap(), one.to_str().unwrap()];
+    for threads in ["1", "3"] {
+        let parts =
+            command(&parts).env("RAYON_NUM_THREADS", threads).env("POLARS_MAX_THREADS", threads).output();
+        assert_eq!(parts.unwrap().stdout, whole.stdout);
+    }
+}
+
+#[test]
+fn other_files_are_told() {
+    let folder = Folder::new();
+    let whole = std::fs::read(fixture("duckdb.parquet")).unwrap();
+    let reason = |name: &str, content: &[u8]| {
+        let results = read(&folder.put(name, content));
+        assert_eq!((results.table.len(), results.unusable.len()), (0, 1), "{name}");
+        results.unusable[0].reason.clone()
+    };
+    assert!(reason("cut.parquet", &whole[..whole.len() / 2]).starts_with("is damaged: "));
+    assert_eq!(reason("empty.parquet", b""), "is empty");
+    assert!(reason("text.parquet", b"node,run,elapsed_s\na,1,2\n").starts_with("is damaged: "));
+    let piped =
+        command(&["report", "-"]).stdin(std::fs::File::open(fixture("duckdb.parquet")).unwrap()).output();
+    assert!(err(&piped.unwrap()).contains("cannot be read through a pipe: save it to a file first"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However a file is damaged, it is told or read; nothing panics.
+    #[test]
+    fn damage_is_no_panic(
+        which in 0..4usize,
+        damage in proptest::collection::vec((any::<u32>(), any::<u8>()), 1..6),
+        cut in proptest::option::of(any::<u32>()),
+    ) {
+        let name = ["duckdb", "polars", "pandas", "long"][which];
+        let mut bytes = std::fs::read(fixture(&format!("{name}.parquet"))).unwrap();
+        for (at, byte) in damage {
+            let at = at as usize % bytes.len();
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut as usize % bytes.len());
+        }
+        let folder = Folder::new();
+        let results = read(&folder.put("damaged.parquet", &bytes));
+        let table = &results.table;
+        prop_assert!(table.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0));
+        prop_assert_eq!(table.len() as u64, results.sources.iter().map(|source| source.rows).sum::<u64>());
+        prop_assert!(!table.is_empty() || results.rejected_rows > 0 || !results.unusable.is_empty());
+    }
+}
