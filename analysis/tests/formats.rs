@@ -35,7 +35,10 @@ fn fleet(nodes: &[(String, f64)]) -> Vec<Run> {
             ((1_000_000_000 + steps) as f64 * factor) as i64
         };
         let of = |number: i64| {
-            run(&format!("r{at:02}-{number}"), &[(name.as_str(), [0, 0, time(number), time(number)])])
+            let stamps = [0, 0, time(number), time(number)];
+            let mut run = run(&format!("r{at:02}-{number}"), &[(name.as_str(), stamps)]);
+            run.header.labels.clear();
+            run
         };
         (0..5).map(of).collect::<Vec<Run>>()
     };
@@ -52,7 +55,7 @@ fn with_verdicts() -> Vec<Run> {
     (nodes[5].1, nodes[9].1) = (1.08, 1.05);
     let mut runs = fleet(&nodes);
     let slow = runs.iter_mut().find(|run| run.header.run_id == "r03-1").unwrap();
-    *slow = run("r03-1", &[("n03", [0, 0, 1_300_000_000, 1_300_000_000])]);
+    slow.ranks[0].stamps = [0, 0, 1_300_000_000, 1_300_000_000].try_into().unwrap();
     runs
 }
 
