@@ -9,14 +9,16 @@ RELEASE = $(CARGO_TARGET_DIR)/release
 STAGE = $(CARGO_TARGET_DIR)/pmmpi
 # One profile for everything: a second one would build Polars again.
 ALL = --release --locked --workspace --exclude pmmpi-runner
+# What `make bench` compares the report to: Python packages that nothing else needs.
+PEERS = $(CARGO_TARGET_DIR)/peers
 # The MPIs that a runner is built for: those whose compiler wrapper is here.
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install
+.PHONY: help deps build stage test test-pmu lint doc bench bench-report bench-pmu simulate demo install
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 deps: ## install the Debian packages that build, tests and demo need
 	@tests/rig/deps.sh
@@ -66,8 +68,13 @@ doc: ## the Rust documentation
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps
 
 bench: build ## what pmmpi costs, side by side with what it is compared to
-	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi > $(CARGO_TARGET_DIR)/RESULTS.md
+	bench/peers/venv.sh $(PEERS)
+	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
+
+bench-report: build ## the part of it about `pmmpi report`, on stdout
+	@bench/peers/venv.sh $(PEERS)
+	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python report
 
 simulate: build ## what the statistics find on fleets whose truth is known, and how often they are wrong
 	$(RELEASE)/examples/simulate > $(CARGO_TARGET_DIR)/simulation.md

@@ -111,6 +111,9 @@ fn export(options: &Export) -> Result<u8, Failure> {
     let from = reading(&options.of_others, options.class_by.clone());
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failure::usage(format!("{}: it is no folder", folder.display())));
+    }
     let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &Trust::default());
     if input.results.sources.len() <= archived {
         return Err(nothing("export", &input));

@@ -30,8 +30,8 @@ pub enum Command {
 
 fn report_help() -> String {
     format!(
-        "SLOWER is against nodes of one class: the same processor, microcode, memory, kernel,
-command, labels. The label session=NAME says which runs were one sitting.
+        "SLOWER is against nodes of one class: the same processor, microcode, memory,
+kernel, command and labels. The label session=NAME makes runs one sitting.
 {EXIT_STATUS}
 3: --fail-on found one, whatever else.
 Examples: pmmpi report --fail-on slow
@@ -41,9 +41,9 @@ Examples: pmmpi report --fail-on slow
 
 fn export_help() -> String {
     format!(
-        "One row a run and node, in DIR/month=YYYY-MM/: what pmmpi report compares. Runs that are
-there are not written again, and no file is changed. `pmmpi report DIR` reads it
-back; so does whatever reads Parquet.
+        "A row a run and node, in DIR/month=YYYY-MM/. Runs that are there are not written
+again, and no file is changed. `pmmpi report DIR` reads it back, as does whatever
+reads Parquet.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"

@@ -182,9 +182,11 @@ fn an_archive_only_grows() {
         assert_eq!(std::fs::read(file).unwrap(), content, "{}", file.display());
     }
     // What cannot be written leaves nothing behind.
-    let nowhere = folder.put("file", "x").display().to_string();
-    let failed = export(&[&csv], &nowhere);
+    let failed = export(&[&csv], "/proc/nowhere");
     assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
+    let no_folder = export(&[&csv], &folder.put("file", "x").display().to_string());
+    assert!(err(&no_folder).contains("file: it is no folder"), "{}", err(&no_folder));
+    assert_eq!(no_folder.status.code(), Some(2));
     assert_eq!(export(&["/nonexistent"], &archive).status.code(), Some(2));
 }
 

@@ -448,7 +448,7 @@ fn results_arrive_whole_or_not_at_all() {
 
 #[test]
 fn help_fits_a_screen() {
-    for args in [&["report", "--help"][..], &["bounds", "--help"], &["--help"]] {
+    for args in [&["report", "--help"][..], &["export", "--help"], &["bounds", "--help"], &["--help"]] {
         let text = out(&command(args).env("COLUMNS", "80").output().unwrap());
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!text.contains("pmmpi-report"), "{text}");

@@ -646,7 +646,6 @@ mod files {
         let tried = "is not known: it was looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
         for (name, content, looks_like) in [
             ("notes.txt", &b"hello\n"[..], ""),
-            ("a.parquet", b"PAR1....", "; it looks like Parquet, which no importer reads"),
             ("a.csv.gz", b"\x1f\x8b\x08", "; it looks like compressed data: unpack it first"),
             ("a.pmr", b"xx", "; it looks like a run file of pmmpi's own"),
             ("a.json", b"{\"a\": 1}", "; it looks like JSON of another tool"),
@@ -659,7 +658,7 @@ mod files {
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
         let results = read(&folder.0, &Options::default());
-        assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 6, 1));
+        assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 5, 1));
     }
 
     #[test]

@@ -5,24 +5,35 @@
 
 mod bounds;
 mod counters;
+mod fleet;
 mod host;
 mod jobs;
 mod paired;
+mod peers;
+mod process;
 mod regions;
 mod report;
 mod scale;
+mod tables;
 mod trivial;
 
+use pmmpi::runfile::EXTENSION;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(bounds::CHILD) {
-        println!("{}", bounds::measure());
-        return ExitCode::SUCCESS;
-    }
-    match run() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some(bounds::CHILD) => {
+            println!("{}", bounds::measure());
+            Ok(())
+        }
+        Some(fleet::CHILD) => fleet::child(&arguments[1..]),
+        Some(report::CHILD) => report::write_large(arguments.get(1)),
+        _ => run(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("pmmpi-bench: {e}");
@@ -34,14 +45,18 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let folder = Folder::new()?;
     println!("{}", host::describe());
-    println!("{}", trivial::report(&folder)?);
-    println!("{}", jobs::oversubscribed(&folder)?);
-    println!("{}", jobs::hpcc(&folder)?);
-    println!("{}", counters::report()?);
-    println!("{}", regions::report(&folder)?);
-    println!("{}", scale::report(&folder)?);
-    println!("{}", bounds::report()?);
-    println!("{}", report::report(&folder)?);
+    if std::env::args().nth(3).is_none() {
+        println!("{}", trivial::report(&folder)?);
+        println!("{}", jobs::oversubscribed(&folder)?);
+        println!("{}", jobs::hpcc(&folder)?);
+        println!("{}", counters::report()?);
+        println!("{}", regions::report(&folder)?);
+        println!("{}", scale::report(&folder)?);
+        println!("{}", bounds::report()?);
+    }
+    println!("{}", report::large(&folder)?);
+    println!("{}", report::many(&folder)?);
+    println!("{}", tables::report(&folder)?);
     Ok(())
 }
 
@@ -78,10 +93,20 @@ impl Drop for Folder {
     }
 }
 
-/// The tool that is measured: this program's argument.
+/// The tool that is measured: this program's first argument. The second is a Python interpreter for
+/// [`peers::Peers`]; a third leaves out all but `pmmpi report`.
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi")?;
+    let path =
+        std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [report]")?;
     Ok(std::fs::canonicalize(path)?)
+}
+
+/// The first run file in a folder.
+fn run_file(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let files = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let is_run = |path: &PathBuf| path.extension().is_some_and(|e| e == EXTENSION);
+    Ok(files.into_iter().find(is_run).ok_or("no run was saved")?)
 }
 
 /// Runs a command to its end, silently; an error if it fails.

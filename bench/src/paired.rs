@@ -5,13 +5,13 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 /// One way: its name and what does it once.
-pub struct Way<'a> {
+pub struct Way<'a, T = ()> {
     pub name: &'a str,
-    pub once: Box<dyn FnMut() -> Result<(), Box<dyn Error>> + 'a>,
+    pub once: Box<dyn FnMut() -> Result<T, Box<dyn Error>> + 'a>,
 }
 
-impl<'a> Way<'a> {
-    pub fn new(name: &'a str, once: impl FnMut() -> Result<(), Box<dyn Error>> + 'a) -> Self {
+impl<'a, T> Way<'a, T> {
+    pub fn new(name: &'a str, once: impl FnMut() -> Result<T, Box<dyn Error>> + 'a) -> Self {
         Self { name, once: Box::new(once) }
     }
 }
@@ -21,16 +21,27 @@ pub fn time(ways: &mut [Way], rounds: usize) -> Result<Vec<Vec<f64>>, Box<dyn Er
     for way in ways.iter_mut() {
         (way.once)()?;
     }
+    let timed = |way| {
+        let Way { name, once }: &mut Way = way;
+        Way::new(name, || {
+            let start = Instant::now();
+            once()?;
+            Ok(start.elapsed().as_secs_f64())
+        })
+    };
+    in_turns(&mut ways.iter_mut().map(timed).collect::<Vec<_>>(), rounds)
+}
+
+/// What each way comes to, a row a round.
+pub fn in_turns<T>(ways: &mut [Way<T>], rounds: usize) -> Result<Vec<Vec<T>>, Box<dyn Error>> {
     let mut table = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        let mut row = vec![0.0; ways.len()];
+        let mut row: Vec<Option<T>> = ways.iter().map(|_| None).collect();
         for turn in 0..ways.len() {
             let which = (round + turn) % ways.len();
-            let start = Instant::now();
-            (ways[which].once)()?;
-            row[which] = start.elapsed().as_secs_f64();
+            row[which] = Some((ways[which].once)()?);
         }
-        table.push(row);
+        table.push(row.into_iter().flatten().collect());
         if std::io::stderr().is_terminal() {
             let end = if round + 1 == rounds { "\n" } else { "" };
             eprint!("\r{} of {rounds} rounds{end}", round + 1);
@@ -47,11 +58,13 @@ pub struct Spread {
 
 impl Spread {
     /// Of a value computed from each round's row.
-    pub fn of(table: &[Vec<f64>], value: impl Fn(&[f64]) -> f64) -> Self {
+    pub fn of<T>(table: &[Vec<T>], value: impl Fn(&[T]) -> f64) -> Self {
         let mut values: Vec<f64> = table.iter().map(|row| value(row)).collect();
         values.sort_by(f64::total_cmp);
-        let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-        Self { median: at(0.5), quartiles: [at(0.25), at(0.75)] }
+        let at = |share: f64| (values.len() - 1) as f64 * share;
+        // Of few values, rather too wide an interval.
+        let quartiles = [at(0.25).floor(), at(0.75).ceil()];
+        Self { median: values[at(0.5).round() as usize], quartiles: quartiles.map(|i| values[i as usize]) }
     }
 
     /// "1.234 (1.200 .. 1.300)", scaled.

@@ -1,35 +1,74 @@
-//! `pmmpi report` of one large run: time and memory.
+//! `pmmpi report` of run files: one large one, and many small ones.
 
-use crate::{Folder, bounds, pmmpi};
+use crate::fleet::Fleet;
+use crate::process::{Measured, Program};
+use crate::{Folder, bounds, must_succeed, pmmpi};
 use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::slew::RawClock;
 use std::error::Error;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::path::Path;
+use std::process::Command;
+
+/// The argument that makes this program write the large run and end, as [`crate::fleet::CHILD`] does.
+pub const CHILD: &str = "--large-run";
+
+/// Files are read from memory, as they are when all have just been written.
+const FILES: [u32; 3] = [2_500, 10_000, 40_000];
+const RUNS_PER_NODE: u32 = 10;
 
 /// As Markdown. Reading the file is part of it.
-pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
+pub fn large(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 5;
-    let file = runfile::write(&folder.0, &run())?;
+    let file = folder.0.join("large").with_extension(runfile::EXTENSION);
+    must_succeed(Command::new(std::env::current_exe()?).arg(CHILD).arg(&folder.0))?;
     let bytes = std::fs::metadata(&file)?.len();
-    let mut text = format!(
-        "## `pmmpi report` of one run of {} ranks on {} nodes ({:.0} MB; {ROUNDS} processes)\n\n",
+    let mut command = Command::new(pmmpi()?);
+    command.arg("report").arg(&file);
+    let measured = Measured::in_turns(vec![Program::new("`pmmpi report`", Ok(command))], ROUNDS)?;
+    std::fs::remove_file(file)?;
+    Ok(format!(
+        "## One run of {} ranks on {} nodes ({:.0} MB; {ROUNDS} rounds)\n\n{}",
         bounds::RANKS,
         bounds::NODES,
-        bytes as f64 / 1e6
-    );
-    text += "| s | peak memory, MB |\n|---|---|\n";
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        let mut command = Command::new(pmmpi()?);
-        let child = command.arg("report").arg(&file).stdout(Stdio::null()).spawn()?;
-        let peak_bytes = wait(child.id())?;
-        text += &format!("| {:.2} | {:.0} |\n", start.elapsed().as_secs_f64(), peak_bytes as f64 / 1e6);
+        bytes as f64 / 1e6,
+        measured.text("", None)
+    ))
+}
+
+/// As Markdown.
+pub fn many(folder: &Folder) -> Result<String, Box<dyn Error>> {
+    const ROUNDS: usize = 3;
+    let tool = pmmpi()?;
+    let mut programs = Vec::new();
+    let place = |files: u32| folder.0.join(format!("{files}-files"));
+    for files in FILES {
+        let fleet = Fleet { nodes: files / RUNS_PER_NODE, runs: RUNS_PER_NODE, sessions: 1 };
+        fleet.runs(&tool, &place(files))?;
+        let mut command = Command::new(&tool);
+        command.arg("report").arg(place(files)).args(["--format", "json", "-o"]);
+        command.arg(folder.0.join("report.json"));
+        programs.push(Program::new(format!("{files} files"), Ok(command)));
     }
-    std::fs::remove_file(file)?;
-    Ok(text)
+    let measured = Measured::in_turns(programs, ROUNDS)?;
+    for files in FILES {
+        std::fs::remove_dir_all(place(files))?;
+    }
+    let rates = measured.rates(&FILES.map(f64::from));
+    Ok(format!(
+        "## Run files of one run each ({RUNS_PER_NODE} of a node, {ROUNDS} rounds)\n\n{}{}\n\
+         Files a second: {}.\n",
+        measured.text("`pmmpi report`", None),
+        measured.growth(&FILES.map(f64::from)),
+        rates.join(", ")
+    ))
+}
+
+/// Writes `large.pmr` in a folder.
+pub fn write_large(folder: Option<&String>) -> Result<(), Box<dyn Error>> {
+    runfile::write(Path::new(folder.ok_or("not for use by hand")?), &run())?;
+    Ok(())
 }
 
 fn run() -> Run {
@@ -60,18 +99,4 @@ fn run() -> Run {
         ranks: (0..bounds::RANKS).filter_map(rank).collect(),
         ..Run::empty(header, bounds::RANKS)
     }
-}
-
-/// The most memory that the process ever had, once it has ended well.
-fn wait(process: u32) -> Result<u64, Box<dyn Error>> {
-    let mut status = 0;
-    // SAFETY: an all-zero rusage is valid, and the call fills it in.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        if libc::wait4(process as i32, &mut status, 0, &mut usage) < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        usage
-    };
-    if status != 0 { Err("pmmpi report failed".into()) } else { Ok(usage.ru_maxrss as u64 * 1024) }
 }

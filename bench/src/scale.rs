@@ -2,7 +2,7 @@
 
 use crate::jobs::mpirun;
 use crate::paired::Spread;
-use crate::{Folder, must_succeed, pmmpi};
+use crate::{Folder, must_succeed, pmmpi, run_file};
 use pmmpi::runfile;
 use std::error::Error;
 use std::path::Path;
@@ -43,11 +43,8 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
 
 /// What the one run there took, part by part, and what was taken by hand (ns). The run is removed.
 fn row(runs: &Path, by_hand: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
-    let files = std::fs::read_dir(runs)?.map(|entry| entry.map(|entry| entry.path()));
-    let files = files.collect::<Result<Vec<_>, _>>()?;
-    let file = files.iter().find(|path| path.extension().is_some_and(|e| e == runfile::EXTENSION));
-    let file = file.ok_or("no run was saved")?;
-    let overhead = runfile::read(file)?.overhead().ok_or("no rank came to the end")?;
+    let file = run_file(runs)?;
+    let overhead = runfile::read(&file)?.overhead().ok_or("no rank came to the end")?;
     std::fs::remove_file(file)?;
     Ok(vec![
         overhead.starting_ns as f64,

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing and the demo need, if any is missing.
+# Installs the Debian packages that building, testing and the demo need, or those given, if any is missing.
 set -eu
 
-packages="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev libpfm4
+packages="${*:-build-essential pkg-config libhwloc-dev libudev-dev libclang-dev libpfm4
     openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace
     gfortran python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl
-    slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+    slurmctld slurmd slurm-client slurm-wlm-basic-plugins}"
 
 if ! command -v cargo > /dev/null; then
     echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2

@@ -1,0 +1,66 @@
+//! Others that do a part of what `pmmpi report` does: Python packages, in the virtual environment that
+//! bench/peers/venv.sh makes, and SuperBench.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where they are, and which.
+pub struct Peers {
+    python: PathBuf,
+    /// "DuckDB 2.0.0"
+    pub duckdb: String,
+    /// "Polars 2.1.0"
+    pub polars: String,
+}
+
+impl Peers {
+    /// Those of the interpreter that is this program's second argument, or why there are none.
+    pub fn find() -> Result<Self, String> {
+        let python = std::env::args_os().nth(2).map(PathBuf::from).unwrap_or_default();
+        let versions = "import duckdb, polars; print(duckdb.__version__, polars.__version__)";
+        let output = Command::new(&python).args(["-c", versions]).output();
+        let none = "there is no Python environment with DuckDB and Polars";
+        let output = output.ok().filter(|output| output.status.success()).ok_or(none)?;
+        let versions = String::from_utf8_lossy(&output.stdout);
+        let (duckdb, polars) = versions.trim().split_once(' ').ok_or(none)?;
+        Ok(Self { python, duckdb: format!("DuckDB {duckdb}"), polars: format!("Polars {polars}") })
+    }
+
+    /// A program of bench/peers that reads a file and writes another.
+    pub fn script(&self, name: &str, from: &Path, to: &Path) -> Command {
+        let mut command = Command::new(&self.python);
+        command.arg(file(name)).arg(from).arg(to);
+        command
+    }
+}
+
+/// SuperBench's command, where one is installed: no package index has it.
+pub struct Superbench {
+    /// "SuperBench 0.12.0"
+    pub name: String,
+}
+
+impl Superbench {
+    /// The one in PATH, or why there is none.
+    pub fn find() -> Result<Self, String> {
+        let output = Command::new("sb").arg("version").output();
+        let output = output.ok().filter(|output| output.status.success());
+        let output = output.ok_or("it is not installed (`sb` in PATH), and it is in no package index")?;
+        let version = String::from_utf8_lossy(&output.stdout);
+        Ok(Self { name: format!("SuperBench {}", version.trim().trim_matches('"')) })
+    }
+
+    /// Writes below `folder` which nodes are defective.
+    pub fn diagnosis(&self, results: &Path, folder: &Path) -> Command {
+        let mut command = Command::new("sb");
+        command.args(["result", "diagnosis", "--output-file-format", "json"]);
+        command.arg("--data-file").arg(results).arg("--output-dir").arg(folder.join("superbench"));
+        command.arg("--rule-file").arg(file("superbench.yaml"));
+        command.arg("--baseline-file").arg(file("superbench.json"));
+        command
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
+}
