@@ -95,5 +95,5 @@ install: build ## into PREFIX (DESTDIR is honoured)
 	install -m 644 $(STAGE)/share/completions/pmmpi.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pmmpi
 	install -m 644 $(STAGE)/share/completions/_pmmpi $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 644 $(STAGE)/share/completions/pmmpi.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md docs/validate.md docs/schema/*.json \
+	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md docs/validate.md docs/report.md docs/schema/*.json \
 		$(DESTDIR)$(PREFIX)/share/doc/pmmpi

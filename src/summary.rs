@@ -61,9 +61,14 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// `text` for a terminal: names of programs, files and hosts may hold what would command it.
+/// `text` for a terminal: names of programs, files and hosts may hold what would command it, or turn the text around.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+    text.chars().map(|c| if (c.is_control() && c != '\n') || turns(c) { '?' } else { c }).collect()
+}
+
+/// Unicode's Bidi_Control, and its separators of lines and paragraphs.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Two bounds in seconds, the first rounded down and the second up, with the digits that tell them apart
@@ -107,6 +112,11 @@ mod tests {
     #[test]
     fn a_terminal_is_not_commanded() {
         assert_eq!(printable("a\x1b[2J\u{9b}b\r\nc"), "a?[2J?b?\nc");
+        // "user", turned around, looks like "resu"; letters of every direction stay.
+        assert_eq!(
+            printable("\u{202e}user\u{2069}\u{2028}\u{5d0}\u{645}\u{e9}"),
+            "?user??\u{5d0}\u{645}\u{e9}"
+        );
     }
 
     #[test]

@@ -22,7 +22,8 @@ fn main() -> std::io::Result<()> {
         let name = format!("pmmpi-{}", command.get_name());
         let bin = format!("pmmpi {}", command.get_name());
         // Help fits a screen; the manual has all.
-        let command = command.clone().bin_name(bin).mut_args(|arg| arg.hide(false));
+        let command =
+            command.clone().bin_name(bin).mut_args(|arg| arg.hide(false).hide_possible_values(false));
         page::write(&folder, &name, command, &[ENVIRONMENT])?;
     }
     Ok(())

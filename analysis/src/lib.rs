@@ -2,9 +2,10 @@
 //! and what stands against believing them.
 //!
 //! [`input`] reads run files, and by [`results`] what other tools measured, into one [`table`]: how long each run took on
-//! each node, and what was counted there ([`node_counters`]). [`verdicts`] says which [`nodes`] and runs are slow, by the mathematics of [`stats`], [`lateness`] which node
-//! a job waited for; [`report`] is the whole answer as a value, with what [`about`] says against it, and [`text`] and serde
-//! render it. [`export`] keeps the table, [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
+//! each node, and what was counted there ([`node_counters`]). [`verdicts`] says which [`nodes`] and runs are slow, and why,
+//! by the mathematics of [`stats`], [`lateness`] which node a job waited for. [`report`] is the whole answer as a value,
+//! with what [`about`] says against it; [`render`] and serde show it. [`export`] keeps the table, [`stamps_csv`] bounds
+//! anybody's stamps. Links no MPI library.
 
 #![warn(missing_docs)]
 
@@ -22,11 +23,11 @@ pub mod output;
 mod places;
 pub mod progress;
 pub mod regions;
+pub mod render;
 pub mod report;
 pub mod results;
 pub mod stamps_csv;
 pub mod stats;
 pub mod table;
-pub mod text;
 pub mod verdicts;
 pub mod warning;

@@ -3,7 +3,7 @@
 mod options;
 
 use clap::Parser;
-use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report};
+use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::runfile::default_folder;
 use pmmpi::summary::{count, printable};
@@ -11,11 +11,12 @@ use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::progress::Progress;
+use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
 use pmmpi_analysis::results;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
-use pmmpi_analysis::{about, export, output, report, stamps_csv, text};
+use pmmpi_analysis::{about, export, output, report, stamps_csv};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -84,10 +85,20 @@ fn report(options: &Report) -> Result<u8, Failure> {
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
-        Format::Text => text::report(&report, &read, options.top),
-        Format::Json => json(&report)?,
+        ReportFormat::Text => text::report(&report, &read, options.top),
+        ReportFormat::Json => json(&report)?,
+        ReportFormat::Csv => csv(&report)?,
+        ReportFormat::Md => markdown::report(&report, options.top),
+        ReportFormat::Html => html::report(&report, options.top),
+        ReportFormat::Openmetrics => openmetrics::report(&report),
     };
     write(&rendered, options.output.as_deref())?;
+    // Where they have no place in the result.
+    if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
+        for warning in warnings::few(&report) {
+            say(&one_line(&format!("warning: {} [{}]: {}", warning.message, warning.code, warning.advice)));
+        }
+    }
     let found =
         options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
     Ok(match found {
@@ -197,6 +208,10 @@ fn bounds(options: &Bounds) -> Result<u8, Failure> {
 fn json(value: &impl Serialize) -> Result<String, Failure> {
     let failed = |e: serde_json::Error| Failure { code: PARTIAL, message: format!("JSON: {e}") };
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(failed)
+}
+
+fn csv(report: &report::Report) -> Result<String, Failure> {
+    csv::nodes(report).map_err(|e| Failure { code: PARTIAL, message: format!("CSV: {e}") })
 }
 
 fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {

@@ -66,13 +66,13 @@ Example: pmmpi bounds stamps.csv --format json"
 pub struct Report {
     #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
-    /// text or json
+    /// text, json, csv, md, html, openmetrics
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
-    pub format: Format,
+    pub format: ReportFormat,
     /// Write to FILE, not to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Rows a table in text; 0: all
+    /// Rows a table in text, md and html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
     /// Exit with 3 if a node is slow; or suspect, unusual
@@ -106,6 +106,23 @@ pub struct OfOthers {
     /// What the paths of others' results say: {session}/{node}/hpl-{run}.out
     #[arg(long, value_name = "PATTERN", hide = true)]
     pub path_pattern: Option<PathPattern>,
+}
+
+/// docs/report.md says what is in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal
+    Text,
+    /// All there is
+    Json,
+    /// One table: nodes
+    Csv,
+    /// For a ticket or a wiki
+    Md,
+    /// One file that needs nothing else
+    Html,
+    /// For monitoring
+    Openmetrics,
 }
 
 #[derive(Args)]

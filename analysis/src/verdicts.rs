@@ -11,7 +11,7 @@ use crate::stats::median::{self, NodeMedian};
 use crate::stats::verdict::{self, Judgement};
 use crate::stats::{bimodal, drift, noise, runs};
 use crate::table::{Order, RunTable};
-use crate::warning::Warning;
+use crate::warning::{self, Warning};
 use pmmpi::summary::count;
 use rayon::prelude::*;
 use session::{Row, Session};
@@ -203,10 +203,10 @@ impl Judge<'_> {
             self.all.warnings.push(Warning::new(
                 "bimodal-class",
                 format!(
-                    "{} and {} of one class are {:.1} % apart ({class})",
+                    "{} and {} of one class are {} apart ({class})",
                     count(modes.fast.nodes, "node"),
                     modes.slow.nodes,
-                    apart * 100.0
+                    warning::percent(apart)
                 ),
                 "they may be of two kinds: a label that tells them apart makes two classes of them",
             ));
@@ -231,9 +231,9 @@ impl Judge<'_> {
             self.all.warnings.push(Warning::new(
                 "noise-floor",
                 format!(
-                    "{what} to {:.1} %: nodes that are {:.1} % slower cannot be told ({class})",
-                    size * 100.0,
-                    delta * 100.0
+                    "{what} to {}: nodes that are {} slower cannot be told ({class})",
+                    warning::percent(size),
+                    warning::percent(delta)
                 ),
                 advice,
             ));

@@ -13,6 +13,12 @@ pub struct Warning {
     pub advice: String,
 }
 
+/// "12.3 %"; a power of ten where nobody reads digits.
+pub(crate) fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent.abs() < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }
+}
+
 impl Warning {
     /// All three in one line of code.
     pub fn new(code: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {

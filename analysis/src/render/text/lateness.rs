@@ -1,34 +1,10 @@
 //! Who was waited for.
 
 use super::{and_more, line, shown};
-use crate::lateness::{NodeWait, OftenWaitedFor, WORTH_A_WORD};
+use crate::lateness::{NodeWait, WORTH_A_WORD};
+use crate::render::cells::seconds;
 use crate::report::RunReport;
-use pmmpi::summary::{count, seconds_between};
-
-/// Names in an answer.
-const NAMED: usize = 3;
-
-/// Nodes that came last in more runs than chance would have it.
-pub fn often(text: &mut String, nodes: &[OftenWaitedFor]) {
-    if nodes.is_empty() {
-        return;
-    }
-    let of = |node: &OftenWaitedFor| {
-        format!(
-            "{} in {} of {}, by {:.1} %",
-            node.node,
-            node.last,
-            count(node.runs, "run"),
-            node.share * 100.0
-        )
-    };
-    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
-    let more = if nodes.len() > NAMED { ", ..." } else { "" };
-    line(
-        text,
-        &format!("{} waited for again and again: {}{more}", count(nodes.len(), "node"), named.join(", ")),
-    );
-}
+use pmmpi::summary::seconds_between;
 
 /// Of the latest run of several nodes.
 pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
@@ -69,7 +45,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
 /// The longest work and the shortest wait of its ranks: those of the last one, as a rule.
 fn row(text: &mut String, node: &NodeWait) {
     let ([.., work], [wait, ..]) = (node.work_s, node.wait_s);
-    let [work, wait] = [work, wait].map(super::seconds);
+    let [work, wait] = [work, wait].map(seconds);
     let later = node.lateness_s.map_or("unknown".to_owned(), |lateness| {
         let (least, most) = between(lateness);
         format!("{least} to {most}")

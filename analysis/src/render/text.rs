@@ -6,9 +6,9 @@ mod nodes;
 
 pub use bounds::bounds;
 
+use super::{answer, cells, more, one_line, shown};
 use crate::report::{Report, RunReport};
-use crate::warning::Warning;
-use pmmpi::summary::{count, printable, seconds_between};
+use pmmpi::summary::{count, seconds_between};
 use std::collections::BTreeMap;
 
 /// What a report is made of.
@@ -35,10 +35,9 @@ pub fn report(report: &Report, read: &Read, top: usize) -> String {
     let compared = report.nodes.iter().any(|node| node.verdict.is_some());
     if compared {
         nodes::answer(&mut text, report);
-    }
-    lateness::often(&mut text, &report.waited_for);
-    if compared {
         about_nodes(&mut text, report, top);
+    } else if let Some(waited_for) = answer::waited_for(report) {
+        line(&mut text, &waited_for);
     }
     runs(&mut text, &report.runs, top);
     lateness::table(&mut text, &report.runs, top);
@@ -47,8 +46,7 @@ pub fn report(report: &Report, read: &Read, top: usize) -> String {
     if !compared {
         about_nodes(&mut text, report, top);
     }
-    let of_runs = grouped(&report.runs);
-    warnings(&mut text, few_of_each(&report.warnings).into_iter().chain(of_runs));
+    warnings(&mut text, report);
     text
 }
 
@@ -58,27 +56,15 @@ fn about_nodes(text: &mut String, report: &Report, top: usize) {
     nodes::table(text, &report.nodes, top);
 }
 
-/// A line. Names come from files that anybody may have made: what would steer a terminal is shown as `?`.
+/// A line, whatever names are in it.
 fn line(text: &mut String, content: &str) {
-    text.push_str(&printable(content.trim_end()).replace('\n', "?"));
+    text.push_str(&one_line(content.trim_end()));
     text.push('\n');
 }
 
-/// Six digits, where there is room for them.
-fn seconds(value: f64) -> String {
-    let before = value.abs().log10().floor().clamp(0.0, 5.0) as usize;
-    format!("{value:.*}", 5 - before)
-}
-
-/// Rows that are shown of `all`, and how many are not.
-fn shown(all: usize, top: usize) -> (usize, usize) {
-    let shown = if top == 0 { all } else { all.min(top) };
-    (shown, all - shown)
-}
-
 fn and_more(text: &mut String, hidden: usize, what: &str) {
-    if hidden > 0 {
-        line(text, &format!("... and {hidden} {what} (--top 0 shows all)"));
+    if let Some(more) = more(hidden, what) {
+        line(text, &more);
     }
 }
 
@@ -91,17 +77,7 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
     line(text, &format!("{:<42}  {:>6} {:>5}  ELAPSED BETWEEN, s", "RUN", "RANKS", "NODES"));
     let (shown, hidden) = shown(runs.len(), top);
     for run in runs.iter().skip(runs.len() - shown) {
-        let elapsed = match &run.elapsed {
-            Some(e) if e.consistent => {
-                let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
-                format!("{lower} and {upper}")
-            }
-            Some(_) => "unknown: see the warnings".to_owned(),
-            None => {
-                let why = run.end.as_ref().or(run.null_reasons.get("end"));
-                format!("not complete: {}", why.map_or("", String::as_str))
-            }
-        };
+        let elapsed = cells::elapsed(run);
         line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
     }
     and_more(text, hidden, "before these");
@@ -172,44 +148,15 @@ fn in_unit(value: f64, unit: &str) -> (String, String) {
     let prefix =
         prefixes.iter().find(|(size, _)| value.abs() >= *size && unit.starts_with(char::is_alphabetic));
     let (scaled, prefix) = prefix.map_or((value, ""), |(size, prefix)| (value / size, *prefix));
+    if scaled.abs() >= 1e9 {
+        return (format!("{scaled:.2e}"), format!("{prefix}{unit}"));
+    }
     let digits = if scaled == 0.0 { 0 } else { (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) };
     (format!("{scaled:.*}", digits as usize), format!("{prefix}{unit}"))
 }
 
-/// The same warning of many runs is said once, with the first of them.
-fn grouped(runs: &[RunReport]) -> Vec<Warning> {
-    let mut known: BTreeMap<&str, (usize, &RunReport, &Warning)> = BTreeMap::new();
-    for run in runs {
-        for warning in &run.warnings {
-            known.entry(warning.code).and_modify(|(count, ..)| *count += 1).or_insert((1, run, warning));
-        }
-    }
-    let say = |(number, run, warning): &(usize, &RunReport, &Warning)| {
-        let more = if *number > 1 { format!(" (and {} more like it)", number - 1) } else { String::new() };
-        Warning { message: format!("{}: {}{more}", run.run_id, warning.message), ..(*warning).clone() }
-    };
-    known.values().map(say).collect()
-}
-
-/// Of each kind the first few, and how many more there are.
-fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
-    const FEW: usize = 3;
-    let mut all: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
-    warnings.iter().for_each(|warning| all.entry(warning.code).or_default().push(warning));
-    let few = |mut of_code: Vec<&Warning>| {
-        let more = of_code.len().saturating_sub(FEW);
-        of_code.truncate(FEW);
-        let mut few: Vec<Warning> = of_code.into_iter().cloned().collect();
-        if let Some(last) = few.last_mut().filter(|_| more > 0) {
-            last.message += &format!(" (and {more} more like it: --format json has them)");
-        }
-        few
-    };
-    all.into_values().flat_map(few).collect()
-}
-
-fn warnings(text: &mut String, warnings: impl Iterator<Item = Warning>) {
-    for (number, warning) in warnings.enumerate() {
+fn warnings(text: &mut String, report: &Report) {
+    for (number, warning) in super::warnings::few(report).into_iter().enumerate() {
         if number == 0 {
             line(text, "");
         }

@@ -1,0 +1,105 @@
+//! Is anything wrong, what, how sure.
+
+use super::cells::{percent, shortened};
+use crate::lateness::OftenWaitedFor;
+use crate::nodes::NodeReport;
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+use pmmpi::summary::count;
+use std::collections::HashSet;
+
+/// Names in an answer.
+const NAMED: usize = 3;
+
+/// A sentence each.
+pub fn of(report: &Report) -> Vec<String> {
+    let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
+    let mut answer = Vec::new();
+    for (verdicts, one, several) in [
+        (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
+        (
+            &[Verdict::Suspect][..],
+            "may be slow: too few runs to say so",
+            "may be slow: too few runs to say so",
+        ),
+        (
+            &[Verdict::Unusual][..],
+            "stands out, and by less than what matters",
+            "stand out, and by less than what matters",
+        ),
+    ] {
+        let nodes: Vec<&NodeReport> =
+            report.nodes.iter().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
+        let mut known = HashSet::new();
+        let each: Vec<&&NodeReport> = nodes.iter().filter(|node| known.insert(&node.node)).collect();
+        let named: Vec<String> = each.iter().take(NAMED).map(|node| in_short(node)).collect();
+        if !nodes.is_empty() {
+            let more = if each.len() > NAMED { ", ..." } else { "" };
+            let what = if each.len() == 1 { one } else { several };
+            let of_all = count(judged, "node");
+            answer.push(format!("{} of {of_all} {what}: {}{more}", each.len(), named.join(", ")));
+        }
+    }
+    if answer.is_empty() {
+        answer.push(match judged {
+            0 => "no node is compared with another: of no class there are two".to_owned(),
+            _ => format!("no node stands out of {judged}"),
+        });
+    }
+    if !report.slow_runs.is_empty() {
+        let runs: usize = report.nodes.iter().map(|node| node.runs).sum();
+        let slow = report.slow_runs.len();
+        let node = if slow == 1 { "its node" } else { "their nodes" };
+        answer.push(format!(
+            "{} slower than the others of {node} ({runs} in the latest sessions)",
+            count(slow, "run")
+        ));
+    }
+    if !report.drift.is_empty() {
+        answer.push(format!("{} grew slower over the sessions", count(report.drift.len(), "node")));
+    }
+    answer.extend(waited_for(report));
+    answer
+}
+
+/// Nodes that came last in more runs than chance would have it.
+pub fn waited_for(report: &Report) -> Option<String> {
+    let nodes = &report.waited_for;
+    let of = |node: &OftenWaitedFor| {
+        let runs = count(node.runs, "run");
+        format!("{} in {} of {runs}, by {:.1} %", shortened(&node.node), node.last, node.share * 100.0)
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    let all = count(nodes.len(), "node");
+    (!nodes.is_empty()).then(|| format!("{all} waited for again and again: {}{more}", named.join(", ")))
+}
+
+/// A node may be in several classes.
+fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
+    nodes.map(|node| node.node.as_str()).collect::<HashSet<_>>().len()
+}
+
+/// "n17 +8.1 % (at least +7.2 %)".
+fn in_short(node: &NodeReport) -> String {
+    let drain = if node.suggests_drain { ", drain it" } else { "" };
+    let why = node.cause.as_ref().map_or(String::new(), |cause| format!(", {cause}"));
+    let name = shortened(&node.node);
+    match (node.slowdown, node.slower_by_at_least) {
+        (Some(slowdown), Some(least)) => {
+            format!("{name} {} (at least {}{why}{drain})", percent(slowdown, 1), percent(least, 1))
+        }
+        _ => name,
+    }
+}
+
+/// What a verdict promises; nothing of one that is good.
+pub fn meaning(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Slow => Some("slower than its class by more than what matters (--delta), and stands out"),
+        Verdict::SlowTail => Some("slower than its class by more than what matters, but does not stand out"),
+        Verdict::Unusual => Some("stands out from its class, by less than what matters"),
+        Verdict::Suspect => Some("would be one of these, and has too few runs to say so"),
+        Verdict::Ok => None,
+    }
+}

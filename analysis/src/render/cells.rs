@@ -1,0 +1,107 @@
+//! What stands in the cells of tables. No number is longer than people read.
+
+use crate::nodes::NodeReport;
+use crate::report::RunReport;
+use pmmpi::summary::seconds_between;
+use std::collections::BTreeMap;
+
+/// What is less is no other news.
+const LEAST_P: f64 = 1e-99;
+
+/// "+8.1 %". What rounds to nothing has no sign of its own.
+pub fn percent(fraction: f64, digits: usize) -> String {
+    let least = 0.5 * 0.1f64.powi(digits as i32);
+    let percent = fraction * 100.0;
+    let percent = if percent.abs() < least { 0.0 } else { percent };
+    match percent.abs() < 1e6 {
+        true => format!("{percent:+.digits$} %"),
+        false => format!("{percent:+.digits$e} %"),
+    }
+}
+
+/// Six digits, where there is room for them.
+pub fn seconds(value: f64) -> String {
+    if value.abs() >= 1e9 || (value != 0.0 && value.abs() < 1e-4) {
+        return format!("{value:.4e}");
+    }
+    let before = value.abs().log10().floor().clamp(0.0, 5.0) as usize;
+    format!("{value:.*}", 5 - before)
+}
+
+/// "1.20 .. 1.41".
+pub fn interval(ci_s: Option<[f64; 2]>) -> String {
+    ci_s.map_or("-".to_owned(), |[low, high]| format!("{} .. {}", seconds(low), seconds(high)))
+}
+
+/// "1.2e-9".
+pub fn probability(p: f64) -> String {
+    match p {
+        p if p < LEAST_P => format!("<{LEAST_P:.0e}"),
+        p => format!("{p:.1e}"),
+    }
+}
+
+/// The two bounds, or why there are none.
+pub fn elapsed(run: &RunReport) -> String {
+    match &run.elapsed {
+        Some(e) if e.consistent => {
+            let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
+            format!("{lower} and {upper}")
+        }
+        Some(_) => "unknown: see the warnings".to_owned(),
+        None => {
+            let why = run.end.as_ref().or(run.null_reasons.get("end"));
+            format!("not complete: {}", why.map_or("", String::as_str))
+        }
+    }
+}
+
+/// Classes are named at length once, and numbered from 1 in the order in which nodes have them.
+pub fn class_numbers(nodes: &[NodeReport]) -> BTreeMap<&str, usize> {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes {
+        let next = numbers.len() + 1;
+        numbers.entry(&node.class).or_insert(next);
+    }
+    numbers
+}
+
+/// By number.
+pub fn classes(nodes: &[NodeReport]) -> Vec<&str> {
+    let mut classes: Vec<_> = class_numbers(nodes).into_iter().collect();
+    classes.sort_by_key(|(_, number)| *number);
+    classes.into_iter().map(|(class, _)| class).collect()
+}
+
+/// A command line may be of any length; its end says how many ranks there were.
+pub fn shortened(name: &str) -> String {
+    const MOST: usize = 240;
+    let length = name.chars().count();
+    if length <= MOST {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(MOST * 3 / 4).collect();
+    let tail: String = name.chars().skip(length - MOST / 4).collect();
+    format!("{head} ... {tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_longer_than_people_read() {
+        assert_eq!((percent(0.0793, 1), percent(-0.0004, 2)), ("+7.9 %".into(), "-0.04 %".into()));
+        assert_eq!((percent(1e300, 1), percent(-1e-17, 2)), ("+1.0e302 %".into(), "+0.00 %".into()));
+        assert_eq!((seconds(1.36156), seconds(12345.678)), ("1.36156".into(), "12345.7".into()));
+        assert_eq!(
+            (seconds(1e300), seconds(2.5e-9), seconds(0.0)),
+            ("1.0000e300".into(), "2.5000e-9".into(), "0.00000".into())
+        );
+        assert_eq!((probability(0.0), probability(0.25)), ("<1e-99".into(), "2.5e-1".into()));
+        for exponent in -300..300 {
+            let value = 1.234_567_8 * 10f64.powi(exponent);
+            assert!(seconds(value).len() <= 11 && percent(value, 2).len() <= 13, "{value}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! One table that a script wants: nodes, a row each. Its columns are a contract (docs/report.md): they are
+//! only ever added to, at the end.
+
+use super::one_line;
+use crate::nodes::NodeReport;
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+
+/// Keys of [`NodeReport`]; of `ci_s` both ends.
+pub const COLUMNS: [&str; 21] = [
+    "node",
+    "class",
+    "session",
+    "runs",
+    "median_run_id",
+    "median_s",
+    "ci_low_s",
+    "ci_high_s",
+    "ci_coverage",
+    "slowdown",
+    "slower_by_at_least",
+    "score",
+    "p_value",
+    "p_adjusted",
+    "shrunken",
+    "history_score",
+    "verdict",
+    "suggests_drain",
+    "cause",
+    "cause_share",
+    "cause_text",
+];
+
+/// All nodes, as RFC 4180 has it but with lines that end as on Unix; only the heading where there is no node.
+pub fn nodes(report: &Report) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    for node in &report.nodes {
+        writer.write_record(row(node))?;
+    }
+    let bytes = writer.into_inner().map_err(|e| e.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
+    [
+        name(&node.node),
+        name(&node.class),
+        name(node.session.as_deref().unwrap_or_default()),
+        node.runs.to_string(),
+        name(&node.median_run_id),
+        number(Some(node.median_s)),
+        number(node.ci_s.map(|[low, _]| low)),
+        number(node.ci_s.map(|[_, high]| high)),
+        number(node.ci_coverage),
+        number(node.slowdown),
+        number(node.slower_by_at_least),
+        number(node.score),
+        number(node.p_value),
+        number(node.p_adjusted),
+        number(node.shrunken),
+        number(node.history_score),
+        node.verdict.map_or("", Verdict::name).to_owned(),
+        node.suggests_drain.to_string(),
+        name(node.cause.as_deref().unwrap_or_default()),
+        number(node.cause_share),
+        name(node.cause_text.as_deref().unwrap_or_default()),
+    ]
+}
+
+/// The shortest text that is this number again; nothing where there is none.
+fn number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map(|value| format!("{value:?}")).unwrap_or_default()
+}
+
+/// On one line, and never a formula: a spreadsheet computes what begins like one, whoever wrote it.
+fn name(name: &str) -> String {
+    let name = one_line(name);
+    // A space before it does not help: some of them trim.
+    match name.trim_start().starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])
+    {
+        true => format!("'{name}"),
+        false => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_a_formula_nor_a_line() {
+        assert_eq!(name("=HYPERLINK(\"x\")"), "'=HYPERLINK(\"x\")");
+        assert_eq!(
+            (name(" @x"), name("-1"), name("n-1"), name("a\r\nb")),
+            ("' @x".into(), "'-1".into(), "n-1".into(), "a??b".into())
+        );
+    }
+
+    #[test]
+    fn numbers_come_back() {
+        for value in [0.1, 1e300, -2.5e-9, 7.0, f64::MIN_POSITIVE, 0.1 + 0.2] {
+            assert_eq!(number(Some(value)).parse(), Ok(value));
+            assert!(number(Some(value)).len() < 25);
+        }
+        assert_eq!(number(Some(f64::INFINITY)) + &number(Some(f64::NAN)) + &number(None), "");
+    }
+}

@@ -1,0 +1,126 @@
+//! One file that needs nothing else: no script, nothing from elsewhere, and a policy that would let none in.
+//! It is well-formed XML, too, which is what its tests hold it to.
+
+mod plot;
+
+use super::tables::{self, Cell, Table};
+use super::{answer, cells, one_line, warnings};
+use crate::nodes::NodeReport;
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+use std::collections::{BTreeMap, BTreeSet};
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// A report with at most `top` rows a table (0: all).
+pub fn report(report: &Report, top: usize) -> String {
+    let mut text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta name=\"generator\" content=\"pmmpi {}\"/>\n<title>pmmpi report</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for (number, sentence) in answer::of(report).iter().enumerate() {
+        let element = if number == 0 { "h1" } else { "p" };
+        text += &format!("<{element}>{}</{element}>\n", escaped(sentence));
+    }
+    text += &plots(report);
+    for (number, table) in tables::of(report, top).iter().enumerate() {
+        text += &of_table(table);
+        if number == 0 {
+            text += &meanings(report);
+        }
+    }
+    let warnings: Vec<String> = warnings::few(report)
+        .into_iter()
+        .map(|warning| {
+            let (message, advice) = (escaped(&warning.message), escaped(&warning.advice));
+            format!("<li>{message} <code>{}</code><br/><small>{advice}</small></li>\n", warning.code)
+        })
+        .collect();
+    if !warnings.is_empty() {
+        text += &format!("<h2>Warnings</h2>\n<ul>\n{}</ul>\n", warnings.concat());
+    }
+    text + "</body>\n</html>\n"
+}
+
+/// Of the first classes in which there is something to compare.
+fn plots(report: &Report) -> String {
+    const MOST: usize = 6;
+    let numbers = cells::class_numbers(&report.nodes);
+    let mut classes: BTreeMap<usize, Vec<&NodeReport>> = BTreeMap::new();
+    for node in &report.nodes {
+        classes.entry(numbers[node.class.as_str()]).or_default().push(node);
+    }
+    classes.into_iter().filter_map(|(number, nodes)| plot::of_class(number, &nodes)).take(MOST).collect()
+}
+
+fn of_table(table: &Table) -> String {
+    let side = |is_right: bool| if is_right { " class=\"number\"" } else { "" };
+    let mut text = "<table>\n<thead><tr>".to_owned();
+    for column in &table.columns {
+        text += &format!("<th scope=\"col\"{}>{}</th>", side(column.is_right), column.title);
+    }
+    text += "</tr></thead>\n<tbody>\n";
+    for row in &table.rows {
+        text += "<tr>";
+        for (value, column) in row.iter().zip(&table.columns) {
+            text += &match value {
+                Cell::Name(name) => format!("<td><code>{}</code></td>", escaped(name)),
+                Cell::Words(words) => format!("<td{}>{}</td>", side(column.is_right), escaped(words)),
+                Cell::Verdict(None) => "<td>-</td>".to_owned(),
+                Cell::Verdict(Some(verdict)) => {
+                    format!("<td class=\"{}\">{}</td>", style_of(*verdict), verdict.name())
+                }
+            };
+        }
+        text += "</tr>\n";
+    }
+    text += "</tbody>\n</table>\n";
+    if let Some(more) = &table.more {
+        text += &format!("<p>{}</p>\n", escaped(more));
+    }
+    text
+}
+
+/// Of the words that occur.
+fn meanings(report: &Report) -> String {
+    let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
+    let say = |verdict: &Verdict| {
+        let meaning = answer::meaning(*verdict)?;
+        Some(format!("<dt class=\"{}\">{}</dt><dd>{meaning}</dd>\n", style_of(*verdict), verdict.name()))
+    };
+    let all: String = verdicts.iter().rev().filter_map(say).collect();
+    if all.is_empty() { all } else { format!("<dl>\n{all}</dl>\n") }
+}
+
+/// The name of its style.
+fn style_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Unusual => "unusual",
+        Verdict::Suspect => "suspect",
+        Verdict::SlowTail => "slow-tail",
+        Verdict::Slow => "slow",
+    }
+}
+
+/// For text and for values of attributes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // No characters, and no XML may have them.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('?'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

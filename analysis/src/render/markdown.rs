@@ -1,0 +1,175 @@
+//! For a ticket or a wiki: GitHub-flavoured Markdown.
+
+use super::tables::{self, Cell, Table};
+use super::{answer, one_line, warnings};
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+use std::collections::BTreeSet;
+
+/// A report with at most `top` rows a table (0: all).
+pub fn report(report: &Report, top: usize) -> String {
+    let mut text = String::new();
+    for sentence in answer::of(report) {
+        text += &format!("**{}**\n\n", prose(&sentence));
+    }
+    for (number, table) in tables::of(report, top).iter().enumerate() {
+        text += &of_table(table);
+        if number == 0 {
+            text += &meanings(report);
+        }
+    }
+    for (number, warning) in warnings::few(report).into_iter().enumerate() {
+        if number == 0 {
+            text += "Warnings:\n\n";
+        }
+        let (message, advice) = (prose(&warning.message), prose(&warning.advice));
+        text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code);
+    }
+    format!("{}\n", text.trim_end())
+}
+
+fn of_table(table: &Table) -> String {
+    let row =
+        |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let mut text = row(&mut table.columns.iter().map(|column| column.title.to_owned()));
+    text +=
+        &row(&mut table.columns.iter().map(|column| if column.is_right { "--:" } else { "---" }.to_owned()));
+    for cells in &table.rows {
+        text += &row(&mut cells.iter().map(cell));
+    }
+    if let Some(more) = &table.more {
+        text += &format!("\n{}\n", prose(more));
+    }
+    text + "\n"
+}
+
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Name(name) => code(name),
+        Cell::Words(words) => prose(words),
+        Cell::Verdict(None) => "-".to_owned(),
+        Cell::Verdict(Some(Verdict::Ok)) => Verdict::Ok.name().to_owned(),
+        Cell::Verdict(Some(verdict)) => format!("**{}**", verdict.name()),
+    }
+}
+
+/// Of the words that occur.
+fn meanings(report: &Report) -> String {
+    let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
+    let with_meaning =
+        verdicts.iter().rev().filter_map(|verdict| Some((verdict.name(), answer::meaning(*verdict)?)));
+    let lines: Vec<String> = with_meaning.map(|(name, meaning)| format!("- {name}: {meaning}\n")).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => lines.concat() + "\n",
+    }
+}
+
+/// A name as it is: nothing in a code span is markup, a mention or a link. The fence is longer than any
+/// within it.
+fn code(name: &str) -> String {
+    let name = one_line(name);
+    let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    if name.trim().is_empty() {
+        return String::new();
+    }
+    let fence = "`".repeat(longest + 1);
+    let pad = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{}{pad}{fence}", within_cell(&name))
+}
+
+/// A table takes a row apart before anything else is read: there a bar needs a backslash, and where
+/// backslashes are before it already, so many that this one is not escaped itself (which shows one too many
+/// of them, and keeps the columns).
+fn within_cell(name: &str) -> String {
+    let (mut text, mut before) = (String::new(), 0);
+    for c in name.chars() {
+        if c == '|' {
+            text.push_str(if before % 2 == 0 { "\\" } else { "\\\\" });
+        }
+        before = if c == '\\' { before + 1 } else { 0 };
+        text.push(c);
+    }
+    text
+}
+
+/// A sentence in which names may be: no character of it is markup. A mention, a reference or a link is made
+/// of text after the markup is gone, so a space without width keeps that apart.
+fn prose(sentence: &str) -> String {
+    const APART: &str = "&#8203;";
+    let mut text = String::new();
+    for c in one_line(sentence).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '!' | '$' | '&' => {
+                text.extend(['\\', c]);
+            }
+            '@' => text.extend(["@", APART]),
+            '#' => text.extend(["\\#", APART]),
+            _ => text.push(c),
+        }
+    }
+    // What GitHub makes links of without any markup.
+    text.replace("://", &format!(":{APART}//")).replace("www.", &format!("www{APART}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_shown_as_they_are() {
+        for (name, expected) in [
+            ("n01", "`n01`"),
+            ("a|b", "`a\\|b`"),
+            ("a\\|b", "`a\\\\\\|b`"),
+            ("a`b", "``a`b``"),
+            ("`", "`` ` ``"),
+            ("<b>&amp;*_@all", "`<b>&amp;*_@all`"),
+            ("a\n| b", "`a?\\| b`"),
+            ("\u{202e}a", "`?a`"),
+            ("", ""),
+            (" ", ""),
+        ] {
+            assert_eq!(code(name), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_sentence_is_markup() {
+        assert_eq!(prose("n_1 +7.9 % (at least)"), "n\\_1 +7.9 % (at least)");
+        assert_eq!(
+            prose("<img src=x> [a](http://b) `c`"),
+            "\\<img src=x\\> \\[a\\](http:&#8203;//b) \\`c\\`"
+        );
+        assert_eq!(prose("@all #1 www.b\r\n- c"), "@&#8203;all \\#&#8203;1 www&#8203;.b??- c");
+    }
+
+    /// As cmark-gfm and markdown-it split rows.
+    fn columns(row: &str) -> [usize; 2] {
+        let (mut pairs, mut toggled) = (0, 0);
+        let mut characters = row.chars();
+        while let Some(c) = characters.next() {
+            match c {
+                '\\' => _ = characters.next(),
+                '|' => pairs += 1,
+                _ => {}
+            }
+        }
+        let mut previous = ' ';
+        for c in row.chars() {
+            toggled += usize::from(c == '|' && previous != '\\');
+            previous = c;
+        }
+        [pairs, toggled]
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_moves_a_column(name in "([a|`\\\\<@]|\\PC|[\r\n\t]){0,12}") {
+            let row = format!("| {} | {} |", code(&name), prose(&name));
+            prop_assert_eq!(columns(&row), [3, 3], "{}", row);
+            prop_assert!(!row.contains('\n'));
+        }
+    }
+}

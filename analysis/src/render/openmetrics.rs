@@ -1,0 +1,202 @@
+//! For monitoring: the text format of OpenMetrics 1.0
+//! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+//!
+//! Collectors that read files (node_exporter's) and push gateways know only the older Prometheus text format
+//! 0.0.4, and refuse a file that has a type of OpenMetrics alone or a timestamp. So all is gauges, without
+//! timestamps, and what is a state set is a gauge that is 1: the exposition is valid in both formats. Names
+//! are a contract (docs/report.md).
+
+use super::one_line;
+use crate::nodes::NodeReport;
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+use std::collections::{BTreeMap, HashSet};
+
+/// All of a report.
+pub fn report(report: &Report) -> String {
+    let mut text = String::new();
+    let version = labels(&[("version", Some(env!("CARGO_PKG_VERSION")))]);
+    gauge(&mut text, "pmmpi_build_info", "What made this report.", [(version, 1.0)]);
+    about_nodes(&mut text, report);
+    about_slow_runs(&mut text, report);
+    about_runs(&mut text, report);
+    let mut codes: BTreeMap<&str, f64> = BTreeMap::new();
+    for warning in report.warnings.iter().chain(report.runs.iter().flat_map(|run| &run.warnings)) {
+        *codes.entry(warning.code).or_default() += 1.0;
+    }
+    let samples = codes.into_iter().map(|(code, number)| (labels(&[("code", Some(code))]), number));
+    gauge(&mut text, "pmmpi_warnings", "Warnings of the report and of its runs, by code.", samples);
+    text + "# EOF\n"
+}
+
+fn about_nodes(text: &mut String, report: &Report) {
+    const ALL: [Verdict; 5] =
+        [Verdict::Ok, Verdict::Slow, Verdict::SlowTail, Verdict::Unusual, Verdict::Suspect];
+    let have = |verdict| report.nodes.iter().filter(|node| node.verdict == verdict).count() as f64;
+    let mut samples: Vec<(String, f64)> =
+        ALL.iter().map(|v| (labels(&[("verdict", Some(v.name()))]), have(Some(*v)))).collect();
+    samples.push((labels(&[("verdict", Some("NONE"))]), have(None)));
+    gauge(text, "pmmpi_nodes", "Nodes by verdict, in each class they are in; NONE: not compared.", samples);
+    let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
+        report.nodes.iter().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
+    };
+    let runs = of_each(&|node| Some(node.runs as f64));
+    gauge(text, "pmmpi_node_runs", "Runs that a node is judged by.", runs);
+    let medians = of_each(&|node| Some(node.median_s));
+    gauge(text, "pmmpi_node_median_seconds", "Time of a node's median run.", medians);
+    let slowdowns = of_each(&|node| node.slowdown);
+    gauge(text, "pmmpi_node_slowdown_ratio", "Slower than its class: 0.05 is 5 %.", slowdowns);
+    let least = of_each(&|node| node.slower_by_at_least);
+    gauge(text, "pmmpi_node_slower_by_at_least_ratio", "The same, with certainty.", least);
+    let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
+    gauge(
+        text,
+        "pmmpi_node_suggests_drain",
+        "1 where a node is so slow that it had better be drained.",
+        drain,
+    );
+    let verdict = |node: &NodeReport| {
+        let verdict = ("verdict", Some(node.verdict?.name()));
+        Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
+    };
+    let verdicts = report.nodes.iter().filter_map(verdict);
+    gauge(text, "pmmpi_node_verdict", "1 for the verdict that a node has.", verdicts);
+    let drift = report.drift.iter().map(|drift| {
+        let of =
+            [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
+        (labels(&of), drift.change)
+    });
+    gauge(text, "pmmpi_node_drift_ratio", "How much slower a node grew, next to its class.", drift);
+}
+
+fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 3] {
+    [("node", Some(&node.node)), ("class", Some(&node.class)), ("session", node.session.as_deref())]
+}
+
+fn about_slow_runs(text: &mut String, report: &Report) {
+    let all = [(String::new(), report.slow_runs.len() as f64)];
+    gauge(text, "pmmpi_slow_runs", "Runs that are slower than the others of their node.", all);
+    let each = report.slow_runs.iter().map(|run| {
+        let of = [
+            ("run_id", Some(&*run.run_id)),
+            ("node", Some(&*run.node)),
+            ("class", Some(&*run.class)),
+            ("session", run.session.as_deref()),
+        ];
+        (labels(&of), run.slowdown)
+    });
+    gauge(text, "pmmpi_slow_run_slowdown_ratio", "Slower than its node's median in that session.", each);
+}
+
+fn about_runs(text: &mut String, report: &Report) {
+    let of = |run_id: &str| labels(&[("run_id", Some(run_id))]);
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    let started = report.runs.iter().map(|run| (of(&run.run_id), seconds(run.started_unix_ns)));
+    gauge(text, "pmmpi_run_start_time_seconds", "When a run began, since 1970.", started);
+    let ranks = report.runs.iter().map(|run| (of(&run.run_id), run.ranks as f64));
+    gauge(text, "pmmpi_run_ranks", "Ranks of a run.", ranks);
+    let missing = report.runs.iter().map(|run| (of(&run.run_id), f64::from(run.missing_count)));
+    gauge(text, "pmmpi_run_missing_ranks", "Ranks of a run that did not come to its end.", missing);
+    let bounds: Vec<_> = report
+        .runs
+        .iter()
+        .filter_map(|run| Some((of(&run.run_id), run.elapsed.as_ref().filter(|elapsed| elapsed.consistent)?)))
+        .collect();
+    let lower = bounds.iter().map(|(labels, elapsed)| (labels.clone(), seconds(elapsed.lower_ns)));
+    gauge(text, "pmmpi_run_elapsed_lower_seconds", "A run took no less.", lower);
+    let upper = bounds.iter().map(|(labels, elapsed)| (labels.clone(), seconds(elapsed.upper_ns)));
+    gauge(text, "pmmpi_run_elapsed_upper_seconds", "A run took no more.", upper);
+}
+
+/// One family; none where it has no sample. A second sample with the same labels would make a reader refuse
+/// the whole.
+fn gauge(text: &mut String, name: &str, help: &str, samples: impl IntoIterator<Item = (String, f64)>) {
+    let mut known = HashSet::new();
+    for (labels, value) in samples.into_iter().filter(|(_, value)| value.is_finite()) {
+        if known.contains(&labels) {
+            continue;
+        }
+        if known.is_empty() {
+            *text += &format!("# TYPE {name} gauge\n");
+            if let Some(unit) = ["seconds", "ratio"].into_iter().find(|unit| name.ends_with(unit)) {
+                *text += &format!("# UNIT {name} {unit}\n");
+            }
+            *text += &format!("# HELP {name} {help}\n");
+        }
+        *text += &format!("{name}{labels} {value:?}\n");
+        known.insert(labels);
+    }
+}
+
+/// "{a="b",c="d"}", without those that have no value: an empty one is the same as none.
+fn labels(labels: &[(&str, Option<&str>)]) -> String {
+    let some =
+        labels.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let all: Vec<String> =
+        some.map(|(name, value)| format!("{name}=\"{}\"", escaped(&bounded(value)))).collect();
+    if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+}
+
+/// On one line and not long: databases keep every value of a label. What was changed ends with a number of
+/// the whole, so that what was different stays different.
+fn bounded(value: &str) -> String {
+    const MOST: usize = 128;
+    let clean = one_line(value);
+    if clean == value && clean.chars().count() <= MOST {
+        return clean;
+    }
+    let kept: String = clean.chars().take(MOST - 17).collect();
+    format!("{kept}~{:016x}", fnv(value))
+}
+
+/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same on every machine and in every
+/// version.
+fn fnv(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_bounded_and_stay_apart() {
+        assert_eq!(
+            labels(&[("node", Some("a\\\"b")), ("session", None), ("x", Some(""))]),
+            "{node=\"a\\\\\\\"b\"}"
+        );
+        assert_eq!(labels(&[("session", None)]), "");
+        let long = |last| "x".repeat(100_000) + last;
+        let (a, b) = (bounded(&long("a")), bounded(&long("b")));
+        assert!(a != b && a.len() == 128 && b.len() == 128, "{a}");
+        assert_ne!(bounded("a\nb"), bounded("a\rb"));
+        assert_eq!(bounded(&"é".repeat(128)), "é".repeat(128));
+    }
+
+    #[test]
+    fn hashes_are_as_published() {
+        assert_eq!(
+            (fnv(""), fnv("a"), fnv("foobar")),
+            (0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8)
+        );
+    }
+
+    #[test]
+    fn a_sample_is_there_once_and_finite() {
+        let mut text = String::new();
+        let samples = [("", f64::NAN), ("{a=\"1\"}", 0.1), ("{a=\"1\"}", 7.0), ("{a=\"2\"}", 1e300)];
+        gauge(&mut text, "x_seconds", "X.", samples.map(|(labels, value)| (labels.to_owned(), value)));
+        assert_eq!(
+            text,
+            "# TYPE x_seconds gauge\n# UNIT x_seconds seconds\n# HELP x_seconds X.\n\
+             x_seconds{a=\"1\"} 0.1\nx_seconds{a=\"2\"} 1e300\n"
+        );
+        gauge(&mut text, "y", "Y.", []);
+        assert!(!text.contains('y'));
+    }
+}

@@ -1,0 +1,152 @@
+//! What of a report is a table, for formats that have tables.
+
+use super::cells::{class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened};
+use super::{more, shown};
+use crate::nodes::{Drift, NodeReport, SlowRun};
+use crate::report::{Report, RunReport};
+use crate::stats::verdict::Verdict;
+
+/// A heading, rows, and what is said of those that are not shown.
+pub struct Table {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    pub more: Option<String>,
+}
+
+pub struct Column {
+    pub title: &'static str,
+    /// Numbers are, words are not.
+    pub is_right: bool,
+}
+
+pub enum Cell {
+    /// From a file that anybody may have made, not longer than people read.
+    Name(String),
+    /// Of the tool's own.
+    Words(String),
+    Verdict(Option<Verdict>),
+}
+
+fn left(title: &'static str) -> Column {
+    Column { title, is_right: false }
+}
+
+fn right(title: &'static str) -> Column {
+    Column { title, is_right: true }
+}
+
+fn name(name: &str) -> Cell {
+    Cell::Name(shortened(name))
+}
+
+fn words(words: impl ToString) -> Cell {
+    Cell::Words(words.to_string())
+}
+
+/// "-" where there is no value.
+fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
+    Cell::Words(value.map_or("-".to_owned(), show))
+}
+
+/// All that have rows, each with at most `top` of them (0: all).
+pub fn of(report: &Report, top: usize) -> Vec<Table> {
+    let all = [
+        nodes(&report.nodes, top),
+        of_classes(&report.nodes, top),
+        slow_runs(&report.slow_runs, top),
+        drift(&report.drift, top),
+        runs(&report.runs, top),
+    ];
+    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn nodes(nodes: &[NodeReport], top: usize) -> Table {
+    let columns = vec![
+        left("Node"),
+        right("Class"),
+        right("Runs"),
+        right("Median, s"),
+        left("Its interval, s"),
+        right("Slower"),
+        right("At least"),
+        right("P"),
+        left("Verdict"),
+        left("Why"),
+    ];
+    let numbers = class_numbers(nodes);
+    let (shown, hidden) = shown(nodes.len(), top);
+    let row = |node: &NodeReport| {
+        vec![
+            name(&node.node),
+            words(numbers[node.class.as_str()]),
+            words(node.runs),
+            words(seconds(node.median_s)),
+            words(interval(node.ci_s)),
+            or_dash(node.slowdown, |slowdown| percent(slowdown, 2)),
+            or_dash(node.slower_by_at_least, |least| percent(least, 2)),
+            or_dash(node.p_adjusted, probability),
+            Cell::Verdict(node.verdict),
+            words(node.cause.as_deref().unwrap_or("-")),
+        ]
+    };
+    let rows = nodes[..shown].iter().map(row).collect();
+    Table { columns, rows, more: more(hidden, "more rows of nodes") }
+}
+
+fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
+    let classes = classes(nodes);
+    let (shown, hidden) = shown(classes.len(), top);
+    let row = |(number, class): (usize, &&str)| vec![words(number + 1), name(class)];
+    let rows = classes[..shown].iter().enumerate().map(row).collect();
+    Table {
+        columns: vec![right("Class"), left("Nodes that ought to be equal")],
+        rows,
+        more: more(hidden, "more classes"),
+    }
+}
+
+fn slow_runs(runs: &[SlowRun], top: usize) -> Table {
+    let (shown, hidden) = shown(runs.len(), top);
+    let row = |run: &SlowRun| {
+        vec![
+            name(&run.run_id),
+            name(&run.node),
+            words(seconds(run.elapsed_s)),
+            words(percent(run.slowdown, 1)),
+            words(probability(run.p_adjusted)),
+        ]
+    };
+    let rows = runs[..shown].iter().map(row).collect();
+    Table {
+        columns: vec![left("Slow run"), left("Node"), right("Took, s"), right("Slower"), right("P")],
+        rows,
+        more: more(hidden, "slow runs"),
+    }
+}
+
+fn drift(drifts: &[Drift], top: usize) -> Table {
+    let (shown, hidden) = shown(drifts.len(), top);
+    let row = |drift: &Drift| {
+        let since = drift.since.as_deref().map_or_else(|| words("-"), name);
+        vec![name(&drift.node), words(percent(drift.change, 1)), words(format!("{:.1}", drift.score)), since]
+    };
+    let rows = drifts[..shown].iter().map(row).collect();
+    Table {
+        columns: vec![left("Grew slower"), right("By"), right("Score"), left("Since")],
+        rows,
+        more: more(hidden, "nodes"),
+    }
+}
+
+/// The latest.
+fn runs(runs: &[RunReport], top: usize) -> Table {
+    let (_, hidden) = shown(runs.len(), top);
+    let row =
+        |run: &RunReport| vec![name(&run.run_id), words(run.ranks), words(run.nodes), words(elapsed(run))];
+    let rows = runs[hidden..].iter().map(row).collect();
+    Table {
+        columns: vec![left("Run"), right("Ranks"), right("Nodes"), left("Elapsed between, s")],
+        rows,
+        more: more(hidden, "before these"),
+    }
+}

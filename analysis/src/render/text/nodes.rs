@@ -1,0 +1,92 @@
+//! Nodes and runs that are slow.
+
+use super::{and_more, line, shown};
+use crate::nodes::{Drift, NodeReport, SlowRun};
+use crate::render::answer;
+use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
+use crate::report::Report;
+use crate::stats::verdict::Verdict;
+
+/// A line each.
+pub fn answer(text: &mut String, report: &Report) {
+    line(text, "");
+    answer::of(report).iter().for_each(|sentence| line(text, sentence));
+}
+
+/// Of all sessions.
+pub fn slow_runs(text: &mut String, runs: &[SlowRun], top: usize) {
+    if runs.is_empty() {
+        return;
+    }
+    line(text, "");
+    line(text, &format!("{:<42} {:<18} {:>8} {:>8}", "SLOW RUN", "NODE", "SLOWER", "P"));
+    let (shown, hidden) = shown(runs.len(), top);
+    for run in &runs[..shown] {
+        let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
+        line(text, &format!("{:<42} {:<18} {slower:>8} {p:>8}", run.run_id, run.node));
+    }
+    and_more(text, hidden, "slow runs");
+}
+
+/// Since when.
+pub fn drift(text: &mut String, drifts: &[Drift], top: usize) {
+    if drifts.is_empty() {
+        return;
+    }
+    line(text, "");
+    line(text, &format!("{:<18} {:>8} {:>8}  SINCE", "GREW SLOWER", "BY", "SCORE"));
+    let (shown, hidden) = shown(drifts.len(), top);
+    for drift in &drifts[..shown] {
+        let since = drift.since.as_deref().unwrap_or("");
+        line(
+            text,
+            &format!("{:<18} {:>8} {:>8.1}  {since}", drift.node, percent(drift.change, 1), drift.score),
+        );
+    }
+    and_more(text, hidden, "nodes");
+}
+
+/// The slowest nodes, and what their classes are.
+pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
+    if nodes.is_empty() {
+        return;
+    }
+    let numbers = class_numbers(nodes);
+    line(text, "");
+    line(
+        text,
+        &format!(
+            "{:<18} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9}",
+            "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER", "VERDICT"
+        ),
+    );
+    let (shown, hidden) = shown(nodes.len(), top);
+    for node in &nodes[..shown] {
+        let interval = interval(node.ci_s);
+        let slower = node.slowdown.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
+        line(
+            text,
+            &format!(
+                "{:<18} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9}",
+                node.node,
+                numbers[node.class.as_str()],
+                node.runs,
+                seconds(node.median_s),
+                node.verdict.map_or("-", Verdict::name),
+            ),
+        );
+    }
+    and_more(text, hidden, "more rows of nodes");
+    for node in &nodes[..shown] {
+        if let Some((share, why)) = node.cause_share.zip(node.cause_text.as_ref()) {
+            line(text, &format!("why {}: {why} ({:.0} % of it)", node.node, share * 100.0));
+        }
+    }
+    line(text, "");
+    let classes = classes(nodes);
+    let (shown, hidden) = super::shown(classes.len(), top);
+    for (number, class) in classes[..shown].iter().enumerate() {
+        line(text, &format!("class {}: {}", number + 1, shortened(class)));
+    }
+    and_more(text, hidden, "more classes");
+}

@@ -1,0 +1,44 @@
+//! Warnings as people read them: of each kind the first few.
+
+use crate::report::{Report, RunReport};
+use crate::warning::Warning;
+use std::collections::BTreeMap;
+
+/// About the input and the whole, then about runs.
+pub fn few(report: &Report) -> Vec<Warning> {
+    let mut all = few_of_each(&report.warnings);
+    all.extend(grouped(&report.runs));
+    all
+}
+
+/// The same warning of many runs is said once, with the first of them.
+fn grouped(runs: &[RunReport]) -> Vec<Warning> {
+    let mut known: BTreeMap<&str, (usize, &RunReport, &Warning)> = BTreeMap::new();
+    for run in runs {
+        for warning in &run.warnings {
+            known.entry(warning.code).and_modify(|(count, ..)| *count += 1).or_insert((1, run, warning));
+        }
+    }
+    let say = |(number, run, warning): &(usize, &RunReport, &Warning)| {
+        let more = if *number > 1 { format!(" (and {} more like it)", number - 1) } else { String::new() };
+        Warning { message: format!("{}: {}{more}", run.run_id, warning.message), ..(*warning).clone() }
+    };
+    known.values().map(say).collect()
+}
+
+/// Of each kind the first few, and how many more there are.
+fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
+    const FEW: usize = 3;
+    let mut all: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
+    warnings.iter().for_each(|warning| all.entry(warning.code).or_default().push(warning));
+    let few = |mut of_code: Vec<&Warning>| {
+        let more = of_code.len().saturating_sub(FEW);
+        of_code.truncate(FEW);
+        let mut few: Vec<Warning> = of_code.into_iter().cloned().collect();
+        if let Some(last) = few.last_mut().filter(|_| more > 0) {
+            last.message += &format!(" (and {more} more like it: --format json has them)");
+        }
+        few
+    };
+    all.into_values().flat_map(few).collect()
+}
