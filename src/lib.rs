@@ -21,6 +21,7 @@ pub mod cell;
 pub mod clock;
 pub mod cores;
 pub mod counters;
+pub mod crystal;
 mod end;
 pub mod fabric;
 pub mod gather;
