@@ -7,12 +7,14 @@
 mod documents;
 mod events;
 mod findings;
+mod memory;
 mod pin;
 mod section;
 mod text;
 
 use crate::options::{Format, Validation};
 use findings::{Check, Findings, Kept, Measured};
+use memory::Memory;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
 use pmmpi::counters::linux::{Counters, Target};
@@ -38,9 +40,16 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     let known = events::Known::new(&facts.hardware, root);
     let pinned = Pinned::to(typed.cpu)?;
     let mut findings = Findings::new(&facts, &known, pinned.cpu(), REPEATS);
+    let mut memory = Memory::new(root, &facts.hardware, pinned.cpu());
     for kernel in kernels {
-        findings.kernels.push(held(kernel, &known, &pinned));
+        let mut held = held(kernel, &known, &pinned);
+        if held.skipped.is_none() && kernel.memory == pmmpi_kernels::Memory::Arrays {
+            held.checks.extend(memory.checks(kernel, REPEATS));
+            findings.memory = Some(memory.found());
+        }
+        findings.kernels.push(held);
     }
+    findings.mappings.extend(memory.mappings());
     drop(pinned);
     findings.judge();
     // Some kernels only: what is known of other events is not to be forgotten.
@@ -58,10 +67,15 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
 }
 
+/// The kernel of this name.
+fn kernel(name: &str) -> Option<&'static Kernel> {
+    pmmpi_kernels::all().iter().find(|kernel| kernel.name == name)
+}
+
 fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
     let all = pmmpi_kernels::all();
     let find = |name: &String| {
-        all.iter().find(|kernel| kernel.name == name).ok_or_else(|| {
+        kernel(name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|kernel| kernel.name).collect();
             Failure::own(format_args!("there is no kernel `{name}`, but {}", names.join(", ")))
         })
@@ -92,11 +106,6 @@ fn held(kernel: &'static Kernel, known: &events::Known, pinned: &Pinned) -> find
             Err(error) => held.skipped = Some(error.to_string()),
         }
     }
-    let unnamed = kernel.expected().into_iter().filter(|expected| known.find(expected.event).is_none());
-    held.checks.extend(unnamed.filter_map(|expected| {
-        let why = known.why_not(expected.event)?;
-        Some(Check::missing(&expected, kernel.trips, why))
-    }));
     held
 }
 
@@ -144,7 +153,7 @@ fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Re
     let each = group.iter().zip(references).enumerate();
     each.map(|(at, (event, reference))| {
         let measured: Vec<Measured> = repeats.of(at, *reference, kernel.trips);
-        Check::of(event, reference, &measured, repeats.overhead(at))
+        Check::of(&event.name, reference, &measured, repeats.overhead(at))
     })
     .collect()
 }

@@ -31,6 +31,9 @@ const ALIASES: [(&str, &[&str]); 4] = [
     ("branch-misses", &["branch-misses", "br_mis_pred"]),
 ];
 
+/// The msr PMU's.
+const TSC: &str = "tsc";
+
 /// Events that have a name here.
 pub struct Known {
     events: Vec<Event>,
@@ -51,6 +54,12 @@ pub struct Mapping {
     /// What the maker knows to be wrong with it on this processor (step 4).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errata: Vec<String>,
+    /// Whose `config` is, where `kind` is another one after each boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<String>,
+    /// The name of this part of the event, where `--group` counts it under one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_as: Option<String>,
 }
 
 impl Known {
@@ -76,12 +85,6 @@ impl Known {
         }
     }
 
-    /// Why something that a kernel does has no name here; `None` where it is another processor's.
-    pub fn why_not(&self, name: &str) -> Option<&'static str> {
-        name.starts_with("dram_")
-            .then_some("memory controllers count for a whole socket, and these kernels for one thread")
-    }
-
     /// What each name stands for.
     pub fn mappings(&self) -> Vec<Mapping> {
         let mapping = |event: &Event| Mapping {
@@ -90,6 +93,8 @@ impl Known {
             config: format!("{:#x}", event.encoding.config[0]),
             stands_for: self.stands_for(event),
             errata: errata::of(&self.hardware, event).iter().map(ToString::to_string).collect(),
+            pmu: (event.name == TSC).then(|| "msr".to_owned()),
+            counted_as: None,
         };
         self.events.iter().map(mapping).collect()
     }
@@ -126,7 +131,7 @@ fn tsc_event(root: &Path) -> Option<Event> {
     let kind = read_sysfs(root, "msr/type")?.parse().ok()?;
     let config = read_sysfs(root, "msr/events/tsc")?;
     let config = u64::from_str_radix(config.strip_prefix("event=0x")?, 16).ok()?;
-    Some(Event::counted("tsc", Encoding::new(kind, config)))
+    Some(Event::counted(TSC, Encoding::new(kind, config)))
 }
 
 fn vendor_event(line: &str, hardware: &Hardware) -> Option<Event> {
@@ -194,17 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_kernel_says_something_of_has_a_name_or_a_reason() {
+    fn whatever_a_kernel_says_something_of_has_a_name_or_is_a_memory_controllers() {
         let here = [processor("AuthenticAMD", 0x19, 0x11), processor("GenuineIntel", 0x06, 0x55)];
         for kernel in pmmpi_kernels::all() {
             for expected in kernel.expected() {
                 let name = expected.event;
-                let known = here.iter().any(|known| {
-                    known
-                        .find(name)
-                        .or(known.why_not(name).map(|_| Event::counted(name, Encoding::new(0, 0))))
-                        .is_some()
-                });
+                let known = here.iter().any(|known| known.find(name).is_some() || name.starts_with("dram_"));
                 assert!(known, "{}: {name}", kernel.name);
             }
         }

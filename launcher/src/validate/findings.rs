@@ -4,7 +4,6 @@ use super::Reference;
 use super::documents::{self, Document};
 use super::events::{Known, Mapping};
 use super::section::median;
-use pmmpi::counters::event::Event;
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeFacts;
 use pmmpi::trust::{self, Verdict};
@@ -26,10 +25,23 @@ pub struct Findings {
     pub repeats: usize,
     pub mappings: Vec<Mapping>,
     pub documents: Vec<Document>,
+    /// What STREAM's bytes were measured with; null where no kernel of its ran.
+    pub memory: Option<Memory>,
     pub kernels: Vec<Held>,
     pub events: Vec<Judged>,
     #[serde(skip)]
     pub kept: Kept,
+}
+
+/// Arrays that no cache holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Caches of the hardware thread, from the second level on.
+    pub cache_bytes: Option<u64>,
+    /// Each of three.
+    pub array_bytes: Option<u64>,
+    /// Why nothing was measured.
+    pub reason: Option<String>,
 }
 
 /// Where the findings went.
@@ -70,13 +82,16 @@ pub struct Held {
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     pub event: String,
+    /// Of the kernel's loop, where there were others than its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trips: Option<u64>,
     /// "paper", or the clock that was read beside it.
     pub against: &'static str,
     /// No fewer and no more; of a clock as it was read beside the median.
     pub expected: Option<[f64; 2]>,
     /// The median, without what two snapshots cost.
     pub measured: Option<f64>,
-    /// What two snapshots cost.
+    /// What two snapshots cost; at memory controllers what others moved meanwhile.
     pub overhead: Option<f64>,
     /// As a fraction of what was expected.
     pub deviation: Option<f64>,
@@ -100,14 +115,23 @@ pub struct Judged {
 }
 
 /// One event in one section.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
-    pub reading: Reading,
+    pub quality: Quality,
+    pub running_share: Option<f64>,
+    /// Why there is no value, or not all of it.
+    pub reason: Option<String>,
     pub value: Option<f64>,
     pub expected: Option<[f64; 2]>,
 }
 
 impl Measured {
+    /// What a counter said, less what the snapshots cost.
+    pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
+        let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
+        Self { quality, running_share, reason, value, expected }
+    }
+
     /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
     fn deviation(&self) -> Option<f64> {
         let (value, [low, high]) = (self.value?, self.expected?);
@@ -123,24 +147,25 @@ impl Measured {
 
 impl Check {
     /// What several sections say.
-    pub fn of(event: &Event, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
+    pub fn of(event: &str, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
         let (against, paper) = match reference {
             Reference::Paper(_) => ("paper", true),
             Reference::Beside(beside) => (beside.name(), false),
         };
-        let worst = measured.iter().max_by_key(|one| one.reading.quality());
-        let quality = worst.map_or(Quality::Unavailable, |worst| worst.reading.quality());
+        let worst = measured.iter().max_by_key(|one| one.quality);
+        let quality = worst.map_or(Quality::Unavailable, |worst| worst.quality);
         let mut check = Self {
-            event: event.name.clone(),
+            event: event.to_owned(),
+            trips: None,
             against,
             expected: None,
             measured: median(measured.iter().filter_map(|one| one.value).collect()),
             overhead,
             deviation: None,
             quality,
-            running_share: worst.and_then(|worst| worst.reading.running_share()),
+            running_share: worst.and_then(|worst| worst.running_share),
             verdict: Verdict::Unknown.name(),
-            reason: worst.and_then(|worst| worst.reading.reason()),
+            reason: worst.and_then(|worst| worst.reason.clone()),
         };
         if paper {
             check.expected = measured.first().and_then(|one| one.expected);
@@ -163,16 +188,17 @@ impl Check {
         check
     }
 
-    /// Of an event that has no name here.
-    pub fn missing(expected: &Expected, trips: u64, why: &str) -> Self {
+    /// Of an event that could not be looked for.
+    pub fn missing(expected: &Expected, trips: u64, quality: Quality, why: &str) -> Self {
         Self {
             event: expected.event.to_owned(),
+            trips: None,
             against: "paper",
             expected: Some([expected.low.of(trips), expected.high.of(trips)]),
             measured: None,
             overhead: None,
             deviation: None,
-            quality: Quality::Unsupported,
+            quality,
             running_share: None,
             verdict: Verdict::Unknown.name(),
             reason: Some(why.to_owned()),
@@ -210,6 +236,7 @@ impl Findings {
             repeats,
             mappings: known.mappings(),
             documents: documents::of(hardware),
+            memory: None,
             kernels: Vec::new(),
             events: Vec::new(),
             kept: Kept::NotAll,
@@ -250,18 +277,17 @@ impl Findings {
 mod tests {
     use super::*;
     use crate::validate::section::Beside;
-    use pmmpi::counters::event::Encoding;
     use pmmpi::counters::reading::Gap;
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
 
     fn measured(count: u64, running_ns: u64, expected: f64) -> Measured {
         let reading = Reading { count, enabled_ns: 100, running_ns, gap: None };
-        Measured { reading, value: reading.value().map(|value| value as f64), expected: Some([expected; 2]) }
+        Measured::of(&reading, reading.value().map(|value| value as f64), Some([expected; 2]))
     }
 
     fn check(measured: &[Measured]) -> Check {
-        Check::of(&Event::counted("x", Encoding::new(0, 0)), &PAPER, measured, Some(0.0))
+        Check::of("x", &PAPER, measured, Some(0.0))
     }
 
     #[test]
@@ -281,7 +307,7 @@ mod tests {
         assert_eq!((scaled.deviation, scaled.running_share), (None, Some(0.5)));
         assert!(scaled.reason.unwrap().contains("50.0 % of the time"));
         let reading = Reading::missing(Gap::of_errno(libc::ENOENT));
-        let missing = check(&[Measured { reading, value: None, expected: Some([5.0, 6.0]) }]);
+        let missing = check(&[Measured::of(&reading, None, Some([5.0, 6.0]))]);
         assert_eq!((missing.verdict, missing.measured), ("not counted here", None));
         assert_eq!((missing.expected, missing.deviation), (Some([5.0, 6.0]), None));
         assert!(missing.reason.unwrap().starts_with("not counted by this processor"));
@@ -291,7 +317,7 @@ mod tests {
     fn a_clock_is_compared_section_by_section() {
         let clock = Reference::Beside(Beside::CpuTime);
         let all = [measured(100, 100, 100.0), measured(900, 100, 900.0), measured(50, 100, 50.0)];
-        let check = Check::of(&Event::counted("x", Encoding::new(0, 0)), &clock, &all, None);
+        let check = Check::of("x", &clock, &all, None);
         assert_eq!((check.verdict, check.against), ("trusted", "CPU time of the thread"));
         assert_eq!(check.measured, check.expected.map(|expected| expected[0]));
     }

@@ -1,6 +1,6 @@
 //! The findings as text.
 
-use super::findings::{Check, Findings, Judged, Kept};
+use super::findings::{Check, Findings, Judged, Kept, Memory};
 use pmmpi::summary::printable;
 use pmmpi::trust::{TRUSTED, Verdict};
 use std::fmt::Write;
@@ -25,9 +25,20 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text, "kernel     Linux {release}")?;
     writeln!(
         text,
-        "measured   on hardware thread {}, the median of {}, less what the snapshots cost\n",
+        "measured   on hardware thread {}, the median of {}, less what the snapshots cost",
         findings.hardware_thread, findings.repeats
-    )
+    )?;
+    if let Some(Memory { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
+        &findings.memory
+    {
+        let [cache, array] = [cache, array].map(|bytes| bytes >> 20);
+        writeln!(
+            text,
+            "memory     at its socket's controllers: three arrays of {array} MiB, caches of {cache} MiB,\n           \
+             less what others move meanwhile"
+        )?;
+    }
+    writeln!(text)
 }
 
 fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
@@ -96,10 +107,11 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
             writeln!(text, "  not run: {}", printable(why))?;
         }
         for check in counted {
-            let expected = check.expected.map_or_else(String::new, range);
+            let shown: fn(f64) -> String = if check.event.ends_with(BYTES) { gigabytes } else { whole };
+            let expected = check.expected.map_or_else(String::new, |expected| range(expected, shown));
             let off =
                 check.deviation.map_or_else(String::new, |deviation| format!("{:.2} %", deviation * 100.0));
-            let measured = check.measured.map_or_else(String::new, |value| format!("{value:.0}"));
+            let measured = check.measured.map_or_else(String::new, shown);
             writeln!(text, "  {:40} {expected:>16} {measured:>10} {off:>8}", check.event)?;
         }
     }
@@ -139,8 +151,19 @@ fn wrapped(words: &str, indent: &str) -> String {
     text
 }
 
-fn range([low, high]: [f64; 2]) -> String {
-    if (high - low).abs() < 0.5 { format!("{low:.0}") } else { format!("{low:.0} .. {high:.0}") }
+/// Events whose counts are bytes end so.
+const BYTES: &str = "_bytes";
+
+fn whole(count: f64) -> String {
+    format!("{count:.0}")
+}
+
+fn gigabytes(bytes: f64) -> String {
+    format!("{:.3}G", bytes / 1e9)
+}
+
+fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
+    if (high - low).abs() < 0.5 { shown(low) } else { format!("{} .. {}", shown(low), shown(high)) }
 }
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
