@@ -2,7 +2,7 @@
 
 use super::Reference;
 use super::documents::{self, Document};
-use super::events::{Known, Mapping};
+use super::events::Mapping;
 use super::section::median;
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeFacts;
@@ -20,8 +20,11 @@ pub struct Findings {
     pub cpu: Cpu,
     /// uname -r
     pub os_release: Option<String>,
-    /// The hardware thread that everything ran on.
+    /// The hardware thread that everything ran on; of several kinds of cores on the first.
     pub hardware_thread: u32,
+    /// Where cores differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<OnKind>,
     pub repeats: usize,
     pub mappings: Vec<Mapping>,
     pub documents: Vec<Document>,
@@ -31,6 +34,17 @@ pub struct Findings {
     pub events: Vec<Judged>,
     #[serde(skip)]
     pub kept: Kept,
+    /// False where kinds of cores were left out.
+    #[serde(skip)]
+    pub is_all: bool,
+}
+
+/// The same work on one kind of core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OnKind {
+    /// Its events are named by it.
+    pub pmu: String,
+    pub hardware_thread: u32,
 }
 
 /// Arrays that no cache holds.
@@ -47,7 +61,7 @@ pub struct Memory {
 /// Where the findings went.
 #[derive(Debug)]
 pub enum Kept {
-    /// Only some kernels ran.
+    /// Only some kernels ran, or not on all kinds of cores.
     NotAll,
     In(PathBuf),
     Not(String),
@@ -215,7 +229,7 @@ impl Held {
 
 impl Findings {
     /// Before any kernel ran.
-    pub fn new(facts: &NodeFacts, known: &Known, hardware_thread: u32, repeats: usize) -> Self {
+    pub fn new(facts: &NodeFacts, hardware_thread: u32, repeats: usize) -> Self {
         let hardware = &facts.hardware;
         Self {
             schema_version: trust::SCHEMA_VERSION,
@@ -233,13 +247,38 @@ impl Findings {
             },
             os_release: hardware.kernel.clone(),
             hardware_thread,
+            cores: Vec::new(),
             repeats,
-            mappings: known.mappings(),
+            mappings: Vec::new(),
             documents: documents::of(hardware),
             memory: None,
             kernels: Vec::new(),
             events: Vec::new(),
             kept: Kept::NotAll,
+            is_all: true,
+        }
+    }
+
+    /// The kernel's own events are the same on each kind of core.
+    pub fn add_mappings(&mut self, mappings: Vec<Mapping>) {
+        let known = |all: &[Mapping], one: &Mapping| {
+            all.iter().any(|known| known.event == one.event && known.counted_as == one.counted_as)
+        };
+        for mapping in mappings {
+            if !known(&self.mappings, &mapping) {
+                self.mappings.push(mapping);
+            }
+        }
+    }
+
+    /// A kernel on one kind of core, beside what it came to on others.
+    pub fn add(&mut self, held: Held) {
+        match self.kernels.iter_mut().find(|known| known.name == held.name) {
+            Some(known) => {
+                known.checks.extend(held.checks);
+                known.skipped = known.skipped.take().or(held.skipped);
+            }
+            None => self.kernels.push(held),
         }
     }
 
@@ -324,8 +363,7 @@ mod tests {
 
     #[test]
     fn an_event_is_as_good_as_its_worst_kernel() {
-        let known = Known::new(&Default::default(), std::path::Path::new("/nonexistent"));
-        let mut findings = Findings::new(&NodeFacts::default(), &known, 0, 3);
+        let mut findings = Findings::new(&NodeFacts::default(), 0, 3);
         for (at, counts) in [[100, 100], [90, 90], [99, 99]].iter().enumerate() {
             let mut held = Held::new(&pmmpi_kernels::all()[at]);
             held.checks.push(check(&counts.map(|count| measured(count, 100, 100.0))));

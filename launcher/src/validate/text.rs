@@ -1,6 +1,6 @@
 //! The findings as text.
 
-use super::findings::{Check, Findings, Judged, Kept, Memory};
+use super::findings::{Check, Findings, Judged, Kept, Memory, OnKind};
 use pmmpi::summary::printable;
 use pmmpi::trust::{TRUSTED, Verdict};
 use std::fmt::Write;
@@ -23,11 +23,16 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text, "processor  {name}{machine}\n           {}", printable(&cpu.name))?;
     let release = printable(findings.os_release.as_deref().unwrap_or("unknown"));
     writeln!(text, "kernel     Linux {release}")?;
-    writeln!(
-        text,
-        "measured   on hardware thread {}, the median of {}, less what the snapshots cost",
-        findings.hardware_thread, findings.repeats
-    )?;
+    let on = match findings.cores.as_slice() {
+        [] => findings.hardware_thread.to_string(),
+        cores => {
+            let one = |core: &OnKind| format!("{} ({})", core.hardware_thread, printable(&core.pmu));
+            cores.iter().map(one).collect::<Vec<_>>().join(" and ")
+        }
+    };
+    let (repeats, indent) = (findings.repeats, "           ");
+    let how = format!("on hardware thread {on}, the median of {repeats}, less what the snapshots cost");
+    writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(Memory { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
     {
@@ -182,7 +187,7 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     }
     match &findings.kept {
         Kept::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
-        Kept::NotAll => writeln!(text, "not kept: some kernels only"),
+        Kept::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
         Kept::Not(_) => Ok(()), // said as a warning
     }
 }

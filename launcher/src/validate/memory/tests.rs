@@ -1,7 +1,6 @@
 //! Memory controllers that are made up: their files, and what they count.
 
 use super::*;
-use crate::validate::events::Known;
 use crate::validate::findings::{Findings, Held};
 use crate::validate::pin::Pinned;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -135,10 +134,9 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
         assert_eq!(check.expected, Some([0.95 * bytes, 1.05 * bytes]));
     }
     let facts = NodeFacts { hardware, settings: Default::default() };
-    let known = Known::new(&facts.hardware, root.path());
-    let mut findings = Findings::new(&facts, &known, pinned.cpu(), 2);
+    let mut findings = Findings::new(&facts, pinned.cpu(), 2);
     findings.memory = Some(memory.found());
-    findings.mappings.extend(memory.mappings());
+    findings.add_mappings(memory.mappings());
     findings.kernels.push(Held { checks, ..Held::new(triad) });
     findings.judge();
     assert!(findings.is_unusable());
@@ -172,6 +170,31 @@ fn what_is_counted_all_the_time_is_taken_off() {
         // Of a machine that stops and goes on, the background is not steady: nothing is concluded then.
         assert!(["unusable", "not counted here"].contains(&read.verdict), "{read:?}");
     }
+}
+
+/// A thread that is nobody's, where the kernel lets nobody count what belongs to no core.
+#[test]
+fn who_may_not_count_them_is_told_and_takes_no_memory() {
+    // SAFETY: no arguments.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+    let level: Option<i32> = level.and_then(|level| level.trim().parse().ok());
+    if !is_root || level.is_none_or(|level| level < 1) {
+        return;
+    }
+    let checked = std::thread::spawn(|| {
+        let root = stand_in("config:0-7", 0);
+        // SAFETY: of this thread alone, since it is not the C library that is asked.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 65534, -1) }, 0);
+        let mut memory = Memory::new(root.path(), &skylake(), 0);
+        let checks = memory.checks(kernel("copy").unwrap(), TIMES);
+        // SAFETY: as above; the folder is root's to remove.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 0, -1) }, 0);
+        (checks, memory.arrays.is_none())
+    });
+    let (checks, none_taken) = checked.join().unwrap();
+    assert_eq!(verdicts(&checks), [("not counted here", "denied"); 2]);
+    assert!(none_taken && checks[0].reason.as_ref().unwrap().contains("kernel.perf_event_paranoid"));
 }
 
 thread_local!(static NOW_NS: Cell<i64> = const { Cell::new(0) });
