@@ -115,6 +115,15 @@ mod tests {
         assert_eq!(Crystal::default().tsc_per_crystal(), None);
     }
 
+    /// As run files have it.
+    #[test]
+    fn its_form_is_kept() {
+        let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
+        let bytes = crate::wire::encode(&vec![(1u32, crystal)]).unwrap();
+        assert_eq!(bytes, [1, 1, 1, 252, 0x40, 0x78, 0x7d, 0x01, 1, 160, 2]);
+        assert_eq!(crate::wire::decode::<Vec<(u32, Crystal)>>(&bytes).unwrap(), [(1, crystal)]);
+    }
+
     /// Whatever machine this is: elsewhere than on Intel's bare metal there is nothing.
     #[test]
     fn this_machine_has_one_or_none() {

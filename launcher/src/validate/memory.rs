@@ -21,7 +21,7 @@ use pmmpi::node::Hardware;
 use pmmpi::trust::Verdict;
 use pmmpi_kernels::{Count, Expected, Kernel, Prepared};
 use room::Room;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use traffic::{Clock, Moved};
 
 /// Something that kernels say of controllers, and the metric that computes it.
@@ -50,6 +50,7 @@ pub struct Memory {
     claims: Claims,
     found: Result<Controllers, String>,
     room: Result<Room, String>,
+    root: PathBuf,
     hardware_thread: u32,
     /// Three arrays, first touched by the pinned thread: they lie at its own socket.
     arrays: Option<Prepared>,
@@ -60,11 +61,11 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claims {
     Never,
-    /// Plain ones may: from Ice Lake-SP on, SpecI2M (Laukemann, Gruber, Hager, Oryspayev, Wellein: CloverLeaf on Intel Multi-Core CPUs: A Case Study in
-    /// Write-Allocate Evasion, 2023).
+    /// Plain ones may: from Ice Lake on, SpecI2M (Laukemann, Gruber, Hager, Oryspayev, Wellein: CloverLeaf on Intel
+    /// Multi-Core CPUs: A Case Study in Write-Allocate Evasion, 2023).
     Plain,
-    /// Plain ones may (Arm's write streaming mode, in the cores' technical reference manuals), and those past the caches need not
-    /// (STNP is a hint).
+    /// Plain ones may (Arm's write streaming mode, in the cores' technical reference manuals), and those past the
+    /// caches need not (STNP is a hint).
     Any,
 }
 
@@ -72,8 +73,13 @@ impl Claims {
     fn of(cpu: &CpuKind) -> Self {
         match (cpu.vendor.as_str(), cpu.model) {
             ("AuthenticAMD", _) => Claims::Never,
-            ("GenuineIntel", 0x6a | 0x6c | 0x8f | 0xcf | 0xad | 0xae) => Claims::Plain,
-            ("GenuineIntel", _) => Claims::Never,
+            // Sandy Bridge to Cascade Lake, servers and clients (Linux, arch/x86/include/asm/intel-family.h).
+            (
+                "GenuineIntel",
+                0x2a | 0x2d | 0x3a | 0x3c | 0x3d | 0x3e | 0x3f | 0x45 | 0x46 | 0x47 | 0x4e | 0x4f | 0x55
+                | 0x56 | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6,
+            ) => Claims::Never,
+            ("GenuineIntel", _) => Claims::Plain,
             _ => Claims::Any,
         }
     }
@@ -86,7 +92,7 @@ impl Memory {
         let found = Controllers::find(root, hardware, hardware_thread).ok_or_else(|| why_none(hardware));
         let room = Room::find(root, hardware_thread);
         let (claims, clock) = (Claims::of(&cpu), pmmpi::clock::monotonic_ns as Clock);
-        Self { cpu, claims, found, room, hardware_thread, arrays: None, clock }
+        Self { cpu, claims, found, room, root: root.to_owned(), hardware_thread, arrays: None, clock }
     }
 
     /// What each name stands for.
@@ -134,6 +140,13 @@ impl Memory {
             }
         }
         let Some(arrays) = &self.arrays else { return Vec::new() };
+        let bytes = room.array_bytes.saturating_mul(room::ARRAYS);
+        if let Some(node) = room::elsewhere(&self.root, self.hardware_thread, arrays.start(), bytes) {
+            let why = format!(
+                "memory of the arrays came from another socket's NUMA node, {node}: is it bound there (numactl --membind)?"
+            );
+            return nothing(Quality::Unavailable, &why);
+        }
         for mut pass in opened {
             traffic::measure(&mut pass, self.clock, &mut moved, || {
                 // SAFETY: arrays that were prepared for so many trips of such kernels.

@@ -64,7 +64,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     }
     for (reason, names) in reasons {
-        writeln!(text, "\n{}:\n  {reason}", wrapped(&names.join(", "), ""))?;
+        writeln!(text, "\n{}:\n  {}", wrapped(&names.join(", "), ""), wrapped(reason, "  "))?;
     }
     errata(text, findings)?;
     writeln!(text)

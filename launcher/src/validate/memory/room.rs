@@ -1,5 +1,6 @@
 //! How large arrays must be for caches to hold next to nothing of them, and whether there is room for such.
 
+use super::controllers::socket;
 use pmmpi::node::CpuSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const LEAST: u64 = 4;
 const ENOUGH: u64 = 8;
 /// No array is smaller, whatever the caches: the counters' own noise is.
 const SMALLEST: u64 = 64 << 20;
-const ARRAYS: u64 = 3;
+pub const ARRAYS: u64 = 3;
 
 impl Room {
     /// For arrays that a thread on this hardware thread touches first, on the machine whose files are below `root`.
@@ -61,6 +62,39 @@ fn caches(root: &Path, cpu: u32) -> Option<u64> {
     // More than any machine has is nonsense.
     let sizes: Vec<u64> = indices.filter_map(size).filter(|bytes| *bytes < 1 << 40).collect();
     Some(sizes.iter().sum()).filter(|bytes| *bytes > 0)
+}
+
+/// A NUMA node of another socket that has some of these bytes: the process's memory policy, or a node that filled up
+/// meanwhile, may have sent them there.
+pub fn elsewhere(root: &Path, cpu: u32, start: *const u8, bytes: u64) -> Option<u32> {
+    const SAMPLES: u64 = 96;
+    let own = socket(root, cpu)?;
+    let sample = |at| start.wrapping_add(usize::try_from(bytes / SAMPLES * at).unwrap_or(0));
+    let is_anothers = |node: &u32| {
+        let cpus = text(root.join(format!("sys/devices/system/node/node{node}/cpulist")));
+        let first = cpus.and_then(|cpus| CpuSet::parse(&cpus)?.numbers().next());
+        first.and_then(|cpu| socket(root, cpu)).is_some_and(|socket| socket != own)
+    };
+    (0..SAMPLES).map(sample).filter_map(node_of).find(is_anothers)
+}
+
+/// The NUMA node of the page at an address: get_mempolicy(2). `None` where the kernel knows no such nodes.
+fn node_of(address: *const u8) -> Option<u32> {
+    const MPOL_F_NODE: libc::c_ulong = 1;
+    const MPOL_F_ADDR: libc::c_ulong = 2;
+    let mut node: libc::c_int = -1;
+    // SAFETY: writes an int to a live local; the address is looked up and not followed.
+    let failed = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &mut node,
+            std::ptr::null_mut::<libc::c_ulong>(),
+            0 as libc::c_ulong,
+            address,
+            MPOL_F_NODE | MPOL_F_ADDR,
+        )
+    } != 0;
+    u32::try_from(node).ok().filter(|_| !failed)
 }
 
 /// "32768K", "2M".
@@ -179,6 +213,24 @@ mod tests {
         assert!(find(&nothing).unwrap_err().contains("caches"));
         nothing.caches(0, &[(2, "Unified", "1024K")]);
         assert!(find(&nothing).unwrap_err().contains("/proc/meminfo"));
+    }
+
+    #[test]
+    fn memory_that_lies_at_another_socket_is_seen() {
+        let bytes = vec![1u8; 1 << 20];
+        let Some(node) = node_of(bytes.as_ptr()) else { return };
+        let root = Root::sockets(&[&[0], &[1]]);
+        let found = || elsewhere(root.path(), 0, bytes.as_ptr(), 1 << 20);
+        assert_eq!(found(), None);
+        let cpus = format!("sys/devices/system/node/node{node}/cpulist");
+        root.put(&cpus, "1\n");
+        assert_eq!(found(), Some(node));
+        root.put(&cpus, "0\n");
+        assert_eq!(found(), None);
+        // A node without hardware threads is no other socket's.
+        root.put(&cpus, "\n");
+        assert_eq!(found(), None);
+        assert_eq!(node_of(std::ptr::null()), None);
     }
 
     #[test]
