@@ -41,8 +41,8 @@ pub fn tsc() -> Option<u64> {
 
 #[cfg(target_arch = "x86_64")]
 fn tsc_is_invariant() -> bool {
-    use std::arch::x86_64::__cpuid;
-    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
+    use crate::cpuid::cpuid;
+    cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & (1 << 8) != 0
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -21,6 +21,9 @@ pub mod cell;
 pub mod clock;
 pub mod cores;
 pub mod counters;
+#[cfg(target_arch = "x86_64")]
+mod cpuid;
+pub mod crystal;
 mod end;
 pub mod fabric;
 pub mod gather;

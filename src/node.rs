@@ -3,6 +3,7 @@
 //! Everything is read under a root path, so that tests bring their own /proc and /sys. A value that
 //! cannot be read is `None`, never a guess.
 
+use crate::crystal::Crystal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -59,6 +60,9 @@ pub struct Hardware {
     pub memory_bytes: Option<u64>,
     /// uname -r.
     pub kernel: Option<String>,
+    /// What some of its events count. Travels in [`crate::part::HostPart`], and is in run files from schema 4 on.
+    #[serde(skip)]
+    pub crystal: Crystal,
 }
 
 /// How a node is set up: anybody with the right to may change it between two runs.
@@ -185,6 +189,8 @@ impl Hardware {
             tsc_invariant: flag("constant_tsc") && flag("nonstop_tsc") || cfg!(target_arch = "aarch64"),
             memory_bytes: memory_total(&text(root, "proc/meminfo").unwrap_or_default()),
             kernel: text(root, "proc/sys/kernel/osrelease"),
+            // An instruction's answer, not a file's: the machine below another root has none.
+            crystal: if root == Path::new("/") { Crystal::here() } else { Crystal::default() },
         }
     }
 }

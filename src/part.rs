@@ -1,6 +1,7 @@
 //! What ranks send to rank 0: of one rank, or of several, joined.
 
 use crate::counters::counts::Counts;
+use crate::crystal::Crystal;
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::record::RankRecord;
 use crate::regions::Regions;
@@ -39,9 +40,24 @@ pub struct NodePart {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPart {
     /// The node's settings.
-    pub facts: NodeFacts,
+    facts: NodeFacts,
     /// Its hardware.
-    pub topology: Option<Topology>,
+    topology: Option<Topology>,
+    /// What the facts have of it does not travel with them.
+    crystal: Crystal,
+}
+
+impl HostPart {
+    /// What is known of a node.
+    pub fn new(facts: NodeFacts, topology: Option<Topology>) -> Self {
+        Self { crystal: facts.hardware.crystal, facts, topology }
+    }
+
+    /// The same, as it came from a rank.
+    pub fn facts(mut self) -> (NodeFacts, Option<Topology>) {
+        self.facts.hardware.crystal = self.crystal;
+        (self.facts, self.topology)
+    }
 }
 
 impl Part {

@@ -299,10 +299,10 @@ impl Run {
         if host.is_empty() {
             return Ok(());
         }
-        let host: HostPart = wire::decode(host)?;
-        let topology = host.topology.map(|topology| index_of(&mut self.topologies, topology));
+        let (facts, topology) = wire::decode::<HostPart>(host)?.facts();
+        let topology = topology.map(|topology| index_of(&mut self.topologies, topology));
         let record = &mut self.nodes[node as usize];
-        (record.facts, record.topology) = (Some(host.facts), topology);
+        (record.facts, record.topology) = (Some(facts), topology);
         Ok(())
     }
 

@@ -105,7 +105,7 @@ impl Session {
 
 /// Without the topology, which takes a library.
 fn host() -> Vec<u8> {
-    let host = HostPart { facts: NodeFacts::read(Path::new("/")), topology: None };
+    let host = HostPart::new(NodeFacts::read(Path::new("/")), None);
     wire::encode(&host).unwrap_or_default()
 }
 

@@ -15,7 +15,9 @@
 //! | 1 | a [`Run`] without what follows |
 //! | 2 | its `starting_ns`, `sync` and `regions` |
 //! | 3 | its `counts` |
+//! | 4 | the crystals of its nodes, of those that have one |
 
+use crate::crystal::Crystal;
 use crate::record::Run;
 use crate::wire;
 use std::ffi::CString;
@@ -31,7 +33,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. Older ones are read, newer ones are refused by name.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -203,6 +205,7 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     let mut payload = wire::encode(run)?;
     payload.extend(wire::encode(&(run.starting_ns, &run.sync, &run.regions))?);
     payload.extend(wire::encode(&run.counts)?);
+    payload.extend(wire::encode(&crystals(run))?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -265,14 +268,12 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
         return Err(RunFileError::Damaged("its checksum does not match".into()));
     }
     let run = decode(payload, version).map_err(|e| RunFileError::Damaged(e.to_string()))?;
-    if run.is_sound() {
-        Ok(run)
-    } else {
-        Err(RunFileError::Damaged("its records contradict one another".into()))
-    }
+    let sound = run.filter(Run::is_sound);
+    sound.ok_or_else(|| RunFileError::Damaged("its records contradict one another".into()))
 }
 
-fn decode(payload: &[u8], version: u32) -> Result<Run, wire::WireError> {
+/// `None` where one part is of nodes that another has not.
+fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> {
     let (mut run, mut rest) = wire::decode_first::<Run>(payload)?;
     if version >= 2 {
         ((run.starting_ns, run.sync, run.regions), rest) = wire::decode_first(rest)?;
@@ -280,5 +281,22 @@ fn decode(payload: &[u8], version: u32) -> Result<Run, wire::WireError> {
     if version >= 3 {
         (run.counts, rest) = wire::decode_first(rest)?;
     }
-    wire::end(rest).map(|()| run)
+    let mut of_nodes: Vec<(u32, Crystal)> = Vec::new();
+    if version >= 4 {
+        (of_nodes, rest) = wire::decode_first(rest)?;
+    }
+    wire::end(rest)?;
+    for (node, crystal) in of_nodes {
+        match run.nodes.get_mut(node as usize).and_then(|node| node.facts.as_mut()) {
+            Some(facts) => facts.hardware.crystal = crystal,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(run))
+}
+
+fn crystals(run: &Run) -> Vec<(u32, Crystal)> {
+    let facts = (0..).zip(&run.nodes).filter_map(|(at, node)| Some((at, node.facts.as_ref()?)));
+    let crystals = facts.map(|(at, facts)| (at, facts.hardware.crystal));
+    crystals.filter(|(_, crystal)| *crystal != Crystal::default()).collect()
 }

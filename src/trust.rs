@@ -4,6 +4,7 @@
 //! next validation of the same kind replaces it.
 
 use crate::counters::event::Event;
+use crate::counters::names::pmu_family;
 use crate::node::Hardware;
 use crate::record::Run;
 use serde::Deserialize;
@@ -92,8 +93,17 @@ pub struct Trust {
 #[derive(Clone, Debug, Default)]
 struct Judged {
     names: BTreeMap<String, Verdict>,
-    /// By attr.type and attr.config: an event may go by another name where it is counted.
-    codes: BTreeMap<(u32, u64), Verdict>,
+    /// By whose they are, and attr.config: an event may go by another name where it is counted.
+    codes: BTreeMap<(Owner, u64), Verdict>,
+}
+
+/// Whose a code is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// Everybody's who has this attr.type.
+    Kind(u32),
+    /// All PMUs of this name: their attr.type is another one after each boot.
+    Pmus(String),
 }
 
 /// What events are worth in one run: on the worst of its processors.
@@ -114,6 +124,8 @@ struct KeptMapping {
     event: String,
     kind: u32,
     config: String,
+    pmu: Option<String>,
+    counted_as: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -176,25 +188,29 @@ impl RunTrust<'_> {
 
 impl Judged {
     fn new(kept: Kept) -> Self {
-        let names: BTreeMap<String, Verdict> =
+        let mut names: BTreeMap<String, Verdict> =
             kept.events.into_iter().map(|event| (event.verdict(), event.name)).map(|(v, n)| (n, v)).collect();
-        let mut codes: BTreeMap<(u32, u64), Verdict> = BTreeMap::new();
-        for KeptMapping { event, kind, config } in kept.mappings {
+        let mut codes: BTreeMap<(Owner, u64), Verdict> = BTreeMap::new();
+        for KeptMapping { event, kind, config, pmu, counted_as } in kept.mappings {
             let config = config.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-            let (Some(config), Some(verdict)) = (config, names.get(&event)) else { continue };
+            let (Some(config), Some(verdict)) = (config, names.get(&event).copied()) else { continue };
+            // What a sum was found to be worth, each of its parts is.
+            if let Some(part) = counted_as {
+                names.entry(part).and_modify(|known| *known = known.worse(verdict)).or_insert(verdict);
+            }
+            let owner = pmu.map_or(Owner::Kind(kind), Owner::Pmus);
             // Of several names of one code (user and kernel mode apart) none is worth more than another.
-            codes
-                .entry((kind, config))
-                .and_modify(|known| *known = known.worse(*verdict))
-                .or_insert(*verdict);
+            codes.entry((owner, config)).and_modify(|known| *known = known.worse(verdict)).or_insert(verdict);
         }
         Self { names, codes }
     }
 
     fn of(&self, event: &Event) -> Verdict {
         let [config, extended @ ..] = event.encoding.config;
-        let code = || self.codes.get(&(event.encoding.kind, config)).filter(|_| extended == [0, 0]);
-        self.names.get(&event.name).or_else(code).copied().unwrap_or(Verdict::Unknown)
+        let by = |owner: Owner| self.codes.get(&(owner, config)).filter(|_| extended == [0, 0]);
+        let pmu = || by(Owner::Pmus(pmu_family(event.name.split_once('/')?.0).to_owned()));
+        let known = self.names.get(&event.name).or_else(pmu).or_else(|| by(Owner::Kind(event.encoding.kind)));
+        known.copied().unwrap_or(Verdict::Unknown)
     }
 }
 

@@ -116,6 +116,16 @@ fn what_is_not_counted_here_says_why() {
     };
     assert!((bytes("dram_read_bytes") / (192.0 * lines) - 1.0).abs() < 1e-9);
     assert!((bytes("dram_write_bytes") / (64.0 * lines) - 1.0).abs() < 1e-9);
+    // Controllers that belong to no core have a mask of hardware threads.
+    let devices = fs::read_dir("/sys/bus/event_source/devices").unwrap().map(|entry| entry.unwrap().path());
+    if devices.into_iter().all(|device| !device.join("cpumask").exists()) {
+        for event in ["dram_read_bytes", "dram_write_bytes"] {
+            let check = self::check(&found, "triad", event);
+            assert_eq!((&check["verdict"], &check["measured"]), (&"not counted here".into(), &Value::Null));
+            assert!(check["reason"].as_str().unwrap().contains("no PMU of memory controllers"), "{check}");
+            assert_eq!(found["memory"]["reason"], check["reason"]);
+        }
+    }
     // Some kernels say nothing of the others' events.
     assert!(files(folder.path()).is_empty());
 }

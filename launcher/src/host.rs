@@ -1,6 +1,7 @@
 //! What is recorded of a node, read once by one rank of it.
 
 use crate::install;
+use pmmpi::crystal::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
 use pmmpi::part::HostPart;
 use pmmpi::wire;
@@ -21,17 +22,19 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     let root = Path::new("/");
     let settings = Settings::read(root);
     let memory = Memory::new(folder, &settings.online, microcode_now(root));
-    let (hardware, topology) = memory.recall().unwrap_or_else(|| {
+    let (mut hardware, topology) = memory.recall().unwrap_or_else(|| {
         let read = (Hardware::read(root), read_topology(quiet));
         memory.keep(&read);
         read
     });
+    // Asked of the processor itself, which is sooner done than remembered.
+    hardware.crystal = Crystal::here();
     encoded(NodeFacts { hardware, settings }, topology)
 }
 
 fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
     // An encoder for a memory buffer fails only above its limit; an empty part is a node without facts.
-    wire::encode(&HostPart { facts, topology }).unwrap_or_default()
+    wire::encode(&HostPart::new(facts, topology)).unwrap_or_default()
 }
 
 /// hwloc's plug-ins ask graphics and network devices, which takes 2 to 26 ms and tells nothing that a

@@ -7,16 +7,18 @@
 mod documents;
 mod events;
 mod findings;
+mod memory;
 mod pin;
 mod section;
 mod text;
 
 use crate::options::{Format, Validation};
-use findings::{Check, Findings, Kept, Measured};
+use findings::{Check, Findings, Kept, Measured, OnKind};
+use memory::Memory;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
 use pmmpi::counters::linux::{Counters, Target};
-use pmmpi::node::NodeFacts;
+use pmmpi::node::{CpuSet, NodeFacts};
 use pmmpi::trust;
 use pmmpi_kernels::{Expected, Kernel};
 use pmmpi_rounds::Failure;
@@ -32,19 +34,9 @@ const REPEATS: usize = 7;
 
 /// Validates, prints, keeps; gives the exit status.
 pub fn run(typed: &Validation) -> Result<i32, Failure> {
-    let kernels = chosen(&typed.kernels)?;
-    let root = Path::new("/");
-    let facts = NodeFacts::read(root);
-    let known = events::Known::new(&facts.hardware, root);
-    let pinned = Pinned::to(typed.cpu)?;
-    let mut findings = Findings::new(&facts, &known, pinned.cpu(), REPEATS);
-    for kernel in kernels {
-        findings.kernels.push(held(kernel, &known, &pinned));
-    }
-    drop(pinned);
-    findings.judge();
-    // Some kernels only: what is known of other events is not to be forgotten.
-    findings.kept = if typed.kernels.is_empty() { keep(&findings) } else { Kept::NotAll };
+    let mut findings = find(typed, Path::new("/"))?;
+    // What is known of other events is not to be forgotten.
+    findings.kept = if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { Kept::NotAll };
     let rendered = match typed.format {
         Format::Text => text::render(&findings),
         Format::Json => findings.json().map_err(Failure::own)? + "\n",
@@ -58,10 +50,60 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
 }
 
+/// Validates the machine that this runs on, with the files below `root`: on one hardware thread, or on one of each kind
+/// of core.
+fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
+    let kernels = chosen(&typed.kernels)?;
+    let facts = NodeFacts::read(root);
+    let kinds = events::Kind::all(root);
+    let several = kinds.len() > 1;
+    let mut threads: Vec<(Option<&events::Kind>, Option<u32>)> = Vec::new();
+    for kind in kinds.iter().filter(|_| several) {
+        let own = CpuSet::allowed().numbers().find(|cpu| kind.cpus.contains(*cpu));
+        let cpu = typed.cpu.map_or(own, |cpu| kind.cpus.contains(cpu).then_some(cpu));
+        threads.extend(cpu.map(|cpu| (Some(kind), Some(cpu))));
+    }
+    let is_all = !several || threads.len() == kinds.len();
+    if threads.is_empty() {
+        threads.push((None, typed.cpu));
+    }
+    let mut findings: Option<Findings> = None;
+    for (kind, cpu) in threads {
+        let known = events::Known::new(&facts.hardware, root, kind);
+        let pinned = Pinned::to(cpu)?;
+        let first = findings.is_none();
+        let all = findings.get_or_insert_with(|| Findings::new(&facts, pinned.cpu(), REPEATS));
+        all.is_all = is_all;
+        all.add_mappings(known.mappings());
+        all.cores.extend(kind.map(|kind| OnKind { pmu: kind.pmu.clone(), hardware_thread: pinned.cpu() }));
+        let mut memory = first.then(|| Memory::new(root, &facts.hardware, pinned.cpu()));
+        for kernel in &kernels {
+            let mut held = held(kernel, &known, &pinned);
+            // Controllers are the same for all cores of a socket.
+            if let Some(memory) = memory.as_mut().filter(|_| kernel.memory == pmmpi_kernels::Memory::Arrays)
+                && held.skipped.is_none()
+            {
+                held.checks.extend(memory.checks(kernel, REPEATS));
+                all.memory = Some(memory.found());
+            }
+            all.add(held);
+        }
+        memory.into_iter().for_each(|memory| all.add_mappings(memory.mappings()));
+    }
+    let mut findings = findings.ok_or_else(|| Failure::own("there is no hardware thread to run on"))?;
+    findings.judge();
+    Ok(findings)
+}
+
+/// The kernel of this name.
+fn kernel(name: &str) -> Option<&'static Kernel> {
+    pmmpi_kernels::all().iter().find(|kernel| kernel.name == name)
+}
+
 fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
     let all = pmmpi_kernels::all();
     let find = |name: &String| {
-        all.iter().find(|kernel| kernel.name == name).ok_or_else(|| {
+        kernel(name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|kernel| kernel.name).collect();
             Failure::own(format_args!("there is no kernel `{name}`, but {}", names.join(", ")))
         })
@@ -92,11 +134,6 @@ fn held(kernel: &'static Kernel, known: &events::Known, pinned: &Pinned) -> find
             Err(error) => held.skipped = Some(error.to_string()),
         }
     }
-    let unnamed = kernel.expected().into_iter().filter(|expected| known.find(expected.event).is_none());
-    held.checks.extend(unnamed.filter_map(|expected| {
-        let why = known.why_not(expected.event)?;
-        Some(Check::missing(&expected, kernel.trips, why))
-    }));
     held
 }
 
@@ -144,7 +181,7 @@ fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Re
     let each = group.iter().zip(references).enumerate();
     each.map(|(at, (event, reference))| {
         let measured: Vec<Measured> = repeats.of(at, *reference, kernel.trips);
-        Check::of(event, reference, &measured, repeats.overhead(at))
+        Check::of(&event.name, reference, &measured, repeats.overhead(at))
     })
     .collect()
 }
@@ -164,5 +201,53 @@ fn keep(findings: &Findings) -> Kept {
             folder.display(),
             trust::FOLDER_VARIABLE
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory::tests::Root;
+    use super::*;
+    use pmmpi::trust::Verdict;
+
+    /// Two kinds of cores of this machine's: whose PMUs nobody has, so that the kernel's own events are counted on each.
+    #[test]
+    fn each_kind_of_core_runs_the_kernels_and_has_its_own_verdicts() {
+        let allowed: Vec<u32> = CpuSet::allowed().numbers().take(2).collect();
+        let [first, second] = allowed[..] else { return };
+        let root = Root::new();
+        for (pmu, number, cpu) in [("cpu_atom", 1010, second), ("cpu_core", 1004, first)] {
+            root.pmu(pmu, number, "", &[], &[]);
+            root.put(&format!("sys/bus/event_source/devices/{pmu}/cpus"), &cpu.to_string());
+        }
+        let typed = |cpu| Validation {
+            cpu,
+            kernels: vec!["page-touch".into(), "triad".into()],
+            format: Format::Json,
+        };
+        let found = |cpu| find(&typed(cpu), root.path()).map_err(|failure| failure.message).unwrap();
+        let both = found(None);
+        let on: Vec<(&str, u32)> =
+            both.cores.iter().map(|one| (one.pmu.as_str(), one.hardware_thread)).collect();
+        assert_eq!(on, [("cpu_atom", second), ("cpu_core", first)]);
+        assert!(both.is_all && both.kernels.len() == 2);
+        let touch: Vec<&str> = both.kernels[0].checks.iter().map(|check| check.event.as_str()).collect();
+        let [atom, core] = ["cpu_atom", "cpu_core"].map(|pmu| format!("{pmu}/instructions_kernel/"));
+        assert_eq!(touch.iter().filter(|event| **event == "page_faults").count(), 2);
+        assert!(touch.contains(&atom.as_str()) && touch.contains(&core.as_str()), "{touch:?}");
+        let faults = both.events.iter().find(|event| event.name == "page_faults").unwrap();
+        assert_eq!(faults.verdict, Verdict::Trusted.name());
+        // Of a socket and not of a core: once.
+        let bytes = both.kernels[1].checks.iter().filter(|check| check.event == "dram_read_bytes").count();
+        assert_eq!(bytes, 1);
+        assert_eq!(both.mappings.iter().filter(|mapping| mapping.event == "page_faults").count(), 1);
+        let text = text::render(&both);
+        assert!(
+            text.contains(&format!("on hardware thread {second} (cpu_atom) and {first} (cpu_core)")),
+            "{text}"
+        );
+        // One that the user names is of one kind, and says nothing of the other.
+        let one = found(Some(first));
+        assert!(!one.is_all && one.cores.len() == 1 && one.cores[0].pmu == "cpu_core");
     }
 }

@@ -214,9 +214,9 @@ impl Names {
         let having: Vec<&String> = self.pmus.iter().filter(has).collect();
         let Some(first) = having.first() else { return Ok(None) };
         let is_core = |pmu: &str| self.cores.iter().any(|core| core.name == pmu);
-        let one = |pmu: &&String| family_of(pmu) == family_of(first) || is_core(pmu) && is_core(first);
+        let one = |pmu: &&String| pmu_family(pmu) == pmu_family(first) || is_core(pmu) && is_core(first);
         if !having.iter().all(one) {
-            let mut pmus: Vec<String> = having.iter().map(|pmu| family_of(pmu).to_owned()).collect();
+            let mut pmus: Vec<String> = having.iter().map(|pmu| pmu_family(pmu).to_owned()).collect();
             pmus.dedup();
             return Err(NameError::Ambiguous { name: name.to_owned(), pmus });
         }
@@ -231,7 +231,7 @@ impl Names {
         let exact = self.pmus.iter().any(|pmu| pmu == name);
         let meant = |pmu: &&String| match exact {
             true => *pmu == name,
-            false => family_of(pmu) == name && *pmu != name || name.contains('*') && matches_glob(name, pmu),
+            false => pmu_family(pmu) == name && *pmu != name || name.contains('*') && matches_glob(name, pmu),
         };
         let pmus: Vec<&String> = self.pmus.iter().filter(meant).collect();
         if pmus.is_empty() {
@@ -349,7 +349,7 @@ impl Names {
     }
 
     fn unknown_pmu(&self, name: &str) -> NameError {
-        let mut pmus: Vec<String> = self.pmus.iter().map(|pmu| family_of(pmu).to_owned()).collect();
+        let mut pmus: Vec<String> = self.pmus.iter().map(|pmu| pmu_family(pmu).to_owned()).collect();
         pmus.dedup();
         let like = error::closest(name, pmus.iter().map(String::as_str));
         NameError::UnknownPmu { name: name.to_owned(), like, pmus }
@@ -386,12 +386,12 @@ pub fn family(event: &Event) -> String {
     match parts.and_then(|(terms, modes)| Some((generic::of_the_processor(terms)?, modes))) {
         Some((event, "")) => event.name,
         Some((event, modes)) => format!("{}:{modes}", event.name),
-        None => format!("{}/{rest}", family_of(pmu)),
+        None => format!("{}/{rest}", pmu_family(pmu)),
     }
 }
 
-/// "uncore_imc_3" -> "uncore_imc".
-fn family_of(pmu: &str) -> &str {
+/// The name that all instances of a PMU share: "uncore_imc_3" -> "uncore_imc".
+pub fn pmu_family(pmu: &str) -> &str {
     match pmu.rsplit_once('_') {
         Some((family, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => family,
         _ => pmu,

@@ -8,6 +8,7 @@ use crate::counters::counts::Row;
 use crate::counters::event::Event;
 use crate::counters::probe::Scope;
 use crate::counters::reading::{Cause, Quality, Reading};
+use crate::crystal::Crystal;
 use crate::record::{RankRecord, Run};
 use crate::trust::{RunTrust, Verdict};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -39,6 +40,7 @@ struct Node<'a> {
     /// Of that rank; `None` where it did not come to its end.
     record: Option<&'a RankRecord>,
     table: Option<&'static Table>,
+    crystal: Crystal,
     /// Names that stand for what is counted on siblings.
     siblings: Vec<(&'static str, Sibling)>,
     /// By the hardware thread; under `None` what could be counted nowhere.
@@ -75,7 +77,9 @@ impl<'a> Node<'a> {
     /// Without its rows.
     fn new(run: &'a Run, drift: f64, node: u32, record: Option<&'a RankRecord>) -> Self {
         let node = &run.nodes[node as usize];
-        let kind = node.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
+        let hardware = node.facts.as_ref().map(|facts| &facts.hardware);
+        let kind = hardware.map(CpuKind::of_node).unwrap_or_default();
+        let crystal = hardware.map(|hardware| hardware.crystal).unwrap_or_default();
         let table = catalogue().table(&kind);
         let sibling = |(name, meaning): (&'static String, &'static Meaning)| match meaning {
             Meaning::Event(event) => Some((name.as_str(), event.sibling?)),
@@ -88,7 +92,7 @@ impl<'a> Node<'a> {
             cores.entry(thread.core).or_default().push(thread.cpu);
         }
         let host = &node.key.hostname;
-        Self { run, drift, host, record, table, siblings, rows: BTreeMap::new(), cores }
+        Self { run, drift, host, record, table, crystal, siblings, rows: BTreeMap::new(), cores }
     }
 
     fn sibling(&self, name: &str) -> Option<Sibling> {
@@ -137,6 +141,9 @@ impl<'a> Node<'a> {
             // What is not there was not asked for, and the engine says so.
             input.into_iter().for_each(|input| inputs.add(name, input));
         }
+        let Crystal { crystal_hz, .. } = self.crystal;
+        crystal_hz.into_iter().for_each(|hz| inputs.set("crystal_hz", hz as f64));
+        self.crystal.tsc_per_crystal().into_iter().for_each(|ratio| inputs.set("tsc_per_crystal", ratio));
         if let Some(record) = self.record {
             self.add_times(&mut inputs, record);
         }

@@ -3,7 +3,8 @@
 use pmmpi::counters::default;
 use pmmpi::counters::errata;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::node::Hardware;
+use pmmpi::counters::names::{Asked, Names, Places, Resolved};
+use pmmpi::node::{CpuSet, Hardware};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -31,11 +32,54 @@ const ALIASES: [(&str, &[&str]); 4] = [
     ("branch-misses", &["branch-misses", "br_mis_pred"]),
 ];
 
+/// The msr PMU's.
+const TSC: &str = "tsc";
+
 /// Events that have a name here.
 pub struct Known {
-    events: Vec<Event>,
+    /// By the name that kernels have for them.
+    events: Vec<(String, Event)>,
     hardware: Hardware,
     root: PathBuf,
+    /// PMUs whose sysfs may show what a name stands for.
+    pmus: Vec<String>,
+}
+
+/// A kind of core, on a processor that has several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    pub pmu: String,
+    /// perf_event_attr.type of its own events.
+    number: u32,
+    pub cpus: CpuSet,
+}
+
+impl Kind {
+    /// None where all cores are of one kind.
+    pub fn all(root: &Path) -> Vec<Self> {
+        let cycles = Names::of(root).resolve("cycles", |_| Err(String::new())).unwrap_or_default();
+        let kind = |Resolved { event, places, pmu }| match (event.name.split_once('/'), places) {
+            (Some((name, _)), Places::Threads(Some(cpus))) => {
+                Some(Self { pmu: name.to_owned(), number: pmu, cpus })
+            }
+            _ => None,
+        };
+        let events = cycles.into_iter().flat_map(|asked| match asked {
+            Asked::Event(events) => events,
+            Asked::Together(_) => Vec::new(),
+        });
+        events.filter_map(kind).collect()
+    }
+
+    /// What every kernel knows, on this kind alone: as `--events` names and encodes it (linux/perf_event.h,
+    /// PERF_PMU_TYPE_SHIFT).
+    fn own(&self, mut event: Event) -> Event {
+        if matches!(event.encoding.kind, kind::HARDWARE | kind::CACHE) {
+            event.name = format!("{}/{}/", self.pmu, event.name);
+            event.encoding.config[0] |= u64::from(self.number) << 32;
+        }
+        event
+    }
 }
 
 /// What a name stands for (step 2 of the procedure).
@@ -51,21 +95,36 @@ pub struct Mapping {
     /// What the maker knows to be wrong with it on this processor (step 4).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errata: Vec<String>,
+    /// Whose `config` is, where `kind` is another one after each boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<String>,
+    /// The name of this part of the event, where `--group` counts it under one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_as: Option<String>,
 }
 
 impl Known {
-    /// On this processor.
-    pub fn new(hardware: &Hardware, root: &Path) -> Self {
+    /// On this processor; of several kinds of cores on one.
+    pub fn new(hardware: &Hardware, root: &Path, of: Option<&Kind>) -> Self {
         let generic = GENERIC.map(|(name, kind, config)| Event::counted(name, Encoding::new(kind, config)));
-        let vendors = VENDORS.lines().skip(1).filter_map(|line| vendor_event(line, hardware));
+        // A code of the processor's own is one of one kind of core, and the table does not say of which.
+        let vendors = VENDORS.lines().skip(1).filter(|_| of.is_none());
+        let vendors = vendors.filter_map(|line| vendor_event(line, hardware));
         let tsc = tsc_event(root);
         let events = default::groups().into_iter().flatten().chain(generic).chain(vendors).chain(tsc);
-        Self { events: events.collect(), hardware: hardware.clone(), root: root.to_owned() }
+        let named = |event: Event| match of {
+            Some(kind) => (event.name.clone(), kind.own(event)),
+            None => (event.name.clone(), event),
+        };
+        // The processor's PMU is called cpu on x86, and after its kind elsewhere.
+        let pmus = of.map_or(vec!["cpu", "armv8_pmuv3_0", "armv8_pmuv3"], |kind| vec![kind.pmu.as_str()]);
+        let pmus = pmus.into_iter().map(str::to_owned).collect();
+        Self { events: events.map(named).collect(), hardware: hardware.clone(), root: root.to_owned(), pmus }
     }
 
     /// By its name.
     pub fn find(&self, name: &str) -> Option<Event> {
-        self.events.iter().find(|event| event.name == name).cloned()
+        self.events.iter().find(|(known, _)| known == name).map(|(_, event)| event.clone())
     }
 
     /// Events of one of these may share a group.
@@ -76,31 +135,25 @@ impl Known {
         }
     }
 
-    /// Why something that a kernel does has no name here; `None` where it is another processor's.
-    pub fn why_not(&self, name: &str) -> Option<&'static str> {
-        name.starts_with("dram_")
-            .then_some("memory controllers count for a whole socket, and these kernels for one thread")
-    }
-
     /// What each name stands for.
     pub fn mappings(&self) -> Vec<Mapping> {
-        let mapping = |event: &Event| Mapping {
+        let mapping = |(name, event): &(String, Event)| Mapping {
             event: event.name.clone(),
             kind: event.encoding.kind,
             config: format!("{:#x}", event.encoding.config[0]),
-            stands_for: self.stands_for(event),
+            stands_for: self.stands_for(name, event),
             errata: errata::of(&self.hardware, event).iter().map(ToString::to_string).collect(),
+            pmu: (name == TSC).then(|| "msr".to_owned()),
+            counted_as: None,
         };
         self.events.iter().map(mapping).collect()
     }
 
-    fn stands_for(&self, event: &Event) -> String {
+    fn stands_for(&self, name: &str, event: &Event) -> String {
         let kind = event.encoding.kind;
-        let alias = ALIASES.iter().find(|(name, _)| *name == event.name.trim_end_matches("_kernel"));
+        let alias = ALIASES.iter().find(|(known, _)| *known == name.trim_end_matches("_kernel"));
         let code = alias.filter(|_| kind == kind::HARDWARE).and_then(|(_, aliases)| {
-            // The processor's PMU is called cpu on x86, and after its kind elsewhere.
-            let pmus = ["cpu", "armv8_pmuv3_0", "armv8_pmuv3"];
-            let mut places = pmus.into_iter().flat_map(|pmu| aliases.iter().map(move |alias| (pmu, alias)));
+            let mut places = self.pmus.iter().flat_map(|pmu| aliases.iter().map(move |alias| (pmu, alias)));
             places.find_map(|(pmu, alias)| Some((pmu, self.sysfs(&format!("{pmu}/events/{alias}"))?)))
         });
         match (code, kind) {
@@ -126,7 +179,7 @@ fn tsc_event(root: &Path) -> Option<Event> {
     let kind = read_sysfs(root, "msr/type")?.parse().ok()?;
     let config = read_sysfs(root, "msr/events/tsc")?;
     let config = u64::from_str_radix(config.strip_prefix("event=0x")?, 16).ok()?;
-    Some(Event::counted("tsc", Encoding::new(kind, config)))
+    Some(Event::counted(TSC, Encoding::new(kind, config)))
 }
 
 fn vendor_event(line: &str, hardware: &Hardware) -> Option<Event> {
@@ -150,7 +203,7 @@ mod tests {
             cpu_model: Some(model),
             ..Hardware::default()
         };
-        Known::new(&hardware, Path::new("/nonexistent"))
+        Known::new(&hardware, Path::new("/nonexistent"), None)
     }
 
     #[test]
@@ -194,17 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_kernel_says_something_of_has_a_name_or_a_reason() {
+    fn whatever_a_kernel_says_something_of_has_a_name_or_is_a_memory_controllers() {
         let here = [processor("AuthenticAMD", 0x19, 0x11), processor("GenuineIntel", 0x06, 0x55)];
         for kernel in pmmpi_kernels::all() {
             for expected in kernel.expected() {
                 let name = expected.event;
-                let known = here.iter().any(|known| {
-                    known
-                        .find(name)
-                        .or(known.why_not(name).map(|_| Event::counted(name, Encoding::new(0, 0))))
-                        .is_some()
-                });
+                let known = here.iter().any(|known| known.find(name).is_some() || name.starts_with("dram_"));
                 assert!(known, "{}: {name}", kernel.name);
             }
         }
@@ -222,7 +270,7 @@ mod tests {
         put("armv8_pmuv3_0/events/inst_retired", "event=0x0008\n");
         put("msr/type", "9\n");
         put("msr/events/tsc", "event=0x00\n");
-        let known = Known::new(&Hardware::default(), &root);
+        let known = Known::new(&Hardware::default(), &root, None);
         let mappings = known.mappings();
         std::fs::remove_dir_all(&root).unwrap();
         let of =
@@ -231,5 +279,37 @@ mod tests {
         assert_eq!(of("instructions"), "armv8_pmuv3_0/event=0x0008/");
         assert_eq!(of("page_faults"), "the kernel's own count");
         assert_eq!(known.find("tsc").unwrap().encoding, Encoding::new(9, 0));
+    }
+
+    #[test]
+    fn each_kind_of_core_has_names_and_codes_of_its_own() {
+        let root = std::env::temp_dir().join(format!("pmmpi-kinds-{}", std::process::id()));
+        for (pmu, number, cpus) in [("cpu_core", 4, "0-3"), ("cpu_atom", 10, "4-5")] {
+            let folder = root.join("sys/bus/event_source/devices").join(pmu);
+            std::fs::create_dir_all(folder.join("events")).unwrap();
+            std::fs::write(folder.join("type"), number.to_string()).unwrap();
+            std::fs::write(folder.join("cpus"), cpus).unwrap();
+            std::fs::write(folder.join("events/instructions"), "event=0xc0").unwrap();
+        }
+        let kinds = Kind::all(&root);
+        let known = |kind| Known::new(&Hardware::default(), &root, Some(kind));
+        let [atom, core] = kinds.as_slice() else { panic!("{kinds:?}") };
+        let event = known(atom).find("instructions").unwrap();
+        assert_eq!((event.name.as_str(), event.encoding.config[0]), ("cpu_atom/instructions/", 10 << 32 | 1));
+        // As a run has it, which counts the default set on each kind.
+        let asked = Names::of(&root).resolve("instructions", |_| Err(String::new())).unwrap();
+        let [Asked::Event(resolved)] = asked.as_slice() else { panic!("{asked:?}") };
+        assert_eq!(
+            resolved.iter().map(|one| &one.event).collect::<Vec<_>>(),
+            [&event, &known(core).find("instructions").unwrap()]
+        );
+        let loads = known(core).find("L1-dcache-loads").unwrap();
+        assert_eq!((loads.name.as_str(), loads.encoding.config[0]), ("cpu_core/L1-dcache-loads/", 4 << 32));
+        assert_eq!(known(core).find("page_faults").unwrap().name, "page_faults");
+        let mappings = known(atom).mappings();
+        let mapping = mappings.iter().find(|mapping| mapping.event == "cpu_atom/instructions/").unwrap();
+        assert_eq!(mapping.stands_for, "cpu_atom/event=0xc0/");
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(Kind::all(&root), []);
     }
 }

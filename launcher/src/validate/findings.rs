@@ -2,9 +2,8 @@
 
 use super::Reference;
 use super::documents::{self, Document};
-use super::events::{Known, Mapping};
+use super::events::Mapping;
 use super::section::median;
-use pmmpi::counters::event::Event;
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeFacts;
 use pmmpi::trust::{self, Verdict};
@@ -21,21 +20,48 @@ pub struct Findings {
     pub cpu: Cpu,
     /// uname -r
     pub os_release: Option<String>,
-    /// The hardware thread that everything ran on.
+    /// The hardware thread that everything ran on; of several kinds of cores on the first.
     pub hardware_thread: u32,
+    /// Where cores differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<OnKind>,
     pub repeats: usize,
     pub mappings: Vec<Mapping>,
     pub documents: Vec<Document>,
+    /// What STREAM's bytes were measured with; null where no kernel of its ran.
+    pub memory: Option<Memory>,
     pub kernels: Vec<Held>,
     pub events: Vec<Judged>,
     #[serde(skip)]
     pub kept: Kept,
+    /// False where kinds of cores were left out.
+    #[serde(skip)]
+    pub is_all: bool,
+}
+
+/// The same work on one kind of core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OnKind {
+    /// Its events are named by it.
+    pub pmu: String,
+    pub hardware_thread: u32,
+}
+
+/// Arrays that no cache holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Caches of the hardware thread, from the second level on.
+    pub cache_bytes: Option<u64>,
+    /// Each of three.
+    pub array_bytes: Option<u64>,
+    /// Why nothing was measured.
+    pub reason: Option<String>,
 }
 
 /// Where the findings went.
 #[derive(Debug)]
 pub enum Kept {
-    /// Only some kernels ran.
+    /// Only some kernels ran, or not on all kinds of cores.
     NotAll,
     In(PathBuf),
     Not(String),
@@ -70,13 +96,16 @@ pub struct Held {
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     pub event: String,
+    /// Of the kernel's loop, where there were others than its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trips: Option<u64>,
     /// "paper", or the clock that was read beside it.
     pub against: &'static str,
     /// No fewer and no more; of a clock as it was read beside the median.
     pub expected: Option<[f64; 2]>,
     /// The median, without what two snapshots cost.
     pub measured: Option<f64>,
-    /// What two snapshots cost.
+    /// What two snapshots cost; at memory controllers what others moved meanwhile.
     pub overhead: Option<f64>,
     /// As a fraction of what was expected.
     pub deviation: Option<f64>,
@@ -100,14 +129,23 @@ pub struct Judged {
 }
 
 /// One event in one section.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured {
-    pub reading: Reading,
+    pub quality: Quality,
+    pub running_share: Option<f64>,
+    /// Why there is no value, or not all of it.
+    pub reason: Option<String>,
     pub value: Option<f64>,
     pub expected: Option<[f64; 2]>,
 }
 
 impl Measured {
+    /// What a counter said, less what the snapshots cost.
+    pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
+        let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
+        Self { quality, running_share, reason, value, expected }
+    }
+
     /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
     fn deviation(&self) -> Option<f64> {
         let (value, [low, high]) = (self.value?, self.expected?);
@@ -123,24 +161,25 @@ impl Measured {
 
 impl Check {
     /// What several sections say.
-    pub fn of(event: &Event, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
+    pub fn of(event: &str, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
         let (against, paper) = match reference {
             Reference::Paper(_) => ("paper", true),
             Reference::Beside(beside) => (beside.name(), false),
         };
-        let worst = measured.iter().max_by_key(|one| one.reading.quality());
-        let quality = worst.map_or(Quality::Unavailable, |worst| worst.reading.quality());
+        let worst = measured.iter().max_by_key(|one| one.quality);
+        let quality = worst.map_or(Quality::Unavailable, |worst| worst.quality);
         let mut check = Self {
-            event: event.name.clone(),
+            event: event.to_owned(),
+            trips: None,
             against,
             expected: None,
             measured: median(measured.iter().filter_map(|one| one.value).collect()),
             overhead,
             deviation: None,
             quality,
-            running_share: worst.and_then(|worst| worst.reading.running_share()),
+            running_share: worst.and_then(|worst| worst.running_share),
             verdict: Verdict::Unknown.name(),
-            reason: worst.and_then(|worst| worst.reading.reason()),
+            reason: worst.and_then(|worst| worst.reason.clone()),
         };
         if paper {
             check.expected = measured.first().and_then(|one| one.expected);
@@ -163,16 +202,17 @@ impl Check {
         check
     }
 
-    /// Of an event that has no name here.
-    pub fn missing(expected: &Expected, trips: u64, why: &str) -> Self {
+    /// Of an event that could not be looked for.
+    pub fn missing(expected: &Expected, trips: u64, quality: Quality, why: &str) -> Self {
         Self {
             event: expected.event.to_owned(),
+            trips: None,
             against: "paper",
             expected: Some([expected.low.of(trips), expected.high.of(trips)]),
             measured: None,
             overhead: None,
             deviation: None,
-            quality: Quality::Unsupported,
+            quality,
             running_share: None,
             verdict: Verdict::Unknown.name(),
             reason: Some(why.to_owned()),
@@ -189,7 +229,7 @@ impl Held {
 
 impl Findings {
     /// Before any kernel ran.
-    pub fn new(facts: &NodeFacts, known: &Known, hardware_thread: u32, repeats: usize) -> Self {
+    pub fn new(facts: &NodeFacts, hardware_thread: u32, repeats: usize) -> Self {
         let hardware = &facts.hardware;
         Self {
             schema_version: trust::SCHEMA_VERSION,
@@ -207,12 +247,38 @@ impl Findings {
             },
             os_release: hardware.kernel.clone(),
             hardware_thread,
+            cores: Vec::new(),
             repeats,
-            mappings: known.mappings(),
+            mappings: Vec::new(),
             documents: documents::of(hardware),
+            memory: None,
             kernels: Vec::new(),
             events: Vec::new(),
             kept: Kept::NotAll,
+            is_all: true,
+        }
+    }
+
+    /// The kernel's own events are the same on each kind of core.
+    pub fn add_mappings(&mut self, mappings: Vec<Mapping>) {
+        let known = |all: &[Mapping], one: &Mapping| {
+            all.iter().any(|known| known.event == one.event && known.counted_as == one.counted_as)
+        };
+        for mapping in mappings {
+            if !known(&self.mappings, &mapping) {
+                self.mappings.push(mapping);
+            }
+        }
+    }
+
+    /// A kernel on one kind of core, beside what it came to on others.
+    pub fn add(&mut self, held: Held) {
+        match self.kernels.iter_mut().find(|known| known.name == held.name) {
+            Some(known) => {
+                known.checks.extend(held.checks);
+                known.skipped = known.skipped.take().or(held.skipped);
+            }
+            None => self.kernels.push(held),
         }
     }
 
@@ -250,18 +316,17 @@ impl Findings {
 mod tests {
     use super::*;
     use crate::validate::section::Beside;
-    use pmmpi::counters::event::Encoding;
     use pmmpi::counters::reading::Gap;
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
 
     fn measured(count: u64, running_ns: u64, expected: f64) -> Measured {
         let reading = Reading { count, enabled_ns: 100, running_ns, gap: None };
-        Measured { reading, value: reading.value().map(|value| value as f64), expected: Some([expected; 2]) }
+        Measured::of(&reading, reading.value().map(|value| value as f64), Some([expected; 2]))
     }
 
     fn check(measured: &[Measured]) -> Check {
-        Check::of(&Event::counted("x", Encoding::new(0, 0)), &PAPER, measured, Some(0.0))
+        Check::of("x", &PAPER, measured, Some(0.0))
     }
 
     #[test]
@@ -281,7 +346,7 @@ mod tests {
         assert_eq!((scaled.deviation, scaled.running_share), (None, Some(0.5)));
         assert!(scaled.reason.unwrap().contains("50.0 % of the time"));
         let reading = Reading::missing(Gap::of_errno(libc::ENOENT));
-        let missing = check(&[Measured { reading, value: None, expected: Some([5.0, 6.0]) }]);
+        let missing = check(&[Measured::of(&reading, None, Some([5.0, 6.0]))]);
         assert_eq!((missing.verdict, missing.measured), ("not counted here", None));
         assert_eq!((missing.expected, missing.deviation), (Some([5.0, 6.0]), None));
         assert!(missing.reason.unwrap().starts_with("not counted by this processor"));
@@ -291,15 +356,14 @@ mod tests {
     fn a_clock_is_compared_section_by_section() {
         let clock = Reference::Beside(Beside::CpuTime);
         let all = [measured(100, 100, 100.0), measured(900, 100, 900.0), measured(50, 100, 50.0)];
-        let check = Check::of(&Event::counted("x", Encoding::new(0, 0)), &clock, &all, None);
+        let check = Check::of("x", &clock, &all, None);
         assert_eq!((check.verdict, check.against), ("trusted", "CPU time of the thread"));
         assert_eq!(check.measured, check.expected.map(|expected| expected[0]));
     }
 
     #[test]
     fn an_event_is_as_good_as_its_worst_kernel() {
-        let known = Known::new(&Default::default(), std::path::Path::new("/nonexistent"));
-        let mut findings = Findings::new(&NodeFacts::default(), &known, 0, 3);
+        let mut findings = Findings::new(&NodeFacts::default(), 0, 3);
         for (at, counts) in [[100, 100], [90, 90], [99, 99]].iter().enumerate() {
             let mut held = Held::new(&pmmpi_kernels::all()[at]);
             held.checks.push(check(&counts.map(|count| measured(count, 100, 100.0))));

@@ -202,8 +202,7 @@ impl Repeats {
                 Reference::Paper(expected) => Some(on_paper(expected, trips, 0)),
                 Reference::Beside(_) => None,
             };
-            let missing =
-                |section: &Section| Measured { reading: section.readings[at], value: None, expected };
+            let missing = |section: &Section| Measured::of(&section.readings[at], None, expected);
             return self.empty.first().map(missing).into_iter().collect();
         }
         let overhead = self.overhead(at).unwrap_or(0.0);
@@ -222,7 +221,7 @@ impl Repeats {
                         clock.map(|clock| [clock - self.clock_overhead(beside); 2])
                     }
                 };
-                Measured { reading, value: reading.value().map(|value| value as f64 - overhead), expected }
+                Measured::of(&reading, reading.value().map(|value| value as f64 - overhead), expected)
             })
             .collect()
     }

@@ -1,6 +1,6 @@
 //! The findings as text.
 
-use super::findings::{Check, Findings, Judged, Kept};
+use super::findings::{Check, Findings, Judged, Kept, Memory, OnKind};
 use pmmpi::summary::printable;
 use pmmpi::trust::{TRUSTED, Verdict};
 use std::fmt::Write;
@@ -23,11 +23,27 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text, "processor  {name}{machine}\n           {}", printable(&cpu.name))?;
     let release = printable(findings.os_release.as_deref().unwrap_or("unknown"));
     writeln!(text, "kernel     Linux {release}")?;
-    writeln!(
-        text,
-        "measured   on hardware thread {}, the median of {}, less what the snapshots cost\n",
-        findings.hardware_thread, findings.repeats
-    )
+    let on = match findings.cores.as_slice() {
+        [] => findings.hardware_thread.to_string(),
+        cores => {
+            let one = |core: &OnKind| format!("{} ({})", core.hardware_thread, printable(&core.pmu));
+            cores.iter().map(one).collect::<Vec<_>>().join(" and ")
+        }
+    };
+    let (repeats, indent) = (findings.repeats, "           ");
+    let how = format!("on hardware thread {on}, the median of {repeats}, less what the snapshots cost");
+    writeln!(text, "measured   {}", wrapped(&how, indent))?;
+    if let Some(Memory { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
+        &findings.memory
+    {
+        let [cache, array] = [cache, array].map(|bytes| bytes >> 20);
+        writeln!(
+            text,
+            "memory     at its socket's controllers: three arrays of {array} MiB, caches of {cache} MiB,\n           \
+             less what others move meanwhile"
+        )?;
+    }
+    writeln!(text)
 }
 
 fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
@@ -48,7 +64,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     }
     for (reason, names) in reasons {
-        writeln!(text, "\n{}:\n  {reason}", wrapped(&names.join(", "), ""))?;
+        writeln!(text, "\n{}:\n  {}", wrapped(&names.join(", "), ""), wrapped(reason, "  "))?;
     }
     errata(text, findings)?;
     writeln!(text)
@@ -96,10 +112,11 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
             writeln!(text, "  not run: {}", printable(why))?;
         }
         for check in counted {
-            let expected = check.expected.map_or_else(String::new, range);
+            let shown: fn(f64) -> String = if check.event.ends_with(BYTES) { gigabytes } else { whole };
+            let expected = check.expected.map_or_else(String::new, |expected| range(expected, shown));
             let off =
                 check.deviation.map_or_else(String::new, |deviation| format!("{:.2} %", deviation * 100.0));
-            let measured = check.measured.map_or_else(String::new, |value| format!("{value:.0}"));
+            let measured = check.measured.map_or_else(String::new, shown);
             writeln!(text, "  {:40} {expected:>16} {measured:>10} {off:>8}", check.event)?;
         }
     }
@@ -139,8 +156,19 @@ fn wrapped(words: &str, indent: &str) -> String {
     text
 }
 
-fn range([low, high]: [f64; 2]) -> String {
-    if (high - low).abs() < 0.5 { format!("{low:.0}") } else { format!("{low:.0} .. {high:.0}") }
+/// Events whose counts are bytes end so.
+const BYTES: &str = "_bytes";
+
+fn whole(count: f64) -> String {
+    format!("{count:.0}")
+}
+
+fn gigabytes(bytes: f64) -> String {
+    format!("{:.3}G", bytes / 1e9)
+}
+
+fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
+    if (high - low).abs() < 0.5 { shown(low) } else { format!("{} .. {}", shown(low), shown(high)) }
 }
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
@@ -159,7 +187,7 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     }
     match &findings.kept {
         Kept::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
-        Kept::NotAll => writeln!(text, "not kept: some kernels only"),
+        Kept::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
         Kept::Not(_) => Ok(()), // said as a warning
     }
 }

@@ -1,6 +1,6 @@
 use super::pmu::Pmu;
 use super::syntax::{Term, Wanted, What};
-use super::{Names, Resolved, family_of, generic};
+use super::{Names, Resolved, generic, pmu_family};
 
 /// An event that can be asked for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl Names {
         for name in &self.pmus {
             let Ok(pmu) = Pmu::read(&self.devices, name) else { continue };
             // A PMU of that very name is another one than its instances.
-            let family = match family_of(name) {
+            let family = match pmu_family(name) {
                 family if self.pmus.iter().any(|pmu| pmu == family) => name.as_str(),
                 family => family,
             };

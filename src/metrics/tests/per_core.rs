@@ -4,8 +4,10 @@ use crate::counters::counts::{Cost, Counts, GroupCounts, Row};
 use crate::counters::event::{Encoding, Event};
 use crate::counters::probe::{Scope, Set};
 use crate::counters::reading::{Cause, Gap, Quality};
+use crate::crystal::Crystal;
 use crate::metrics::*;
 use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
+use crate::part::HostPart;
 use crate::record::{End, LostRank, Mode, RankRecord, Run, RunHeader};
 use crate::stamps::Stamps;
 use crate::trust::Trust;
@@ -372,4 +374,68 @@ proptest! {
             prop_assert!(value.quality() == Quality::Exact || value.reason().is_some());
         }
     }
+}
+
+/// Sapphire Rapids: each sibling counts its part of the union, in cycles of the crystal's.
+fn distributed(crystal: Crystal) -> Run {
+    let hardware = Hardware { crystal, ..hardware("GenuineIntel", 6, 0x8f) };
+    let mut run = run(&hardware, &busy(), 2);
+    for (set, name) in run.counts.sets.iter_mut().zip(["ref_distributed_a", "ref_distributed_b"]) {
+        set.events.push((Event::counted(name, Encoding::new(0, 0)), None));
+        set.groups[0].push(1);
+    }
+    for (node, cores) in busy().iter().enumerate() {
+        for (core, [both, a, b]) in (0..).zip(cores) {
+            for (sibling, alone) in [(0, a), (1, b)] {
+                counted(row_of(&mut run, node as u32, core, sibling)).counts.push(both / 2 + alone);
+            }
+        }
+    }
+    run
+}
+
+#[test]
+fn the_crystals_ratio_turns_parts_of_the_union_into_the_split() {
+    let crystal = Crystal { crystal_hz: None, tsc_ratio: Some([2 * RATIO as u32, 2]) };
+    assert_split(&distributed(crystal), &busy(), Quality::Exact);
+    // Where only the rate is told, it is as good as the clock that the TSC's was measured with.
+    let told = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: None };
+    assert_split(&distributed(told), &busy(), Quality::Exact);
+    // A nominal rate that is wrong, as where it comes of a rounded frequency, is not asked where the ratio is known.
+    let rounded = Crystal { crystal_hz: Some(24_000_000), ..crystal };
+    assert_split(&distributed(rounded), &busy(), Quality::Exact);
+    let unknown = metric(&distributed(Crystal::default()), "smt_both");
+    assert_eq!((unknown.value(), unknown.quality()), (None, Quality::Unavailable));
+    assert!(unknown.reason().unwrap().contains("crystal_hz was not given"), "{unknown:?}");
+    // Events that count the TSC after all are no split: CORE would be more than both together.
+    let not_so = Crystal { tsc_ratio: Some([1, 1]), ..crystal };
+    assert!(matches!(metric(&distributed(not_so), "smt_both").result, Err(Lack::Contradiction(_))));
+}
+
+#[test]
+fn a_run_file_keeps_the_crystals_of_its_nodes() {
+    let folder = std::env::temp_dir().join(format!("pmmpi-crystals-{}", std::process::id()));
+    let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
+    let mut run = distributed(crystal);
+    // A cluster of several kinds of nodes, and one of which no rank reported.
+    run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
+    run.add_node(NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 });
+    let read = crate::runfile::write(&folder, &run).and_then(|path| {
+        let bytes = std::fs::read(path)?;
+        std::fs::remove_dir_all(&folder)?;
+        Ok(crate::runfile::from_bytes(&bytes).unwrap())
+    });
+    assert_eq!(read.unwrap(), run);
+}
+
+/// What travels from rank to rank is the same node.
+#[test]
+fn a_nodes_crystal_travels_with_its_facts() {
+    let hardware = Hardware {
+        crystal: Crystal { crystal_hz: None, tsc_ratio: Some([168, 2]) },
+        ..hardware("GenuineIntel", 6, 0x6a)
+    };
+    let facts = NodeFacts { hardware, settings: Default::default() };
+    let bytes = crate::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
+    assert_eq!(crate::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
 }

@@ -1,0 +1,268 @@
+//! STREAM's bytes, at the memory controllers: what is read and what is written, apart.
+//!
+//! Of all counters of memory traffic these alone must agree with paper: what a cache counts depends on prefetches, retries and
+//! who else asked (McCalpin 2013), but a line that is not in a cache crosses a controller once, whoever asked for it, and so
+//! does one that has to leave.
+
+mod controllers;
+mod room;
+mod traffic;
+
+use super::events::Mapping;
+use super::findings::{self, Check, Measured};
+use super::section::median;
+use super::{Reference, kernel};
+use controllers::Controllers;
+use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::probe::Probe;
+use pmmpi::counters::reading::Quality;
+use pmmpi::metrics::{CpuKind, Inputs, MetricValue, evaluate};
+use pmmpi::node::Hardware;
+use pmmpi::trust::Verdict;
+use pmmpi_kernels::{Count, Expected, Kernel, Prepared};
+use room::Room;
+use std::path::{Path, PathBuf};
+use traffic::{Clock, Moved};
+
+/// Something that kernels say of controllers, and the metric that computes it.
+struct Bytes {
+    event: &'static str,
+    /// In bytes a second.
+    metric: &'static str,
+}
+
+const READ: usize = 0;
+const WRITTEN: usize = 1;
+const BYTES: [Bytes; 3] = [
+    Bytes { event: "dram_read_bytes", metric: "dram_read_bandwidth" },
+    Bytes { event: "dram_write_bytes", metric: "dram_write_bandwidth" },
+    // Where the two cannot be told apart.
+    Bytes { event: "dram_bytes", metric: "dram_bandwidth" },
+];
+const LINE_BYTES: u64 = 64;
+
+/// A background that may be off by more than this part of what is expected leaves no verdict.
+const UNSTEADY: f64 = 0.05;
+
+/// The memory controllers of the socket that the thread is pinned to.
+pub struct Memory {
+    cpu: CpuKind,
+    claims: Claims,
+    found: Result<Controllers, String>,
+    room: Result<Room, String>,
+    root: PathBuf,
+    hardware_thread: u32,
+    /// Three arrays, first touched by the pinned thread: they lie at its own socket.
+    arrays: Option<Prepared>,
+    clock: Clock,
+}
+
+/// Stores that fill a line and do not read it first, though they go through the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claims {
+    Never,
+    /// Plain ones may: from Ice Lake on, SpecI2M (Laukemann, Gruber, Hager, Oryspayev, Wellein: CloverLeaf on Intel
+    /// Multi-Core CPUs: A Case Study in Write-Allocate Evasion, 2023).
+    Plain,
+    /// Plain ones may (Arm's write streaming mode, in the cores' technical reference manuals), and those past the
+    /// caches need not (STNP is a hint).
+    Any,
+}
+
+impl Claims {
+    fn of(cpu: &CpuKind) -> Self {
+        match (cpu.vendor.as_str(), cpu.model) {
+            ("AuthenticAMD", _) => Claims::Never,
+            // Sandy Bridge to Cascade Lake, servers and clients (Linux, arch/x86/include/asm/intel-family.h).
+            (
+                "GenuineIntel",
+                0x2a | 0x2d | 0x3a | 0x3c | 0x3d | 0x3e | 0x3f | 0x45 | 0x46 | 0x47 | 0x4e | 0x4f | 0x55
+                | 0x56 | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6,
+            ) => Claims::Never,
+            ("GenuineIntel", _) => Claims::Plain,
+            _ => Claims::Any,
+        }
+    }
+}
+
+impl Memory {
+    /// Of a hardware thread of the machine whose files are below `root`. Nothing is opened, and no memory is taken yet.
+    pub fn new(root: &Path, hardware: &Hardware, hardware_thread: u32) -> Self {
+        let cpu = CpuKind::of_node(hardware);
+        let found = Controllers::find(root, hardware, hardware_thread).ok_or_else(|| why_none(hardware));
+        let room = Room::find(root, hardware_thread);
+        let (claims, clock) = (Claims::of(&cpu), pmmpi::clock::monotonic_ns as Clock);
+        Self { cpu, claims, found, room, root: root.to_owned(), hardware_thread, arrays: None, clock }
+    }
+
+    /// What each name stands for.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        self.found.as_ref().map(|found| found.mappings.clone()).unwrap_or_default()
+    }
+
+    /// What STREAM is measured with.
+    pub fn found(&self) -> findings::Memory {
+        let room = self.room.as_ref().ok();
+        findings::Memory {
+            cache_bytes: room.map(|room| room.cache_bytes),
+            array_bytes: room.map(|room| room.array_bytes),
+            reason: self.found.as_ref().err().or(self.room.as_ref().err()).cloned(),
+        }
+    }
+
+    /// Runs a kernel of STREAM between snapshots of the controllers, so many times.
+    pub fn checks(&mut self, kernel: &Kernel, times: usize) -> Vec<Check> {
+        let nothing = |quality, why: &str| {
+            let of_controllers =
+                |expected: &Expected| BYTES.iter().any(|bytes| bytes.event == expected.event);
+            let expected = kernel.expected().into_iter().filter(of_controllers);
+            expected.map(|expected| Check::missing(&expected, kernel.trips, quality, why)).collect()
+        };
+        let (controllers, room) = match (&self.found, &self.room) {
+            (Err(why), _) => return nothing(Quality::Unsupported, why),
+            (_, Err(why)) => return nothing(Quality::Unavailable, why),
+            (Ok(controllers), Ok(room)) => (controllers, room),
+        };
+        let trips = room.array_bytes / LINE_BYTES;
+        let opened: Vec<Counters> =
+            controllers.passes.iter().map(|pass| pass.open(Target::ThisThread, None)).collect();
+        let mut moved = vec![Moved::default(); times];
+        if opened.iter().all(|pass| pass.opened().handles.is_empty()) {
+            opened.iter().for_each(|pass| traffic::leave_out(pass.opened(), &mut moved));
+            return self.judged(kernel, trips, &moved);
+        }
+        if self.arrays.is_none() {
+            match pmmpi_kernels::Memory::Arrays.prepare(trips, [self.hardware_thread; 2]) {
+                Ok(arrays) => self.arrays = Some(arrays),
+                Err(error) => {
+                    return nothing(Quality::Unavailable, &format!("no memory for the arrays: {error}"));
+                }
+            }
+        }
+        let Some(arrays) = &self.arrays else { return Vec::new() };
+        let bytes = room.array_bytes.saturating_mul(room::ARRAYS);
+        if let Some(node) = room::elsewhere(&self.root, self.hardware_thread, arrays.start(), bytes) {
+            let why = format!(
+                "memory of the arrays came from another socket's NUMA node, {node}: is it bound there (numactl --membind)?"
+            );
+            return nothing(Quality::Unavailable, &why);
+        }
+        for mut pass in opened {
+            traffic::measure(&mut pass, self.clock, &mut moved, || {
+                // SAFETY: arrays that were prepared for so many trips of such kernels.
+                unsafe { (kernel.body.run)(trips, arrays.start(), arrays.stride()) };
+            });
+        }
+        self.judged(kernel, trips, &moved)
+    }
+
+    fn judged(&self, of: &Kernel, trips: u64, moved: &[Moved]) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (at, bytes) in BYTES.iter().enumerate() {
+            let value = |inputs: &Inputs| self.evaluate(inputs, bytes.metric);
+            let known = |at: usize| {
+                moved.iter().all(|one| {
+                    self.evaluate(&one.net, BYTES[at].metric).is_some_and(|v| v.quality().has_value())
+                })
+            };
+            if at > WRITTEN && (known(READ) || !known(at)) {
+                continue;
+            }
+            let Some(expected) = self.expected(of, at) else { continue };
+            let range = [expected.low.of(trips), expected.high.of(trips)];
+            let measured: Vec<Measured> = moved
+                .iter()
+                .filter_map(|one| value(&one.net))
+                .map(|net| Measured {
+                    quality: net.quality(),
+                    running_share: net.result.as_ref().ok().and_then(|value| value.running_share),
+                    reason: reason(&net),
+                    value: net.value(),
+                    expected: Some(range),
+                })
+                .collect();
+            let all = |inputs: fn(&Moved) -> &Inputs| {
+                median(moved.iter().filter_map(|one| value(inputs(one))?.value()).collect())
+            };
+            let background = all(|one| &one.background);
+            let mut check = Check::of(bytes.event, &Reference::Paper(expected), &measured, background);
+            check.trips = Some(trips);
+            let unsteady = all(|one| &one.unsteady).unwrap_or(0.0);
+            if check.deviation.is_some() && unsteady > UNSTEADY * range[0] {
+                (check.deviation, check.verdict) = (None, Verdict::Unknown.name());
+                check.reason = Some(
+                    "others use this socket's memory, now more and now less: validate where nothing else runs"
+                        .to_owned(),
+                );
+            }
+            checks.push(check);
+        }
+        checks
+    }
+
+    fn evaluate(&self, inputs: &Inputs, metric: &str) -> Option<MetricValue> {
+        // Of one second, bytes a second are bytes.
+        let inputs = inputs.clone().with_quantity("elapsed_s", 1.0);
+        evaluate(&self.cpu, &inputs).into_iter().find(|value| value.metric.name == metric)
+    }
+
+    /// What a kernel reads, writes or both.
+    fn expected(&self, of: &Kernel, at: usize) -> Option<Expected> {
+        let of_kernel = |of: &Kernel, at: usize| {
+            of.expected().into_iter().find(|expected| expected.event == BYTES[at].event)
+        };
+        let read = || {
+            let own = of_kernel(of, READ)?;
+            let name = of.name.strip_suffix("-nt").map_or_else(|| format!("{}-nt", of.name), str::to_owned);
+            let other = kernel(&name).and_then(|other| of_kernel(other, READ));
+            let widens = match self.claims {
+                Claims::Never => false,
+                Claims::Plain => !of.name.ends_with("-nt"),
+                Claims::Any => true,
+            };
+            let other = other.filter(|_| widens).unwrap_or(own);
+            let (low, high) = (least(own.low, other.low), most(own.high, other.high));
+            Some(Expected { low, high, ..own })
+        };
+        match at {
+            READ => read(),
+            WRITTEN => of_kernel(of, WRITTEN),
+            _ => {
+                let (read, written) = (read()?, of_kernel(of, WRITTEN)?);
+                let sum = |a: Count, b: Count| Count::new(a.once + b.once, a.per_trip + b.per_trip);
+                let (low, high) = (sum(read.low, written.low), sum(read.high, written.high));
+                Some(Expected { event: BYTES[at].event, low, high })
+            }
+        }
+    }
+}
+
+fn least(a: Count, b: Count) -> Count {
+    if b.per_trip < a.per_trip { b } else { a }
+}
+
+fn most(a: Count, b: Count) -> Count {
+    if b.per_trip > a.per_trip { b } else { a }
+}
+
+fn reason(net: &MetricValue) -> Option<String> {
+    let why = net.reason()?;
+    Some(match net.quality() {
+        Quality::Denied => format!("{why}; for what belongs to no core, as memory controllers, to 0"),
+        _ => why,
+    })
+}
+
+/// As `pmmpi doctor` has it.
+fn why_none(hardware: &Hardware) -> String {
+    let mend = match hardware.cpu_vendor.as_deref() {
+        _ if hardware.hypervisor => "virtual machines are given none",
+        Some("AuthenticAMD") => "modprobe amd_uncore",
+        Some("GenuineIntel") => "modprobe intel_uncore",
+        _ => "none that is known here by its name",
+    };
+    format!("no PMU of memory controllers in /sys/bus/event_source/devices ({mend})")
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,265 @@
+//! How large arrays must be for caches to hold next to nothing of them, and whether there is room for such.
+
+use super::controllers::socket;
+use pmmpi::node::CpuSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each of the three arrays takes, and what it is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Of the caches that the hardware thread fills: its second level and those beyond.
+    pub cache_bytes: u64,
+    pub array_bytes: u64,
+}
+
+/// STREAM's run rules (McCalpin): each array at least four times the caches. Twice that where memory allows.
+const LEAST: u64 = 4;
+const ENOUGH: u64 = 8;
+/// No array is smaller, whatever the caches: the counters' own noise is.
+const SMALLEST: u64 = 64 << 20;
+pub const ARRAYS: u64 = 3;
+
+impl Room {
+    /// For arrays that a thread on this hardware thread touches first, on the machine whose files are below `root`.
+    pub fn find(root: &Path, cpu: u32) -> Result<Self, String> {
+        let cache_bytes =
+            caches(root, cpu).ok_or("sysfs does not say how large this processor's caches are")?;
+        let free = free_bytes(root, cpu).ok_or("/proc/meminfo does not say how much memory is free")?;
+        let array = |times: u64| (times * cache_bytes).max(SMALLEST);
+        // Others need memory, too, and the page cache is theirs.
+        let fits = |array: &u64| array.saturating_mul(ARRAYS) <= free / 2;
+        match [ENOUGH, LEAST].map(array).into_iter().find(fits) {
+            Some(array_bytes) => Ok(Self { cache_bytes, array_bytes }),
+            None => Err(format!(
+                "too little memory: the caches hold {}, and three arrays of {LEAST} times that take more than half of \
+                 the {} that are free here",
+                mebibytes(cache_bytes),
+                mebibytes(free)
+            )),
+        }
+    }
+}
+
+pub fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+fn text(path: PathBuf) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// All of its data caches from the second level on: a line is in one of them, or, where they repeat one another, in
+/// more.
+fn caches(root: &Path, cpu: u32) -> Option<u64> {
+    let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache"));
+    let indices = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let size = |index: PathBuf| {
+        let level: u32 = text(index.join("level"))?.parse().ok()?;
+        let holds_data = text(index.join("type"))? != "Instruction";
+        (level >= 2 && holds_data).then(|| size(&text(index.join("size"))?))?
+    };
+    // More than any machine has is nonsense.
+    let sizes: Vec<u64> = indices.filter_map(size).filter(|bytes| *bytes < 1 << 40).collect();
+    Some(sizes.iter().sum()).filter(|bytes| *bytes > 0)
+}
+
+/// A NUMA node of another socket that has some of these bytes: the process's memory policy, or a node that filled up
+/// meanwhile, may have sent them there.
+pub fn elsewhere(root: &Path, cpu: u32, start: *const u8, bytes: u64) -> Option<u32> {
+    const SAMPLES: u64 = 96;
+    let own = socket(root, cpu)?;
+    let sample = |at| start.wrapping_add(usize::try_from(bytes / SAMPLES * at).unwrap_or(0));
+    let is_anothers = |node: &u32| {
+        let cpus = text(root.join(format!("sys/devices/system/node/node{node}/cpulist")));
+        let first = cpus.and_then(|cpus| CpuSet::parse(&cpus)?.numbers().next());
+        first.and_then(|cpu| socket(root, cpu)).is_some_and(|socket| socket != own)
+    };
+    (0..SAMPLES).map(sample).filter_map(node_of).find(is_anothers)
+}
+
+/// The NUMA node of the page at an address: get_mempolicy(2). `None` where the kernel knows no such nodes.
+fn node_of(address: *const u8) -> Option<u32> {
+    const MPOL_F_NODE: libc::c_ulong = 1;
+    const MPOL_F_ADDR: libc::c_ulong = 2;
+    let mut node: libc::c_int = -1;
+    // SAFETY: writes an int to a live local; the address is looked up and not followed.
+    let failed = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &mut node,
+            std::ptr::null_mut::<libc::c_ulong>(),
+            0 as libc::c_ulong,
+            address,
+            MPOL_F_NODE | MPOL_F_ADDR,
+        )
+    } != 0;
+    u32::try_from(node).ok().filter(|_| !failed)
+}
+
+/// "32768K", "2M".
+fn size(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// What can be had without taking anything from anybody: the least of the system's, the nearest memory's and the control
+/// groups'.
+fn free_bytes(root: &Path, cpu: u32) -> Option<u64> {
+    let system = kib(&text(root.join("proc/meminfo"))?, "MemAvailable:")?;
+    [Some(system), near(root, cpu), of_groups(root)].into_iter().flatten().min()
+}
+
+fn kib(meminfo: &str, key: &str) -> Option<u64> {
+    let (_, rest) = meminfo.split_once(key)?;
+    rest.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Free on the NUMA node of this hardware thread. What is not free there is taken from another one, whose controllers
+/// are not looked at.
+fn near(root: &Path, cpu: u32) -> Option<u64> {
+    let nodes = CpuSet::parse(&text(root.join("sys/devices/system/node/online"))?)?;
+    let mut numbers = nodes.numbers();
+    let [_, _] = [numbers.next()?, numbers.next()?];
+    let own = |node: &u32| {
+        let cpus = text(root.join(format!("sys/devices/system/node/node{node}/cpulist")));
+        cpus.and_then(|cpus| CpuSet::parse(&cpus)).is_some_and(|cpus| cpus.contains(cpu))
+    };
+    let node = nodes.numbers().take(4096).find(own)?;
+    kib(&text(root.join(format!("sys/devices/system/node/node{node}/meminfo")))?, "MemFree:")
+}
+
+/// What the control groups of this process leave: a batch system ends a job that takes more.
+fn of_groups(root: &Path) -> Option<u64> {
+    let groups = text(root.join("proc/self/cgroup"))?;
+    let mut least: Option<u64> = None;
+    for line in groups.lines() {
+        let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else { continue };
+        let (mount, limit, used) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max", "memory.current"),
+            "memory" => ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+            _ => continue,
+        };
+        // A limit holds for all that is below it. Inside of a container the path may be another one's.
+        for path in Path::new(path.trim_start_matches('/')).ancestors() {
+            let folder = root.join(mount).join(path);
+            let number = |name: &str| text(folder.join(name))?.parse::<u64>().ok();
+            if let (Some(limit), Some(used)) = (number(limit), number(used)) {
+                let left = limit.saturating_sub(used);
+                least = Some(least.map_or(left, |least| least.min(left)));
+            }
+        }
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Root;
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn machine(l2: &str, l3: &str, free_kib: u64) -> Root {
+        let root = Root::new();
+        root.caches(
+            0,
+            &[(1, "Data", "32K"), (1, "Instruction", "32K"), (2, "Unified", l2), (3, "Unified", l3)],
+        );
+        root.put("proc/meminfo", &format!("MemTotal: 1 kB\nMemFree: 7 kB\nMemAvailable:   {free_kib} kB\n"));
+        root
+    }
+
+    fn find(root: &Root) -> Result<Room, String> {
+        Room::find(root.path(), 0)
+    }
+
+    #[test]
+    fn arrays_are_several_times_the_caches() {
+        let milan = machine("512K", "32768K", 64 << 20);
+        assert_eq!(find(&milan), Ok(Room { cache_bytes: 65 * MIB / 2, array_bytes: 260 * MIB }));
+        // 3D V-Cache: what one core reaches of 1,152 MiB in all.
+        let genoa_x = machine("1024K", "98304K", 64 << 20);
+        assert_eq!(find(&genoa_x).unwrap().array_bytes, 8 * 97 * MIB);
+        // A last-level cache of more than 1 GiB, with much memory, less, and too little.
+        for (free, array) in [(128 << 20, Some(8)), (40 << 20, Some(4)), (20 << 20, None)] {
+            let found = find(&machine("2048K", "1152M", free));
+            match array {
+                Some(times) => assert_eq!(found.unwrap().array_bytes, times * 1154 * MIB),
+                None => {
+                    let why = found.unwrap_err();
+                    assert!(why.contains("1154 MiB") && why.contains("20480 MiB"), "{why}");
+                }
+            }
+        }
+        // However small the caches are.
+        assert_eq!(find(&machine("256K", "1M", 8 << 20)).unwrap().array_bytes, SMALLEST);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let nothing = Root::new();
+        assert!(find(&nothing).unwrap_err().contains("caches"));
+        nothing
+            .caches(0, &[(2, "Unified", "many"), (3, "Unified", "18446744073709551615G"), (4, "Data", "")]);
+        assert!(find(&nothing).unwrap_err().contains("caches"));
+        nothing.caches(0, &[(2, "Unified", "1024K")]);
+        assert!(find(&nothing).unwrap_err().contains("/proc/meminfo"));
+    }
+
+    #[test]
+    fn memory_that_lies_at_another_socket_is_seen() {
+        let bytes = vec![1u8; 1 << 20];
+        let Some(node) = node_of(bytes.as_ptr()) else { return };
+        let root = Root::sockets(&[&[0], &[1]]);
+        let found = || elsewhere(root.path(), 0, bytes.as_ptr(), 1 << 20);
+        assert_eq!(found(), None);
+        let cpus = format!("sys/devices/system/node/node{node}/cpulist");
+        root.put(&cpus, "1\n");
+        assert_eq!(found(), Some(node));
+        root.put(&cpus, "0\n");
+        assert_eq!(found(), None);
+        // A node without hardware threads is no other socket's.
+        root.put(&cpus, "\n");
+        assert_eq!(found(), None);
+        assert_eq!(node_of(std::ptr::null()), None);
+    }
+
+    #[test]
+    fn memory_is_that_of_the_nearest_node_and_within_the_jobs_limit() {
+        let root = machine("512K", "32768K", 64 << 20);
+        root.put("sys/devices/system/node/online", "0-1\n");
+        root.put("sys/devices/system/node/node0/cpulist", "8-15\n");
+        root.put("sys/devices/system/node/node0/meminfo", "Node 0 MemFree: 0 kB\n");
+        root.put("sys/devices/system/node/node1/cpulist", "0-7\n");
+        root.put(
+            "sys/devices/system/node/node1/meminfo",
+            "Node 1 MemTotal: 9 kB\nNode 1 MemFree:    1048576 kB\n",
+        );
+        assert_eq!(find(&root).unwrap().array_bytes, 130 * MIB);
+        for (cgroup, limit, used) in [
+            ("0::/job/step", "sys/fs/cgroup/job/memory.max", "sys/fs/cgroup/job/memory.current"),
+            (
+                "4:memory:/slurm",
+                "sys/fs/cgroup/memory/slurm/memory.limit_in_bytes",
+                "sys/fs/cgroup/memory/slurm/memory.usage_in_bytes",
+            ),
+        ] {
+            let root = machine("512K", "32768K", 64 << 20);
+            root.put("proc/self/cgroup", cgroup);
+            root.put(limit, &(2000 * MIB).to_string());
+            root.put(used, &(1500 * MIB).to_string());
+            assert!(find(&root).unwrap_err().contains("the 500 MiB that are free"), "{cgroup}");
+            root.put(limit, "max\n");
+            assert!(find(&root).is_ok(), "{cgroup}");
+        }
+    }
+}

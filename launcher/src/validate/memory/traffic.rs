@@ -1,0 +1,204 @@
+//! What crosses memory controllers while a kernel runs, without what others move at the same time.
+//!
+//! Controllers count for a socket, whoever it is that reads and writes. So before and after each run of the kernel the thread
+//! stays on its core for as long, and touches nothing but registers: what is counted then is the others' and the
+//! counters' own. Per second it is taken off the kernel's count, as the mean of before and after; half of what these two
+//! differ by is how far off that may be.
+
+use pmmpi::counters::probe::{Opened, Probe};
+use pmmpi::counters::reading::{Cause, Gap, Reading};
+use pmmpi::counters::table::{GROUP_HEAD, was_read};
+use pmmpi::metrics::{Input, Inputs};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// ns since some instant.
+pub type Clock = fn() -> i64;
+
+/// What was counted from one snapshot to another, by name: the sum over the controllers of a socket.
+#[derive(Clone, Debug)]
+pub struct Section {
+    pub counts: BTreeMap<String, Input>,
+    pub ns: f64,
+}
+
+/// One run of a kernel, between two intervals without.
+#[derive(Clone, Debug, Default)]
+pub struct Moved {
+    /// Without the background.
+    pub net: Inputs,
+    /// What others moved meanwhile.
+    pub background: Inputs,
+    /// How far the background may be off.
+    pub unsteady: Inputs,
+}
+
+/// Runs `work` once for nothing and then once for each of these, between two intervals as long as it took.
+pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work: impl FnMut()) {
+    let words: [Vec<AtomicU64>; 2] =
+        std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
+    // Afterwards caches hold what they hold after each of the runs.
+    let start = clock();
+    work();
+    let took = clock().saturating_sub(start);
+    let mut wait = || {
+        let start = clock();
+        while clock().saturating_sub(start) < took {
+            std::hint::spin_loop();
+        }
+    };
+    let mut before = section(probe, &words, clock, &mut wait);
+    for moved in into {
+        let kernel = section(probe, &words, clock, &mut work);
+        let after = section(probe, &words, clock, &mut wait);
+        moved.add(&before, &kernel, &after);
+        before = after;
+    }
+}
+
+/// The same of what is not open: why.
+pub fn leave_out(opened: &Opened, into: &mut [Moved]) {
+    let empty = Section { counts: closed(opened), ns: 1.0 };
+    into.iter_mut().for_each(|moved| moved.add(&empty, &empty, &empty));
+}
+
+fn section(
+    probe: &mut dyn Probe,
+    words: &[Vec<AtomicU64>; 2],
+    clock: Clock,
+    work: &mut dyn FnMut(),
+) -> Section {
+    words.iter().flatten().for_each(|word| word.store(0, Relaxed)); // a snapshot that fails leaves what was there
+    probe.snapshot(&words[0]);
+    let start = clock();
+    work();
+    let ns = clock().saturating_sub(start) as f64;
+    probe.snapshot(&words[1]);
+    let opened = probe.opened();
+    let mut counts = closed(opened);
+    for ((handle, start), (_, stop)) in opened.places(&words[0]).zip(opened.places(&words[1])) {
+        let Some(set) = opened.sets.get(handle.set as usize) else { continue };
+        let group = set.groups.get(handle.group as usize).map_or(&[][..], Vec::as_slice);
+        let between = |at: usize| stop[at].load(Relaxed).wrapping_sub(start[at].load(Relaxed));
+        for (at, event) in group.iter().enumerate() {
+            let Some((event, gap)) = set.events.get(*event as usize) else { continue };
+            let reading = if was_read(start) && was_read(stop) {
+                let [enabled_ns, running_ns] = [1, 2].map(between);
+                Reading { count: between(GROUP_HEAD + at), enabled_ns, running_ns, gap: *gap }
+            } else {
+                Reading::missing(Gap::Unavailable(Cause::Closed))
+            };
+            add(&mut counts, &event.name, Input::reading(&reading, event.scale));
+        }
+    }
+    Section { counts, ns }
+}
+
+/// Events that could not be opened.
+fn closed(opened: &Opened) -> BTreeMap<String, Input> {
+    let mut counts = BTreeMap::new();
+    for set in &opened.sets {
+        let open = |at: usize| set.groups.iter().flatten().any(|event| *event as usize == at);
+        for (at, (event, gap)) in set.events.iter().enumerate() {
+            if !open(at) {
+                let reading = Reading::missing(gap.unwrap_or(Gap::Unavailable(Cause::Closed)));
+                add(&mut counts, &event.name, Input::reading(&reading, event.scale));
+            }
+        }
+    }
+    counts
+}
+
+fn add(counts: &mut BTreeMap<String, Input>, name: &str, input: Input) {
+    let sum = match counts.remove(name) {
+        Some(there) => there.plus(input),
+        None => input,
+    };
+    counts.insert(name.to_owned(), sum);
+}
+
+impl Moved {
+    /// Adds what was counted in one run of the kernel.
+    pub(super) fn add(&mut self, before: &Section, kernel: &Section, after: &Section) {
+        for (name, count) in &kernel.counts {
+            let others = [before, after].map(|section| Some((section.counts.get(name)?, section.ns)));
+            let [Some(before), Some(after)] = others else { continue };
+            let rate = |(input, ns): (&Input, f64)| Some(input.value? / ns).filter(|rate| rate.is_finite());
+            let rates = rate(before).zip(rate(after));
+            let share = |of: fn(f64, f64) -> f64| rates.map(|(a, b)| of(a, b) * kernel.ns);
+            let (background, unsteady) = (share(|a, b| (a + b) / 2.0), share(|a, b| (a - b).abs() / 2.0));
+            let worth = count.clone().plus(before.0.clone()).plus(after.0.clone());
+            let net = count.value.zip(background).map(|(count, background)| count - background);
+            self.net.add(name, Input { value: net, ..worth.clone() });
+            self.background.add(name, Input { value: background, ..worth.clone() });
+            self.unsteady.add(name, Input { value: unsteady, ..worth });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(before: &Section, kernel: &Section, after: &Section) -> Moved {
+        let mut moved = Moved::default();
+        moved.add(before, kernel, after);
+        moved
+    }
+
+    fn section(count: f64, ns: f64) -> Section {
+        let input = Input { value: Some(count), ..Input::exact(0) };
+        Section { counts: [("x".to_owned(), input)].into(), ns }
+    }
+
+    fn values(moved: &Moved) -> [f64; 3] {
+        [&moved.net, &moved.background, &moved.unsteady]
+            .map(|inputs| inputs.count("x").unwrap().value.unwrap())
+    }
+
+    #[test]
+    fn what_others_move_is_taken_off_by_the_time_that_it_took() {
+        let moved = moved(&section(10.0, 100.0), &section(1060.0, 300.0), &section(60.0, 200.0));
+        // 0.1 a ns before and 0.3 after.
+        let expected = [1000.0, 60.0, 30.0];
+        values(&moved).iter().zip(expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} {b}"));
+    }
+
+    #[test]
+    fn an_interval_of_which_nothing_is_known_leaves_nothing() {
+        let mut unknown = section(0.0, 100.0);
+        let missing = Input::reading(&Reading::missing(Gap::Unavailable(Cause::Closed)), 1.0);
+        unknown.counts.insert("x".into(), missing);
+        let known = section(1.0, 100.0);
+        for [before, kernel, after] in
+            [[&unknown, &known, &known], [&known, &unknown, &known], [&known, &known, &unknown]]
+        {
+            let moved = moved(before, kernel, after);
+            let net = moved.net.count("x").unwrap();
+            assert_eq!((net.value, net.quality), (None, pmmpi::counters::reading::Quality::Unavailable));
+        }
+        let nothing = Section { counts: BTreeMap::new(), ns: 0.0 };
+        assert_eq!(moved(&nothing, &known, &known).net, Inputs::new());
+        // A clock that stood still tells no rate.
+        let still = moved(&section(1.0, 0.0), &known, &known);
+        assert_eq!(still.net.count("x").unwrap().value, None);
+    }
+
+    /// Others that move the same all the time change nothing.
+    #[test]
+    fn a_steady_background_cancels() {
+        for rate in [0.0, 1e-3, 7.5, 1e3] {
+            for bytes in [0.0, 64.0, 1e9] {
+                for [before, kernel, after] in [[1.0, 1.0, 1.0], [3e5, 1e6, 2.0], [1.5, 9e3, 1e6]] {
+                    let idle = |ns: f64| section(rate * ns, ns);
+                    let moved = moved(&idle(before), &section(bytes + rate * kernel, kernel), &idle(after));
+                    let [net, background, unsteady] = values(&moved);
+                    let off = 1e-9 * (bytes + rate * kernel) + 1e-9;
+                    assert!((net - bytes).abs() <= off && (background - rate * kernel).abs() <= off);
+                    assert!(unsteady <= off, "{rate} {bytes}");
+                }
+            }
+        }
+    }
+}

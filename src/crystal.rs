@@ -1,0 +1,146 @@
+//! The core crystal clock: what Intel's time stamp counter is made of, and what some events count.
+//!
+//! CPUID leaf 15H (Intel SDM, volume 2, CPUID; volume 3, "Time-Stamp Counter"): EBX / EAX TSC cycles are one of the
+//! crystal's, and ECX is the crystal's nominal rate in Hz; 0 is "not told". Whoever turns counts of one into counts of the
+//! other needs the ratio alone, which is exact: the rate is nominal, and where ECX is 0 it comes of a frequency that was rounded
+//! to MHz.
+
+use serde::{Deserialize, Serialize};
+
+/// As a node's processor has it; nothing of it is known in virtual machines, nor of other makers' processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crystal {
+    /// Its nominal rate (Hz).
+    pub crystal_hz: Option<u64>,
+    /// So many TSC cycles are so many of the crystal's.
+    pub tsc_ratio: Option<[u32; 2]>,
+}
+
+/// What CPUID says, of those leaves that there are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leaves {
+    /// Leaf 1, EAX: family and model.
+    signature: u32,
+    /// Leaf 15H: EAX, EBX, ECX.
+    crystal: [u32; 3],
+    /// Leaf 16H, EAX: the base frequency (MHz).
+    base_mhz: u32,
+}
+
+impl Crystal {
+    /// Of the processor that this runs on.
+    pub fn here() -> Self {
+        Leaves::read().map_or_else(Self::default, Self::of)
+    }
+
+    /// TSC cycles in one of the crystal's.
+    pub fn tsc_per_crystal(&self) -> Option<f64> {
+        self.tsc_ratio.map(|[tsc, crystal]| f64::from(tsc) / f64::from(crystal))
+    }
+
+    /// The rate as Linux has it (native_calibrate_tsc of arch/x86/kernel/tsc.c): ECX; 25 MHz of Denverton, which does not
+    /// tell; else what the base frequency and the ratio come to.
+    fn of(leaves: Leaves) -> Self {
+        let [crystal, tsc, hz] = leaves.crystal;
+        let tsc_ratio = (tsc > 0 && crystal > 0).then_some([tsc, crystal]);
+        let told = (hz > 0).then_some(u64::from(hz));
+        let denverton = (leaves.is_denverton() && tsc_ratio.is_some()).then_some(25_000_000);
+        let derived = tsc_ratio.filter(|_| leaves.base_mhz > 0);
+        let derived = derived.map(|[tsc, crystal]| {
+            u64::from(leaves.base_mhz) * 1_000_000 * u64::from(crystal) / u64::from(tsc)
+        });
+        Self { crystal_hz: told.or(denverton).or(derived), tsc_ratio }
+    }
+}
+
+impl Leaves {
+    /// Family 6, model 5FH (extended model in bits 16 to 19).
+    fn is_denverton(&self) -> bool {
+        let (family, model) =
+            (self.signature >> 8 & 0xf, self.signature >> 4 & 0xf | self.signature >> 12 & 0xf0);
+        (family, model) == (6, 0x5f)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn read() -> Option<Self> {
+        use crate::cpuid::cpuid;
+        use std::arch::x86_64::CpuidResult;
+        const HYPERVISOR: u32 = 1 << 31; // leaf 1, ECX
+        let CpuidResult { eax: last, ebx, ecx, edx } = cpuid(0);
+        let maker: Vec<u8> = [ebx, edx, ecx].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let CpuidResult { eax: signature, ecx: features, .. } = cpuid(1);
+        // A virtual machine's crystal is whatever its hypervisor says.
+        if maker != b"GenuineIntel" || features & HYPERVISOR != 0 || last < 0x15 {
+            return None;
+        }
+        let CpuidResult { eax, ebx, ecx, .. } = cpuid(0x15);
+        // The upper half is reserved.
+        let base_mhz = if last < 0x16 { 0 } else { cpuid(0x16).eax & 0xffff };
+        Some(Self { signature, crystal: [eax, ebx, ecx], base_mhz })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn read() -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(signature: u32, crystal: [u32; 3], base_mhz: u32) -> (Option<u64>, Option<[u32; 2]>) {
+        let found = Crystal::of(Leaves { signature, crystal, base_mhz });
+        (found.crystal_hz, found.tsc_ratio)
+    }
+
+    #[test]
+    fn the_rate_is_the_kernels() {
+        // Ice Lake-SP and later tell: 25 MHz, TSC at 2.0 GHz.
+        assert_eq!(of(0x606a6, [2, 160, 25_000_000], 2000), (Some(25_000_000), Some([160, 2])));
+        // Skylake-SP of 2.1 GHz does not: McCalpin's 84 TSC cycles to one of the crystal's.
+        assert_eq!(of(0x50654, [2, 168, 0], 2100), (Some(25_000_000), Some([168, 2])));
+        // Kaby Lake of 24 MHz, whose base frequency is rounded to 1900 MHz: the ratio is right, and the rate is not.
+        assert_eq!(of(0x806e9, [2, 158, 0], 1900), (Some(24_050_632), Some([158, 2])));
+        assert_eq!(of(0x506f1, [3, 275, 0], 0), (Some(25_000_000), Some([275, 3])));
+        assert_eq!(of(0x506c9, [3, 171, 19_200_000], 0), (Some(19_200_000), Some([171, 3])));
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_known() {
+        assert_eq!(of(0x606a6, [0, 0, 0], 2000), (None, None));
+        assert_eq!(of(0x606a6, [2, 0, 25_000_000], 2000), (Some(25_000_000), None));
+        assert_eq!(of(0x506f1, [0, 0, 0], 0), (None, None));
+        assert_eq!(of(0x50654, [2, 168, 0], 0), (None, Some([168, 2])));
+        assert_eq!(Crystal::default().tsc_per_crystal(), None);
+    }
+
+    /// As run files have it.
+    #[test]
+    fn its_form_is_kept() {
+        let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
+        let bytes = crate::wire::encode(&vec![(1u32, crystal)]).unwrap();
+        assert_eq!(bytes, [1, 1, 1, 252, 0x40, 0x78, 0x7d, 0x01, 1, 160, 2]);
+        assert_eq!(crate::wire::decode::<Vec<(u32, Crystal)>>(&bytes).unwrap(), [(1, crystal)]);
+    }
+
+    /// Whatever machine this is: elsewhere than on Intel's bare metal there is nothing.
+    #[test]
+    fn this_machine_has_one_or_none() {
+        let hardware = crate::node::Hardware::read(std::path::Path::new("/"));
+        let may = hardware.cpu_vendor.as_deref() == Some("GenuineIntel") && !hardware.hypervisor;
+        assert!(may || hardware.crystal == Crystal::default(), "{hardware:?}");
+        let made_up = crate::node::Hardware::read(std::path::Path::new("/nonexistent"));
+        assert_eq!(made_up.crystal, Crystal::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_leaf_is_too_strange(signature in any::<u32>(), crystal in any::<[u32; 3]>(), base_mhz in any::<u32>()) {
+            let found = Crystal::of(Leaves { signature, crystal, base_mhz });
+            prop_assert!(found.crystal_hz.is_none_or(|hz| hz > 0 || crystal[1] > base_mhz));
+            prop_assert!(found.tsc_per_crystal().is_none_or(|ratio| ratio.is_finite() && ratio > 0.0));
+        }
+    }
+}
