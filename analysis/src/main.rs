@@ -24,6 +24,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Large columns come and go: the system's allocator gives their pages back each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Some of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
 /// --fail-on found what it was to look for.

@@ -12,10 +12,10 @@ use crate::stats::verdict::{self, Judgement};
 use crate::stats::{bimodal, drift, noise, runs};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
+use hashbrown::HashMap;
 use pmmpi::summary::count;
 use rayon::prelude::*;
-use session::{Row, Session};
-use std::collections::{BTreeMap, HashMap};
+use session::Session;
 
 /// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
 const SESSIONS_AT_A_TIME: usize = 8;
@@ -50,8 +50,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
     let mut earlier = 0;
     let class_of = |row: u32| table.class[row as usize];
     for rows in order.rows.chunk_by(|a, b| class_of(*a) == class_of(*b)) {
-        let class: Vec<Row> = rows.iter().map(|row| Row::of(table, *row as usize)).collect();
-        earlier += Judge { table, settings, all: &mut all }.class(&class);
+        earlier += Judge { table, settings, all: &mut all }.class(rows);
     }
     all.warnings.extend(about_sessions(table, order, earlier));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
@@ -113,21 +112,22 @@ struct Judge<'a> {
 #[derive(Default)]
 struct History<'a> {
     /// Of each session that it took part in: a row, and ln(its median / the class's).
-    relative: Vec<(usize, f64)>,
+    relative: Vec<(u32, f64)>,
     /// The latest in which it can be compared with others.
-    latest: Option<(&'a [Row], NodeMedian, Judgement)>,
+    latest: Option<(&'a [u32], NodeMedian, Judgement)>,
 }
 
 impl Judge<'_> {
     /// Gives how many runs are of other sessions than those that nodes are judged by.
-    fn class(&mut self, rows: &[Row]) -> usize {
-        let mut histories: BTreeMap<u32, History<'_>> = BTreeMap::new();
-        let sessions: Vec<&[Row]> = rows.chunk_by(|a, b| a.session == b.session).collect();
-        let settings = self.settings;
+    fn class(&mut self, rows: &[u32]) -> usize {
+        let mut histories: HashMap<u32, History<'_>> = HashMap::new();
+        let (table, settings) = (self.table, self.settings);
+        let session = |row: &u32| table.session[*row as usize];
+        let sessions: Vec<&[u32]> = rows.chunk_by(|a, b| session(a) == session(b)).collect();
         let mut left = sessions.len();
         for sessions in sessions.chunks(SESSIONS_AT_A_TIME) {
             let judged: Vec<Option<Session<'_>>> =
-                sessions.par_iter().map(|rows| Session::judge(rows, settings)).collect();
+                sessions.par_iter().map(|rows| Session::judge(table, rows, settings)).collect();
             for (session, rows) in judged.into_iter().zip(sessions) {
                 left -= 1;
                 if let Some(session) = session {
@@ -136,39 +136,39 @@ impl Judge<'_> {
             }
         }
         let before = self.all.nodes.len();
-        let latest = |history: &History<'_>| history.latest.map(|(rows, ..)| rows[0].session);
+        let latest = |history: &History<'_>| history.latest.map(|(rows, ..)| session(&rows[0]));
         let latest = histories.iter().filter_map(|(node, history)| Some((*node, latest(history)?))).collect();
         let why = why::explain(self.table, self.settings, &sessions, &latest);
-        self.over_time(histories, why, rows[0].row);
+        self.over_time(histories, why, rows[0] as usize);
         rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
     }
 
     fn session<'a>(
         &mut self,
         session: &Session<'a>,
-        rows: &[Row],
-        histories: &mut BTreeMap<u32, History<'a>>,
+        rows: &[u32],
+        histories: &mut HashMap<u32, History<'a>>,
         is_latest: bool,
     ) {
         let Session { nodes, medians, judged, slow } = session;
         for ((node, middle), judgement) in nodes.iter().zip(medians).zip(&judged.nodes) {
-            let history = histories.entry(node[0].node).or_default();
+            let history = histories.entry(self.table.node[node[0] as usize]).or_default();
             // A session without any other node of the class says nothing of this one.
             if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
-                history.relative.push((node[0].row, middle.median - centre));
+                history.relative.push((node[0], middle.median - centre));
             }
             if judgement.verdict.is_some() || history.latest.is_none() {
                 history.latest = Some((node, *middle, *judgement));
             }
         }
         for run in slow {
-            let row = nodes[run.node][run.run];
+            let row = nodes[run.node][run.run] as usize;
             self.all.slow_runs.push(SlowRun {
-                run_id: self.table.run_id(row.row),
-                node: self.table.node_name(row.row).to_owned(),
-                class: self.table.class_name(row.row).to_owned(),
-                session: self.session_name(row.row),
-                elapsed_s: row.seconds,
+                run_id: self.table.run_id(row),
+                node: self.table.node_name(row).to_owned(),
+                class: self.table.class_name(row).to_owned(),
+                session: self.session_name(row),
+                elapsed_s: self.table.elapsed_s[row],
                 slowdown: run.slowdown,
                 p_value: run.p,
                 p_adjusted: run.adjusted_p,
@@ -176,9 +176,9 @@ impl Judge<'_> {
         }
         if is_latest {
             let flaky = runs::flaky(medians, slow, self.settings.run.q);
-            let class = shortened(self.table.class_name(rows[0].row));
+            let class = shortened(self.table.class_name(rows[0] as usize));
             self.all.warnings.extend(flaky.iter().map(|flaky| {
-                let host = self.table.node_name(nodes[flaky.node][0].row);
+                let host = self.table.node_name(nodes[flaky.node][0] as usize);
                 Warning::new(
                     "flaky-node",
                     format!(
@@ -193,8 +193,8 @@ impl Judge<'_> {
     }
 
     /// What makes verdicts of a class worth less.
-    fn about_class(&mut self, rows: &[Row], medians: &[NodeMedian]) {
-        let class = shortened(self.table.class_name(rows[0].row));
+    fn about_class(&mut self, rows: &[u32], medians: &[NodeMedian]) {
+        let class = shortened(self.table.class_name(rows[0] as usize));
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
         let delta = self.settings.node.delta;
@@ -218,7 +218,7 @@ impl Judge<'_> {
         };
         let within = |node: &NodeMedian| node.interval.map(|interval| node.median - interval.low);
         let noise = noise::Noise {
-            bounds: median_of(&mut rows.iter().map(|row| self.table.width(row.row))),
+            bounds: median_of(&mut rows.iter().map(|row| self.table.width(*row as usize))),
             runs: median_of(&mut medians.iter().filter_map(within)),
         };
         if let Some((limit, size)) = noise::hides(delta, &noise) {
@@ -243,7 +243,7 @@ impl Judge<'_> {
     /// What is said of each node, with its own history.
     fn over_time(
         &mut self,
-        histories: BTreeMap<u32, History<'_>>,
+        histories: HashMap<u32, History<'_>>,
         mut why: HashMap<u32, Explanation>,
         row: usize,
     ) {
@@ -273,7 +273,7 @@ impl Judge<'_> {
             let alarms = drift::alarms(relative, deviation, settings);
             // What is over has been seen to.
             for alarm in alarms.iter().filter(|alarm| alarm.until.is_none()) {
-                let row = history.relative[alarm.since].0;
+                let row = history.relative[alarm.since].0 as usize;
                 self.all.drift.push(Drift {
                     node: self.table.node_name(row).to_owned(),
                     class: class.clone(),

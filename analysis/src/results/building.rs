@@ -40,6 +40,45 @@ pub(super) struct Numbered {
     pub started_unix_ns: i64,
 }
 
+/// Rows one after another, column by column.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Of the first.
+    pub line: u64,
+    pub node: Vec<u32>,
+    pub run: Vec<u32>,
+    pub is_own: Vec<bool>,
+    pub class: Vec<u32>,
+    pub session: Vec<u32>,
+    pub elapsed_s: Vec<f64>,
+    pub started_unix_ns: Vec<i64>,
+}
+
+/// Stands for a text that is no name: the row is rejected.
+pub(super) const WRONG: u32 = u32::MAX;
+
+impl Part {
+    pub fn row(&self, row: usize) -> Numbered {
+        Numbered {
+            line: self.line + row as u64,
+            node: self.node[row],
+            run: self.run[row],
+            is_own: self.is_own[row],
+            class: self.class[row],
+            session: self.session[row],
+            elapsed_s: self.elapsed_s[row],
+            started_unix_ns: self.started_unix_ns[row],
+        }
+    }
+
+    /// True where all rows make sense.
+    pub fn is_whole(&self) -> bool {
+        let names = [&self.node, &self.run, &self.class, &self.session];
+        names.iter().all(|numbers| !numbers.contains(&WRONG))
+            && self.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0)
+    }
+}
+
 /// Which column a name is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
@@ -240,6 +279,30 @@ impl Building {
         table.started_unix_ns.push(row.started_unix_ns);
         self.results.sources[source].rows += 1;
         Some(at)
+    }
+
+    /// Adds rows that make sense, and gives the number of the first.
+    pub(super) fn add_part(&mut self, part: &Part) -> usize {
+        let table = &mut self.results.table;
+        let (first, rows) = (table.len(), part.node.len());
+        if first + rows >= u32::MAX as usize {
+            for row in 0..rows {
+                self.add_numbered(&part.row(row));
+            }
+            return first;
+        }
+        let source = self.results.sources.len().saturating_sub(1);
+        table.source.resize(first + rows, source as u32);
+        table.line.extend((part.line..).take(rows).map(|line| u32::try_from(line).unwrap_or(u32::MAX)));
+        table.node.extend_from_slice(&part.node);
+        table.run.extend_from_slice(&part.run);
+        table.is_own.extend_from_slice(&part.is_own);
+        table.class.extend_from_slice(&part.class);
+        table.session.extend_from_slice(&part.session);
+        table.elapsed_s.extend_from_slice(&part.elapsed_s);
+        table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
+        self.results.sources[source].rows += rows as u64;
+        first
     }
 
     /// Runs that their files do not number are 1, 2, ... on each node, over all files.

@@ -1,6 +1,7 @@
 //! The order in which rows are judged. It is the same whatever order they were read in.
 
 use super::{RunTable, UNDATED};
+use rayon::prelude::*;
 
 /// Rows by class, session in the order of time, node, time and run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,61 +20,71 @@ impl Order {
         let class = table.classes.ranks(|_, _| ());
         let node = table.nodes.ranks(|_, _| ());
         let mut rows: Vec<u32> = (0..table.len() as u32).collect();
-        // The last pass counts most.
-        sort_by_number(&mut rows, &table.node, &node);
-        sort_by_number(&mut rows, &table.session, &session);
-        sort_by_number(&mut rows, &table.class, &class);
-        let key = |row: &u32| group(table, *row);
-        for group in rows.chunk_by_mut(|a, b| key(a) == key(b)) {
+        let digits = [(&table.node, node), (&table.session, session), (&table.class, class)];
+        let groups: usize = digits.iter().map(|(_, ranks)| ranks.len()).product();
+        if groups <= table.len() {
+            let rank = |row: usize, (numbers, ranks): &(&Vec<u32>, Vec<u32>)| ranks[numbers[row] as usize];
+            let key =
+                |row| digits.iter().rfold(0, |key, digit| key * digit.1.len() as u32 + rank(row, digit));
+            let keys: Vec<u32> = (0..table.len()).into_par_iter().map(key).collect();
+            sort_by_key(&mut rows, groups, |row| keys[row as usize]);
+        } else {
+            // The last pass counts most.
+            for (numbers, ranks) in &digits {
+                sort_by_key(&mut rows, ranks.len(), |row| ranks[numbers[row as usize] as usize]);
+            }
+        }
+        rows.par_chunk_by_mut(|a, b| group(table, *a) == group(table, *b)).for_each(|group| {
             // Times are positive: their bits are in the order of their values.
             let time = |row: u32| table.elapsed_s[row as usize].to_bits();
             let name = |row: u32| table.runs.get(table.run[row as usize]);
             group.sort_unstable_by(|a, b| {
                 (time(*a).cmp(&time(*b))).then_with(|| name(*a).cmp(&name(*b))).then_with(|| a.cmp(b))
             });
-        }
+        });
         Self { rows, sessions_are_dated }
     }
 
     /// Rows with node, class, session and run of another that was read before them, each with the first of these; in
     /// the order in which they were read.
     pub(crate) fn repeated(&self, table: &RunTable) -> Vec<(usize, usize)> {
-        let mut repeated = Vec::new();
-        let mut of_group: Vec<(u32, u32)> = Vec::new();
-        for rows in self.rows.chunk_by(|a, b| group(table, *a) == group(table, *b)) {
-            of_group.clear();
-            of_group.extend(rows.iter().map(|row| (table.run[*row as usize], *row)));
-            of_group.sort_unstable();
-            for of_run in of_group.chunk_by(|(a, _), (b, _)| a == b) {
+        let of_group = |(mut repeated, mut runs): (Vec<_>, Vec<_>), rows: &[u32]| {
+            runs.clear();
+            runs.extend(rows.iter().map(|row| (table.run[*row as usize], *row)));
+            runs.sort_unstable();
+            for of_run in runs.chunk_by(|(a, _), (b, _)| a == b) {
                 let first = of_run[0].1 as usize;
                 repeated.extend(of_run[1..].iter().map(|(_, row)| (*row as usize, first)));
             }
-        }
+            (repeated, runs)
+        };
+        let groups = self.rows.par_chunk_by(|a, b| group(table, *a) == group(table, *b));
+        let parts = groups.fold(Default::default, of_group).map(|(repeated, _)| repeated);
+        let mut repeated: Vec<(usize, usize)> = parts.flatten_iter().collect();
         repeated.sort_unstable();
         repeated
     }
 }
 
 /// Rows with the same are of one node in one class and session.
-pub(crate) fn group(table: &RunTable, row: u32) -> [u32; 3] {
+fn group(table: &RunTable, row: u32) -> [u32; 3] {
     let row = row as usize;
     [table.class[row], table.session[row], table.node[row]]
 }
 
-/// By the rank of each row's number. Stable.
-fn sort_by_number(rows: &mut Vec<u32>, numbers: &[u32], ranks: &[u32]) {
-    let bucket = |row: u32| ranks[numbers[row as usize] as usize] as usize;
-    if rows.is_sorted_by_key(|row| bucket(*row)) {
+/// By keys below `most`. Stable.
+fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) {
+    if rows.is_sorted_by_key(|row| key(*row)) {
         return;
     }
-    let mut starts = vec![0u32; ranks.len() + 1];
-    rows.iter().for_each(|row| starts[bucket(*row) + 1] += 1);
+    let mut starts = vec![0u32; most + 1];
+    rows.iter().for_each(|row| starts[key(*row) as usize + 1] += 1);
     for at in 1..starts.len() {
         starts[at] += starts[at - 1];
     }
     let mut sorted = vec![0; rows.len()];
     for row in rows.iter() {
-        let place = &mut starts[bucket(*row)];
+        let place = &mut starts[key(*row) as usize];
         sorted[*place as usize] = *row;
         *place += 1;
     }

@@ -1,7 +1,6 @@
 //! What is said of one node.
 
 use super::Settings;
-use super::session::Row;
 use crate::nodes::NodeReport;
 use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
@@ -9,16 +8,17 @@ use crate::stats::verdict::Judgement;
 use crate::table::RunTable;
 use std::collections::BTreeMap;
 
-/// `rows` are its runs by time; `why` is what its counts say.
+/// `rows` of the table are its runs by time; `why` is what its counts say.
 pub(super) fn report(
     table: &RunTable,
     settings: &Settings,
-    rows: &[Row],
+    rows: &[u32],
     middle: &NodeMedian,
     judgement: &Judgement,
     why: Explanation,
 ) -> NodeReport {
-    let row = rows[middle.median_run];
+    let row = rows[middle.median_run] as usize;
+    let seconds = |row: u32| table.elapsed_s[row as usize];
     let interval = median::interval(rows.len());
     let mut null_reasons = BTreeMap::new();
     let mut explain = |key, is_null: bool, reason: String| {
@@ -28,7 +28,7 @@ pub(super) fn report(
     };
     let settings = &settings.node;
     explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
-    let session = table.session_name(row.row).map(str::to_owned);
+    let session = table.session_name(row).map(str::to_owned);
     explain("session", session.is_none(), format!("no label `{}` says so", "session"));
     let alone = "no other node of its class was measured";
     for (key, is_null) in [
@@ -62,13 +62,13 @@ pub(super) fn report(
     let owned =
         |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
     NodeReport {
-        node: table.node_name(row.row).to_owned(),
-        class: table.class_name(row.row).to_owned(),
+        node: table.node_name(row).to_owned(),
+        class: table.class_name(row).to_owned(),
         session,
         runs: rows.len(),
-        median_run_id: table.run_id(row.row),
-        median_s: row.seconds,
-        ci_s: interval.map(|(low, high, _)| [rows[low].seconds, rows[high].seconds]),
+        median_run_id: table.run_id(row),
+        median_s: table.elapsed_s[row],
+        ci_s: interval.map(|(low, high, _)| [seconds(rows[low]), seconds(rows[high])]),
         ci_coverage: interval.map(|(.., coverage)| coverage),
         slowdown: judgement.slowdown,
         slower_by_at_least: judgement.slower_by_at_least,

@@ -7,35 +7,21 @@ use crate::stats::verdict::{self, Judged};
 use crate::stats::{runs, within};
 use crate::table::RunTable;
 
-/// What verdicts need of a row of the table.
-#[derive(Clone, Copy)]
-pub(super) struct Row {
-    pub row: usize,
-    pub session: u32,
-    pub node: u32,
-    pub seconds: f64,
-}
-
-impl Row {
-    pub fn of(table: &RunTable, row: usize) -> Self {
-        Self { row, session: table.session[row], node: table.node[row], seconds: table.elapsed_s[row] }
-    }
-}
-
 /// What is found in it, node by node.
 pub(super) struct Session<'a> {
     /// Rows of each, by time.
-    pub nodes: Vec<&'a [Row]>,
+    pub nodes: Vec<&'a [u32]>,
     pub medians: Vec<NodeMedian>,
     pub judged: Judged,
     pub slow: Vec<runs::SlowRun>,
 }
 
 impl<'a> Session<'a> {
-    /// `rows` by node and time; `None` of no rows.
-    pub fn judge(rows: &'a [Row], settings: &Settings) -> Option<Self> {
-        let times: Vec<f64> = rows.iter().map(|row| row.seconds.ln()).collect();
-        let nodes: Vec<&[Row]> = rows.chunk_by(|a, b| a.node == b.node).collect();
+    /// `rows` of the table by node and time; `None` of no rows.
+    pub fn judge(table: &RunTable, rows: &'a [u32], settings: &Settings) -> Option<Self> {
+        let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
+        let node = |row: &u32| table.node[*row as usize];
+        let nodes: Vec<&[u32]> = rows.chunk_by(|a, b| node(a) == node(b)).collect();
         let mut ends = Vec::with_capacity(nodes.len());
         let mut end = 0;
         for node in &nodes {

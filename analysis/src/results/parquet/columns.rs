@@ -1,7 +1,6 @@
 //! What each column of a Parquet file is.
 
-use super::names::WRONG;
-use crate::results::building::{Building, shown};
+use crate::results::building::{Building, WRONG, shown};
 use crate::results::path_pattern::Place;
 use crate::results::{Fault, Options};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};

@@ -1,10 +1,7 @@
 //! From texts of a column to numbers of names, without a look at most of the texts.
 
-use crate::results::building::{Building, Column};
+use crate::results::building::{Building, Column, WRONG};
 use polars::prelude::{Column as Values, DataType, PolarsResult};
-
-/// Stands for a text that is no name: the row is rejected.
-pub(super) const WRONG: u32 = u32::MAX;
 
 /// Of each row the number of its text among the names that `column` counts; no text is an empty one.
 pub(super) fn numbers(values: &Values, column: Column, building: &mut Building) -> PolarsResult<Vec<u32>> {

@@ -1,8 +1,8 @@
 //! From a part of a Parquet file to rows.
 
 use super::columns::{Columns, MOST_EVENTS, UNWANTED, Wrong};
-use super::names::{self, WRONG};
-use crate::results::building::{Building, Column, Numbered, shown};
+use super::names;
+use crate::results::building::{Building, Column, Numbered, Part, WRONG, shown};
 use crate::results::instant;
 use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
@@ -36,17 +36,14 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
-    let rows = (0..height).map(|row| Numbered {
-        line: before + row as u64 + 1,
-        node: node[row],
-        run: run[row],
-        is_own: is_own[row],
-        class: class[row],
-        session: session[row],
-        elapsed_s: elapsed_s[row],
-        started_unix_ns: started[row],
-    });
+    let part =
+        Part { line: before + 1, node, run, is_own, class, session, elapsed_s, started_unix_ns: started };
+    let rows = (0..height).map(|row| part.row(row));
     match columns.event.clone() {
+        None if part.is_whole() => {
+            let first = building.add_part(&part);
+            values(frame, (0..height).map(|row| Some(first + row)), columns, building)
+        }
         None => wide(frame, before, rows, columns, building),
         Some(event) => long(frame, before, rows, &event, columns, building),
     }
@@ -62,9 +59,19 @@ fn wide(
 ) -> PolarsResult<()> {
     let places: Vec<Option<usize>> =
         rows.map(|row| checked(&row, frame, before, columns, building)).collect();
+    values(frame, places.into_iter(), columns, building)
+}
+
+/// What was counted in rows that have places in the table.
+fn values(
+    frame: &DataFrame,
+    places: impl Iterator<Item = Option<usize>> + Clone,
+    columns: &Columns,
+    building: &mut Building,
+) -> PolarsResult<()> {
     for (name, slot) in &columns.counters {
         let values = reals(frame.column(name)?)?;
-        for (at, value) in places.iter().zip(values) {
+        for (at, value) in places.clone().zip(values) {
             if let Some(at) = at.filter(|_| value.is_finite()) {
                 building.set(*slot, at, value);
             }
@@ -137,13 +144,12 @@ fn checked(
         (Column::Class, row.class, &None),
         (Column::Session, row.session, &columns.session),
     ];
-    for (of, _, name) in names.into_iter().filter(|(_, number, _)| *number == WRONG) {
-        let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
-        let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
-        building.reject(row.line, reason.unwrap_or_else(|| "its class is none".to_owned()));
-        return None;
-    }
-    building.add_numbered(row)
+    let wrong = names.into_iter().find(|(_, number, _)| *number == WRONG);
+    let Some((of, _, name)) = wrong else { return building.add_numbered(row) };
+    let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
+    let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
+    building.reject(row.line, reason.unwrap_or_else(|| "its class is none".to_owned()));
+    None
 }
 
 /// As it stands in a row of the frame.
