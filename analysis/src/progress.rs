@@ -64,3 +64,27 @@ impl<R: Read> Read for Metered<R> {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn what_is_read_is_told() {
+        let told = Rc::new(Cell::new((0, 0)));
+        let teller = told.clone();
+        let progress = Progress::new(move |done, all| teller.set((done, all)));
+        let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        progress.expect(manifest);
+        progress.expect(Path::new("/nonexistent"));
+        let mut text = String::new();
+        Metered::new(&b"0123456789"[..], progress.clone()).read_to_string(&mut text).unwrap();
+        let bytes = std::fs::metadata(manifest).unwrap().len();
+        assert_eq!((text.len(), told.get()), (10, (10, bytes)));
+        progress.add(5);
+        assert_eq!(told.get().0, 15);
+        // Nobody listens.
+        Progress::default().add(1);
+    }
+}

@@ -254,3 +254,30 @@ proptest! {
         prop_assert!(!table.is_empty() || results.rejected_rows > 0 || !results.unusable.is_empty());
     }
 }
+
+/// The table is a lazy frame, too: Polars' own medians are the report's.
+#[test]
+fn the_table_can_be_queried() {
+    use polars::prelude::*;
+    let folder = Folder::new();
+    let csv = two_months(&folder);
+    let results = read(Path::new(&csv));
+    let query = results.table.lazy().unwrap().filter(col("session").eq(lit("m11")));
+    let medians = query
+        .group_by([col("node")])
+        .agg([col("elapsed_s").median(), col("cycles").count().alias("counted")])
+        .sort(["node"], SortMultipleOptions::default())
+        .collect()
+        .unwrap();
+    assert_eq!(medians.height(), 4);
+    let output = json(&report(&["report", "--format", "json", &csv]));
+    for node in output["nodes"].as_array().unwrap() {
+        let row = node["node"].as_str().unwrap()[1..].parse::<usize>().unwrap();
+        let median = medians.column("elapsed_s").unwrap().f64().unwrap().get(row).unwrap();
+        // serde_json reads the last digit as it likes.
+        assert!((node["median_s"].as_f64().unwrap() - median).abs() < 1e-12, "{node}");
+        assert_eq!(medians.column("counted").unwrap().u32().unwrap().get(row), Some(4));
+    }
+    let types = results.table.lazy().unwrap().collect_schema().unwrap();
+    assert_eq!(types.get("started").unwrap().to_string(), "datetime[ns]");
+}

@@ -11,7 +11,7 @@ impl RunTable {
     /// | node, run | str | |
     /// | measured_by_pmmpi | bool | `run` is the id of a run of pmmpi's own |
     /// | class, session | str | null where nobody said so |
-    /// | started | datetime, ns, UTC | null where it is not known |
+    /// | started | datetime, ns, of UTC | null where it is not known |
     /// | elapsed_s | f64 | above zero |
     /// | one a counter | f64 | null where it was not measured |
     pub fn frame(&self, rows: &[u32]) -> PolarsResult<DataFrame> {
@@ -23,7 +23,8 @@ impl RunTable {
         let owned = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let started = rows.iter().map(|row| Some(self.started_unix_ns[at(row)]).filter(|ns| *ns != UNDATED));
         let started: Vec<Option<i64>> = started.collect();
-        let utc = DataType::Datetime(TimeUnit::Nanoseconds, Some(TimeZone::UTC));
+        // Of UTC; a zone in the type takes a table of all zones.
+        let utc = DataType::Datetime(TimeUnit::Nanoseconds, None);
         let mut columns = vec![
             texts("node", &|row| owned(self.node_name(row))),
             texts("run", &|row| self.runs.get(self.run[row]).and_then(owned)),
