@@ -66,7 +66,11 @@ impl FromStr for ClassBy {
             "class" => Ok(Key::Class),
             name => Ok(Key::Named(name.to_owned())),
         });
-        keys.collect::<Result<_, _>>().map(Self)
+        let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let all = keys.clone();
+        let mut at = 0..;
+        keys.retain(|key| at.next().is_none_or(|at| !all[..at].contains(key)));
+        Ok(Self(keys))
     }
 }
 

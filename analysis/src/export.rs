@@ -38,11 +38,28 @@ pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<E
     let mut exported = Exported::default();
     for (month, rows) in months {
         let folder = folder.join(format!("month={month}"));
-        std::fs::create_dir_all(&folder)?;
-        exported.files.push(write(table, &rows, &folder)?);
+        let file =
+            create(&folder).and_then(|()| write(table, &rows, &folder)).map_err(|e| match exported.rows {
+                0 => e,
+                rows => io::Error::new(e.kind(), format!("{e}; {rows} rows were added before")),
+            })?;
+        exported.files.push(file);
         exported.rows += rows.len();
     }
     Ok(exported)
+}
+
+/// A folder, and those above it that are missing, for good.
+fn create(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create(above)?;
+    match std::fs::create_dir(folder) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
+        _ => File::open(above)?.sync_all(),
+    }
 }
 
 /// A file is there whole or not at all; its name is nobody else's. Readers pass over hidden files.

@@ -1,10 +1,10 @@
 //! Everything that a report is made of, found and read. What cannot be used is a warning and never stops the rest.
 
-use crate::class::{Key, SESSION_LABEL};
+use crate::class::{ClassBy, Key, SESSION_LABEL};
 use crate::node_counters;
 use crate::node_rows::{self, NodeRow};
 use crate::report::RunReport;
-use crate::results::{self, Building, Format, Results, Row};
+use crate::results::{self, Building, Format, Results, Row, Source};
 use crate::stats::counted::{Counted, NAMES};
 use crate::table::BOUNDS;
 use crate::warning::Warning;
@@ -58,29 +58,32 @@ struct Read {
 /// Reads the files among `paths` and the run files in the folders among them (not in theirs), with what is
 /// left of runs that did not end well; and what other tools measured, there and in folders below.
 pub fn read(paths: &[PathBuf], options: &results::Options, trust: &Trust) -> Input {
-    let (own, of_others) = split(paths);
     let mut reading = Reading::new(options, trust);
-    reading.own(&own);
-    results::read_into(&mut reading.building, &of_others, options);
+    reading.all(paths);
     reading.finish()
 }
 
-/// The same, after the rows of an archive; and how many files that has.
+/// The same, after the rows of an archive; and how many files that has. An archive of which not all can be read is an
+/// error: what it has cannot be told from what it has not.
 pub fn read_after(
     archive: &Path,
     paths: &[PathBuf],
     options: &results::Options,
     trust: &Trust,
-) -> (Input, usize) {
-    let (own, of_others) = split(paths);
+) -> Result<(Input, usize), String> {
     let mut reading = Reading::new(options, trust);
     if archive.exists() {
-        results::read_into(&mut reading.building, &[archive.to_owned()], options);
+        // What a path or an option says is of others.
+        let plain = results::Options { progress: options.progress.clone(), ..Default::default() };
+        let folders = [archive.to_owned()];
+        results::read_beside(&mut reading.building, &folders, &folders, &plain);
+        if let Some(file) = reading.building.files_unusable().first() {
+            return Err(format!("{} {}: mend or remove it", file.path.display(), file.reason));
+        }
     }
-    let archived = reading.building.sources();
-    reading.own(&own);
-    results::read_into(&mut reading.building, &of_others, options);
-    (reading.finish(), archived)
+    let archived = reading.building.files_read();
+    reading.all(paths);
+    Ok((reading.finish(), archived))
 }
 
 /// The same of runs that are in memory.
@@ -108,11 +111,17 @@ impl<'a> Reading<'a> {
         Self { input: Input::default(), building, known: HashMap::new(), options, trust }
     }
 
+    fn all(&mut self, paths: &[PathBuf]) {
+        let Split { own, of_others, folders } = Split::of(paths);
+        self.own(&own);
+        results::read_beside(&mut self.building, &of_others, &folders, self.options);
+    }
+
     fn finish(self) -> Input {
         let mut input = self.input;
         input.results = self.building.finish();
         input.files += input.results.sources.iter().filter(|source| source.format != Format::Run).count();
-        input.hosts.extend(input.results.table.nodes.iter().map(str::to_owned));
+        input.hosts.extend(input.results.table.hosts().map(str::to_owned));
         input.runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
         input.about_keys(self.options);
         input
@@ -191,12 +200,12 @@ impl<'a> Reading<'a> {
                 session: run.session.as_deref().unwrap_or_default(),
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(run.report.started_unix_ns),
+                lack: &run.counted[row.record].most_missed().unwrap_or_default(),
             });
             let Some(at) = added else { continue };
             let bounds = BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten());
             for (name, value) in run.counted[row.record].values().chain(bounds) {
-                let slot = self.building.counter(name);
-                self.building.set(slot, at, value);
+                self.building.set_by_name(name, at, value);
             }
         }
         self.input.hosts.extend(run.hosts);
@@ -205,7 +214,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Read {
-    fn of(run: &Run, trust: &Trust, class_by: &crate::class::ClassBy) -> Self {
+    fn of(run: &Run, trust: &Trust, class_by: &ClassBy) -> Self {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
         Self {
@@ -238,6 +247,14 @@ impl Input {
 
     /// A key that nothing has is likely misspelt.
     fn about_keys(&mut self, options: &results::Options) {
+        let is_archived = |source: &Source| source.is_own && source.format == Format::Parquet;
+        if options.class_by != ClassBy::default() && self.results.sources.iter().any(is_archived) {
+            self.warnings.push(Warning::new(
+                "archived-classes",
+                "--class-by: runs of an archive have the classes that they were exported with",
+                "export run files with `pmmpi export --class-by KEYS` into an archive of its own",
+            ));
+        }
         for key in options.class_by.keys() {
             let Key::Named(name) = key else { continue };
             if !self.results.class_keys.contains(name) {
@@ -255,37 +272,52 @@ fn is_same(file: &Path, other: &Path) -> bool {
     matches!((read_one(file), read_one(other)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Own run files and folders of them; and what other tools measured, also in such a folder.
-fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut own, mut of_others) = (Vec::new(), Vec::new());
-    for path in paths {
-        if path == Path::new("-") {
-            of_others.push(path.clone());
-            continue;
-        }
-        let Ok(metadata) = std::fs::metadata(path) else {
-            own.push(path.clone()); // says what is wrong with it
-            continue;
-        };
-        if metadata.is_dir() {
-            let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            let files: Vec<PathBuf> = files.collect();
-            let is_own = |folder: &Path| list(folder).is_ok_and(|own| !own.is_empty());
-            if files.is_empty() || is_own(path) || files.iter().any(|file| file.is_dir() && is_own(file)) {
-                own.push(path.clone());
-                of_others.extend(files.into_iter().filter(|file| file.is_file() && is_of_others(file)));
-            } else {
-                of_others.push(path.clone());
+/// Where to look for what.
+#[derive(Default)]
+struct Split {
+    /// Run files, and folders of them.
+    own: Vec<PathBuf>,
+    /// What other tools measured, in the order of names.
+    of_others: Vec<PathBuf>,
+    /// Those folders that are in both: there need be nothing of others.
+    folders: Vec<PathBuf>,
+}
+
+impl Split {
+    fn of(paths: &[PathBuf]) -> Self {
+        let mut split = Self::default();
+        for path in paths {
+            if path == Path::new("-") {
+                split.of_others.push(path.clone());
+                continue;
             }
-        } else if !metadata.is_file() || is_of_others(path) {
-            // A pipe can be looked at but once, and no run file comes through one.
-            of_others.push(path.clone());
-        } else {
-            own.push(path.clone());
+            let Ok(metadata) = std::fs::metadata(path) else {
+                split.own.push(path.clone()); // says what is wrong with it
+                continue;
+            };
+            if metadata.is_dir() && !is_partial(path) {
+                let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+                let files: Vec<PathBuf> = files.collect();
+                let is_own = |folder: &Path| list(folder).is_ok_and(|own| !own.is_empty());
+                if is_own(path) {
+                    split.folders.push(path.clone());
+                    split.of_others.push(path.clone());
+                    split.own.push(path.clone());
+                } else if files.is_empty() || files.iter().any(|file| file.is_dir() && is_own(file)) {
+                    split.own.push(path.clone());
+                } else {
+                    split.of_others.push(path.clone());
+                }
+            } else if !metadata.is_dir() && (!metadata.is_file() || is_of_others(path)) {
+                // A pipe can be looked at but once, and no run file comes through one.
+                split.of_others.push(path.clone());
+            } else {
+                split.own.push(path.clone());
+            }
         }
+        split.of_others.sort();
+        split
     }
-    of_others.sort();
-    (own, of_others)
 }
 
 fn is_of_others(file: &Path) -> bool {

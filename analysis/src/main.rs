@@ -18,6 +18,7 @@ use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
 use pmmpi_analysis::{about, export, output, report, stamps_csv};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -119,7 +120,9 @@ fn export(options: &Export) -> Result<u8, Failure> {
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::usage(format!("{}: it is no folder", folder.display())));
     }
-    let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &Trust::default());
+    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &trust)
+        .map_err(|message| Failure { code: PARTIAL, message })?;
     if input.results.sources.len() <= archived {
         return Err(nothing("export", &input));
     }
@@ -160,7 +163,12 @@ fn nothing(to: &str, input: &Input) -> Failure {
 
 /// Of a job, or of a node where another tool measured.
 fn runs(input: &Input) -> usize {
-    input.runs.len() + input.results.table.is_own.iter().filter(|own| !**own).count()
+    let table = &input.results.table;
+    let own = (0..table.len()).filter(|row| table.is_own[*row]).map(|row| table.run[row]);
+    let known: HashSet<&str> = input.runs.iter().map(|run| run.run_id.as_str()).collect();
+    let archived: HashSet<u32> =
+        own.filter(|run| !known.contains(table.runs.get(*run).unwrap_or_default())).collect();
+    input.runs.len() + archived.len() + table.is_own.iter().filter(|own| !**own).count()
 }
 
 fn settings(options: &Report) -> Result<Settings, Failure> {

@@ -129,6 +129,16 @@ pub fn read(paths: &[PathBuf], options: &Options) -> Results {
 
 /// The same, after what is there already.
 pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &Options) {
+    read_beside(building, paths, &[], options);
+}
+
+/// The same; nothing need be in `folders`, of which other things are known.
+pub(crate) fn read_beside(
+    building: &mut Building,
+    paths: &[PathBuf],
+    folders: &[PathBuf],
+    options: &Options,
+) {
     let mut done = folder::Once::default();
     for path in paths {
         match folder::list(path) {
@@ -151,7 +161,7 @@ pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &Op
                 for (folder, error) in unreadable {
                     building.unusable(&folder, Fault::Unreadable(error));
                 }
-                if building.sources() == before && !again {
+                if building.sources() == before && !again && !folders.contains(path) {
                     building.unusable(path, Fault::EmptyFolder { files: files.len() });
                 }
             }

@@ -17,7 +17,7 @@ pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 const UNDECLARED: &str = "undeclared";
 
 /// One row a (run, node), column by column, in the order in which they were read. All columns are of one length; a
-/// row takes 37 bytes, and 8 for each counter that any row has.
+/// row takes 49 bytes with its place in the order, and 8 for each counter that any row has.
 ///
 /// A row is known by its node, class, session and run: no two have the same four.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +48,10 @@ pub struct RunTable {
     pub source: Vec<u32>,
     /// Line in that file, counted from 1; in a JSON document the number of the entry.
     pub line: Vec<u32>,
+    /// Reasons that `lack` counts.
+    pub lacks: Names,
+    /// The counter that is missed most, and why it is not there: `NAME: REASON`; without letters where nobody said so.
+    pub lack: Vec<u32>,
     /// Whatever else was measured, by name; not a number where it was not.
     pub counters: BTreeMap<String, Vec<f64>>,
 }
@@ -95,10 +99,30 @@ impl RunTable {
         self.counters.get(name).map_or(f64::NAN, |values| values[row])
     }
 
-    /// What was counted in a row.
-    pub fn counters_of(&self, row: usize) -> BTreeMap<&str, f64> {
-        let all = self.counters.iter().map(|(name, values)| (name.as_str(), values[row]));
-        all.filter(|(_, value)| !value.is_nan()).collect()
+    /// Host names of the rows, each once.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        let mut has_rows = vec![false; self.nodes.len()];
+        self.node.iter().for_each(|node| has_rows[*node as usize] = true);
+        self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
+    }
+
+    /// Adds what a second row of the same run has to the first; false where they contradict one another.
+    pub(crate) fn join(&mut self, row: usize, first: usize) -> bool {
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
+        let agrees = |values: &Vec<f64>| {
+            values[row].is_nan() || values[first].is_nan() || same(values[row], values[first])
+        };
+        let starts = [row, first].map(|row| self.started_unix_ns[row]);
+        let agree = same(self.elapsed_s[row], self.elapsed_s[first])
+            && (starts[0] == starts[1] || starts.contains(&UNDATED))
+            && self.counters.values().all(agrees);
+        if agree {
+            self.started_unix_ns[first] = starts[0].min(starts[1]);
+            for values in self.counters.values_mut().filter(|values| values[first].is_nan()) {
+                values[first] = values[row];
+            }
+        }
+        agree
     }
 
     /// Makes room for more rows.
@@ -110,6 +134,7 @@ impl RunTable {
             &mut self.session,
             &mut self.source,
             &mut self.line,
+            &mut self.lack,
         ] {
             numbers.reserve(rows);
         }
@@ -134,6 +159,7 @@ impl RunTable {
             &mut self.session,
             &mut self.source,
             &mut self.line,
+            &mut self.lack,
         ] {
             column(numbers, kept);
         }

@@ -52,7 +52,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
     for rows in order.rows.chunk_by(|a, b| class_of(*a) == class_of(*b)) {
         earlier += Judge { table, settings, all: &mut all }.class(rows);
     }
-    all.warnings.extend(about_sessions(table, order, earlier));
+    all.warnings.extend(about_sessions(order, earlier));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
@@ -76,7 +76,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
 }
 
 /// What is to be known of verdicts on runs of several sessions.
-fn about_sessions(table: &RunTable, order: &Order, earlier: usize) -> Vec<Warning> {
+fn about_sessions(order: &Order, earlier: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if earlier > 0 {
         warnings.push(Warning::new(
@@ -85,7 +85,7 @@ fn about_sessions(table: &RunTable, order: &Order, earlier: usize) -> Vec<Warnin
             "runs that belong together need one session: a label, a column, or a pattern of paths",
         ));
     }
-    if table.sessions.len() > 1 && !order.sessions_are_dated {
+    if order.sessions > 1 && !order.sessions_are_dated {
         warnings.push(Warning::new(
             "undated-sessions",
             "not every session says when it began: they are in the order of their names",
@@ -157,7 +157,8 @@ impl Judge<'_> {
             if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
                 history.relative.push((node[0], middle.median - centre));
             }
-            if judgement.verdict.is_some() || history.latest.is_none() {
+            let is_better = |(.., known): (_, _, Judgement)| known.verdict.is_none();
+            if judgement.verdict.is_some() || history.latest.is_none_or(is_better) {
                 history.latest = Some((node, *middle, *judgement));
             }
         }

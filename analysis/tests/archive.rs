@@ -143,8 +143,13 @@ fn what_was_exported_is_read_back() {
     assert!(codes(&both).contains(&"repeated-rows".to_owned()), "{:?}", codes(&both));
     assert!(!codes(&after).contains(&"repeated-rows".to_owned()));
     // To the last byte, of what has no run files.
-    let [a, b] = [&csv, &archive].map(|path| report(&["report", "--format", "json", path]).stdout.len());
-    assert!(a > 1000 && b > 1000);
+    let of_csv = folder.0.join("of csv").display().to_string();
+    assert!(export(&[&csv], &of_csv).status.success());
+    let [a, b] = [&csv, &of_csv].map(|path| report(&["report", "--format", "json", path]).stdout);
+    assert!(
+        a == b
+            && json(&report(&["report", "--format", "json", &csv]))["nodes"].as_array().unwrap().len() == 4
+    );
     let read = read(Path::new(&archive));
     assert_eq!(read.table.counters["cycles"].iter().filter(|value| !value.is_nan()).count(), 32);
     assert_eq!(read.table.class_name(0), "x \"y\"");
@@ -208,6 +213,105 @@ fn what_is_read_first_makes_no_difference() {
             command(&parts).env("RAYON_NUM_THREADS", threads).env("POLARS_MAX_THREADS", threads).output();
         assert_eq!(parts.unwrap().stdout, whole.stdout);
     }
+}
+
+/// A folder that is there already; a member that cannot be read; classes by other keys; names of counters that
+/// differ in capitals, or that mean something else.
+#[test]
+fn an_archive_is_what_it_was_asked_to_be() {
+    let folder = Folder::new();
+    let csv = two_months(&folder);
+    let archive = folder.0.join("archive");
+    std::fs::create_dir(&archive).unwrap();
+    let name = archive.display().to_string();
+    assert_eq!(common::out(&export(&[&csv], &name)), format!("40 rows added to {name}, 0 there before\n"));
+    let damaged = archive.join("month=2026-10/damaged.parquet");
+    std::fs::write(&damaged, "PAR1").unwrap();
+    let refused = export(&[&csv], &name);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("damaged.parquet is damaged:"), "{}", err(&refused));
+    assert!(err(&refused).contains("mend or remove it"), "{}", err(&refused));
+    std::fs::remove_file(&damaged).unwrap();
+    assert_eq!(common::out(&export(&[&csv], &name)), format!("0 rows added to {name}, 40 there before\n"));
+
+    let by_sku = folder.0.join("by sku").display().to_string();
+    let fleet = "node,run,elapsed_s,sku,Cycles,value,event\na,1,1,x,5,7,7\nb,1,2,y,6,8,8\n";
+    let fleet = folder.put("sku.csv", fleet).display().to_string();
+    for added in [2, 0] {
+        let args = ["export", "--class-by", "sku", "-o", &by_sku, &fleet];
+        let done = command(&args).output().unwrap();
+        assert_eq!(
+            common::out(&done),
+            format!("{added} rows added to {by_sku}, {} there before\n", 2 - added)
+        );
+        // `value` and `event` are no counters: beside one another they make a long file.
+        assert!(err(&done).contains("not read: event (2 values), value (2 values)"), "{}", err(&done));
+    }
+    let more = folder.put("more.csv", "node,run,elapsed_s,sku,cycles\nc,1,3,x,7\n").display().to_string();
+    assert!(
+        command(&["export", "--class-by", "sku", "-o", &by_sku, &more]).output().unwrap().status.success()
+    );
+    let read_back = read(Path::new(&by_sku));
+    let mut classes: Vec<&str> = (0..3).map(|row| read_back.table.class_name(row)).collect();
+    classes.sort_unstable();
+    assert_eq!(classes, ["sku=x", "sku=x", "sku=y"]);
+    let counters: Vec<&String> = read_back.table.counters.keys().collect();
+    assert_eq!(counters.len(), 1, "{counters:?}");
+    let output = report(&["report", "--format", "json", "--class-by", "cpu", &by_sku]);
+    let warnings = json(&output)["warnings"].to_string();
+    assert!(warnings.contains("archived-classes"), "{warnings}");
+}
+
+/// Where two rows of a run agree, one has what the other lacks; where not, the second is named.
+#[test]
+fn rows_of_a_run_are_joined_or_contradict_one_another() {
+    let folder = Folder::new();
+    let archive = folder.0.join("archive").display().to_string();
+    let first = folder.put("a.csv", "node,run,elapsed_s\na,1,1\nb,1,2\n").display().to_string();
+    assert!(export(&[&first], &archive).status.success());
+    let second = folder.put("b.csv", "node,run,elapsed_s,tsc\na,1,1,5\nb,1,2,\n").display().to_string();
+    let both = results::read(&[PathBuf::from(&archive), PathBuf::from(&second)], &Options::default());
+    assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 2, 0));
+    assert_eq!(both.table.counters["tsc"].iter().filter(|tsc| **tsc == 5.0).count(), 1);
+    let archive = folder.0.join("other").display().to_string();
+    assert!(export(&[&second], &archive).status.success());
+    let third = folder.put("c.csv", "node,run,elapsed_s,tsc\na,1,1,6\n").display().to_string();
+    let both = results::read(&[PathBuf::from(&archive), PathBuf::from(&third)], &Options::default());
+    assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 0, 1));
+}
+
+/// What was rejected says nothing of sessions; a node that was never compared is shown as it was last.
+#[test]
+fn sessions_are_those_of_rows_that_count() {
+    let folder = Folder::new();
+    let csv = "node,run,elapsed_s,session,started\n\
+               a,1,10,new,2026-02-01T00:00:00Z\na,2,20,old,2026-01-01T00:00:00Z\na,3,never,undated,\n";
+    let output = report(&["report", "--format", "json", folder.put("a.csv", csv).to_str().unwrap()]);
+    let report = json(&output);
+    assert_eq!(
+        (&report["nodes"][0]["session"], &report["nodes"][0]["median_s"]),
+        (&"new".into(), &10.0.into())
+    );
+    assert!(!report["warnings"].to_string().contains("undated-sessions"), "{}", report["warnings"]);
+}
+
+/// Beside run files, and in folders below them.
+#[test]
+fn results_beside_run_files_are_read_or_told() {
+    let folder = Folder::new();
+    folder.write(&run("own", &[("n1", [0, 10, 5_000_000_010, 5_000_000_020])]));
+    std::fs::create_dir(folder.0.join("below")).unwrap();
+    folder.put("below/r.csv", "node,run,elapsed_s\na,1,1\n");
+    folder.put("cut.json", "{\"results\": [{\"command\": ");
+    folder.put("notes.txt", "hello");
+    let output = report(&["report", "--format", "json", folder.0.to_str().unwrap()]);
+    let report = json(&output);
+    let nodes: Vec<&str> =
+        report["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();
+    assert_eq!(nodes.len(), 2, "{nodes:?}");
+    assert_eq!(output.status.code(), Some(1));
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("cut.json") && warnings.contains("notes.txt"), "{warnings}");
 }
 
 #[test]

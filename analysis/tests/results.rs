@@ -658,7 +658,7 @@ mod files {
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
         let results = read(&folder.0, &Options::default());
-        assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 5, 1));
+        assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 4, 1));
     }
 
     #[test]

@@ -17,7 +17,8 @@ macro_rules! commands {
         "Commands (see pmmpi COMMAND --help):
   repeat  a whole MPI launch, as one series   doctor    what this machine allows
   report  on the runs in files or folders     bounds    from anybody's stamps
-  list    events, groups, metrics, kernels    validate  what can be trusted here"
+  list    events, groups, metrics, kernels    validate  what can be trusted here
+  export  runs into an archive in Parquet"
     };
 }
 
@@ -31,7 +32,7 @@ macro_rules! commands {
     override_usage = "pmmpi [OPTIONS] [--] PROGRAM [ARGS]...",
     disable_version_flag = true,
     help_template = concat!(
-        "{about}\n{usage-heading} {usage}\n", commands!(), "\n\nOptions:\n{options}\n", example!()
+        "{about}\n{usage-heading} {usage}\n", commands!(), "\nOptions:\n{options}\n", example!()
     ), // 24 lines
     after_help = example!() // for the manual; in help it stands without the line above it
 )]

@@ -9,6 +9,21 @@ use std::path::{Path, PathBuf};
 /// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends
 /// is longer.
 const NAME_MAX_BYTES: usize = 4096;
+/// More counters are a mistake, and each may take memory for every row.
+const MOST_COUNTERS: usize = 4096;
+/// What counters cannot be named: these have a meaning in what is read or exported.
+const COLUMNS: [&str; 10] = [
+    "node",
+    "run",
+    "elapsed_s",
+    "class",
+    "session",
+    "started",
+    "measured_by_pmmpi",
+    "event",
+    "value",
+    "month",
+];
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
 
@@ -25,6 +40,8 @@ pub(crate) struct Row<'a> {
     pub session: &'a str,
     pub elapsed_s: f64,
     pub started_unix_ns: Option<i64>,
+    /// `NAME: REASON`; empty where nobody said so.
+    pub lack: &'a str,
 }
 
 /// The same, with the numbers of names that were checked and numbered.
@@ -38,6 +55,7 @@ pub(super) struct Numbered {
     pub session: u32,
     pub elapsed_s: f64,
     pub started_unix_ns: i64,
+    pub lack: u32,
 }
 
 /// Rows one after another, column by column.
@@ -52,6 +70,8 @@ pub(super) struct Part {
     pub session: Vec<u32>,
     pub elapsed_s: Vec<f64>,
     pub started_unix_ns: Vec<i64>,
+    /// Of all.
+    pub lack: u32,
 }
 
 /// Stands for a text that is no name: the row is rejected.
@@ -68,6 +88,7 @@ impl Part {
             session: self.session[row],
             elapsed_s: self.elapsed_s[row],
             started_unix_ns: self.started_unix_ns[row],
+            lack: self.lack,
         }
     }
 
@@ -96,6 +117,10 @@ pub(crate) struct Building {
     slots: HashMap<String, usize>,
     /// The last run of each node, of those whose files do not number them.
     last_run: HashMap<String, u64>,
+    /// Rows of runs of long files.
+    long_runs: hashbrown::HashMap<[u32; 4], usize>,
+    /// Those that are asked for; else all.
+    wanted: Option<&'static [&'static str]>,
     /// What files and readers say of classes is not asked for.
     without_class: bool,
     progress: Progress,
@@ -110,6 +135,8 @@ impl Building {
             counters: Vec::new(),
             slots: HashMap::new(),
             last_run: HashMap::new(),
+            long_runs: hashbrown::HashMap::new(),
+            wanted: options.counters,
             without_class: !options.class_by.columns().any(|column| column == "class"),
             progress: options.progress.clone(),
         }
@@ -139,6 +166,11 @@ impl Building {
         self.results.table.reserve(rows.min(MOST));
     }
 
+    /// pmmpi exported the file that is read now.
+    pub fn is_of_archive(&self) -> bool {
+        self.results.sources.last().is_some_and(|source| source.is_own)
+    }
+
     /// The file that is read now was exported by pmmpi.
     pub fn is_exported(&mut self) {
         if let Some(source) = self.results.sources.last_mut() {
@@ -149,6 +181,16 @@ impl Building {
     /// The file that is read now.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Files that were read so far.
+    pub fn files_read(&self) -> usize {
+        self.results.sources.len()
+    }
+
+    /// Files that gave nothing so far.
+    pub fn files_unusable(&self) -> &[Unusable] {
+        &self.results.unusable
     }
 
     /// Files so far, usable or not.
@@ -218,6 +260,7 @@ impl Building {
             session: self.number(Column::Session, row.session)?,
             elapsed_s: row.elapsed_s,
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
+            lack: self.results.table.lacks.number(row.lack),
         })
     }
 
@@ -277,6 +320,7 @@ impl Building {
         table.session.push(row.session);
         table.elapsed_s.push(row.elapsed_s);
         table.started_unix_ns.push(row.started_unix_ns);
+        table.lack.push(row.lack);
         self.results.sources[source].rows += 1;
         Some(at)
     }
@@ -301,6 +345,7 @@ impl Building {
         table.session.extend_from_slice(&part.session);
         table.elapsed_s.extend_from_slice(&part.elapsed_s);
         table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
+        table.lack.resize(first + rows, part.lack);
         self.results.sources[source].rows += rows as u64;
         first
     }
@@ -315,20 +360,39 @@ impl Building {
         last.to_string()
     }
 
-    /// Where values of this name go.
-    pub fn counter(&mut self, name: &str) -> usize {
-        if let Some(slot) = self.slots.get(name) {
-            return *slot;
+    /// Where values of this name go; `None` of one that nobody asked for, that is a column of another meaning, or one
+    /// too many. Capital and small letters are the same, as with columns.
+    pub fn counter(&mut self, name: &str) -> Option<usize> {
+        let key = name.to_ascii_lowercase();
+        if let Some(slot) = self.slots.get(&key) {
+            return Some(*slot);
         }
         let slot = self.counters.len();
+        if !self.wants(name) || COLUMNS.contains(&key.as_str()) || name.is_empty() || slot >= MOST_COUNTERS {
+            return None;
+        }
         self.counters.push((name.to_owned(), Vec::new()));
-        self.slots.insert(name.to_owned(), slot);
-        slot
+        self.slots.insert(key, slot);
+        Some(slot)
     }
 
-    /// Whether there is a value of this name.
-    pub fn has_counter(&self, name: &str) -> bool {
-        self.slots.contains_key(name)
+    /// Whether anybody asked for it.
+    pub fn wants(&self, counter: &str) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.contains(&counter))
+    }
+
+    /// The number of no reason.
+    pub(super) fn no_lack(&mut self) -> u32 {
+        self.results.table.lacks.number("")
+    }
+
+    /// A value of a row that was added. One of a name that cannot be a counter's is counted as not read.
+    pub fn set_by_name(&mut self, name: &str, row: usize, value: f64) {
+        match self.counter(name) {
+            Some(slot) => self.set(slot, row, value),
+            None if self.wants(name) => self.unread(name, 1),
+            None => {}
+        }
     }
 
     /// A value of a row that was added.
@@ -353,6 +417,27 @@ impl Building {
             true => *sum + value,
             false => f64::INFINITY,
         };
+    }
+
+    /// The row of a run of long files, known by node, run, class and session.
+    pub(super) fn long_run(&self, key: [u32; 4]) -> Option<usize> {
+        self.long_runs.get(&key).copied()
+    }
+
+    pub(super) fn set_long_run(&mut self, key: [u32; 4], row: usize) {
+        self.long_runs.insert(key, row);
+    }
+
+    /// Whether a row comes from another file than is read now.
+    pub(super) fn is_of_another_file(&self, row: usize) -> bool {
+        self.results.table.source[row] as usize + 1 != self.results.sources.len()
+    }
+
+    /// No sum of a row's is one.
+    pub(super) fn withdraw(&mut self, row: usize) {
+        for value in self.counters.iter_mut().filter_map(|(_, values)| values.get_mut(row)) {
+            *value = if value.is_nan() { *value } else { f64::INFINITY };
+        }
     }
 
     /// Time of a row that was added (s).
@@ -442,9 +527,8 @@ impl Building {
             let table = &self.results.table;
             let [source, other] = [row, first].map(|row| table.source[row] as usize);
             let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
-            let same = table.elapsed_s[row].to_bits() == table.elapsed_s[first].to_bits();
             self.results.sources[source].rows -= 1;
-            if same && source != other && is_known {
+            if source != other && is_known && self.results.table.join(row, first) {
                 self.results.repeated_rows += 1;
                 continue;
             }

@@ -238,13 +238,16 @@ impl Columns {
                 Some(column) if found[column].is_some() => return Err(twice()),
                 Some(column) => found[column] = Some(at),
                 None if classes.columns.iter().any(|(class, _)| *class == at) => {}
-                None if counters.iter().any(|counter| counter.name == *name && !name.is_empty()) => {
+                None if counters
+                    .iter()
+                    .any(|other| other.name.eq_ignore_ascii_case(name) && !name.is_empty()) =>
+                {
                     return Err(twice());
                 }
                 None => counters.push(Counter {
                     at,
                     name: name.clone(),
-                    slot: (!name.is_empty()).then(|| building.counter(name)),
+                    slot: building.counter(name),
                     numbers: 0,
                     wrong: Wrong::default(),
                 }),
@@ -305,6 +308,7 @@ impl Columns {
             node: or_place("node", self.node, &place.node)?,
             run: or_place("run", self.run, &place.run)?,
             is_own: false,
+            lack: "",
             class: self.class.of(fields)?,
             session: or_place("session", self.session, &place.session)?,
             elapsed_s,
@@ -338,7 +342,11 @@ impl Columns {
         for counter in self.counters {
             let Counter { name, slot, numbers, wrong, .. } = counter;
             let Some(slot) = slot else {
-                building.unread("a column without a name", numbers + wrong.count);
+                match name.is_empty() {
+                    true => building.unread("a column without a name", numbers + wrong.count),
+                    false if building.wants(&name) => building.unread(&name, numbers + wrong.count),
+                    false => {}
+                }
                 continue;
             };
             if wrong.count > numbers {

@@ -1,5 +1,7 @@
 //! Files in folders, in an order that does not depend on the file system.
 
+use pmmpi::partial::SUFFIX;
+use pmmpi::runfile::EXTENSION;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,8 @@ pub(super) fn list(path: &Path) -> io::Result<Listed> {
     }
     let (mut files, mut unreadable) = (Vec::new(), Vec::new());
     walk(path, DEPTH, &mut files, &mut unreadable)?;
+    // Run files in the folder itself, and what is left of runs, are read elsewhere.
+    files.retain(|file| file.parent() != Some(path) || file.extension().is_none_or(|e| e != EXTENSION));
     files.sort();
     unreadable.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(Listed::Folder { files, unreadable })
@@ -46,7 +50,9 @@ fn walk(
         }
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
+            let is_partial = path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes());
             if depth > 0
+                && !is_partial
                 && let Err(error) = walk(&path, depth - 1, files, unreadable)
             {
                 unreadable.push((path, error));

@@ -64,6 +64,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             node: &node,
             run: &run,
             is_own: false,
+            lack: "",
             class: &class,
             session: place.session.as_deref().unwrap_or_default(),
             elapsed_s,
@@ -71,8 +72,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
         });
         if let Some(at) = added {
             for (name, value) in solved.counters() {
-                let slot = building.counter(name);
-                building.set(slot, at, value);
+                building.set_by_name(name, at, value);
             }
         }
     }

@@ -45,6 +45,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                 node: &node,
                 run: &run,
                 is_own: false,
+                lack: "",
                 class: &class,
                 session,
                 elapsed_s,
@@ -52,8 +53,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             };
             let added = building.add(&row);
             if let (Some(at), Some(bytes)) = (added, memory.and_then(|memory| memory.get(j)?.as_f64())) {
-                let slot = building.counter("memory_usage_byte");
-                building.set(slot, at, bytes);
+                building.set_by_name("memory_usage_byte", at, bytes);
             }
         }
         for mean in ["user", "system"] {

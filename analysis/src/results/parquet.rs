@@ -16,11 +16,16 @@ use polars_io::parquet::read::{FileMetadata, ParquetReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Once};
 
 /// Rows that are decoded at a time: enough to give each column to a thread.
 const ROWS_AT_A_TIME: usize = 1 << 19;
+/// Of one row group.
+const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
+/// How many files are read now, on any thread.
+static READING: AtomicUsize = AtomicUsize::new(0);
 /// Key of the file's metadata that says who exported it.
 pub(crate) const EXPORTED_BY: &str = "pmmpi";
 /// Reads rows until the end.
@@ -30,7 +35,9 @@ pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> R
     }
     quiet();
     // A damaged file may be a panic in the library. What was read before it stays.
+    READING.fetch_add(1, Ordering::Relaxed);
     let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
+    READING.fetch_sub(1, Ordering::Relaxed);
     read.unwrap_or_else(|_| Err(contradiction()))
 }
 
@@ -49,6 +56,7 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
     if metadata.num_rows == 0 {
         return Err(Fault::NoRows);
     }
+    check(&metadata)?;
     building.expect_rows(metadata.num_rows);
     let projection = columns.projection();
     let slices = slices(&metadata);
@@ -57,7 +65,9 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
             .with_slice(Some((*first, *rows)))
             .with_projection(Some(projection.clone()));
         reader.set_metadata(metadata.clone());
-        reader.finish().map_err(damaged)
+        let frame = reader.finish().map_err(damaged)?;
+        let is_whole = frame.columns().iter().all(|column| column.len() == *rows);
+        if is_whole && frame.height() == *rows { Ok(frame) } else { Err(contradiction()) }
     };
     let mut told = 0;
     std::thread::scope(|scope| {
@@ -68,7 +78,13 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
             slices.iter().map(decode).try_for_each(|frame| sender.send(frame)).unwrap_or_default();
         });
         for ((first, rows), frame) in slices.iter().zip(&frames) {
-            rows::add(&frame?, *first as u64, &mut columns, building).map_err(damaged)?;
+            let added = frame
+                .and_then(|frame| rows::add(&frame, *first as u64, &mut columns, building).map_err(damaged));
+            if added.is_err() {
+                // One more is counted with the reason.
+                building.reject_unnamed((metadata.num_rows as u64).saturating_sub(*first as u64 + 1));
+                return added;
+            }
             let done = (bytes as u128 * (first + rows) as u128 / metadata.num_rows as u128) as u64;
             building.progress().add(done - told);
             told = done;
@@ -81,19 +97,39 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
     Ok(())
 }
 
-/// Row groups, several of small ones; first row and number of rows of each slice.
+/// Row groups, several of small ones and parts of large ones; first row and number of rows of each slice.
 fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
     let mut slices: Vec<(usize, usize)> = Vec::new();
-    let mut end = 0;
+    let mut end = 0usize;
     for group in &metadata.row_groups {
-        let rows = group.num_rows();
+        let rows = group.num_rows().min(u32::MAX as usize);
         match slices.last_mut() {
             Some((_, before)) if *before + rows <= ROWS_AT_A_TIME => *before += rows,
+            // What comes before a part is looked at again for each: not more of them than must be.
+            _ if rows > MOST_ROWS_AT_A_TIME => {
+                let parts = (0..rows).step_by(ROWS_AT_A_TIME);
+                slices.extend(parts.map(|at| (end.saturating_add(at), ROWS_AT_A_TIME.min(rows - at))));
+            }
             _ => slices.push((end, rows)),
         }
-        end += rows;
+        end = end.saturating_add(rows);
     }
     slices
+}
+
+/// What a file says of its rows decides how much memory is asked for.
+fn check(metadata: &FileMetadata) -> Result<(), Fault> {
+    let mut left = metadata.num_rows;
+    for group in &metadata.row_groups {
+        left = left.checked_sub(group.num_rows()).ok_or_else(contradiction)?;
+        for column in group.parquet_columns() {
+            let is_flat = column.descriptor().descriptor.max_rep_level == 0;
+            if is_flat && u64::try_from(column.num_values()) != Ok(group.num_rows() as u64) {
+                return Err(contradiction());
+            }
+        }
+    }
+    if left == 0 { Ok(()) } else { Err(contradiction()) }
 }
 
 fn contradiction() -> Fault {
@@ -110,7 +146,7 @@ fn quiet() {
     ONCE.call_once(|| {
         let tell = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !panic.location().is_some_and(|place| place.file().contains("polars")) {
+            if READING.load(Ordering::Relaxed) == 0 {
                 tell(panic);
             }
         }));

@@ -84,6 +84,7 @@ impl Session<'_> {
             node: &node,
             run,
             is_own: false,
+            lack: "",
             class: &class,
             session: self.name,
             elapsed_s,
@@ -92,8 +93,7 @@ impl Session<'_> {
         if let Some(at) = building.add(&row) {
             for variable in variables.iter().filter(|variable| variable.name != metric) {
                 if let Some(value) = variable.value {
-                    let slot = building.counter(variable.name);
-                    building.set(slot, at, value);
+                    building.set_by_name(variable.name, at, value);
                 }
             }
         }

@@ -117,6 +117,7 @@ fn metric(
         node,
         run: &run,
         is_own: false,
+        lack: "",
         class: &class,
         session,
         elapsed_s,

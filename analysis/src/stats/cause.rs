@@ -94,10 +94,9 @@ fn why_nothing(counted: Option<&Counted>) -> String {
         return "fewer than half of the nodes of its class have the same counters, or its time is none"
             .to_owned();
     }
-    let why = ["task_clock_ns", "instructions", "cycles"]
-        .into_iter()
-        .find_map(|name| counted.why_not(name).map(|why| format!("{name}: {why}")));
-    why.unwrap_or_else(|| "neither instructions and cycles nor a task clock were counted".to_owned())
+    counted
+        .most_missed()
+        .unwrap_or_else(|| "neither instructions and cycles nor a task clock were counted".to_owned())
 }
 
 struct Explainer<'a> {

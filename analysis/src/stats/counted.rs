@@ -26,6 +26,9 @@ pub const NAMES: [&str; 20] = [
     "dram_bytes",
 ];
 
+/// Without these there is no explanation.
+const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
+
 /// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and
 /// [`super::cause`] know:
 ///
@@ -90,6 +93,11 @@ impl Counted {
     /// Why there is no value, where that was said.
     pub fn why_not(&self, name: &str) -> Option<&str> {
         self.absent.get(name).map(String::as_str)
+    }
+
+    /// Of what an explanation misses first: `NAME: REASON`.
+    pub fn most_missed(&self) -> Option<String> {
+        MISSED.iter().find_map(|name| self.why_not(name).map(|why| format!("{name}: {why}")))
     }
 
     /// All of them, by name.

@@ -1,6 +1,7 @@
 //! The order in which rows are judged. It is the same whatever order they were read in.
 
 use super::{RunTable, UNDATED};
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 /// Rows by class, session in the order of time, node, time and run.
@@ -11,18 +12,20 @@ pub struct Order {
     /// True where it is known of each session when it began: they are in that order then, else in that of their
     /// names.
     pub sessions_are_dated: bool,
+    /// How many there are; one without a name counts.
+    pub sessions: usize,
 }
 
 impl Order {
     /// Of all rows of a table. Takes time in proportion to their number: the names are sorted, rows are counted.
     pub fn of(table: &RunTable) -> Self {
-        let (session, sessions_are_dated) = session_ranks(table);
+        let (session, sessions, sessions_are_dated) = session_ranks(table);
         let class = table.classes.ranks(|_, _| ());
         let node = table.nodes.ranks(|_, _| ());
         let mut rows: Vec<u32> = (0..table.len() as u32).collect();
         let digits = [(&table.node, node), (&table.session, session), (&table.class, class)];
-        let groups: usize = digits.iter().map(|(_, ranks)| ranks.len()).product();
-        if groups <= table.len() {
+        let groups = digits.iter().try_fold(1usize, |all, (_, ranks)| all.checked_mul(ranks.len()));
+        if let Some(groups) = groups.filter(|groups| *groups <= table.len()) {
             let rank = |row: usize, (numbers, ranks): &(&Vec<u32>, Vec<u32>)| ranks[numbers[row] as usize];
             let key =
                 |row| digits.iter().rfold(0, |key, digit| key * digit.1.len() as u32 + rank(row, digit));
@@ -42,15 +45,16 @@ impl Order {
                 (time(*a).cmp(&time(*b))).then_with(|| name(*a).cmp(&name(*b))).then_with(|| a.cmp(b))
             });
         });
-        Self { rows, sessions_are_dated }
+        Self { rows, sessions_are_dated, sessions }
     }
 
     /// Rows with node, class, session and run of another that was read before them, each with the first of these; in
-    /// the order in which they were read.
+    /// the order in which they were read. A run of pmmpi's own is itself whatever its class and session are called.
     pub(crate) fn repeated(&self, table: &RunTable) -> Vec<(usize, usize)> {
         let of_group = |(mut repeated, mut runs): (Vec<_>, Vec<_>), rows: &[u32]| {
             runs.clear();
-            runs.extend(rows.iter().map(|row| (table.run[*row as usize], *row)));
+            let others = rows.iter().filter(|row| !table.is_own[**row as usize]);
+            runs.extend(others.map(|row| (table.run[*row as usize], *row)));
             runs.sort_unstable();
             for of_run in runs.chunk_by(|(a, _), (b, _)| a == b) {
                 let first = of_run[0].1 as usize;
@@ -61,6 +65,13 @@ impl Order {
         let groups = self.rows.par_chunk_by(|a, b| group(table, *a) == group(table, *b));
         let parts = groups.fold(Default::default, of_group).map(|(repeated, _)| repeated);
         let mut repeated: Vec<(usize, usize)> = parts.flatten_iter().collect();
+        let mut own: HashMap<[u32; 2], usize> = HashMap::new();
+        for row in (0..table.len()).filter(|row| table.is_own[*row]) {
+            let first = *own.entry([table.run[row], table.node[row]]).or_insert(row);
+            if first != row {
+                repeated.push((row, first));
+            }
+        }
         repeated.sort_unstable();
         repeated
     }
@@ -91,16 +102,17 @@ fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) {
     *rows = sorted;
 }
 
-/// By when each session began, if that is known of all.
-fn session_ranks(table: &RunTable) -> (Vec<u32>, bool) {
-    let mut began = vec![UNDATED; table.sessions.len()];
+/// By when each session began, if that is known of all; how many have rows: all rows of one may have been rejected.
+fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
+    let mut began: Vec<Option<i64>> = vec![None; table.sessions.len()];
     for (session, started) in table.session.iter().zip(&table.started_unix_ns) {
-        let earliest = &mut began[*session as usize];
+        let earliest = began[*session as usize].get_or_insert(*started);
         *earliest = (*earliest).min(*started);
     }
-    let dated = began.iter().all(|began| *began != UNDATED);
-    let ranks = table.sessions.ranks(|number, name| (dated.then(|| began[number as usize]), natural(name)));
-    (ranks, dated)
+    let dated = began.iter().flatten().all(|began| *began != UNDATED);
+    let first = |number: u32| began[number as usize].filter(|_| dated);
+    let ranks = table.sessions.ranks(|number, name| (first(number), natural(name)));
+    (ranks, began.iter().flatten().count(), dated)
 }
 
 /// With each number as long as any: s9 comes before s10.

@@ -16,7 +16,7 @@ pub(super) fn explain(
     latest: &HashMap<u32, u32>,
 ) -> HashMap<u32, Explanation> {
     let mut all = HashMap::new();
-    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) {
+    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lacks.len() < 2 {
         return all;
     }
     for rows in sessions {
@@ -45,5 +45,13 @@ pub(super) fn explain(
 fn counted(table: &RunTable, row: usize) -> Option<Counted> {
     let values = NAMES.iter().map(|name| (*name, table.counter(name, row)));
     let known: Vec<(&str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
-    (!known.is_empty()).then(|| Counted::new(known))
+    let lack = table.lacks.get(table.lack[row]).and_then(|lack| lack.split_once(": "));
+    if known.is_empty() && lack.is_none() {
+        return None;
+    }
+    let mut counted = Counted::new(known);
+    if let Some((name, reason)) = lack {
+        counted.lack(name, reason);
+    }
+    Some(counted)
 }

@@ -13,9 +13,10 @@ use super::findings::{self, Check, Measured};
 use super::section::median;
 use super::{Reference, kernel};
 use controllers::Controllers;
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::linux::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::reading::Quality;
+use pmmpi::counters::selection::Selection;
 use pmmpi::metrics::{CpuKind, Inputs, MetricValue, evaluate};
 use pmmpi::node::Hardware;
 use pmmpi::trust::Verdict;
@@ -124,11 +125,11 @@ impl Memory {
             (Ok(controllers), Ok(room)) => (controllers, room),
         };
         let trips = room.array_bytes / LINE_BYTES;
-        let opened: Vec<Counters> =
-            controllers.passes.iter().map(|pass| pass.open(Target::ThisThread, None)).collect();
+        let open = |pass: &Selection| pass.open(Target::ThisThread, None);
         let mut moved = vec![Moved::default(); times];
-        if opened.iter().all(|pass| pass.opened().handles.is_empty()) {
-            opened.iter().for_each(|pass| traffic::leave_out(pass.opened(), &mut moved));
+        // One pass is open at a time: its events are all that a PMU has room for.
+        if controllers.passes.iter().all(|pass| open(pass).opened().handles.is_empty()) {
+            controllers.passes.iter().for_each(|pass| traffic::leave_out(open(pass).opened(), &mut moved));
             return self.judged(kernel, trips, &moved);
         }
         if self.arrays.is_none() {
@@ -147,8 +148,8 @@ impl Memory {
             );
             return nothing(Quality::Unavailable, &why);
         }
-        for mut pass in opened {
-            traffic::measure(&mut pass, self.clock, &mut moved, || {
+        for pass in &controllers.passes {
+            traffic::measure(&mut open(pass), self.clock, &mut moved, || {
                 // SAFETY: arrays that were prepared for so many trips of such kernels.
                 unsafe { (kernel.body.run)(trips, arrays.start(), arrays.stride()) };
             });

@@ -5,8 +5,6 @@ use crate::results::path_pattern::Place;
 use crate::results::{Fault, Options};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
-/// Events of a long file: more are a mistake, and each takes memory for every run.
-pub(super) const MOST_EVENTS: usize = 4096;
 /// Stands for an event that nobody asked for.
 pub(super) const UNWANTED: u32 = WRONG - 1;
 
@@ -30,12 +28,6 @@ pub(super) struct Columns {
     projection: Vec<usize>,
     /// Starts and values that make no sense.
     pub wrong: Wrong,
-    /// Those that are asked for; else all.
-    wanted: Option<&'static [&'static str]>,
-    /// Of a long file.
-    events: usize,
-    /// Rows of runs of a long file.
-    pub known_runs: hashbrown::HashMap<[u32; 4], usize>,
 }
 
 /// Values that were left out of rows that were kept: all are counted, the first are told.
@@ -64,6 +56,8 @@ enum Kind {
     Real,
     Truth,
     Instant,
+    /// No row has a value.
+    Null,
     Other,
 }
 
@@ -75,7 +69,8 @@ fn kind(of: &Type) -> Kind {
         Type::UInt8 | Type::UInt16 | Type::UInt32 | Type::UInt64 => Kind::Whole,
         Type::Float32 | Type::Float64 => Kind::Real,
         Type::Boolean => Kind::Truth,
-        Type::Timestamp(..) => Kind::Instant,
+        Type::Timestamp(..) | Type::Date32 => Kind::Instant,
+        Type::Null => Kind::Null,
         _ => Kind::Other,
     }
 }
@@ -97,10 +92,12 @@ impl Columns {
         }
         let typed = |name: &'static str, kinds: &[Kind], expected: &str| match find(name) {
             Some((column, kind)) if kinds.contains(kind) => Ok(Some((*column).to_owned())),
+            Some((_, Kind::Null)) => Ok(None),
             Some(_) => Err(Fault::OtherForm(format!("its column {name} is no {expected}: cast it"))),
             None => Ok(None),
         };
-        let text = [Kind::Text, Kind::Whole];
+        // A column with a gap becomes one of floating-point numbers in many a program.
+        let text = [Kind::Text, Kind::Whole, Kind::Real];
         let numbers = [Kind::Whole, Kind::Real];
         let node = typed("node", &text, "text or integer")?;
         let run = typed("run", &text, "text or integer")?;
@@ -128,9 +125,6 @@ impl Columns {
             place: place.clone(),
             projection: Vec::new(),
             wrong: Wrong::default(),
-            wanted: options.counters,
-            events: 0,
-            known_runs: hashbrown::HashMap::new(),
         };
         columns.find_class(&all, options, building);
         columns.find_counters(&all, rows, building);
@@ -138,10 +132,13 @@ impl Columns {
         Ok(columns)
     }
 
+    /// Classes of an archive stand in it as they are.
     fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &mut Building) {
-        let mut place =
-            self.place.class.take().filter(|_| options.class_by.columns().any(|key| key == "class"));
-        for key in options.class_by.columns() {
+        let keys: Vec<&str> = options.class_by.columns().collect();
+        let archived = building.is_of_archive() && options.class_by.keys().next().is_some();
+        let keys = if archived { vec!["class"] } else { keys };
+        let mut place = self.place.class.take().filter(|_| keys.contains(&"class"));
+        for key in keys {
             let found = all.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
             let Some((name, _)) =
                 found.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real))
@@ -167,30 +164,13 @@ impl Columns {
             if self.has(name) {
                 continue;
             }
-            match kind {
-                Kind::Whole | Kind::Real if self.wants(name) && !name.is_empty() => {
-                    self.counters.push(((*name).to_owned(), building.counter(name)));
-                }
-                Kind::Whole | Kind::Real => {}
-                _ => building.unread(name, rows),
+            let is_number = matches!(kind, Kind::Whole | Kind::Real);
+            match building.counter(name).filter(|_| is_number) {
+                Some(slot) => self.counters.push(((*name).to_owned(), slot)),
+                None if is_number && !building.wants(name) => {}
+                None => building.unread(name, rows),
             }
         }
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        self.wanted.is_none_or(|wanted| wanted.contains(&name))
-    }
-
-    /// Where values of an event go.
-    pub fn slot(&mut self, event: &str, building: &mut Building) -> u32 {
-        if !event.is_empty() && !self.wants(event) {
-            return UNWANTED;
-        }
-        if event.is_empty() || self.events == MOST_EVENTS && !building.has_counter(event) {
-            return WRONG;
-        }
-        self.events += usize::from(!building.has_counter(event));
-        building.counter(event) as u32
     }
 
     fn has(&self, name: &str) -> bool {

@@ -22,6 +22,16 @@ pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> Polar
         }
         return Ok(numbers);
     }
+    if values.dtype().is_float() {
+        cache.clear();
+        for value in values.cast(&DataType::Float64)?.f64()?.iter() {
+            numbers.push(match value {
+                Some(value) => cache.get(value.to_bits().into(), || number(&value.to_string())),
+                None => number(""),
+            });
+        }
+        return Ok(numbers);
+    }
     let values = values.cast(&DataType::String)?;
     let texts = values.str()?;
     for (array, chunk) in texts.downcast_iter().zip(texts.chunks()) {

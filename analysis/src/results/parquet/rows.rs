@@ -1,6 +1,6 @@
 //! From a part of a Parquet file to rows.
 
-use super::columns::{Columns, MOST_EVENTS, UNWANTED, Wrong};
+use super::columns::{Columns, UNWANTED, Wrong};
 use super::names;
 use crate::results::building::{Building, Column, Numbered, Part, WRONG, shown};
 use crate::results::instant;
@@ -36,13 +36,25 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
-    let part =
-        Part { line: before + 1, node, run, is_own, class, session, elapsed_s, started_unix_ns: started };
+    let lack = building.no_lack();
+    let part = Part {
+        line: before + 1,
+        node,
+        run,
+        is_own,
+        class,
+        session,
+        elapsed_s,
+        started_unix_ns: started,
+        lack,
+    };
     let rows = (0..height).map(|row| part.row(row));
     match columns.event.clone() {
         None if part.is_whole() => {
+            let values = values(frame, before, columns)?;
             let first = building.add_part(&part);
-            values(frame, (0..height).map(|row| Some(first + row)), columns, building)
+            set(&values, (0..height).map(|row| Some(first + row)), building);
+            Ok(())
         }
         None => wide(frame, before, rows, columns, building),
         Some(event) => long(frame, before, rows, &event, columns, building),
@@ -54,30 +66,45 @@ fn wide(
     frame: &DataFrame,
     before: u64,
     rows: impl Iterator<Item = Numbered>,
-    columns: &Columns,
+    columns: &mut Columns,
     building: &mut Building,
 ) -> PolarsResult<()> {
+    let values = values(frame, before, columns)?;
     let places: Vec<Option<usize>> =
         rows.map(|row| checked(&row, frame, before, columns, building)).collect();
-    values(frame, places.into_iter(), columns, building)
+    set(&values, places.into_iter(), building);
+    Ok(())
 }
 
-/// What was counted in rows that have places in the table.
-fn values(
-    frame: &DataFrame,
-    places: impl Iterator<Item = Option<usize>> + Clone,
-    columns: &Columns,
-    building: &mut Building,
-) -> PolarsResult<()> {
+/// What was counted: place of the counter, and its value in each row.
+fn values(frame: &DataFrame, before: u64, columns: &mut Columns) -> PolarsResult<Vec<(usize, Vec<f64>)>> {
+    let mut all = Vec::new();
     for (name, slot) in &columns.counters {
         let values = reals(frame.column(name)?)?;
+        for (row, value) in values.iter().enumerate().filter(|(_, value)| value.is_infinite()) {
+            let name = shown(name.as_bytes());
+            columns
+                .wrong
+                .add(before + row as u64 + 1, || format!("{name}: `{value}` is no number: left out"));
+        }
+        all.push((*slot, values));
+    }
+    Ok(all)
+}
+
+/// In rows that have places in the table.
+fn set(
+    values: &[(usize, Vec<f64>)],
+    places: impl Iterator<Item = Option<usize>> + Clone,
+    building: &mut Building,
+) {
+    for (slot, values) in values {
         for (at, value) in places.clone().zip(values) {
             if let Some(at) = at.filter(|_| value.is_finite()) {
-                building.set(*slot, at, value);
+                building.set(*slot, at, *value);
             }
         }
     }
-    Ok(())
 }
 
 /// Each row is a value of a run, whose time is the same in all of its rows.
@@ -89,24 +116,34 @@ fn long(
     columns: &mut Columns,
     building: &mut Building,
 ) -> PolarsResult<()> {
-    let slots = names::map(frame.column(event)?, |event| columns.slot(event, building))?;
+    let slots = names::map(frame.column(event)?, |event| match building.counter(event) {
+        Some(slot) => slot as u32,
+        None if event.is_empty() || building.wants(event) => WRONG,
+        None => UNWANTED,
+    })?;
     let values = reals(frame.column(value)?)?;
     let mut last: Option<([u32; 4], usize)> = None;
     for ((row, slot), value) in rows.zip(slots).zip(values) {
         let key = [row.node, row.run, row.class, row.session];
         let known = match last {
             Some((last, at)) if last == key => Some(at),
-            _ => columns.known_runs.get(&key).copied(),
+            _ => building.long_run(key),
         };
         let at = match known {
             Some(at) => at,
             None => {
                 let Some(at) = checked(&row, frame, before, columns, building) else { continue };
-                columns.known_runs.insert(key, at);
+                building.set_long_run(key, at);
                 at
             }
         };
         last = Some((key, at));
+        if building.is_of_another_file(at) {
+            building.withdraw(at);
+            let reason = "its run is in another long file, too: what it counted has no sum. Join the files";
+            building.reject(row.line, reason);
+            continue;
+        }
         let first = building.elapsed_s(at);
         if first.to_bits() != row.elapsed_s.to_bits() {
             let reason = format!("elapsed_s: {} here, {first} in the run's first row", row.elapsed_s);
@@ -114,7 +151,10 @@ fn long(
             continue;
         }
         if slot == WRONG {
-            building.reject(row.line, format!("event: it is empty, or one of more than {MOST_EVENTS}"));
+            building.reject(
+                row.line,
+                "event: it is none that can be a counter's name, or one too many".to_owned(),
+            );
             continue;
         }
         if slot == UNWANTED {
@@ -202,6 +242,10 @@ fn reals(values: &Values) -> PolarsResult<Vec<f64>> {
 
 /// A time without a zone is taken as UTC.
 fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i64>> {
+    let values = match values.dtype() {
+        DataType::Date => &values.cast(&DataType::Datetime(TimeUnit::Milliseconds, None))?,
+        _ => values,
+    };
     if let DataType::Datetime(unit, _) = values.dtype() {
         let unit_ns = match unit {
             TimeUnit::Nanoseconds => 1,
@@ -209,8 +253,15 @@ fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i
             TimeUnit::Milliseconds => 1_000_000,
         };
         let counts = values.cast(&DataType::Int64)?;
-        let ns = counts.i64()?.iter().map(|count| count.and_then(|count| count.checked_mul(unit_ns)));
-        return Ok(ns.map(|ns| ns.unwrap_or(UNDATED)).collect());
+        let ns = |(row, count): (usize, Option<i64>)| {
+            let ns = count.map(|count| count.checked_mul(unit_ns));
+            if ns == Some(None) {
+                let line = before + row as u64 + 1;
+                wrong.add(line, || "started: it is before 1678 or after 2261: left out".to_owned());
+            }
+            ns.flatten().unwrap_or(UNDATED)
+        };
+        return Ok(counts.i64()?.iter().enumerate().map(ns).collect());
     }
     let texts = values.cast(&DataType::String)?;
     let start = |(row, text): (usize, Option<&str>)| {
