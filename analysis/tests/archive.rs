@@ -215,6 +215,38 @@ fn what_is_read_first_makes_no_difference() {
     }
 }
 
+/// Its columns are of different lengths, by what the file says of them.
+#[test]
+fn columns_that_do_not_fit_together_are_no_rows() {
+    let folder = Folder::new();
+    let good = "node,run,elapsed_s\nZ0,1,1\nZ1,1,1\n";
+    let good = folder.put("good.csv", good).display().to_string();
+    for name in ["columns-of-different-lengths.parquet", "more-rows-than-values.parquet"] {
+        let damaged = fixture(name).display().to_string();
+        let output = report(&["report", "--format", "json", &damaged, &good]);
+        let report = json(&output);
+        let nodes: Vec<&Value> =
+            report["nodes"].as_array().unwrap().iter().map(|node| &node["node"]).collect();
+        assert_eq!((nodes, output.status.code()), (vec![&"Z0".into(), &"Z1".into()], Some(1)), "{name}");
+        assert!(report["warnings"].to_string().contains("is damaged: its content contradicts itself"));
+        assert_eq!(err(&output), "");
+    }
+}
+
+/// A run is summed within its file. In two, part of it would be taken for the whole.
+#[test]
+fn a_run_in_two_long_files_has_no_sums() {
+    let folder = Folder::new();
+    let long = std::fs::read(fixture("long.parquet")).unwrap();
+    folder.put("1.parquet", &long);
+    folder.put("2.parquet", &long);
+    let results = read(&folder.0);
+    assert_eq!((results.table.len(), results.table.counters.len()), (4, 0));
+    // Three rows without a time in each, and all that are there again.
+    assert_eq!(results.rejected_rows, 3 + 3 + 12);
+    assert!(results.rejected.iter().any(|row| row.reason.ends_with("Join the files")));
+}
+
 /// A folder that is there already; a member that cannot be read; classes by other keys; names of counters that
 /// differ in capitals, or that mean something else.
 #[test]
