@@ -65,21 +65,23 @@ fn every_thread_and_child_of_a_plain_program_is_counted() {
     assert_eq!(runs.len(), 2);
     let counts: Vec<_> = runs.iter().map(|run| counted(run, 0, "task_clock_ns").0.unwrap()).collect();
     assert!(counts[1] < 2 * counts[0], "each round counts its own: {counts:?}");
-    // The program measures itself from its main on; its start is counted, too.
+    let agrees = |run: &Run, rank: usize| {
+        let record = &run.ranks[rank];
+        let cpu = (record.cpu_user_ns + record.cpu_system_ns) as f64;
+        let count = counted(run, rank as u32, "task_clock_ns").0.unwrap() as f64;
+        assert!((count - cpu).abs() / cpu < 0.02, "rank {rank}: {count} of {cpu} ns");
+    };
+    runs.iter().for_each(|run| agrees(run, 0));
+    // The program measures itself from its main on; its start, which takes what it takes, is counted, too.
     let used = used_ns(folder.path(), 0) as f64;
-    assert!((counts[1] as f64 - used).abs() / used < 0.03, "{counts:?} {used}");
+    assert!(counts[1] as f64 > 0.98 * used, "{counts:?} {used}");
     // Under an MPI launcher by the runner.
     for mpi in Mpi::ALL {
         let folder = Folder::new("burns");
         let job = Job::local(mpi, RANKS).arg(pmmpi()).args(["--mode", "plain", "--out"]).arg(folder.path());
         job.arg(programs::plain("burns")).arg(folder.path()).run().success();
         let run = &folder.runs()[0];
-        for rank in 0..RANKS as u32 {
-            let record = &run.ranks[rank as usize];
-            let cpu = (record.cpu_user_ns + record.cpu_system_ns) as f64;
-            let count = counted(run, rank, "task_clock_ns").0.unwrap() as f64;
-            assert!((count - cpu).abs() / cpu < 0.02, "{mpi:?} {count} {cpu}");
-        }
+        (0..RANKS).for_each(|rank| agrees(run, rank));
     }
 }
 
