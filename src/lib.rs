@@ -55,4 +55,4 @@ pub mod wire;
 
 #[cfg(feature = "mpi")]
 pub use rsmpi::Session;
-pub use run_id::new_run_id;
+pub use run_id::{civil_from_days, new_run_id};

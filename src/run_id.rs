@@ -14,7 +14,7 @@ pub fn new_run_id(started_unix_ns: i64) -> String {
 
 /// Year, month and day of the Gregorian calendar, from days since 1970-01-01: Howard Hinnant,
 /// "chrono-Compatible Low-Level Date Algorithms". Not gmtime_r, which reads the time zone from disk.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let since_march_0 = days + 719_468;
     let era = since_march_0.div_euclid(146_097);
     let day_of_era = since_march_0.rem_euclid(146_097);

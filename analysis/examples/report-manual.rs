@@ -1,6 +1,9 @@
-//! Writes the man pages of `pmmpi report` and `pmmpi bounds` into `man/man1` below the folder named:
-//! `cargo run --example report-manual -- FOLDER`.
+//! Writes the man pages of `pmmpi report`, `export` and `bounds` into `man/man1` below the folder named, and the shell
+//! completions of all commands into `completions`: `cargo run --example report-manual -- FOLDER`.
 
+#[path = "../../launcher/src/options.rs"]
+#[allow(dead_code)]
+mod launcher;
 #[path = "../src/options.rs"]
 #[allow(dead_code)]
 mod options;
@@ -8,6 +11,7 @@ mod options;
 mod page;
 
 use clap::CommandFactory;
+use clap_complete::{Shell, generate_to};
 use std::path::PathBuf;
 
 const ENVIRONMENT: (&str, &str) = (
@@ -16,15 +20,20 @@ const ENVIRONMENT: (&str, &str) = (
 );
 
 fn main() -> std::io::Result<()> {
-    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into())).join("man/man1");
-    std::fs::create_dir_all(&folder)?;
+    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
+    let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
+    std::fs::create_dir_all(&man)?;
+    std::fs::create_dir_all(&completions)?;
+    let mut all = page::with_all(launcher::Options::command()).mut_subcommands(page::with_all);
     for command in options::Options::command().get_subcommands() {
+        let command = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));
+        all = all.mut_subcommand(command.get_name(), |_| command.clone());
         let name = format!("pmmpi-{}", command.get_name());
         let bin = format!("pmmpi {}", command.get_name());
-        // Help fits a screen; the manual has all.
-        let command =
-            command.clone().bin_name(bin).mut_args(|arg| arg.hide(false).hide_possible_values(false));
-        page::write(&folder, &name, command, &[ENVIRONMENT])?;
+        page::write(&man, &name, command.bin_name(bin), &[ENVIRONMENT])?;
+    }
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        generate_to(shell, &mut all, "pmmpi", &completions)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! What stands against believing a run: a code, a message, advice.
 
+use crate::lateness::Lateness;
+use crate::regions;
 use crate::results::{Rejected, Results};
 use crate::warning::Warning;
-use crate::{lateness, regions};
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 const WORTH_A_WARNING: f64 = 0.01;
 
 /// All that stands against believing a run.
-pub fn about(run: &Run, trust: &RunTrust) -> Vec<Warning> {
+pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
     if let Some((rank, node, end)) =
@@ -75,7 +76,7 @@ pub fn about(run: &Run, trust: &RunTrust) -> Vec<Warning> {
         about_elapsed(run, &elapsed, &mut warn);
     }
     warnings.extend(about_slew(run));
-    warnings.extend(lateness::warning(run));
+    warnings.extend(lateness.warning());
     warnings.extend(regions::warnings(run));
     warnings.extend(about_counters(run, trust));
     warnings

@@ -1,9 +1,12 @@
 //! Which nodes ought to be equal. A class is read from the records or declared, never inferred from timing: a
 //! faulty fast node looks like a healthy slow one.
 
-use pmmpi::node::Hardware;
+mod parts;
+
+pub use parts::Parts;
+
 use pmmpi::record::{NodeRecord, Run};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ pub const SESSION_LABEL: &str = "session";
 const NO_CLASS: [&str; 2] = [SESSION_LABEL, "run"];
 
 /// Something that nodes of a class have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// Model, family and stepping of the processor.
     Cpu,
@@ -33,6 +36,48 @@ pub enum Key {
     Class,
     /// A label, or a column of others' results.
     Named(String),
+}
+
+/// What columns of an archive begin with that tell what classes are made of.
+const COLUMN: &str = "class.";
+/// And those of labels, and of columns of others' results.
+const LABEL_COLUMN: &str = "class.label.";
+
+impl Key {
+    /// The column of an archive that has it.
+    pub fn column(&self) -> String {
+        let single = SINGLE.iter().find(|(_, key)| key == self);
+        match (single, self) {
+            (Some((name, _)), _) => format!("{COLUMN}{name}"),
+            (None, Self::Named(name)) => format!("{LABEL_COLUMN}{name}"),
+            (None, _) => COLUMN.to_owned(),
+        }
+    }
+
+    /// The key of a column of an archive.
+    pub fn of_column(column: &str) -> Option<Self> {
+        if let Some(name) = column.strip_prefix(LABEL_COLUMN) {
+            return Some(Self::Named(name.to_owned()));
+        }
+        let name = column.strip_prefix(COLUMN)?;
+        SINGLE.iter().find(|(known, _)| *known == name).map(|(_, key)| key.clone())
+    }
+}
+
+/// Names of single parts in columns of an archive.
+const SINGLE: [(&str, Key); 7] = [
+    ("cpu", Key::Cpu),
+    ("microcode", Key::Microcode),
+    ("memory", Key::Memory),
+    ("kernel", Key::Kernel),
+    ("command", Key::Command),
+    ("ranks", Key::Ranks),
+    ("declared", Key::Class),
+];
+
+/// True of a name that only a column of an archive can have.
+pub(crate) fn is_column(name: &str) -> bool {
+    name.get(..COLUMN.len()).is_some_and(|head| head.eq_ignore_ascii_case(COLUMN))
 }
 
 /// What makes a class.
@@ -75,7 +120,7 @@ impl FromStr for ClassBy {
 }
 
 impl ClassBy {
-    fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &Key) -> bool {
         self.0.contains(key)
     }
 
@@ -84,81 +129,56 @@ impl ClassBy {
         self.0.iter()
     }
 
-    /// Columns of others' results that make a class, in order.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
+    /// Whether this part of a class can matter.
+    pub(crate) fn wants(&self, part: &Key) -> bool {
+        match part {
+            Key::Named(name) => {
+                let is_it = |key: &Key| matches!(key, Key::Named(key) if key.eq_ignore_ascii_case(name));
+                self.0.iter().any(is_it) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
+            }
+            // Without it nothing is known of the node.
+            Key::Cpu => [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| self.has(key)),
+            single => self.has(single),
+        }
+    }
+
+    /// Keys that columns of others' results may have, with the names of these, in order.
+    pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
         self.0.iter().filter_map(|key| match key {
-            Key::Class => Some("class"),
-            Key::Named(name) => Some(name.as_str()),
+            Key::Class => Some((key, "class")),
+            Key::Named(name) => Some((key, name.as_str())),
             _ => None,
         })
     }
 }
 
-/// The class of each node record in `run`. What a record does not say is "unknown". Nodes of one class share one
-/// string.
-pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<str>> {
+/// What ought to be equal to what: a node of a run, or what another tool measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Class {
+    /// By the keys that were asked for.
+    pub name: String,
+    /// By any others, too.
+    pub parts: Parts,
+}
+
+/// The class of each node record in `run`. Nodes that have the same in common share one.
+pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     let mut ranks = vec![0; run.nodes.len()];
     for rank in &run.ranks {
         ranks[rank.node as usize] += 1;
     }
-    let work = [by.has(&Key::Command).then(|| command(run)), labels(run, by)];
-    let mut known: HashSet<Arc<str>> = HashSet::new();
-    let class = |(node, here): (&NodeRecord, usize)| {
-        let [command, labels] = &work;
-        let ranks = by.has(&Key::Ranks).then(|| format!("({here} of {} ranks)", run.size));
-        let how: Vec<&str> = command.iter().chain(&ranks).map(String::as_str).collect();
-        let how = (!how.is_empty()).then(|| how.join(" "));
-        let parts = [hardware(node, by), how, labels.clone()];
-        let class: Arc<str> = parts.into_iter().flatten().collect::<Vec<_>>().join("; ").into();
-        known.get(&class).cloned().unwrap_or_else(|| {
-            known.insert(class.clone());
-            class
-        })
+    let work = parts::of_work(run);
+    let mut known: HashMap<Parts, Arc<Class>> = HashMap::new();
+    let class = |(node, ranks): (&NodeRecord, usize)| {
+        let parts = Parts::of_node(node, ranks, run, &work);
+        if let Some(class) = known.get(&parts) {
+            return class.clone();
+        }
+        let class = Arc::new(Class { name: parts.class_of_own(by), parts: parts.clone() });
+        known.insert(parts, class.clone());
+        class
     };
     run.nodes.iter().zip(ranks).map(class).collect()
-}
-
-fn hardware(node: &NodeRecord, by: &ClassBy) -> Option<String> {
-    let Some(facts) = node.facts.as_ref().map(|facts| &facts.hardware) else {
-        let asked = [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| by.has(key));
-        return asked.then(|| "unknown node".to_owned());
-    };
-    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let parts = [
-        by.has(&Key::Cpu).then(|| processor(facts)),
-        by.has(&Key::Microcode).then(|| format!("microcode {}", or_unknown(&facts.microcode))),
-        by.has(&Key::Memory).then(|| facts.memory_bytes.map_or_else(|| "unknown memory".into(), gibibytes)),
-        by.has(&Key::Kernel).then(|| format!("Linux {}", or_unknown(&facts.kernel))),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-fn processor(facts: &Hardware) -> String {
-    let number = |value: Option<u32>| value.map_or_else(|| "?".into(), |v| v.to_string());
-    format!(
-        "{} ({}/{}/{})",
-        facts.cpu_model_name.as_deref().unwrap_or("unknown"),
-        number(facts.cpu_family),
-        number(facts.cpu_model),
-        number(facts.cpu_stepping),
-    )
-}
-
-/// In the order in which they are kept.
-fn labels(run: &Run, by: &ClassBy) -> Option<String> {
-    let named = |label: &str| by.has(&Key::Named(label.to_owned()));
-    let all = by.has(&Key::Labels);
-    let wanted =
-        run.header.labels.iter().filter(|(key, _)| named(key) || (all && !NO_CLASS.contains(&key.as_str())));
-    let mut wanted: Vec<String> = wanted.map(|(key, value)| format!("{key}={value}")).collect();
-    wanted.sort();
-    (!wanted.is_empty()).then(|| wanted.join(" "))
-}
-
-/// Whole GiB: the kernel's own share differs by some MiB from boot to boot.
-fn gibibytes(bytes: u64) -> String {
-    format!("{} GiB", (bytes + (1 << 29)) >> 30)
 }
 
 /// The command as a shell would show it, quoted where it must be.

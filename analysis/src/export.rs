@@ -3,6 +3,7 @@
 
 use crate::results::{EXPORTED_BY, Results};
 use crate::table::{RunTable, UNDATED};
+use pmmpi::civil_from_days;
 use polars::prelude::{PolarsError, Schema};
 use polars_io::parquet::write::{
     BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
@@ -116,21 +117,8 @@ fn month(started_unix_ns: i64) -> String {
     if started_unix_ns == UNDATED {
         return "unknown".to_owned();
     }
-    let (year, month) = year_and_month(started_unix_ns.div_euclid(86_400_000_000_000));
+    let (year, month, _) = civil_from_days(started_unix_ns.div_euclid(86_400_000_000_000));
     format!("{year:04}-{month:02}")
-}
-
-/// Of a day since 1970-01-01. Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, civil_from_days.
-fn year_and_month(days: i64) -> (i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months from March.
-    let month = (5 * day_of_year + 2) / 153;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::class::{ClassBy, Key, SESSION_LABEL};
 use crate::node_counters;
 use crate::node_rows::{self, NodeRow};
 use crate::report::RunReport;
-use crate::results::{self, Building, Format, Results, Row, Source};
+use crate::results::{self, Building, Format, Results, Row};
 use crate::stats::counted::{Counted, NAMES};
 use crate::table::BOUNDS;
 use crate::warning::Warning;
@@ -71,10 +71,12 @@ pub fn read_after(
     options: &results::Options,
     trust: &Trust,
 ) -> Result<(Input, usize), String> {
+    let options = &results::Options { keep_parts: true, ..options.clone() };
     let mut reading = Reading::new(options, trust);
     if archive.exists() {
-        // What a path or an option says is of others.
-        let plain = results::Options { progress: options.progress.clone(), ..Default::default() };
+        // What a path or a node or metric that was named say is of others.
+        let plain =
+            results::Options { path: None, node: None, metric: None, keep_parts: false, ..options.clone() };
         let folders = [archive.to_owned()];
         results::read_beside(&mut reading.building, &folders, &folders, &plain);
         if let Some(file) = reading.building.files_unusable().first() {
@@ -196,7 +198,8 @@ impl<'a> Reading<'a> {
                 node,
                 run: run_id,
                 is_own: true,
-                class: &row.class,
+                class: &row.class.name,
+                parts: Some(&row.class.parts),
                 session: run.session.as_deref().unwrap_or_default(),
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(run.report.started_unix_ns),
@@ -247,14 +250,6 @@ impl Input {
 
     /// A key that nothing has is likely misspelt.
     fn about_keys(&mut self, options: &results::Options) {
-        let is_archived = |source: &Source| source.is_own && source.format == Format::Parquet;
-        if options.class_by != ClassBy::default() && self.results.sources.iter().any(is_archived) {
-            self.warnings.push(Warning::new(
-                "archived-classes",
-                "--class-by: runs of an archive have the classes that they were exported with",
-                "export run files with `pmmpi export --class-by KEYS` into an archive of its own",
-            ));
-        }
         for key in options.class_by.keys() {
             let Key::Named(name) = key else { continue };
             if !self.results.class_keys.contains(name) {

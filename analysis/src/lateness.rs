@@ -241,27 +241,28 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// One node was waited for, long enough to be worth a word.
-pub fn warning(run: &Run) -> Option<Warning> {
-    let Lateness { waited_for, nodes_count, .. } = of(run);
-    let waited_for = waited_for.ok()?;
-    let share = waited_for.share.filter(|share| waited_for.sure && *share >= WORTH_A_WORD)?;
-    let others = match nodes_count - 1 {
-        1 => "the other node".to_owned(),
-        others => format!("the other {others} nodes"),
-    };
-    let [least, most] = waited_for.lateness_s.map(|s| (s * 1e9) as i64);
-    let (least, _) = seconds_between(least, most);
-    Some(Warning::new(
-        "late-node",
-        format!(
-            "{}: {others} waited at least {least} s for it, {:.1} % of the job; its rank {} came last",
-            waited_for.node,
-            share * 100.0,
-            waited_for.rank
-        ),
-        "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
-    ))
+impl Lateness {
+    /// One node was waited for, long enough to be worth a word.
+    pub fn warning(&self) -> Option<Warning> {
+        let waited_for = self.waited_for.as_ref().ok()?;
+        let share = waited_for.share.filter(|share| waited_for.sure && *share >= WORTH_A_WORD)?;
+        let others = match self.nodes_count - 1 {
+            1 => "the other node".to_owned(),
+            others => format!("the other {others} nodes"),
+        };
+        let [least, most] = waited_for.lateness_s.map(|s| (s * 1e9) as i64);
+        let (least, _) = seconds_between(least, most);
+        Some(Warning::new(
+            "late-node",
+            format!(
+                "{}: {others} waited at least {least} s for it, {:.1} % of the job; its rank {} came last",
+                waited_for.node,
+                share * 100.0,
+                waited_for.rank
+            ),
+            "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
+        ))
+    }
 }
 
 /// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes,

@@ -151,6 +151,7 @@ fn reading(options: &OfOthers, class_by: Option<ClassBy>) -> results::Options {
         metric: options.metric.clone(),
         class_by: class_by.unwrap_or_default(),
         counters: None,
+        keep_parts: false,
         progress: progress(),
     }
 }

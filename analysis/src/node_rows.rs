@@ -1,6 +1,6 @@
 //! How long a run took on each of its nodes: what the table is made of.
 
-use crate::class::{self, ClassBy};
+use crate::class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub struct NodeRow {
     /// Number of a node record of that host in the run.
     pub record: usize,
     /// What it ought to be equal to.
-    pub class: Arc<str>,
+    pub class: Arc<Class>,
     /// The node's last t2 - its first t1, on its one clock (ns).
     pub work_ns: i64,
 }

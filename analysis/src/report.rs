@@ -216,7 +216,9 @@ impl RunReport {
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);
-        let Lateness { waited_for, nodes: node_waits, nodes_count: node_waits_count } = lateness::of(run);
+        let lateness = lateness::of(run);
+        let warnings = about(run, &trusted, &lateness);
+        let Lateness { waited_for, nodes: node_waits, nodes_count: node_waits_count } = lateness;
         if let Err(why) = &waited_for {
             explain("waited_for", true, why);
         }
@@ -259,7 +261,7 @@ impl RunReport {
             lost_ranks: run.lost.iter().map(|lost| lost_rank(run, lost)).collect(),
             overhead_ns: run.overhead_ns(),
             overhead: run.overhead(),
-            warnings: about(run, &trusted),
+            warnings,
             null_reasons,
         }
     }

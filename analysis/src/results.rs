@@ -19,7 +19,9 @@ mod json;
 mod parquet;
 mod path_pattern;
 mod reframe;
+mod row;
 mod superbench;
+mod wrong;
 
 pub use detect::Format;
 pub use path_pattern::PathPattern;
@@ -27,9 +29,10 @@ pub use path_pattern::PathPattern;
 use crate::class::ClassBy;
 use crate::progress::{Metered, Progress};
 use crate::table::{Order, RunTable};
-pub(crate) use building::{Building, Row};
+pub(crate) use building::Building;
 use fault::Fault;
 pub(crate) use parquet::EXPORTED_BY;
+pub(crate) use row::Row;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -115,6 +118,8 @@ pub struct Options {
     pub class_by: ClassBy,
     /// Only counters of these names are kept; else all.
     pub counters: Option<&'static [&'static str]>,
+    /// Keeps what classes are made of ([`RunTable::parts`]), for an archive.
+    pub keep_parts: bool,
     /// Who is told how far reading is.
     pub progress: Progress,
 }

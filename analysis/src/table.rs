@@ -7,6 +7,7 @@ mod order;
 pub use names::Names;
 pub use order::Order;
 
+use crate::class::Parts;
 use std::collections::BTreeMap;
 
 /// Stands for "not known" beside instants (ns since 1970).
@@ -36,6 +37,10 @@ pub struct RunTable {
     pub classes: Names,
     /// What ought to take equally long; a name without letters where nobody said so, as for sessions.
     pub class: Vec<u32>,
+    /// What classes are made of; `parts` counts them.
+    pub all_parts: Vec<Parts>,
+    /// What each row's class is made of; empty where nobody asked for it.
+    pub parts: Vec<u32>,
     /// Names that `session` counts.
     pub sessions: Names,
     /// Runs of one session were made at one sitting.
@@ -125,9 +130,9 @@ impl RunTable {
         agree
     }
 
-    /// Makes room for more rows.
-    pub(crate) fn reserve(&mut self, rows: usize) {
-        for numbers in [
+    /// The columns of numbers of names, files and lines.
+    fn numbers(&mut self) -> [&mut Vec<u32>; 7] {
+        [
             &mut self.node,
             &mut self.run,
             &mut self.class,
@@ -135,9 +140,12 @@ impl RunTable {
             &mut self.source,
             &mut self.line,
             &mut self.lack,
-        ] {
-            numbers.reserve(rows);
-        }
+        ]
+    }
+
+    /// Makes room for more rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.numbers().into_iter().for_each(|numbers| numbers.reserve(rows));
         self.is_own.reserve(rows);
         self.elapsed_s.reserve(rows);
         self.started_unix_ns.reserve(rows);
@@ -152,17 +160,8 @@ impl RunTable {
                 kept[row - 1]
             });
         }
-        for numbers in [
-            &mut self.node,
-            &mut self.run,
-            &mut self.class,
-            &mut self.session,
-            &mut self.source,
-            &mut self.line,
-            &mut self.lack,
-        ] {
-            column(numbers, kept);
-        }
+        self.numbers().into_iter().for_each(|numbers| column(numbers, kept));
+        column(&mut self.parts, kept);
         column(&mut self.is_own, kept);
         column(&mut self.elapsed_s, kept);
         column(&mut self.started_unix_ns, kept);

@@ -283,15 +283,84 @@ fn an_archive_is_what_it_was_asked_to_be() {
     assert!(
         command(&["export", "--class-by", "sku", "-o", &by_sku, &more]).output().unwrap().status.success()
     );
-    let read_back = read(Path::new(&by_sku));
-    let mut classes: Vec<&str> = (0..3).map(|row| read_back.table.class_name(row)).collect();
-    classes.sort_unstable();
-    assert_eq!(classes, ["sku=x", "sku=x", "sku=y"]);
-    let counters: Vec<&String> = read_back.table.counters.keys().collect();
-    assert_eq!(counters.len(), 1, "{counters:?}");
-    let output = report(&["report", "--format", "json", "--class-by", "cpu", &by_sku]);
-    let warnings = json(&output)["warnings"].to_string();
-    assert!(warnings.contains("archived-classes"), "{warnings}");
+    let by = |keys: &str| {
+        let options = Options { class_by: keys.parse().unwrap(), ..Options::default() };
+        let results = results::read(&[PathBuf::from(&by_sku)], &options);
+        assert_eq!((results.table.counters.len(), results.unread.len()), (1, 0));
+        let mut classes: Vec<String> = (0..3).map(|row| results.table.class_name(row).to_owned()).collect();
+        classes.sort_unstable();
+        classes
+    };
+    assert_eq!(by("sku"), ["sku=x", "sku=x", "sku=y"]);
+    assert_eq!(by("SKU,class"), ["SKU=x", "SKU=x", "SKU=y"]);
+    assert_eq!(by("class"), ["undeclared"; 3]);
+}
+
+/// Whatever makes a class now, and whatever did when they were exported; in one archive and in one of that one.
+#[test]
+fn classes_of_an_archive_are_those_of_its_files() {
+    let folder = Folder::new();
+    let stamps = |node| [0, 10, 5_000_000_010 + node, 5_000_000_020 + node];
+    for number in 0..6 {
+        let names = ["n1", "n2"].map(|name| (name, stamps(number)));
+        let mut own = run(&format!("run-{number}"), &names);
+        own.header.started_unix_ns = 1_795_000_000_000_000_000 + number;
+        own.header.command = vec!["sh".into(), "-c".into(), format!("true\n # {}", number % 2)];
+        let labels = [("Sku", "a"), ("sku", ["b", "c"][number as usize % 2]), ("run", "x"), ("empty", "")];
+        own.header.labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let hardware = |node: usize| own.nodes[node].facts.clone().unwrap().hardware;
+        let (mut first, mut second) = (hardware(0), hardware(1));
+        first.microcode = Some(format!("0x{}", number / 2));
+        second.memory_bytes = None;
+        second.kernel = None;
+        for (node, hardware) in [first, second].into_iter().enumerate() {
+            own.nodes[node].facts.as_mut().unwrap().hardware = hardware;
+        }
+        if number == 5 {
+            own.nodes[1].facts = None;
+        }
+        folder.write(&own);
+    }
+    let csv = "node,run,elapsed_s,class,sku,Pool,value,class.sku,Cores\na,1,1,x,5,,7,8,48\nb,1,2,,b,p,8,9,\nc,1,2,y,,q,8,9,64\n";
+    folder.put("fleet.csv", csv);
+    let own = folder.0.display().to_string();
+    let archives = Folder::new();
+    let [one, two] = ["one", "two"].map(|name| archives.0.join(name).display().to_string());
+    let keep = ["export", "--class-by", "pool,sku,class", "-o", &one, &own];
+    let done = command(&keep).output().unwrap();
+    assert!(err(&done).contains("class.sku (3 values), value (3 values)"), "{}", err(&done));
+    assert!(export(&[&one], &two).status.success());
+    let classes = |path: &str, keys: &[&str]| {
+        let output = report(&[&["report", "--format", "json", path], keys].concat());
+        let nodes = json(&output)["nodes"].clone();
+        assert!(nodes.as_array().unwrap().len() >= 5, "{nodes}");
+        let all = nodes.as_array().unwrap().iter();
+        let classes: Vec<String> = all.clone().map(|node| node["class"].to_string()).collect();
+        (classes, all.map(|node| node["runs"].as_u64().unwrap()).sum::<u64>())
+    };
+    assert_eq!(classes(&own, &[]).1, 15);
+    for keys in [
+        "",
+        "none",
+        "cpu",
+        "microcode",
+        "memory,kernel",
+        "command",
+        "ranks,labels",
+        "sku",
+        "SKU,Sku,run",
+        "cores,session",
+        "class,pool",
+        "pool,sku",
+    ] {
+        let keys: Vec<&str> = if keys.is_empty() { vec![] } else { vec!["--class-by", keys] };
+        let expected = classes(&own, &keys);
+        assert_eq!(classes(&one, &keys), expected, "{keys:?}");
+        assert_eq!(classes(&two, &keys), expected, "{keys:?}");
+    }
+    // Exported by other keys, they are still the same runs.
+    let again = command(&["export", "--class-by", "cpu", "-o", &one, &own]).output().unwrap();
+    assert_eq!(common::out(&again), format!("0 rows added to {one}, 15 there before\n"));
 }
 
 /// Where two rows of a run agree, one has what the other lacks; where not, the second is named.

@@ -36,6 +36,17 @@ pub fn write(
     std::fs::write(folder.join(format!("{name}.1")), text)
 }
 
+/// What only pmmpi itself sets, and what PROGRAM in the usage says.
+const NOT_FOR_USERS: [&str; 3] = ["series", "round", "program"];
+
+/// With the options that a screen of --help has no room for.
+pub fn with_all(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let is_for_users = !NOT_FOR_USERS.iter().any(|name| arg.get_id() == *name);
+        if is_for_users { arg.hide(false) } else { arg }
+    })
+}
+
 /// Lines as they are.
 fn section(text: &mut Vec<u8>, heading: &str, body: &str) -> std::io::Result<()> {
     let body = body.replace('\\', "\\e").replace('-', "\\-");

@@ -1,5 +1,4 @@
-//! Writes the launcher's man pages and shell completions into `man/man1` and `completions` below the folder
-//! named: `cargo run --example manual -- FOLDER`.
+//! Writes the launcher's man pages into `man/man1` below the folder named: `cargo run --example manual -- FOLDER`.
 
 #[path = "../src/options.rs"]
 #[allow(dead_code)]
@@ -8,7 +7,6 @@ mod options;
 mod page;
 
 use clap::CommandFactory;
-use clap_complete::{Shell, generate_to};
 use std::path::PathBuf;
 
 const EXIT_STATUS: (&str, &str) = (
@@ -65,10 +63,9 @@ XDG_STATE_HOME  whose folder pmmpi it is otherwise, if not ~/.local/state",
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
-    let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
+    let man = folder.join("man/man1");
     std::fs::create_dir_all(&man)?;
-    std::fs::create_dir_all(&completions)?;
-    let command = with_all_options(options::Options::command()).mut_subcommand("run", with_all_options);
+    let command = page::with_all(options::Options::command()).mut_subcommand("run", page::with_all);
     // `report` and `bounds` are described by the program that they become.
     let measuring = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
     for (name, sections) in [("run", &measuring[..]), ("repeat", &measuring), ("list", &[ENVIRONMENT])] {
@@ -80,20 +77,5 @@ fn main() -> std::io::Result<()> {
     page::write(&man, "pmmpi-validate", validate.bin_name("pmmpi validate"), &VALIDATE)?;
     let doctor = command.find_subcommand("doctor").cloned().unwrap_or_default().bin_name("pmmpi doctor");
     page::write(&man, "pmmpi-doctor", doctor, &[DOCTOR_EXIT_STATUS, ENVIRONMENT])?;
-    page::write(&man, "pmmpi", command.clone(), &measuring)?;
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut command.clone(), "pmmpi", &completions)?;
-    }
-    Ok(())
-}
-
-/// The screen of --help has no room for these.
-const IN_THE_MANUAL: [&str; 3] = ["no_save", "on_mismatch", "max_drift_ppm"];
-
-/// Those, too.
-fn with_all_options(command: clap::Command) -> clap::Command {
-    command.mut_args(|arg| {
-        let is_left_out = IN_THE_MANUAL.iter().any(|name| arg.get_id() == *name);
-        if is_left_out { arg.hide(false) } else { arg }
-    })
+    page::write(&man, "pmmpi", command, &measuring)
 }

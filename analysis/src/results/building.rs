@@ -1,6 +1,8 @@
 //! The table while it is filled: what every reader must do alike, so that nothing is lost in silence.
 
+use super::row::{Column, Numbered, Part, Row};
 use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
+use crate::class::{self, Key, Parts};
 use crate::progress::Progress;
 use crate::table::{Order, UNDATED};
 use std::collections::HashMap;
@@ -27,88 +29,6 @@ const COLUMNS: [&str; 10] = [
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
 
-/// A run as a reader understood it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Row<'a> {
-    pub line: u64,
-    pub node: &'a str,
-    pub run: &'a str,
-    /// `run` is the id of a run of pmmpi's.
-    pub is_own: bool,
-    /// Empty: none, as for the session.
-    pub class: &'a str,
-    pub session: &'a str,
-    pub elapsed_s: f64,
-    pub started_unix_ns: Option<i64>,
-    /// `NAME: REASON`; empty where nobody said so.
-    pub lack: &'a str,
-}
-
-/// The same, with the numbers of names that were checked and numbered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered {
-    pub line: u64,
-    pub node: u32,
-    pub run: u32,
-    pub is_own: bool,
-    pub class: u32,
-    pub session: u32,
-    pub elapsed_s: f64,
-    pub started_unix_ns: i64,
-    pub lack: u32,
-}
-
-/// Rows one after another, column by column.
-#[derive(Debug)]
-pub(super) struct Part {
-    /// Of the first.
-    pub line: u64,
-    pub node: Vec<u32>,
-    pub run: Vec<u32>,
-    pub is_own: Vec<bool>,
-    pub class: Vec<u32>,
-    pub session: Vec<u32>,
-    pub elapsed_s: Vec<f64>,
-    pub started_unix_ns: Vec<i64>,
-    /// Of all.
-    pub lack: u32,
-}
-
-/// Stands for a text that is no name: the row is rejected.
-pub(super) const WRONG: u32 = u32::MAX;
-
-impl Part {
-    pub fn row(&self, row: usize) -> Numbered {
-        Numbered {
-            line: self.line + row as u64,
-            node: self.node[row],
-            run: self.run[row],
-            is_own: self.is_own[row],
-            class: self.class[row],
-            session: self.session[row],
-            elapsed_s: self.elapsed_s[row],
-            started_unix_ns: self.started_unix_ns[row],
-            lack: self.lack,
-        }
-    }
-
-    /// True where all rows make sense.
-    pub fn is_whole(&self) -> bool {
-        let names = [&self.node, &self.run, &self.class, &self.session];
-        names.iter().all(|numbers| !numbers.contains(&WRONG))
-            && self.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0)
-    }
-}
-
-/// Which column a name is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
-    Node,
-    Run,
-    Class,
-    Session,
-}
-
 /// Results as they grow.
 pub(crate) struct Building {
     results: Results,
@@ -123,21 +43,28 @@ pub(crate) struct Building {
     wanted: Option<&'static [&'static str]>,
     /// What files and readers say of classes is not asked for.
     without_class: bool,
+    /// Numbers of the table's `all_parts`; `None` where these are not kept.
+    parts: Option<HashMap<Parts, u32>>,
     progress: Progress,
 }
 
 impl Building {
     /// An empty table.
     pub fn new(options: &Options) -> Self {
+        let mut results = Results::default();
+        if options.keep_parts {
+            results.table.all_parts.push(Parts::default());
+        }
         Self {
-            results: Results::default(),
+            results,
             path: PathBuf::new(),
             counters: Vec::new(),
             slots: HashMap::new(),
             last_run: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
-            without_class: !options.class_by.columns().any(|column| column == "class"),
+            without_class: !options.class_by.keys().any(|key| *key == Key::Class),
+            parts: options.keep_parts.then(|| HashMap::from([(Parts::default(), 0)])),
             progress: options.progress.clone(),
         }
     }
@@ -243,20 +170,14 @@ impl Building {
 
     fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
         let class = if self.without_class && !self.takes_columns() { "" } else { row.class };
-        if row.is_own {
-            // Whatever a kernel took for its host's name.
-            let table = &mut self.results.table;
-            table.nodes.number(row.node);
-            table.runs.number(row.run);
-            table.classes.number(class);
-            table.sessions.number(row.session);
-        }
+        let parts = self.parts_number(|| row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class)));
         Ok(Numbered {
             line: row.line,
             node: self.number(Column::Node, row.node)?,
             run: self.number(Column::Run, row.run)?,
             is_own: row.is_own,
             class: self.number(Column::Class, class)?,
+            parts,
             session: self.number(Column::Session, row.session)?,
             elapsed_s: row.elapsed_s,
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
@@ -270,7 +191,23 @@ impl Building {
         matches!(format, Some(Format::Run | Format::Csv | Format::Parquet))
     }
 
-    /// The number of a name, or what is wrong with it.
+    /// What a class is made of, where that is kept.
+    pub(super) fn parts_number(&mut self, parts: impl FnOnce() -> Parts) -> u32 {
+        let Some(numbers) = &mut self.parts else { return 0 };
+        let all = &mut self.results.table.all_parts;
+        *numbers.entry(parts()).or_insert_with_key(|parts| {
+            all.push(parts.clone());
+            all.len() as u32 - 1
+        })
+    }
+
+    /// True where what classes are made of is kept.
+    pub(super) fn keeps_parts(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    /// The number of a name, or what is wrong with it. In a run of pmmpi's own it is whatever a kernel or a shell took
+    /// for one.
     pub(super) fn number(&mut self, column: Column, text: &str) -> Result<u32, String> {
         let table = &mut self.results.table;
         let (names, what, is_needed) = match column {
@@ -282,20 +219,11 @@ impl Building {
         if let Some(number) = names.find(text) {
             return Ok(number);
         }
-        name(what, text, is_needed)?;
+        let is_own = self.results.sources.last().is_some_and(|source| source.is_own);
+        if !is_own || text.is_empty() {
+            name(what, text, is_needed)?;
+        }
         Ok(names.number(text))
-    }
-
-    /// The name of a number that [`Self::number`] gave.
-    pub(super) fn name_of(&self, column: Column, number: u32) -> &str {
-        let table = &self.results.table;
-        let names = match column {
-            Column::Node => &table.nodes,
-            Column::Run => &table.runs,
-            Column::Class => &table.classes,
-            Column::Session => &table.sessions,
-        };
-        names.get(number).unwrap_or_default()
     }
 
     /// As [`Self::add`].
@@ -317,6 +245,9 @@ impl Building {
         table.run.push(row.run);
         table.is_own.push(row.is_own);
         table.class.push(row.class);
+        if self.parts.is_some() {
+            table.parts.push(row.parts);
+        }
         table.session.push(row.session);
         table.elapsed_s.push(row.elapsed_s);
         table.started_unix_ns.push(row.started_unix_ns);
@@ -342,6 +273,10 @@ impl Building {
         table.run.extend_from_slice(&part.run);
         table.is_own.extend_from_slice(&part.is_own);
         table.class.extend_from_slice(&part.class);
+        if self.parts.is_some() {
+            table.parts.extend_from_slice(&part.parts);
+            table.parts.resize(first + rows, 0);
+        }
         table.session.extend_from_slice(&part.session);
         table.elapsed_s.extend_from_slice(&part.elapsed_s);
         table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
@@ -368,7 +303,8 @@ impl Building {
             return Some(*slot);
         }
         let slot = self.counters.len();
-        if !self.wants(name) || COLUMNS.contains(&key.as_str()) || name.is_empty() || slot >= MOST_COUNTERS {
+        let is_column = COLUMNS.contains(&key.as_str()) || class::is_column(&key);
+        if !self.wants(name) || is_column || name.is_empty() || slot >= MOST_COUNTERS {
             return None;
         }
         self.counters.push((name.to_owned(), Vec::new()));

@@ -4,16 +4,19 @@
 //! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one
 //! row and not all that follow.
 
-use super::building::{Building, Row, shown};
+use super::building::{Building, shown};
 use super::path_pattern::Place;
+use super::row::Row;
+use super::wrong::Wrong;
 use super::{Fault, Options, instant};
+use crate::class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use hashbrown::HashMap;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 /// Longer lines are no rows (bytes).
 const LINE_MAX_BYTES: u64 = 1 << 20;
-/// Wrong values of one column that are told.
-const TOLD_PER_COLUMN: usize = 10;
 
 /// Reads rows until the end. Blank lines count as nothing.
 pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
@@ -177,14 +180,15 @@ struct Columns {
 }
 
 /// What makes the class of a row.
-#[derive(Default)]
 struct Classes {
-    /// Columns, and what is written before their values.
-    columns: Vec<(usize, String)>,
+    by: ClassBy,
+    columns: Vec<(usize, Key)>,
     /// What the path says.
-    place: String,
-    /// Of the row that is read now.
-    class: String,
+    place: Option<(Key, Arc<str>)>,
+    /// By the values of the columns.
+    known: HashMap<Vec<u8>, Class>,
+    /// Those of the row that is read now.
+    values: Vec<u8>,
 }
 
 /// A column that may be numeric.
@@ -194,22 +198,6 @@ struct Counter {
     slot: Option<usize>,
     numbers: u64,
     wrong: Wrong,
-}
-
-/// Values that make no sense.
-#[derive(Default)]
-struct Wrong {
-    count: u64,
-    first: Vec<(u64, String)>,
-}
-
-impl Wrong {
-    fn add(&mut self, line: u64, reason: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.first.len() < TOLD_PER_COLUMN {
-            self.first.push((line, reason()));
-        }
-    }
 }
 
 impl Columns {
@@ -222,14 +210,7 @@ impl Columns {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
         let mut found = [None; 6];
-        let mut classes = Classes::default();
-        for key in options.class_by.columns() {
-            match names.iter().position(|name| name.eq_ignore_ascii_case(key)) {
-                Some(at) => classes.add(at, key, building),
-                None if key == "class" => classes.place = place.class.clone().unwrap_or_default(),
-                None => {}
-            }
-        }
+        let classes = Classes::find(&names, place, options, building);
         let mut counters: Vec<Counter> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let known = ["node", "run", "elapsed_s", "class", "session", "started"];
@@ -303,13 +284,15 @@ impl Columns {
             let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
             self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
         }
+        let class = self.class.of(fields)?;
         Ok(Row {
             line,
             node: or_place("node", self.node, &place.node)?,
             run: or_place("run", self.run, &place.run)?,
             is_own: false,
             lack: "",
-            class: self.class.of(fields)?,
+            class: &class.name,
+            parts: Some(&class.parts),
             session: or_place("session", self.session, &place.session)?,
             elapsed_s,
             started_unix_ns,
@@ -338,52 +321,61 @@ impl Columns {
 
     /// A column of which most values are no numbers is text.
     fn finish(self, building: &mut Building) {
-        building.reject_values(self.wrong_starts.count, self.wrong_starts.first);
+        self.wrong_starts.tell(building);
         for counter in self.counters {
             let Counter { name, slot, numbers, wrong, .. } = counter;
             let Some(slot) = slot else {
                 match name.is_empty() {
-                    true => building.unread("a column without a name", numbers + wrong.count),
-                    false if building.wants(&name) => building.unread(&name, numbers + wrong.count),
+                    true => building.unread("a column without a name", numbers + wrong.count()),
+                    false if building.wants(&name) => building.unread(&name, numbers + wrong.count()),
                     false => {}
                 }
                 continue;
             };
-            if wrong.count > numbers {
+            if wrong.count() > numbers {
                 building.unset(slot);
-                building.unread(&name, numbers + wrong.count);
+                building.unread(&name, numbers + wrong.count());
             } else {
-                building.reject_values(wrong.count, wrong.first);
+                wrong.tell(building);
             }
         }
     }
 }
 
 impl Classes {
-    /// A column of the name `class` speaks for itself.
-    fn add(&mut self, at: usize, key: &str, building: &mut Building) {
-        building.has_class_key(key);
-        let before = if key == "class" { String::new() } else { format!("{key}=") };
-        self.columns.push((at, before));
+    fn find(names: &[String], place: &Place, options: &Options, building: &mut Building) -> Self {
+        let mut columns = Vec::new();
+        for (key, column) in options.class_by.columns() {
+            if let Some(at) = names.iter().position(|name| name.eq_ignore_ascii_case(column)) {
+                building.has_class_key(column);
+                columns.push((at, key.clone()));
+            }
+        }
+        let is_declared = columns.iter().any(|(_, key)| *key == Key::Class);
+        let place = place.class.as_deref().filter(|_| !is_declared).map(|class| (Key::Class, class.into()));
+        let by = options.class_by.clone();
+        Self { by, columns, place, known: HashMap::new(), values: Vec::new() }
     }
 
-    fn of<'a>(&'a mut self, fields: &Split<'a>) -> Result<&'a str, String> {
-        let text = |at: usize| {
-            let field = fields.get(at);
-            str::from_utf8(field).map_err(|_| format!("class: `{}` is no UTF-8", shown(field)))
-        };
-        if let [(at, before)] = self.columns.as_slice()
-            && before.is_empty()
-        {
-            return text(*at);
+    fn of(&mut self, fields: &Split<'_>) -> Result<&Class, String> {
+        self.values.clear();
+        for (at, _) in &self.columns {
+            self.values.extend_from_slice(fields.get(*at));
+            self.values.push(b'\n');
         }
-        self.class.clear();
-        self.class.push_str(&self.place);
-        for (at, before) in &self.columns {
-            let separator = if self.class.is_empty() { "" } else { ", " };
-            self.class.extend([separator, before, text(*at)?]);
+        if !self.known.contains_key(&self.values) {
+            let text = |(at, key): &(usize, Key)| {
+                let field = fields.get(*at);
+                let text =
+                    str::from_utf8(field).map_err(|_| format!("class: `{}` is no UTF-8", shown(field)))?;
+                Ok((key.clone(), text.into()))
+            };
+            let parts = self.columns.iter().map(text).chain(self.place.clone().map(Ok));
+            let parts: Parts = parts.collect::<Result<_, String>>()?;
+            let class = Class { name: parts.class_of_others(&self.by), parts };
+            self.known.insert(self.values.clone(), class);
         }
-        Ok(&self.class)
+        Ok(&self.known[&self.values])
     }
 }
 

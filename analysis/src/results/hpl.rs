@@ -9,7 +9,8 @@
 //! ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   0.0051 ...... PASSED
 //! ```
 
-use super::building::{Building, Row, shown};
+use super::building::{Building, shown};
+use super::row::Row;
 use super::{Fault, Options, REJECTED_KEPT, path_pattern};
 use std::io::{BufRead, BufReader, Read};
 
@@ -64,6 +65,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             node: &node,
             run: &run,
             is_own: false,
+            parts: None,
             lack: "",
             class: &class,
             session: place.session.as_deref().unwrap_or_default(),

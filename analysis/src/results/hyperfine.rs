@@ -1,6 +1,7 @@
 //! `hyperfine --export-json`: one row a timed run of each command.
 
-use super::building::{Building, Row};
+use super::building::Building;
+use super::row::Row;
 use super::{Fault, Options, json};
 use serde_json::Value;
 use std::io::Read;
@@ -45,6 +46,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                 node: &node,
                 run: &run,
                 is_own: false,
+                parts: None,
                 lack: "",
                 class: &class,
                 session,

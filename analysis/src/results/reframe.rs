@@ -3,7 +3,8 @@
 //! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue
 //! in it, and is read only where it is asked for by name.
 
-use super::building::{Building, Row, shown};
+use super::building::{Building, shown};
+use super::row::Row;
 use super::{Fault, Options, instant, json};
 use serde_json::Value;
 use std::io::Read;
@@ -84,6 +85,7 @@ impl Session<'_> {
             node: &node,
             run,
             is_own: false,
+            parts: None,
             lack: "",
             class: &class,
             session: self.name,

@@ -4,7 +4,8 @@
 //! are times, and in which unit, stands in its documentation alone: `UNITS` is that table. A rate is no
 //! time, and its inverse is none either: what is not a time is counted as unread.
 
-use super::building::{Building, Row, shown};
+use super::building::{Building, shown};
+use super::row::Row;
 use super::{Fault, Options};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -117,6 +118,7 @@ fn metric(
         node,
         run: &run,
         is_own: false,
+        parts: None,
         lack: "",
         class: &class,
         session,

@@ -1,7 +1,9 @@
 //! The table as a data frame: for Polars, and for files that others read.
 
 use super::{RunTable, UNDATED};
+use crate::class::{Key, Parts};
 use polars::prelude::*;
+use std::collections::BTreeSet;
 
 impl RunTable {
     /// These rows, in this order.
@@ -13,6 +15,7 @@ impl RunTable {
     /// | class, session | str | null where nobody said so |
     /// | started | datetime, ns, of UTC | null where it is not known |
     /// | elapsed_s | f64 | above zero |
+    /// | one a part of classes, if these are kept | str | null where it is not known |
     /// | one a counter | f64 | null where it was not measured |
     pub fn frame(&self, rows: &[u32]) -> PolarsResult<DataFrame> {
         let at = |row: &u32| *row as usize;
@@ -40,6 +43,15 @@ impl RunTable {
                 rows.iter().map(|row| self.elapsed_s[at(row)]).collect::<Vec<_>>(),
             ),
         ];
+        if !self.parts.is_empty() {
+            let keys: BTreeSet<&Key> =
+                self.all_parts.iter().flat_map(Parts::iter).map(|(key, _)| key).collect();
+            for key in keys {
+                let of_parts: Vec<Option<&str>> = self.all_parts.iter().map(|parts| parts.get(key)).collect();
+                let values = rows.iter().map(|row| of_parts[self.parts[at(row)] as usize]);
+                columns.push(Column::new(key.column().into(), values.collect::<Vec<Option<&str>>>()));
+            }
+        }
         for (name, values) in &self.counters {
             let values = rows.iter().map(|row| Some(values[at(row)]).filter(|value| !value.is_nan()));
             columns.push(Column::new(name.as_str().into(), values.collect::<Vec<Option<f64>>>()));

@@ -1,7 +1,10 @@
 //! What each column of a Parquet file is.
 
-use crate::results::building::{Building, WRONG, shown};
+use crate::class::{ClassBy, Key};
+use crate::results::building::{Building, shown};
 use crate::results::path_pattern::Place;
+use crate::results::row::WRONG;
+use crate::results::wrong::Wrong;
 use crate::results::{Fault, Options};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
@@ -13,8 +16,10 @@ pub(super) struct Columns {
     pub node: Option<String>,
     pub run: Option<String>,
     pub elapsed: String,
-    /// Columns that make the class, and what is written before their values.
-    pub class: Vec<(String, String)>,
+    /// Columns of which the class is made.
+    pub class: Vec<ClassColumn>,
+    /// What makes a class of them.
+    pub class_by: ClassBy,
     pub session: Option<String>,
     pub started: Option<String>,
     pub is_own: Option<String>,
@@ -30,22 +35,12 @@ pub(super) struct Columns {
     pub wrong: Wrong,
 }
 
-/// Values that were left out of rows that were kept: all are counted, the first are told.
-#[derive(Default)]
-pub(super) struct Wrong {
-    count: u64,
-    first: Vec<(u64, String)>,
-}
-
-impl Wrong {
-    const TOLD: usize = 10;
-
-    pub fn add(&mut self, line: u64, reason: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.first.len() < Self::TOLD {
-            self.first.push((line, reason()));
-        }
-    }
+/// A column with a part of the class.
+pub(super) struct ClassColumn {
+    pub name: String,
+    pub key: Key,
+    /// Of a run of pmmpi's own it says nothing.
+    pub of_others: bool,
 }
 
 /// What can be made of values.
@@ -86,8 +81,10 @@ impl Columns {
         let all: Vec<(&str, Kind)> =
             schema.iter_values().map(|field| (field.name.as_str(), kind(&field.dtype))).collect();
         let find = |name: &str| all.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
-        if let Some((name, _)) = all.iter().find(|(name, _)| find(name).is_some_and(|first| first.0 != *name))
-        {
+        // Of an archive: names of labels differ in small and capital letters.
+        let is_part = |name: &str| building.is_of_archive() && Key::of_column(name).is_some();
+        let is_second = |name: &str| !is_part(name) && find(name).is_some_and(|first| first.0 != name);
+        if let Some((name, _)) = all.iter().find(|(name, _)| is_second(name)) {
             return Err(Fault::TwoColumns(shown(name.as_bytes())));
         }
         let typed = |name: &'static str, kinds: &[Kind], expected: &str| match find(name) {
@@ -117,6 +114,7 @@ impl Columns {
             run,
             elapsed,
             class: Vec::new(),
+            class_by: options.class_by.clone(),
             session: typed("session", &text, "text or integer")?,
             started: typed("started", &[Kind::Instant, Kind::Text], "timestamp or text")?,
             is_own: typed("measured_by_pmmpi", &[Kind::Truth], "boolean")?,
@@ -132,27 +130,35 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Classes of an archive stand in it as they are.
+    /// An archive has a column for each part of classes; of others' results a column is what its name says.
     fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &mut Building) {
-        let keys: Vec<&str> = options.class_by.columns().collect();
-        let archived = building.is_of_archive() && options.class_by.keys().next().is_some();
-        let keys = if archived { vec!["class"] } else { keys };
-        let mut place = self.place.class.take().filter(|_| keys.contains(&"class"));
-        for key in keys {
-            let found = all.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
-            let Some((name, _)) =
-                found.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real))
-            else {
-                continue;
-            };
-            building.has_class_key(key);
-            let before = if key == "class" { String::new() } else { format!("{key}=") };
-            if key == "class" {
-                place = None;
+        let all = all.iter().filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real));
+        let all = all.map(|(name, _)| *name);
+        let archived = building.is_of_archive();
+        if archived {
+            let parts = all.clone().filter_map(|name| Some((name, Key::of_column(name)?)));
+            for (name, key) in parts.filter(|(_, key)| building.keeps_parts() || self.class_by.wants(key)) {
+                self.class.push(ClassColumn { name: name.to_owned(), key, of_others: false });
             }
-            self.class.push(((*name).to_owned(), before));
         }
-        self.place.class = place;
+        // In an archive `class` is what was made of the parts.
+        for (key, column) in options.class_by.columns().filter(|(key, _)| !archived || **key != Key::Class) {
+            if let Some(name) = all.clone().find(|name| name.eq_ignore_ascii_case(column)) {
+                self.class.push(ClassColumn { name: name.to_owned(), key: key.clone(), of_others: true });
+            }
+        }
+        for (key, column) in options.class_by.columns() {
+            let is_it = |known: &Key| match (known, key) {
+                (Key::Named(known), Key::Named(name)) => known.eq_ignore_ascii_case(name),
+                _ => known == key,
+            };
+            if self.class.iter().any(|column| is_it(&column.key)) {
+                building.has_class_key(column);
+            }
+        }
+        let is_declared = self.class.iter().any(|column| column.key == Key::Class);
+        self.place.class =
+            self.place.class.take().filter(|_| !is_declared && options.class_by.has(&Key::Class));
     }
 
     /// Whatever other column is of numbers.
@@ -161,7 +167,8 @@ impl Columns {
             return;
         }
         for (name, kind) in all {
-            if self.has(name) {
+            let is_class = building.is_of_archive() && (*name == "class" || Key::of_column(name).is_some());
+            if self.has(name) || is_class {
                 continue;
             }
             let is_number = matches!(kind, Kind::Whole | Kind::Real);
@@ -177,7 +184,7 @@ impl Columns {
         let single = [&self.node, &self.run, &self.session, &self.started, &self.is_own];
         single.into_iter().flatten().any(|column| column == name)
             || self.elapsed == name
-            || self.class.iter().any(|(column, _)| column == name)
+            || self.class.iter().any(|column| column.name == name)
             || self.event.iter().flatten().any(|column| column == name)
             || self.counters.iter().any(|(column, _)| column == name)
     }
@@ -189,6 +196,6 @@ impl Columns {
 
     /// Tells what was left out.
     pub fn finish(self, building: &mut Building) {
-        building.reject_values(self.wrong.count, self.wrong.first);
+        self.wrong.tell(building);
     }
 }

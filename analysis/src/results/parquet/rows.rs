@@ -1,10 +1,14 @@
 //! From a part of a Parquet file to rows.
 
-use super::columns::{Columns, UNWANTED, Wrong};
+use super::columns::{ClassColumn, Columns, UNWANTED};
 use super::names;
-use crate::results::building::{Building, Column, Numbered, Part, WRONG, shown};
+use crate::class::{Key, Parts};
+use crate::results::building::{Building, shown};
 use crate::results::instant;
-use crate::table::UNDATED;
+use crate::results::row::{Column, Numbered, Part, WRONG};
+use crate::results::wrong::Wrong;
+use crate::table::{Names, UNDATED};
+use hashbrown::HashMap;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 
 /// Adds the rows of a frame; `before` rows of the file came before it. A line is the number of the row.
@@ -26,7 +30,6 @@ pub(super) fn add(
     let node = named(Column::Node, &columns.node, &columns.place.node, building)?;
     let run = named(Column::Run, &columns.run, &columns.place.run, building)?;
     let session = named(Column::Session, &columns.session, &columns.place.session, building)?;
-    let class = classes(frame, columns, building)?;
     let elapsed_s = reals(frame.column(&columns.elapsed)?)?;
     let started = match &columns.started {
         Some(name) => starts(frame.column(name)?, before, &mut columns.wrong)?,
@@ -36,6 +39,7 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
+    let (class, parts) = classes(frame, &is_own, columns, building)?;
     let lack = building.no_lack();
     let part = Part {
         line: before + 1,
@@ -43,6 +47,7 @@ pub(super) fn add(
         run,
         is_own,
         class,
+        parts,
         session,
         elapsed_s,
         started_unix_ns: started,
@@ -198,36 +203,57 @@ fn text_of(frame: &DataFrame, name: &str, row: u64) -> Option<String> {
     value.str().ok()?.get(0).map(str::to_owned)
 }
 
-fn classes(frame: &DataFrame, columns: &Columns, building: &mut Building) -> PolarsResult<Vec<u32>> {
-    let place = columns.place.class.as_deref().unwrap_or_default();
-    if let [(name, before)] = columns.class.as_slice()
-        && before.is_empty()
+/// Class of each row, and number of what it is made of where that is kept.
+fn classes(
+    frame: &DataFrame,
+    is_own: &[bool],
+    columns: &Columns,
+    building: &mut Building,
+) -> PolarsResult<(Vec<u32>, Vec<u32>)> {
+    if let [ClassColumn { name, key: Key::Class, of_others: true }] = columns.class.as_slice()
+        && !building.keeps_parts()
     {
-        return names::numbers(frame.column(name)?, Column::Class, building);
+        return Ok((names::numbers(frame.column(name)?, Column::Class, building)?, Vec::new()));
     }
-    let mut classes = vec![building.number(Column::Class, place).unwrap_or(WRONG); frame.height()];
-    for (name, before) in &columns.class {
-        // Two numbers make a third one: a pair that came before is not written again.
-        let mut values = Vec::new();
-        let mut known = std::collections::HashMap::new();
-        let numbers = names::map(frame.column(name)?, |text| {
-            let next = values.len() as u32;
-            *known.entry(text.to_owned()).or_insert_with(|| {
-                values.push(text.to_owned());
-                next
-            })
-        })?;
-        let mut pairs = std::collections::HashMap::new();
-        for (class, value) in classes.iter_mut().zip(numbers).filter(|(class, _)| **class != WRONG) {
-            *class = *pairs.entry((*class, value)).or_insert_with(|| {
-                let so_far = building.name_of(Column::Class, *class);
-                let separator = if so_far.is_empty() { "" } else { ", " };
-                let text = format!("{so_far}{separator}{before}{}", values[value as usize]);
-                building.number(Column::Class, &text).unwrap_or(WRONG)
+    // Of others' results, and of runs of pmmpi's own.
+    let place = columns.place.class.iter().map(|class| (Key::Class, class.as_str().into()));
+    let mut all: Vec<(Parts, bool)> = vec![(place.collect(), false), (Parts::default(), true)];
+    let mut made_of: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
+    for ClassColumn { name, key, of_others } in &columns.class {
+        let mut values = Names::default();
+        let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
+        // What came before and a value make something new: a pair that was seen is not put together again.
+        let mut pairs = HashMap::new();
+        for (made_of, value) in made_of.iter_mut().zip(numbers) {
+            *made_of = *pairs.entry((*made_of, value)).or_insert_with(|| {
+                let (parts, is_own) = &all[*made_of as usize];
+                if *is_own && *of_others {
+                    return *made_of;
+                }
+                all.push((parts.and(key.clone(), values.get(value).unwrap_or_default()), *is_own));
+                all.len() as u32 - 1
             });
         }
     }
-    Ok(classes)
+    let mut named = vec![None; all.len()];
+    let class = |made_of: &u32| {
+        *named[*made_of as usize].get_or_insert_with(|| {
+            let ((parts, is_own), by) = (&all[*made_of as usize], &columns.class_by);
+            let class = if *is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
+            building.number(Column::Class, &class).unwrap_or(WRONG)
+        })
+    };
+    let classes = made_of.iter().map(class).collect();
+    let mut parts = Vec::new();
+    if building.keeps_parts() {
+        let mut kept = vec![None; all.len()];
+        let number = |made_of: u32| {
+            let number = &mut kept[made_of as usize];
+            *number.get_or_insert_with(|| building.parts_number(|| all[made_of as usize].0.clone()))
+        };
+        parts = made_of.into_iter().map(number).collect();
+    }
+    Ok((classes, parts))
 }
 
 /// Not a number where there is none.

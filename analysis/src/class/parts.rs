@@ -1,0 +1,136 @@
+//! What a class is made of, before anybody says which of it counts.
+
+use super::{ClassBy, Key, NO_CLASS};
+use pmmpi::node::Hardware;
+use pmmpi::record::{NodeRecord, Run};
+use std::sync::Arc;
+
+/// What is known of where and how a run was made: texts by key, none of them empty. An archive has a column for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Parts(Vec<(Key, Arc<str>)>);
+
+impl FromIterator<(Key, Arc<str>)> for Parts {
+    fn from_iter<T: IntoIterator<Item = (Key, Arc<str>)>>(parts: T) -> Self {
+        let mut parts: Vec<_> = parts.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+        parts.sort_unstable();
+        Self(parts)
+    }
+}
+
+impl Parts {
+    /// Of a class that somebody else declared; no text is none.
+    pub fn declared(class: &str) -> Self {
+        [(Key::Class, class.into())].into_iter().collect()
+    }
+
+    /// Of a node of a run of pmmpi's that has `ranks` there. `work` is that of the run: [`of_work`].
+    pub(super) fn of_node(node: &NodeRecord, ranks: usize, run: &Run, work: &[(Key, Arc<str>)]) -> Self {
+        let facts = node.facts.as_ref().map(|facts| &facts.hardware);
+        let known = |key: Key, text: Option<String>| text.map(|text| (key, text.into()));
+        let hardware = [
+            known(Key::Cpu, facts.map(processor)),
+            known(Key::Microcode, facts.and_then(|facts| facts.microcode.clone())),
+            known(Key::Memory, facts.and_then(|facts| facts.memory_bytes).map(gibibytes)),
+            known(Key::Kernel, facts.and_then(|facts| facts.kernel.clone())),
+            known(Key::Ranks, Some(format!("{ranks} of {}", run.size))),
+        ];
+        hardware.into_iter().flatten().chain(work.iter().cloned()).collect()
+    }
+
+    /// These and one more, if its key is not there yet.
+    pub fn and(&self, key: Key, text: &str) -> Self {
+        let more = self.get(&key).is_none().then(|| (key, text.into()));
+        self.0.iter().cloned().chain(more).collect()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &str)> {
+        self.0.iter().map(|(key, text)| (key, &**text))
+    }
+
+    /// The text of a key.
+    pub fn get(&self, key: &Key) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == key).map(|(_, text)| text)
+    }
+
+    /// The class of a run of pmmpi's own. What its record does not say is "unknown".
+    pub fn class_of_own(&self, by: &ClassBy) -> String {
+        let asked = |key: Key| by.has(&key).then(|| self.get(&key));
+        let command = asked(Key::Command).flatten().map(str::to_owned);
+        let ranks = asked(Key::Ranks).flatten().map(|ranks| format!("({ranks} ranks)"));
+        let how: Vec<String> = command.into_iter().chain(ranks).collect();
+        let texts = [self.hardware(by), how.join(" "), self.labels(by)];
+        texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    fn hardware(&self, by: &ClassBy) -> String {
+        let asked = |key: Key, before: &str, unknown: &str| {
+            let text =
+                |text: Option<&str>| text.map_or_else(|| unknown.into(), |text| format!("{before}{text}"));
+            by.has(&key).then(|| text(self.get(&key)))
+        };
+        let texts = [
+            asked(Key::Cpu, "", ""),
+            asked(Key::Microcode, "microcode ", "microcode unknown"),
+            asked(Key::Memory, "", "unknown memory"),
+            asked(Key::Kernel, "Linux ", "Linux unknown"),
+        ];
+        let texts: Vec<String> = texts.into_iter().flatten().collect();
+        // Facts of a node have a processor, known or not.
+        if self.get(&Key::Cpu).is_none() && !texts.is_empty() {
+            return "unknown node".to_owned();
+        }
+        texts.join(", ")
+    }
+
+    fn labels(&self, by: &ClassBy) -> String {
+        let all = by.has(&Key::Labels);
+        let label = |(key, text): (&Key, &str)| match key {
+            Key::Named(name) if by.has(key) || (all && !NO_CLASS.contains(&name.as_str())) => {
+                Some(format!("{name}={text}"))
+            }
+            _ => None,
+        };
+        let mut labels: Vec<String> = self.iter().filter_map(label).collect();
+        labels.sort();
+        labels.join(" ")
+    }
+
+    /// The class of what another tool measured: `sku=a, HPL N=1000`, in the order of the keys. Names of columns are the
+    /// same in small and capital letters.
+    pub fn class_of_others(&self, by: &ClassBy) -> String {
+        let text = |key: &Key| match key {
+            Key::Class => self.get(key).map(str::to_owned),
+            Key::Named(name) => {
+                let is_it =
+                    |known: &Key| matches!(known, Key::Named(known) if known.eq_ignore_ascii_case(name));
+                self.iter().find(|(known, _)| is_it(known)).map(|(_, text)| format!("{name}={text}"))
+            }
+            _ => None,
+        };
+        by.keys().filter_map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Command and labels.
+pub(super) fn of_work(run: &Run) -> Vec<(Key, Arc<str>)> {
+    let labels = run.header.labels.iter();
+    let labels = labels.map(|(name, text)| (Key::Named(name.clone()), text.as_str().into()));
+    labels.chain([(Key::Command, super::command(run).into())]).collect()
+}
+
+fn processor(facts: &Hardware) -> String {
+    let number = |value: Option<u32>| value.map_or_else(|| "?".into(), |v| v.to_string());
+    format!(
+        "{} ({}/{}/{})",
+        facts.cpu_model_name.as_deref().unwrap_or("unknown"),
+        number(facts.cpu_family),
+        number(facts.cpu_model),
+        number(facts.cpu_stepping),
+    )
+}
+
+/// Whole GiB: the kernel's own share differs by some MiB from boot to boot.
+fn gibibytes(bytes: u64) -> String {
+    format!("{} GiB", (bytes + (1 << 29)) >> 30)
+}
