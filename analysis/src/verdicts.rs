@@ -1,18 +1,17 @@
 //! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
 //! session.
 
+mod history;
 mod node;
 mod session;
 mod why;
 
 use crate::nodes::{Drift, NodeReport, SlowRun};
-use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict::{self, Judgement};
-use crate::stats::{bimodal, drift, noise, runs};
+use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
-use hashbrown::HashMap;
+use history::History;
 use pmmpi::summary::count;
 use rayon::prelude::*;
 use session::Session;
@@ -49,8 +48,9 @@ pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
     let mut all = Verdicts::default();
     let mut earlier = 0;
     let class_of = |row: u32| table.class[row as usize];
+    let mut judge = Judge { table, settings, all: &mut all, places: vec![NOWHERE; table.nodes.len()] };
     for rows in order.rows.chunk_by(|a, b| class_of(*a) == class_of(*b)) {
-        earlier += Judge { table, settings, all: &mut all }.class(rows);
+        earlier += judge.class(rows);
     }
     all.warnings.extend(about_sessions(order, earlier));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
@@ -106,62 +106,57 @@ struct Judge<'a> {
     table: &'a RunTable,
     settings: &'a Settings,
     all: &'a mut Verdicts,
+    /// Where each node of the table is among those of the class that is judged now.
+    places: Vec<u32>,
 }
 
-/// A node over the sessions of its class.
-#[derive(Default)]
-struct History<'a> {
-    /// Of each session that it took part in: a row, and ln(its median / the class's).
-    relative: Vec<(u32, f64)>,
-    /// The latest in which it can be compared with others.
-    latest: Option<(&'a [u32], NodeMedian, Judgement)>,
-}
+/// Of a node that has no run in the class.
+const NOWHERE: u32 = u32::MAX;
 
 impl Judge<'_> {
     /// Gives how many runs are of other sessions than those that nodes are judged by.
     fn class(&mut self, rows: &[u32]) -> usize {
-        let mut histories: HashMap<u32, History<'_>> = HashMap::new();
         let (table, settings) = (self.table, self.settings);
         let session = |row: &u32| table.session[*row as usize];
         let sessions: Vec<&[u32]> = rows.chunk_by(|a, b| session(a) == session(b)).collect();
-        let mut left = sessions.len();
-        for sessions in sessions.chunks(SESSIONS_AT_A_TIME) {
-            let judged: Vec<Option<Session<'_>>> =
-                sessions.par_iter().map(|rows| Session::judge(table, rows, settings)).collect();
-            for (session, rows) in judged.into_iter().zip(sessions) {
-                left -= 1;
-                if let Some(session) = session {
-                    self.session(&session, rows, &mut histories, left == 0);
+        let mut histories: Vec<History> = Vec::new();
+        let mut done = 0;
+        for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
+            let measured = sessions_now.par_iter().map(|rows| {
+                let session = Session::of(table, rows)?;
+                let slow = session.slow_runs(settings);
+                Some((session, slow))
+            });
+            for measured in measured.collect::<Vec<_>>() {
+                if let Some((session, slow)) = measured {
+                    self.remember(done, &session, &mut histories);
+                    self.slow_runs(&session, &slow, done + 1 == sessions.len());
                 }
+                done += 1;
             }
         }
-        let before = self.all.nodes.len();
-        let latest = |history: &History<'_>| history.latest.map(|(rows, ..)| session(&rows[0]));
-        let latest = histories.iter().filter_map(|(node, history)| Some((*node, latest(history)?))).collect();
-        let why = why::explain(self.table, self.settings, &sessions, &latest);
-        self.over_time(histories, why, rows[0] as usize);
-        rows.len() - self.all.nodes[before..].iter().map(|node| node.runs).sum::<usize>()
+        histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
+        let nodes = history::latest(table, settings, &sessions, &histories);
+        let runs: usize = nodes.iter().flatten().map(|node| node.runs).sum();
+        history::over_time(table, settings, &histories, nodes, self.all);
+        rows.len() - runs
     }
 
-    fn session<'a>(
-        &mut self,
-        session: &Session<'a>,
-        rows: &[u32],
-        histories: &mut HashMap<u32, History<'a>>,
-        is_latest: bool,
-    ) {
-        let Session { nodes, medians, judged, slow } = session;
-        for ((node, middle), judgement) in nodes.iter().zip(medians).zip(&judged.nodes) {
-            let history = histories.entry(self.table.node[node[0] as usize]).or_default();
-            // A session without any other node of the class says nothing of this one.
-            if let (Some(centre), Some(_)) = (judged.centre, judged.spread) {
-                history.relative.push((node[0], middle.median - centre));
+    fn remember(&mut self, number: usize, session: &Session<'_>, histories: &mut Vec<History>) {
+        let centre = session.centre();
+        for (place, (rows, middle)) in session.nodes.iter().zip(&session.medians).enumerate() {
+            let node = self.table.node[rows[0] as usize];
+            let at = &mut self.places[node as usize];
+            if *at == NOWHERE {
+                *at = histories.len() as u32;
+                histories.push(History::new(node));
             }
-            let is_better = |(.., known): (_, _, Judgement)| known.verdict.is_none();
-            if judgement.verdict.is_some() || history.latest.is_none_or(is_better) {
-                history.latest = Some((node, *middle, *judgement));
-            }
+            histories[*at as usize].add(number, place, rows[0], centre.map(|centre| middle.median - centre));
         }
+    }
+
+    fn slow_runs(&mut self, session: &Session<'_>, slow: &[runs::SlowRun], is_latest: bool) {
+        let Session { nodes, medians, .. } = session;
         for run in slow {
             let row = nodes[run.node][run.run] as usize;
             self.all.slow_runs.push(SlowRun {
@@ -177,7 +172,7 @@ impl Judge<'_> {
         }
         if is_latest {
             let flaky = runs::flaky(medians, slow, self.settings.run.q);
-            let class = shortened(self.table.class_name(rows[0] as usize));
+            let class = shortened(self.table.class_name(session.rows[0] as usize));
             self.all.warnings.extend(flaky.iter().map(|flaky| {
                 let host = self.table.node_name(nodes[flaky.node][0] as usize);
                 Warning::new(
@@ -189,7 +184,7 @@ impl Judge<'_> {
                     "look at what else runs on it, and at its error counters and throttling",
                 )
             }));
-            self.about_class(rows, medians);
+            self.about_class(session.rows, medians);
         }
     }
 
@@ -238,51 +233,6 @@ impl Judge<'_> {
                 ),
                 advice,
             ));
-        }
-    }
-
-    /// What is said of each node, with its own history.
-    fn over_time(
-        &mut self,
-        histories: HashMap<u32, History<'_>>,
-        mut why: HashMap<u32, Explanation>,
-        row: usize,
-    ) {
-        let class = self.table.class_name(row).to_owned();
-        let settings = &self.settings.drift;
-        let relative: Vec<Vec<f64>> = histories
-            .values()
-            .map(|history| history.relative.iter().map(|(_, relative)| *relative).collect())
-            .collect();
-        let all: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
-        let deviation = drift::deviation(&all, settings);
-        for ((node, history), relative) in histories.into_iter().zip(&relative) {
-            if let Some((rows, middle, judgement)) = &history.latest {
-                let why = why.remove(&node).unwrap_or_default();
-                let mut report = node::report(self.table, self.settings, rows, middle, judgement, why);
-                report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
-                if report.history_score.is_none() {
-                    let reason = format!(
-                        "its own history says what it was like from {} sessions on",
-                        settings.baseline + 1
-                    );
-                    report.null_reasons.insert("history_score", reason);
-                }
-                self.all.nodes.push(report);
-            }
-            let Some(deviation) = deviation else { continue };
-            let alarms = drift::alarms(relative, deviation, settings);
-            // What is over has been seen to.
-            for alarm in alarms.iter().filter(|alarm| alarm.until.is_none()) {
-                let row = history.relative[alarm.since].0 as usize;
-                self.all.drift.push(Drift {
-                    node: self.table.node_name(row).to_owned(),
-                    class: class.clone(),
-                    since: self.session_name(row),
-                    change: alarm.change,
-                    score: alarm.score,
-                });
-            }
         }
     }
 

@@ -7,18 +7,23 @@ use crate::stats::verdict::{self, Judged};
 use crate::stats::{runs, within};
 use crate::table::RunTable;
 
-/// What is found in it, node by node.
+/// What was measured in it, node by node.
 pub(super) struct Session<'a> {
+    /// Rows of all, by node and time.
+    pub rows: &'a [u32],
     /// Rows of each, by time.
     pub nodes: Vec<&'a [u32]>,
     pub medians: Vec<NodeMedian>,
-    pub judged: Judged,
-    pub slow: Vec<runs::SlowRun>,
+    /// Of ln T, over the runs of a node.
+    sigma: Option<f64>,
+    /// ln seconds of each row, and where those of each node end.
+    times: Vec<f64>,
+    ends: Vec<usize>,
 }
 
 impl<'a> Session<'a> {
     /// `rows` of the table by node and time; `None` of no rows.
-    pub fn judge(table: &RunTable, rows: &'a [u32], settings: &Settings) -> Option<Self> {
+    pub fn of(table: &RunTable, rows: &'a [u32]) -> Option<Self> {
         let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
         let node = |row: &u32| table.node[*row as usize];
         let nodes: Vec<&[u32]> = rows.chunk_by(|a, b| node(a) == node(b)).collect();
@@ -31,8 +36,24 @@ impl<'a> Session<'a> {
         let class = Class::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
         let sigma = within::sigma(&class, &medians);
-        let judged = verdict::judge(&medians, sigma, &settings.node);
-        let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &settings.run)).unwrap_or_default();
-        Some(Self { nodes, medians, judged, slow })
+        Some(Self { rows, nodes, medians, sigma, times, ends })
+    }
+
+    /// The median of its nodes' medians (ln s). `None` where there is no other node to compare one with.
+    pub fn centre(&self) -> Option<f64> {
+        let mut medians: Vec<f64> = self.medians.iter().map(|node| node.median).collect();
+        if medians.len() < 2 { None } else { within::median_of(&mut medians) }
+    }
+
+    /// Each node next to the others.
+    pub fn judged(&self, settings: &Settings) -> Judged {
+        verdict::judge(&self.medians, self.sigma, &settings.node)
+    }
+
+    /// Runs that are slower than the others of their node.
+    pub fn slow_runs(&self, settings: &Settings) -> Vec<runs::SlowRun> {
+        let class = Class::new(&self.times, &self.ends).zip(self.sigma);
+        let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, &settings.run);
+        class.map(slow).unwrap_or_default()
     }
 }

@@ -1,0 +1,108 @@
+//! Nodes over the sessions of their class.
+
+use super::session::Session;
+use super::{SESSIONS_AT_A_TIME, Settings, Verdicts, node, why};
+use crate::nodes::{Drift, NodeReport};
+use crate::stats::drift;
+use crate::table::RunTable;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// What is remembered of a node when its sessions are gone through.
+pub(super) struct History {
+    /// Of the table.
+    pub node: u32,
+    /// Of each session in which there are others of the class: a row, and ln(its median / the class's).
+    relative: Vec<(u32, f64)>,
+    /// The session that it is judged by, and its place there: the latest in which there are others, else the latest.
+    latest: [usize; 2],
+}
+
+impl History {
+    pub fn new(node: u32) -> Self {
+        Self { node, relative: Vec::new(), latest: [0; 2] }
+    }
+
+    /// A session, in the order of time. `relative` is `None` where there is no other node.
+    pub fn add(&mut self, session: usize, place: usize, row: u32, relative: Option<f64>) {
+        if relative.is_some() || self.relative.is_empty() {
+            self.latest = [session, place];
+        }
+        self.relative.extend(relative.map(|relative| (row, relative)));
+    }
+}
+
+/// What is said of each node by the session that it is judged by.
+pub(super) fn latest(
+    table: &RunTable,
+    settings: &Settings,
+    sessions: &[&[u32]],
+    histories: &[History],
+) -> Vec<Option<NodeReport>> {
+    let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
+        asked.entry(*session).or_default().push((at, *place));
+    }
+    let asked: Vec<_> = asked.into_iter().collect();
+    let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
+    let of_session = |(session, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
+        let Some(session) = Session::of(table, sessions[*session]) else { return Vec::new() };
+        let (judged, why) = (session.judged(settings), why::explain(table, &session));
+        let report = |(at, place): &(usize, usize)| {
+            let (rows, middle) = (session.nodes[*place], &session.medians[*place]);
+            let why = why.get(*place).cloned().unwrap_or_default();
+            (*at, node::report(table, settings, rows, middle, &judged.nodes[*place], why))
+        };
+        nodes.par_iter().map(report).collect()
+    };
+    for asked in asked.chunks(SESSIONS_AT_A_TIME) {
+        for (at, report) in asked.par_iter().flat_map_iter(of_session).collect::<Vec<_>>() {
+            reports[at] = Some(report);
+        }
+    }
+    reports
+}
+
+/// Adds what is said of each node, with its own history.
+pub(super) fn over_time(
+    table: &RunTable,
+    settings: &Settings,
+    histories: &[History],
+    reports: Vec<Option<NodeReport>>,
+    all: &mut Verdicts,
+) {
+    let settings = &settings.drift;
+    let values = |history: &History| history.relative.iter().map(|(_, relative)| *relative).collect();
+    let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
+    let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
+    let deviation = drift::deviation(&slices, settings);
+    let of_node = |((history, relative), mut report): ((&History, &Vec<f64>), Option<NodeReport>)| {
+        if let Some(report) = &mut report {
+            report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
+            if report.history_score.is_none() {
+                let sessions = settings.baseline + 1;
+                let reason = format!("its own history says what it was like from {sessions} sessions on");
+                report.null_reasons.insert("history_score", reason);
+            }
+        }
+        let alarms = deviation.map(|sd| drift::alarms(relative, sd, settings)).unwrap_or_default();
+        // What is over has been seen to.
+        let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none());
+        let drift = lasting.map(|alarm| {
+            let row = history.relative[alarm.since].0 as usize;
+            Drift {
+                node: table.node_name(row).to_owned(),
+                class: table.class_name(row).to_owned(),
+                since: table.session_name(row).map(str::to_owned),
+                change: alarm.change,
+                score: alarm.score,
+            }
+        });
+        (report, drift)
+    };
+    let all_nodes = histories.par_iter().zip(&relative).zip(reports);
+    for (report, drift) in all_nodes.map(of_node).collect::<Vec<_>>() {
+        all.nodes.extend(report);
+        all.drift.extend(drift);
+    }
+}
