@@ -54,6 +54,14 @@ impl Key {
         }
     }
 
+    /// True where this key asks for that column of others' results: these are the same in small and capital letters.
+    fn names(&self, column: &Self) -> bool {
+        match (self, column) {
+            (Self::Named(name), Self::Named(column)) => name.eq_ignore_ascii_case(column),
+            _ => self == column,
+        }
+    }
+
     /// The key of a column of an archive.
     pub fn of_column(column: &str) -> Option<Self> {
         if let Some(name) = column.strip_prefix(LABEL_COLUMN) {
@@ -96,10 +104,10 @@ impl FromStr for ClassBy {
 
     /// `cpu,memory,sku`; `none` makes one class of all.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim() == "none" {
+        if text.trim().eq_ignore_ascii_case("none") {
             return Ok(Self(Vec::new()));
         }
-        let keys = text.split(',').map(|key| match key.trim() {
+        let keys = text.split(',').map(|key| match key.trim().to_ascii_lowercase().as_str() {
             "" => Err("a key is empty: expected are keys separated by commas, or none".to_owned()),
             "cpu" => Ok(Key::Cpu),
             "microcode" => Ok(Key::Microcode),
@@ -109,7 +117,8 @@ impl FromStr for ClassBy {
             "ranks" => Ok(Key::Ranks),
             "labels" => Ok(Key::Labels),
             "class" => Ok(Key::Class),
-            name => Ok(Key::Named(name.to_owned())),
+            "none" => Err("`none` makes one class of all and stands alone".to_owned()),
+            _ => Ok(Key::Named(key.trim().to_owned())),
         });
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
         let all = keys.clone();
@@ -129,12 +138,21 @@ impl ClassBy {
         self.0.iter()
     }
 
-    /// Whether this part of a class can matter.
-    pub(crate) fn wants(&self, part: &Key) -> bool {
+    /// True where the class of others' results is the one that they declare.
+    pub(crate) fn is_as_declared(&self) -> bool {
+        self.columns().map(|(key, _)| key).eq([&Key::Class])
+    }
+
+    /// Whether this part can matter in the class of others' results.
+    pub(crate) fn wants_of_others(&self, part: &Key) -> bool {
+        self.columns().any(|(key, _)| key.names(part))
+    }
+
+    /// Whether this part can matter in the class of a run of pmmpi's own.
+    pub(crate) fn wants_of_own(&self, part: &Key) -> bool {
         match part {
             Key::Named(name) => {
-                let is_it = |key: &Key| matches!(key, Key::Named(key) if key.eq_ignore_ascii_case(name));
-                self.0.iter().any(is_it) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
+                self.has(part) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
             }
             // Without it nothing is known of the node.
             Key::Cpu => [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| self.has(key)),

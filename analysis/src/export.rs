@@ -1,7 +1,7 @@
 //! An archive in Parquet, a folder a month, to which runs are only ever added. It is read back as any other input, and
 //! by every tool that reads Parquet.
 
-use crate::results::{EXPORTED_BY, Results};
+use crate::results::Results;
 use crate::table::{RunTable, UNDATED};
 use pmmpi::civil_from_days;
 use polars::prelude::{PolarsError, Schema};
@@ -80,9 +80,10 @@ fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
 
 fn write_rows(table: &RunTable, rows: &[u32], path: &Path) -> io::Result<()> {
     let file = File::create_new(path)?;
+    let filled = table.filled(rows);
     let mut writer: Option<BatchedWriter<File>> = None;
     for rows in rows.chunks(ROWS_AT_A_TIME) {
-        let frame = table.frame(rows).map_err(io_error)?;
+        let frame = table.frame(rows, &filled).map_err(io_error)?;
         let writer = match &mut writer {
             Some(writer) => writer,
             free => free.insert(open(file.try_clone()?, frame.schema())?),
@@ -96,7 +97,7 @@ fn write_rows(table: &RunTable, rows: &[u32], path: &Path) -> io::Result<()> {
 }
 
 fn open(file: File, schema: &Schema) -> io::Result<BatchedWriter<File>> {
-    let by = (EXPORTED_BY.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let by = ("pmmpi".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     ParquetWriter::new(file)
         .with_compression(ParquetCompression::Zstd(None))
         .with_statistics(StatisticsOptions::full())

@@ -47,7 +47,6 @@ pub struct Input {
 struct Read {
     report: RunReport,
     session: Option<String>,
-    labels: Vec<String>,
     hosts: Vec<String>,
     bounds_s: Option<[f64; 2]>,
     /// By node record.
@@ -81,6 +80,12 @@ pub fn read_after(
         results::read_beside(&mut reading.building, &folders, &folders, &plain);
         if let Some(file) = reading.building.files_unusable().first() {
             return Err(format!("{} {}: mend or remove it", file.path.display(), file.reason));
+        }
+        if let Some(other) = reading.building.first_of_others() {
+            return Err(format!(
+                "{} is of no archive: move it away, or export to another folder",
+                other.display()
+            ));
         }
     }
     let archived = reading.building.files_read();
@@ -187,7 +192,6 @@ impl<'a> Reading<'a> {
         }
         self.known.insert(run_id.clone(), file.to_owned());
         self.building.begin(file, Format::Run);
-        run.labels.iter().for_each(|label| self.building.has_class_key(label));
         for (node, row) in &run.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
@@ -205,6 +209,7 @@ impl<'a> Reading<'a> {
                 started_unix_ns: Some(run.report.started_unix_ns),
                 lack: &run.counted[row.record].most_missed().unwrap_or_default(),
             });
+            self.building.has_parts(&row.class.parts, true);
             let Some(at) = added else { continue };
             let bounds = BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten());
             for (name, value) in run.counted[row.record].values().chain(bounds) {
@@ -222,7 +227,6 @@ impl Read {
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
         Self {
             session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
-            labels: run.header.labels.iter().map(|(key, _)| key.clone()).collect(),
             hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
@@ -255,8 +259,8 @@ impl Input {
             if !self.results.class_keys.contains(name) {
                 self.warnings.push(Warning::new(
                     "unknown-class-key",
-                    format!("--class-by {name}: no run has a label, and no file a column, of this name"),
-                    "known are cpu, microcode, memory, kernel, command, ranks, labels and class",
+                    format!("--class-by {name}: no run has a label of this name, and no file such a column with text or numbers in it"),
+                    "known are cpu, microcode, memory, kernel, command, ranks, labels and class; or none",
                 ));
             }
         }

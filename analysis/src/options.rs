@@ -75,7 +75,7 @@ pub struct Report {
     /// Rows a table in text, md and html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is slow; or suspect, unusual
+    /// Exit with 3 if a node is slow; or suspect (and unusual)
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
     /// Percent that make a node SLOW

@@ -29,6 +29,9 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// Of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRun>,
+    /// How many were looked at: one of several nodes counts for each.
+    #[serde(skip)]
+    pub runs_of_nodes: usize,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<Drift>,
     /// Nodes that came last in more runs than chance would have it, the latest first.
@@ -167,7 +170,18 @@ impl Report {
         warnings.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = lateness::often(&runs, settings.run.q);
-        Self { schema_version: 1, runs, nodes, slow_runs, drift, waited_for, rejected, warnings }
+        let runs_of_nodes = results.table.len();
+        Self {
+            schema_version: 1,
+            runs,
+            nodes,
+            slow_runs,
+            runs_of_nodes,
+            drift,
+            waited_for,
+            rejected,
+            warnings,
+        }
     }
 }
 

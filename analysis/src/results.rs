@@ -31,7 +31,6 @@ use crate::progress::{Metered, Progress};
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
 use fault::Fault;
-pub(crate) use parquet::EXPORTED_BY;
 pub(crate) use row::Row;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -75,7 +75,7 @@ mod tests {
             prop_assert_eq!(verdict::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
             let settings = runs::Settings { q, delta, ..runs::Settings::default() };
             let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &settings);
-            prop_assert!(runs::flaky(&medians, &slow, q).len() <= nodes.len());
+            prop_assert!(runs::flaky(&runs::counts(&medians, &slow), q).len() <= nodes.len());
             let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
             ascending.sort_unstable_by(f64::total_cmp);
             let settings = bimodal::Settings { delta, min_nodes: 0 };

@@ -4,6 +4,7 @@ mod frame;
 mod names;
 mod order;
 
+pub use frame::Filled;
 pub use names::Names;
 pub use order::Order;
 
@@ -123,6 +124,9 @@ impl RunTable {
             && self.counters.values().all(agrees);
         if agree {
             self.started_unix_ns[first] = starts[0].min(starts[1]);
+            if self.classes.get(self.class[first]).is_none_or(str::is_empty) {
+                self.class[first] = self.class[row];
+            }
             for values in self.counters.values_mut().filter(|values| values[first].is_nan()) {
                 values[first] = values[row];
             }

@@ -130,12 +130,18 @@ impl Judge<'_> {
             for measured in measured.collect::<Vec<_>>() {
                 if let Some((session, slow)) = measured {
                     self.remember(done, &session, &mut histories);
-                    self.slow_runs(&session, &slow, done + 1 == sessions.len());
+                    self.slow_runs(&session, &slow, &mut histories);
                 }
                 done += 1;
             }
         }
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
+        self.about_flaky(&histories, rows);
+        if let Some(session) =
+            history::most_judged(&histories).and_then(|at| Session::of(table, sessions[at]))
+        {
+            self.about_class(session.rows, &session.medians);
+        }
         let nodes = history::latest(table, settings, &sessions, &histories);
         let runs: usize = nodes.iter().flatten().map(|node| node.runs).sum();
         history::over_time(table, settings, &histories, nodes, self.all);
@@ -151,14 +157,17 @@ impl Judge<'_> {
                 *at = histories.len() as u32;
                 histories.push(History::new(node));
             }
-            histories[*at as usize].add(number, place, rows[0], centre.map(|centre| middle.median - centre));
+            let history = &mut histories[*at as usize];
+            history.runs += rows.len();
+            history.add(number, place, rows[0], centre.map(|centre| middle.median - centre));
         }
     }
 
-    fn slow_runs(&mut self, session: &Session<'_>, slow: &[runs::SlowRun], is_latest: bool) {
-        let Session { nodes, medians, .. } = session;
+    fn slow_runs(&mut self, session: &Session<'_>, slow: &[runs::SlowRun], histories: &mut [History]) {
+        let nodes = &session.nodes;
         for run in slow {
             let row = nodes[run.node][run.run] as usize;
+            histories[self.places[self.table.node[row] as usize] as usize].slow += 1;
             self.all.slow_runs.push(SlowRun {
                 run_id: self.table.run_id(row),
                 node: self.table.node_name(row).to_owned(),
@@ -170,22 +179,27 @@ impl Judge<'_> {
                 p_adjusted: run.adjusted_p,
             });
         }
-        if is_latest {
-            let flaky = runs::flaky(medians, slow, self.settings.run.q);
-            let class = shortened(self.table.class_name(session.rows[0] as usize));
-            self.all.warnings.extend(flaky.iter().map(|flaky| {
-                let host = self.table.node_name(nodes[flaky.node][0] as usize);
-                Warning::new(
-                    "flaky-node",
-                    format!(
-                        "{host}: {} of {} runs are slow, more than chance would have it ({class})",
-                        flaky.slow, flaky.runs
-                    ),
-                    "look at what else runs on it, and at its error counters and throttling",
-                )
-            }));
-            self.about_class(session.rows, medians);
-        }
+    }
+
+    /// Over all sessions: a run here and there is seen in none of them.
+    fn about_flaky(&mut self, histories: &[History], rows: &[u32]) {
+        let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.runs, node.slow)).collect();
+        let mut flaky = runs::flaky(&counts, self.settings.run.q);
+        let host = |flaky: &runs::Flaky| self.table.nodes.get(histories[flaky.node].node).unwrap_or_default();
+        flaky.sort_by_key(host);
+        let class = shortened(self.table.class_name(rows[0] as usize));
+        self.all.warnings.extend(flaky.iter().map(|flaky| {
+            Warning::new(
+                "flaky-node",
+                format!(
+                    "{}: {} of {} runs are slow, more than chance would have it ({class})",
+                    host(flaky),
+                    flaky.slow,
+                    flaky.runs
+                ),
+                "look at what else runs on it, and at its error counters and throttling",
+            )
+        }));
     }
 
     /// What makes verdicts of a class worth less.

@@ -349,7 +349,6 @@ fn classes_of_an_archive_are_those_of_its_files() {
         "ranks,labels",
         "sku",
         "SKU,Sku,run",
-        "cores,session",
         "class,pool",
         "pool,sku",
     ] {
@@ -361,6 +360,150 @@ fn classes_of_an_archive_are_those_of_its_files() {
     // Exported by other keys, they are still the same runs.
     let again = command(&["export", "--class-by", "cpu", "-o", &one, &own]).output().unwrap();
     assert_eq!(common::out(&again), format!("0 rows added to {one}, 15 there before\n"));
+}
+
+/// A run is known by the class that it was declared to be of, whatever makes a class when it is read.
+#[test]
+fn what_makes_a_class_makes_no_runs() {
+    let folder = Folder::new();
+    let mut csv = String::from("node,run,elapsed_s,class,rack\n");
+    for node in 0..6 {
+        for run in 0..7 {
+            let (s, class) = if node < 3 { (10.0, "x") } else { (12.0, "y") };
+            csv += &format!("n{node},{run},{},{class},r{}\n", s + f64::from(run) / 1000.0, node % 2);
+        }
+    }
+    // The same node and run in two classes are two runs.
+    csv += "n0,0,12,y,r0\n";
+    let csv = folder.put("two.csv", csv).display().to_string();
+    let archive = folder.0.join("archive").display().to_string();
+    for (keys, added) in [("none", 43), ("class", 0), ("rack,class", 0), ("rack", 0)] {
+        let done = command(&["export", &csv, "-o", &archive, "--class-by", keys]).output().unwrap();
+        let expected = format!("{added} rows added to {archive}, {} there before\n", 43 - added);
+        assert_eq!((common::out(&done), done.status.code()), (expected, Some(0)), "{keys}: {}", err(&done));
+    }
+    for keys in ["none", "class", "class,labels"] {
+        let of = |paths: &[&str]| {
+            let output = report(&[&["report", "--format", "json", "--class-by", keys], paths].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+            let report = json(&output);
+            let runs: u64 =
+                report["nodes"].as_array().unwrap().iter().map(|n| n["runs"].as_u64().unwrap()).sum();
+            assert_eq!(runs, 43, "{keys}");
+            report["nodes"].clone()
+        };
+        assert_eq!(of(&[&csv]), of(&[&archive]), "{keys}");
+        assert_eq!(of(&[&csv]), of(&[&archive, &csv]), "{keys}");
+    }
+    // Of an archive that was not told of a key nothing is made of that key; its counters are no keys.
+    let codes = |path: &str, keys: &str| {
+        let report = json(&report(&["report", "--format", "json", "--class-by", keys, path]));
+        report["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "unknown-class-key")
+    };
+    assert!(!codes(&csv, "rack") && codes(&archive, "rack") && codes(&archive, "elapsed_s"));
+    let empty = folder.put("empty.csv", "node,run,elapsed_s,rack\na,1,2,\n").display().to_string();
+    assert!(codes(&empty, "rack"));
+}
+
+/// Files whose runs have numbers by their place among files: these are others with the next file.
+#[test]
+fn runs_of_an_archive_have_names_of_their_own() {
+    let folder = Folder::new();
+    let hpl = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hpl/n01/HPL.out");
+    let archive = folder.0.join("archive").display().to_string();
+    for (session, added) in [("s2", 4), ("s1", 4)] {
+        std::fs::create_dir_all(folder.0.join(session).join("n01")).unwrap();
+        std::fs::copy(&hpl, folder.0.join(session).join("n01/HPL.out")).unwrap();
+        let sessions = ["s1", "s2"].map(|session| folder.0.join(session).display().to_string());
+        let known: Vec<&str> =
+            sessions.iter().map(String::as_str).filter(|path| Path::new(path).exists()).collect();
+        let nameless = export(&known, &archive);
+        assert_eq!(nameless.status.code(), Some(1), "{}", err(&nameless));
+        let why = format!("{}{}", common::out(&nameless), err(&nameless));
+        assert!(why.contains("name {run} or {session} in --path-pattern"), "{why}");
+        let pattern = ["export", "-o", &archive, "--path-pattern", "{session}/{node}/HPL.out"];
+        let done = command(&[&pattern[..], &known[..]].concat()).output().unwrap();
+        let text = common::out(&done);
+        assert!(text.starts_with(&format!("{added} rows added")), "{text} {}", err(&done));
+    }
+}
+
+/// One that another program wrote anew: it has lost what only pmmpi writes into a file, or the parts of classes.
+#[test]
+fn a_file_of_an_archive_that_was_written_anew_is_one() {
+    use polars::prelude::*;
+    let folder = Folder::new();
+    for number in 0..3 {
+        let mut own = run(&format!("run-{number}"), &[("n1", [0, 10, 5_000_000_010, 5_000_000_020])]);
+        own.header.command = vec!["sh".into(), "-c".into(), "true\n".into()];
+        folder.write(&own);
+    }
+    folder.put("fleet.csv", "node,run,elapsed_s,class\na,1,1,x\nb,1,2,y\n");
+    let (own, archive) = (folder.0.display().to_string(), folder.0.join("archive"));
+    assert!(export(&[&own], &archive.display().to_string()).status.success());
+    let nodes = |path: &Path, keys: &str| {
+        let output = report(&["report", "--format", "json", "--class-by", keys, path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{} {}", common::out(&output), err(&output));
+        json(&output)["nodes"].clone()
+    };
+    let frames: Vec<DataFrame> = files(&archive)
+        .iter()
+        .map(|file| {
+            polars_io::SerReader::finish(polars_io::parquet::read::ParquetReader::new(
+                std::fs::File::open(file).unwrap(),
+            ))
+            .unwrap()
+        })
+        .collect();
+    let anew = |name: &str, is_kept: &dyn Fn(&str) -> bool| {
+        let folder = folder.0.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        for (number, frame) in frames.iter().enumerate() {
+            let kept: Vec<Column> =
+                frame.columns().iter().filter(|column| is_kept(column.name())).cloned().collect();
+            let file = std::fs::File::create(folder.join(format!("{number}.parquet"))).unwrap();
+            let mut frame = DataFrame::new(frame.height(), kept).unwrap();
+            polars_io::parquet::write::ParquetWriter::new(file).finish(&mut frame).unwrap();
+        }
+        folder
+    };
+    let whole = anew("whole", &|_| true);
+    for keys in ["cpu", "class", "labels,command"] {
+        assert_eq!(nodes(&archive, keys), nodes(&whole, keys), "{keys}");
+    }
+    let by_default = "cpu,microcode,memory,kernel,command,ranks,labels,class";
+    let without_parts = anew("without parts", &|name| !name.starts_with("class."));
+    assert_eq!(nodes(&archive, by_default), nodes(&without_parts, by_default));
+    // Columns that have values alone.
+    let of_csv = folder.0.join("of csv").display().to_string();
+    let csv = folder.0.join("fleet.csv").display().to_string();
+    assert!(export(&[&own], &of_csv).status.success());
+    let more = folder.put("more.csv", "node,run,elapsed_s,class,tsc\nc,1,1,z,5\n").display().to_string();
+    let before = files(Path::new(&of_csv));
+    assert!(export(&[&csv, &more], &of_csv).status.success());
+    let new: Vec<PathBuf> =
+        files(Path::new(&of_csv)).into_iter().filter(|file| !before.contains(file)).collect();
+    let mut reader = polars_io::parquet::read::ParquetReader::new(std::fs::File::open(&new[0]).unwrap());
+    let names: Vec<String> = reader
+        .schema()
+        .unwrap()
+        .iter_names()
+        .map(ToString::to_string)
+        .filter(|name| name.contains("class.") || name == "tsc" || name == "elapsed_lower_s")
+        .collect();
+    assert_eq!((names, new.len()), (vec!["class.declared".to_owned(), "tsc".to_owned()], 1));
+}
+
+/// What lies there and is of no archive would be taken for what is there before.
+#[test]
+fn an_archive_has_nothing_of_others() {
+    let folder = Folder::new();
+    folder.put("fleet.csv", "node,run,elapsed_s\na,1,1\n");
+    let path = folder.0.display().to_string();
+    let done = export(&[&path], &path);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(err(&done).contains("fleet.csv is of no archive: move it away"), "{}", err(&done));
+    assert_eq!(files(&folder.0).len(), 1);
 }
 
 /// Where two rows of a run agree, one has what the other lacks; where not, the second is named.

@@ -165,6 +165,20 @@ fn what_makes_verdicts_worth_less_is_said() {
     assert_eq!(verdict(&few, "n002"), "SUSPECT");
     let flaky = nodes(40, 9, |node, run| if node == 1 && run < 4 { 1.1 } else { 1.0 });
     assert!(codes(&reported(&fleet("", 0, &flaky), &[]).0).contains(&"flaky-node"));
+    // Once in each session is seen in none of them.
+    let sessions: Vec<Run> = (0..10)
+        .flat_map(|session| {
+            let now =
+                nodes(30, 5, |node, run| if node == 3 && run == session as usize % 5 { 1.3 } else { 1.0 });
+            fleet(&format!("s{session}"), session, &now)
+        })
+        .collect();
+    let warnings = reported(&sessions, &[]).0["warnings"].to_string();
+    assert!(warnings.contains("n003: 10 of 50 runs are slow"), "{warnings}");
+    // Two nodes that are measured again say nothing of the others.
+    let mut again = fleet("s1", 1, &nodes(40, 7, |node, _| if node % 2 == 0 { 1.0 } else { 1.1 }));
+    again.extend(fleet("s2", 2, &nodes(2, 7, |_, _| 1.0)));
+    assert!(codes(&reported(&again, &[]).0).contains(&"bimodal-class"));
     let (one, _) = reported(&fleet("", 0, &nodes(1, 7, |_, _| 1.0)), &[]);
     let node = &one["nodes"][0];
     assert!(node["verdict"].is_null() && node["null_reasons"]["verdict"].is_string());
@@ -181,7 +195,7 @@ fn the_first_lines_say_what_is_wrong() {
     let text = out(&report(&["report", folder.0.to_str().unwrap()]));
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[2].starts_with("1 of 30 nodes slower than its class: n005 +7.9 % (at least +7."), "{text}");
-    assert!(lines[3].starts_with("1 run slower than the others of its node"), "{text}");
+    assert!(lines[3].starts_with("1 of 210 runs slower than the others of its node"), "{text}");
     let first = &lines[..24];
     assert!(first.iter().any(|line| line.contains("-n009-3") && line.contains("n009")), "{text}");
     assert!(first.iter().any(|line| line.starts_with("n005") && line.ends_with("SLOW")), "{text}");

@@ -108,7 +108,7 @@ pub fn flaky(seeds: Range<u64>) -> Score {
         let Some(sigma) = within::sigma(&class, &medians) else { continue };
         let slow = runs::slow(&class, &medians, sigma, &runs::Settings::default());
         let mut said = vec![false; 2000];
-        runs::flaky(&medians, &slow, 0.01).iter().for_each(|node| said[node.node] = true);
+        runs::flaky(&runs::counts(&medians, &slow), 0.01).iter().for_each(|node| said[node.node] = true);
         let truth: Vec<f64> = (0..2000).map(|node| if node < 1900 { 0.0 } else { 1.0 }).collect();
         score.add(&said, &truth);
     }

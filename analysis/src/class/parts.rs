@@ -53,8 +53,21 @@ impl Parts {
         self.iter().find(|(known, _)| *known == key).map(|(_, text)| text)
     }
 
-    /// The class of a run of pmmpi's own. What its record does not say is "unknown".
+    /// Names of labels of a run of pmmpi's own; of others' results the keys that name a column of theirs.
+    pub(crate) fn names<'a>(&'a self, by: &'a ClassBy, is_own: bool) -> impl Iterator<Item = &'a str> {
+        let asked = by.keys().filter(move |key| match is_own {
+            true => self.get(key).is_some(),
+            false => self.iter().any(|(known, _)| key.names(known)),
+        });
+        asked.filter_map(|key| if let Key::Named(name) = key { Some(name.as_str()) } else { None })
+    }
+
+    /// The class of a run of pmmpi's own. What its record does not say is "unknown"; a class that is declared, by a
+    /// file that has been an archive's and lost the parts, is what it is.
     pub fn class_of_own(&self, by: &ClassBy) -> String {
+        if let Some(class) = self.get(&Key::Class) {
+            return if by.has(&Key::Class) { class.to_owned() } else { String::new() };
+        }
         let asked = |key: Key| by.has(&key).then(|| self.get(&key));
         let command = asked(Key::Command).flatten().map(str::to_owned);
         let ranks = asked(Key::Ranks).flatten().map(|ranks| format!("({ranks} ranks)"));
@@ -99,16 +112,11 @@ impl Parts {
     /// The class of what another tool measured: `sku=a, HPL N=1000`, in the order of the keys. Names of columns are the
     /// same in small and capital letters.
     pub fn class_of_others(&self, by: &ClassBy) -> String {
-        let text = |key: &Key| match key {
-            Key::Class => self.get(key).map(str::to_owned),
-            Key::Named(name) => {
-                let is_it =
-                    |known: &Key| matches!(known, Key::Named(known) if known.eq_ignore_ascii_case(name));
-                self.iter().find(|(known, _)| is_it(known)).map(|(_, text)| format!("{name}={text}"))
-            }
-            _ => None,
+        let text = |(key, name): (&Key, &str)| {
+            let (_, text) = self.iter().find(|(known, _)| key.names(known))?;
+            Some(if *key == Key::Class { text.to_owned() } else { format!("{name}={text}") })
         };
-        by.keys().filter_map(text).collect::<Vec<_>>().join(", ")
+        by.columns().filter_map(text).collect::<Vec<_>>().join(", ")
     }
 }
 

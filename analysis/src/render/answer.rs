@@ -47,13 +47,9 @@ pub fn of(report: &Report) -> Vec<String> {
         });
     }
     if !report.slow_runs.is_empty() {
-        let runs: usize = report.nodes.iter().map(|node| node.runs).sum();
-        let slow = report.slow_runs.len();
+        let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };
-        answer.push(format!(
-            "{} slower than the others of {node} ({runs} in the latest sessions)",
-            count(slow, "run")
-        ));
+        answer.push(format!("{slow} of {all} slower than the others of {node}"));
     }
     if !report.drift.is_empty() {
         answer.push(format!("{} grew slower over the sessions", count(report.drift.len(), "node")));
@@ -98,7 +94,7 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Slow => Some("slower than its class by more than what matters (--delta), and stands out"),
         Verdict::SlowTail => Some("slower than its class by more than what matters, but does not stand out"),
-        Verdict::Unusual => Some("stands out from its class, by less than what matters"),
+        Verdict::Unusual => Some("stands out from its class; whether by more than what matters is not sure"),
         Verdict::Suspect => Some("would be one of these, and has too few runs to say so"),
         Verdict::Ok => None,
     }

@@ -114,11 +114,19 @@ fn slow_runs(runs: &[SlowRun], top: usize) -> Table {
             words(seconds(run.elapsed_s)),
             words(percent(run.slowdown, 1)),
             words(probability(run.p_adjusted)),
+            run.session.as_deref().map_or_else(|| words("-"), name),
         ]
     };
     let rows = runs[..shown].iter().map(row).collect();
     Table {
-        columns: vec![left("Slow run"), left("Node"), right("Took, s"), right("Slower"), right("P")],
+        columns: vec![
+            left("Slow run"),
+            left("Node"),
+            right("Took, s"),
+            right("Slower"),
+            right("P"),
+            left("Session"),
+        ],
         rows,
         more: more(hidden, "slow runs"),
     }

@@ -2,7 +2,7 @@
 
 use super::row::{Column, Numbered, Part, Row};
 use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
-use crate::class::{self, Key, Parts};
+use crate::class::{self, ClassBy, Key, Parts};
 use crate::progress::Progress;
 use crate::table::{Order, UNDATED};
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(crate) struct Building {
     counters: Vec<(String, Vec<f64>)>,
     slots: HashMap<String, usize>,
     /// The last run of each node, of those whose files do not number them.
-    last_run: HashMap<String, u64>,
+    last_run: HashMap<(String, String), u64>,
     /// Rows of runs of long files.
     long_runs: hashbrown::HashMap<[u32; 4], usize>,
     /// Those that are asked for; else all.
@@ -45,6 +45,10 @@ pub(crate) struct Building {
     without_class: bool,
     /// Numbers of the table's `all_parts`; `None` where these are not kept.
     parts: Option<HashMap<Parts, u32>>,
+    /// The class that each row was declared to be of, whatever makes a class now: a run is known by it. `None` where it
+    /// is the row's class.
+    declared: Option<Vec<u32>>,
+    class_by: ClassBy,
     progress: Progress,
 }
 
@@ -64,6 +68,8 @@ impl Building {
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
             without_class: !options.class_by.keys().any(|key| *key == Key::Class),
+            declared: (!options.class_by.is_as_declared()).then(Vec::new),
+            class_by: options.class_by.clone(),
             parts: options.keep_parts.then(|| HashMap::from([(Parts::default(), 0)])),
             progress: options.progress.clone(),
         }
@@ -93,13 +99,13 @@ impl Building {
         self.results.table.reserve(rows.min(MOST));
     }
 
-    /// pmmpi exported the file that is read now.
+    /// The file that is read now is one of an archive's.
     pub fn is_of_archive(&self) -> bool {
         self.results.sources.last().is_some_and(|source| source.is_own)
     }
 
-    /// The file that is read now was exported by pmmpi.
-    pub fn is_exported(&mut self) {
+    /// Says so.
+    pub fn begin_archive(&mut self) {
         if let Some(source) = self.results.sources.last_mut() {
             source.is_own = true;
         }
@@ -113,6 +119,11 @@ impl Building {
     /// Files that were read so far.
     pub fn files_read(&self) -> usize {
         self.results.sources.len()
+    }
+
+    /// A file that is of no archive.
+    pub fn first_of_others(&self) -> Option<&Path> {
+        self.results.sources.iter().find(|source| !source.is_own).map(|source| source.path.as_path())
     }
 
     /// Files that gave nothing so far.
@@ -171,12 +182,17 @@ impl Building {
     fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
         let class = if self.without_class && !self.takes_columns() { "" } else { row.class };
         let parts = self.parts_number(|| row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class)));
+        let declared = match row.parts {
+            Some(parts) => parts.get(&Key::Class).unwrap_or_default(),
+            None => row.class,
+        };
         Ok(Numbered {
             line: row.line,
             node: self.number(Column::Node, row.node)?,
             run: self.number(Column::Run, row.run)?,
             is_own: row.is_own,
             class: self.number(Column::Class, class)?,
+            declared: if self.keeps_declared() { self.number(Column::Class, declared)? } else { 0 },
             parts,
             session: self.number(Column::Session, row.session)?,
             elapsed_s: row.elapsed_s,
@@ -201,9 +217,9 @@ impl Building {
         })
     }
 
-    /// True where what classes are made of is kept.
-    pub(super) fn keeps_parts(&self) -> bool {
-        self.parts.is_some()
+    /// True where the class matters that rows were declared to be of, beside the one that they have.
+    pub(super) fn keeps_declared(&self) -> bool {
+        self.declared.is_some()
     }
 
     /// The number of a name, or what is wrong with it. In a run of pmmpi's own it is whatever a kernel or a shell took
@@ -248,6 +264,9 @@ impl Building {
         if self.parts.is_some() {
             table.parts.push(row.parts);
         }
+        if let Some(declared) = &mut self.declared {
+            declared.push(row.declared);
+        }
         table.session.push(row.session);
         table.elapsed_s.push(row.elapsed_s);
         table.started_unix_ns.push(row.started_unix_ns);
@@ -277,6 +296,9 @@ impl Building {
             table.parts.extend_from_slice(&part.parts);
             table.parts.resize(first + rows, 0);
         }
+        if let Some(declared) = &mut self.declared {
+            declared.extend_from_slice(&part.declared);
+        }
         table.session.extend_from_slice(&part.session);
         table.elapsed_s.extend_from_slice(&part.elapsed_s);
         table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
@@ -285,14 +307,17 @@ impl Building {
         first
     }
 
-    /// Runs that their files do not number are 1, 2, ... on each node, over all files.
-    pub fn next_run(&mut self, node: &str) -> String {
-        let last = match self.last_run.get_mut(node) {
-            Some(last) => last,
-            None => self.last_run.entry(node.to_owned()).or_default(),
-        };
+    /// Runs that their files do not number are 1, 2, ... on each node in a session, over all files. Another file makes
+    /// other numbers of them: an archive needs a session, which is taken as a whole.
+    pub fn next_run(&mut self, node: &str, session: &str) -> Result<String, &'static str> {
+        if self.parts.is_some() && session.is_empty() {
+            return Err(
+                "which run it is nobody says, and an archive has to know: name {run} or {session} in --path-pattern",
+            );
+        }
+        let last = self.last_run.entry((node.to_owned(), session.to_owned())).or_default();
         *last += 1;
-        last.to_string()
+        Ok(last.to_string())
     }
 
     /// Where values of this name go; `None` of one that nobody asked for, that is a column of another meaning, or one
@@ -428,10 +453,12 @@ impl Building {
         *self.results.unread.entry(name).or_default() += values;
     }
 
-    /// A key of classes that this file has.
-    pub fn has_class_key(&mut self, key: &str) {
-        if !self.results.class_keys.contains(key) {
-            self.results.class_keys.insert(key.to_owned());
+    /// Some row has these: the keys among them are known.
+    pub fn has_parts(&mut self, parts: &Parts, is_own: bool) {
+        for name in parts.names(&self.class_by, is_own) {
+            if !self.results.class_keys.contains(name) {
+                self.results.class_keys.insert(name.to_owned());
+            }
         }
     }
 
@@ -452,8 +479,19 @@ impl Building {
 
     /// The first one counts.
     fn remove_repeated(&mut self) {
-        self.results.order = Order::of(&self.results.table);
-        let again = self.results.order.repeated(&self.results.table);
+        let again = match self.declared.take() {
+            None => {
+                self.results.order = Order::of(&self.results.table);
+                self.results.order.repeated(&self.results.table)
+            }
+            Some(declared) => {
+                let class = std::mem::replace(&mut self.results.table.class, declared);
+                let again = Order::of(&self.results.table).repeated(&self.results.table);
+                self.results.table.class = class;
+                self.results.order = Order::of(&self.results.table);
+                again
+            }
+        };
         if again.is_empty() {
             return;
         }

@@ -210,7 +210,7 @@ impl Columns {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
         let mut found = [None; 6];
-        let classes = Classes::find(&names, place, options, building);
+        let classes = Classes::find(&names, place, options);
         let mut counters: Vec<Counter> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let known = ["node", "run", "elapsed_s", "class", "session", "started"];
@@ -255,7 +255,7 @@ impl Columns {
     }
 
     fn add(&mut self, line: u64, fields: &Split<'_>, place: &Place, building: &mut Building) {
-        match self.row(line, fields, place) {
+        match self.row(line, fields, place, building) {
             Ok(row) => {
                 if let Some(at) = building.add(&row) {
                     self.add_counters(at, line, fields, building);
@@ -265,7 +265,13 @@ impl Columns {
         }
     }
 
-    fn row<'a>(&'a mut self, line: u64, fields: &Split<'a>, place: &'a Place) -> Result<Row<'a>, String> {
+    fn row<'a>(
+        &'a mut self,
+        line: u64,
+        fields: &Split<'a>,
+        place: &'a Place,
+        building: &mut Building,
+    ) -> Result<Row<'a>, String> {
         if fields.len() != self.count {
             return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
         }
@@ -284,7 +290,7 @@ impl Columns {
             let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
             self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
         }
-        let class = self.class.of(fields)?;
+        let class = self.class.of(fields, building)?;
         Ok(Row {
             line,
             node: or_place("node", self.node, &place.node)?,
@@ -343,21 +349,20 @@ impl Columns {
 }
 
 impl Classes {
-    fn find(names: &[String], place: &Place, options: &Options, building: &mut Building) -> Self {
-        let mut columns = Vec::new();
-        for (key, column) in options.class_by.columns() {
-            if let Some(at) = names.iter().position(|name| name.eq_ignore_ascii_case(column)) {
-                building.has_class_key(column);
-                columns.push((at, key.clone()));
-            }
-        }
+    fn find(names: &[String], place: &Place, options: &Options) -> Self {
+        let asked = options.class_by.columns();
+        // A run is known by the class that was declared, whatever makes a class.
+        let declared = (!options.class_by.has(&Key::Class)).then_some((&Key::Class, "class"));
+        let at = |column: &str| names.iter().position(|name| name.eq_ignore_ascii_case(column));
+        let columns = asked.chain(declared).filter_map(|(key, column)| Some((at(column)?, key.clone())));
+        let columns: Vec<(usize, Key)> = columns.collect();
         let is_declared = columns.iter().any(|(_, key)| *key == Key::Class);
         let place = place.class.as_deref().filter(|_| !is_declared).map(|class| (Key::Class, class.into()));
         let by = options.class_by.clone();
         Self { by, columns, place, known: HashMap::new(), values: Vec::new() }
     }
 
-    fn of(&mut self, fields: &Split<'_>) -> Result<&Class, String> {
+    fn of(&mut self, fields: &Split<'_>, building: &mut Building) -> Result<&Class, String> {
         self.values.clear();
         for (at, _) in &self.columns {
             self.values.extend_from_slice(fields.get(*at));
@@ -372,6 +377,7 @@ impl Classes {
             };
             let parts = self.columns.iter().map(text).chain(self.place.clone().map(Ok));
             let parts: Parts = parts.collect::<Result<_, String>>()?;
+            building.has_parts(&parts, false);
             let class = Class { name: parts.class_of_others(&self.by), parts };
             self.known.insert(self.values.clone(), class);
         }

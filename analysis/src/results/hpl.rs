@@ -47,10 +47,17 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             (None, None) => path_pattern::node_of(building.path(), &GENERIC)?,
         };
         let class = place.class.clone().unwrap_or_else(|| solved.class());
+        let session = place.session.as_deref().unwrap_or_default();
         let run = match &place.run {
             Some(run) if only => run.clone(),
             Some(run) => format!("{run}.{}", i + 1),
-            None => building.next_run(&node),
+            None => match building.next_run(&node, session) {
+                Ok(run) => run,
+                Err(reason) => {
+                    building.reject(solved.line, reason);
+                    continue;
+                }
+            },
         };
         let alone = output.solved.iter().filter(|other| other.part == solved.part).count() == 1;
         let elapsed_s = match solved.seconds(part.time_s.filter(|_| alone)) {
@@ -68,7 +75,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             parts: None,
             lack: "",
             class: &class,
-            session: place.session.as_deref().unwrap_or_default(),
+            session,
             elapsed_s,
             started_unix_ns: part.started_unix_ns,
         });

@@ -26,6 +26,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             continue;
         };
         let class = place.class.clone().unwrap_or_else(|| class(result));
+        let session = place.session.as_deref().unwrap_or_default();
         let exit_codes = result.get("exit_codes").and_then(Value::as_array);
         let memory = result.get("memory_usage_byte").and_then(Value::as_array);
         for (j, time) in times.iter().enumerate() {
@@ -38,9 +39,14 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             };
             let run = match &place.run {
                 Some(run) => format!("{run}.{}", j + 1),
-                None => building.next_run(&node),
+                None => match building.next_run(&node, session) {
+                    Ok(run) => run,
+                    Err(reason) => {
+                        building.reject(entry, reason);
+                        continue;
+                    }
+                },
             };
-            let session = place.session.as_deref().unwrap_or_default();
             let row = Row {
                 line: entry,
                 node: &node,

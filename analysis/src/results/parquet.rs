@@ -26,8 +26,6 @@ const ROWS_AT_A_TIME: usize = 1 << 19;
 const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
 /// How many files are read now, on any thread.
 static READING: AtomicUsize = AtomicUsize::new(0);
-/// Key of the file's metadata that says who exported it.
-pub(crate) const EXPORTED_BY: &str = "pmmpi";
 /// Reads rows until the end.
 pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_file() {
@@ -47,10 +45,6 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
     let mut reader = ParquetReader::new(file.try_clone()?);
     let metadata = reader.get_metadata().map_err(damaged)?.clone();
     let schema = reader.schema().map_err(damaged)?;
-    let exported = metadata.key_value_metadata.iter().flatten().any(|pair| pair.key == EXPORTED_BY);
-    if exported {
-        building.is_exported();
-    }
     let place = options.place(path)?;
     let mut columns = Columns::find(&schema, metadata.num_rows as u64, &place, options, building)?;
     if metadata.num_rows == 0 {

@@ -29,6 +29,7 @@ pub(super) struct Numbered {
     pub run: u32,
     pub is_own: bool,
     pub class: u32,
+    pub declared: u32,
     pub parts: u32,
     pub session: u32,
     pub elapsed_s: f64,
@@ -45,7 +46,8 @@ pub(super) struct Part {
     pub run: Vec<u32>,
     pub is_own: Vec<bool>,
     pub class: Vec<u32>,
-    /// Empty where they are not kept.
+    /// Empty where they are not kept, both.
+    pub declared: Vec<u32>,
     pub parts: Vec<u32>,
     pub session: Vec<u32>,
     pub elapsed_s: Vec<f64>,
@@ -65,6 +67,7 @@ impl Part {
             run: self.run[row],
             is_own: self.is_own[row],
             class: self.class[row],
+            declared: self.declared.get(row).copied().unwrap_or(0),
             parts: self.parts.get(row).copied().unwrap_or(0),
             session: self.session[row],
             elapsed_s: self.elapsed_s[row],
@@ -75,7 +78,7 @@ impl Part {
 
     /// True where all rows make sense.
     pub fn is_whole(&self) -> bool {
-        let names = [&self.node, &self.run, &self.class, &self.session];
+        let names = [&self.node, &self.run, &self.class, &self.declared, &self.session];
         names.iter().all(|numbers| !numbers.contains(&WRONG))
             && self.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0)
     }

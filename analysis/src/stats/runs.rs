@@ -80,6 +80,13 @@ pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settin
     candidates
 }
 
+/// Of each node its runs, and how many of them are slow.
+pub fn counts(medians: &[NodeMedian], slow: &[SlowRun]) -> Vec<(usize, usize)> {
+    let mut counts: Vec<(usize, usize)> = medians.iter().map(|node| (node.runs, 0)).collect();
+    slow.iter().for_each(|run| counts[run.node].1 += 1);
+    counts
+}
+
 /// A node with more slow runs than the others of its class explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flaky {
@@ -95,28 +102,23 @@ pub struct Flaky {
     pub adjusted_p: f64,
 }
 
-/// The flaky nodes of a class, by node, from those of its runs that are slow.
+/// The flaky nodes of a class, by node: of each its runs, and how many of them are slow.
 ///
 /// X slow runs of k against Binomial(k, p_0), Benjamini-Hochberg at `q`. p_0 is the share of slow runs of
 /// all *other* nodes, with one more slow and one more not (Laplace's rule of succession): a node does not
 /// hide behind its own slow runs, and p_0 is not 0 where the others had none.
-pub fn flaky(medians: &[NodeMedian], slow: &[SlowRun], q: f64) -> Vec<Flaky> {
-    let mut counts = vec![0; medians.len()];
-    for run in slow {
-        counts[run.node] += 1;
-    }
-    let all: usize = medians.iter().map(|node| node.runs).sum();
+pub fn flaky(counts: &[(usize, usize)], q: f64) -> Vec<Flaky> {
+    let all = counts.iter().fold((0, 0), |all, of_node| (all.0 + of_node.0, all.1 + of_node.1));
     let mut nodes = Vec::new();
-    for (node, (middle, count)) in medians.iter().zip(counts).enumerate().filter(|(_, (_, count))| *count > 0)
-    {
-        let p0 = (slow.len() - count + 1) as f64 / (all - middle.runs + 2) as f64;
-        let p = binomial::at_least(middle.runs, p0, count);
-        nodes.push(Flaky { node, runs: middle.runs, slow: count, p, adjusted_p: f64::NAN });
+    for (node, (runs, slow)) in counts.iter().copied().enumerate().filter(|(_, (_, slow))| *slow > 0) {
+        let p0 = (all.1 - slow + 1) as f64 / (all.0 - runs + 2) as f64;
+        let p = binomial::at_least(runs, p0, slow);
+        nodes.push(Flaky { node, runs, slow, p, adjusted_p: f64::NAN });
     }
     // Nodes without a slow run have p = 1 and belong to the family: they are the larger part of it.
     let mut tests: Vec<Test> =
         nodes.iter().enumerate().map(|(index, node)| Test { index, p: node.p }).collect();
-    bh::adjust(&mut tests, medians.len());
+    bh::adjust(&mut tests, counts.len());
     for test in tests {
         nodes[test.index].adjusted_p = test.p;
     }
@@ -145,7 +147,7 @@ mod tests {
         let class = Class::new(times, &ends).unwrap();
         let medians = median::of_nodes(&class);
         let slow = slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &Settings::default());
-        let flaky = flaky(&medians, &slow, 0.01);
+        let flaky = flaky(&counts(&medians, &slow), 0.01);
         (slow, flaky)
     }
 

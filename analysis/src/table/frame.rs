@@ -5,7 +5,29 @@ use crate::class::{Key, Parts};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 
+/// Columns that not every table has, of some rows: parts of classes if these are kept, and counters.
+#[derive(Clone, Debug)]
+pub struct Filled<'a> {
+    parts: BTreeSet<&'a Key>,
+    counters: Vec<(&'a str, &'a [f64])>,
+}
+
 impl RunTable {
+    /// What some of these rows have.
+    pub fn filled(&self, rows: &[u32]) -> Filled<'_> {
+        let numbers: BTreeSet<u32> = match self.parts.is_empty() {
+            true => BTreeSet::new(),
+            false => rows.iter().map(|row| self.parts[*row as usize]).collect(),
+        };
+        let parts = numbers.into_iter().map(|number| &self.all_parts[number as usize]);
+        let is_counted = |values: &[f64]| rows.iter().any(|row| !values[*row as usize].is_nan());
+        let counters = self.counters.iter().filter(|(_, values)| is_counted(values));
+        Filled {
+            parts: parts.flat_map(Parts::iter).map(|(key, _)| key).collect(),
+            counters: counters.map(|(name, values)| (name.as_str(), values.as_slice())).collect(),
+        }
+    }
+
     /// These rows, in this order.
     ///
     /// | column | type | |
@@ -17,7 +39,7 @@ impl RunTable {
     /// | elapsed_s | f64 | above zero |
     /// | one a part of classes, if these are kept | str | null where it is not known |
     /// | one a counter | f64 | null where it was not measured |
-    pub fn frame(&self, rows: &[u32]) -> PolarsResult<DataFrame> {
+    pub fn frame(&self, rows: &[u32], filled: &Filled<'_>) -> PolarsResult<DataFrame> {
         let at = |row: &u32| *row as usize;
         let texts = |name: &str, text: &dyn Fn(usize) -> Option<String>| {
             let texts: Vec<Option<String>> = rows.iter().map(|row| text(at(row))).collect();
@@ -43,18 +65,14 @@ impl RunTable {
                 rows.iter().map(|row| self.elapsed_s[at(row)]).collect::<Vec<_>>(),
             ),
         ];
-        if !self.parts.is_empty() {
-            let keys: BTreeSet<&Key> =
-                self.all_parts.iter().flat_map(Parts::iter).map(|(key, _)| key).collect();
-            for key in keys {
-                let of_parts: Vec<Option<&str>> = self.all_parts.iter().map(|parts| parts.get(key)).collect();
-                let values = rows.iter().map(|row| of_parts[self.parts[at(row)] as usize]);
-                columns.push(Column::new(key.column().into(), values.collect::<Vec<Option<&str>>>()));
-            }
+        for key in &filled.parts {
+            let of_parts: Vec<Option<&str>> = self.all_parts.iter().map(|parts| parts.get(key)).collect();
+            let values = rows.iter().map(|row| of_parts[self.parts[at(row)] as usize]);
+            columns.push(Column::new(key.column().into(), values.collect::<Vec<Option<&str>>>()));
         }
-        for (name, values) in &self.counters {
+        for (name, values) in &filled.counters {
             let values = rows.iter().map(|row| Some(values[at(row)]).filter(|value| !value.is_nan()));
-            columns.push(Column::new(name.as_str().into(), values.collect::<Vec<Option<f64>>>()));
+            columns.push(Column::new((*name).into(), values.collect::<Vec<Option<f64>>>()));
         }
         DataFrame::new(rows.len(), columns)
     }
@@ -62,6 +80,6 @@ impl RunTable {
     /// All rows in the order in which they were read, for queries.
     pub fn lazy(&self) -> PolarsResult<LazyFrame> {
         let rows: Vec<u32> = (0..self.len() as u32).collect();
-        Ok(self.frame(&rows)?.lazy())
+        Ok(self.frame(&rows, &self.filled(&rows))?.lazy())
     }
 }

@@ -52,6 +52,9 @@ impl Order {
     /// the order in which they were read. A run of pmmpi's own is itself whatever its class and session are called.
     pub(crate) fn repeated(&self, table: &RunTable) -> Vec<(usize, usize)> {
         let of_group = |(mut repeated, mut runs): (Vec<_>, Vec<_>), rows: &[u32]| {
+            if is_distinct(rows.iter().map(|row| table.run[*row as usize])) {
+                return (repeated, runs);
+            }
             runs.clear();
             let others = rows.iter().filter(|row| !table.is_own[**row as usize]);
             runs.extend(others.map(|row| (table.run[*row as usize], *row)));
@@ -75,6 +78,13 @@ impl Order {
         repeated.sort_unstable();
         repeated
     }
+}
+
+/// True where a few numbers all differ; of more it is not known. Most nodes have few runs in a session.
+fn is_distinct(numbers: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
+    const FEW: usize = 16;
+    let differs = |(at, number): (usize, u32)| numbers.clone().take(at).all(|other| other != number);
+    numbers.len() <= FEW && numbers.clone().enumerate().all(differs)
 }
 
 /// Rows with the same are of one node in one class and session.

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 pub(super) struct History {
     /// Of the table.
     pub node: u32,
+    /// In all sessions, and how many of them are slow.
+    pub runs: usize,
+    pub slow: usize,
     /// Of each session in which there are others of the class: a row, and ln(its median / the class's).
     relative: Vec<(u32, f64)>,
     /// The session that it is judged by, and its place there: the latest in which there are others, else the latest.
@@ -20,7 +23,7 @@ pub(super) struct History {
 
 impl History {
     pub fn new(node: u32) -> Self {
-        Self { node, relative: Vec::new(), latest: [0; 2] }
+        Self { node, runs: 0, slow: 0, relative: Vec::new(), latest: [0; 2] }
     }
 
     /// A session, in the order of time. `relative` is `None` where there is no other node.
@@ -30,6 +33,13 @@ impl History {
         }
         self.relative.extend(relative.map(|relative| (row, relative)));
     }
+}
+
+/// The session that most nodes are judged by; of several the latest.
+pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
+    let mut nodes: BTreeMap<usize, usize> = BTreeMap::new();
+    histories.iter().for_each(|history| *nodes.entry(history.latest[0]).or_default() += 1);
+    nodes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(session, _)| session)
 }
 
 /// What is said of each node by the session that it is judged by.

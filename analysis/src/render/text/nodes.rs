@@ -19,11 +19,13 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRun], top: usize) {
         return;
     }
     line(text, "");
-    line(text, &format!("{:<42} {:<18} {:>8} {:>8}", "SLOW RUN", "NODE", "SLOWER", "P"));
+    let of_session = if runs.iter().any(|run| run.session.is_some()) { "  SESSION" } else { "" };
+    line(text, &format!("{:<42} {:<18} {:>8} {:>8}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P"));
     let (shown, hidden) = shown(runs.len(), top);
     for run in &runs[..shown] {
         let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
-        line(text, &format!("{:<42} {:<18} {slower:>8} {p:>8}", run.run_id, run.node));
+        let session = run.session.as_ref().map_or(String::new(), |session| format!("  {session}"));
+        line(text, &format!("{:<42} {:<18} {slower:>8} {p:>8}{session}", run.run_id, run.node));
     }
     and_more(text, hidden, "slow runs");
 }

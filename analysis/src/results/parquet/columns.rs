@@ -11,6 +11,9 @@ use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 /// Stands for an event that nobody asked for.
 pub(super) const UNWANTED: u32 = WRONG - 1;
 
+/// The column that only an archive has.
+const OWN: &str = "measured_by_pmmpi";
+
 /// The columns that are read.
 pub(super) struct Columns {
     pub node: Option<String>,
@@ -20,6 +23,8 @@ pub(super) struct Columns {
     pub class: Vec<ClassColumn>,
     /// What makes a class of them.
     pub class_by: ClassBy,
+    /// What it is made of is kept.
+    pub keep_parts: bool,
     pub session: Option<String>,
     pub started: Option<String>,
     pub is_own: Option<String>,
@@ -39,8 +44,10 @@ pub(super) struct Columns {
 pub(super) struct ClassColumn {
     pub name: String,
     pub key: Key,
-    /// Of a run of pmmpi's own it says nothing.
+    /// It says something of others' results.
     pub of_others: bool,
+    /// And of runs of pmmpi's own.
+    pub of_own: bool,
 }
 
 /// What can be made of values.
@@ -54,6 +61,13 @@ enum Kind {
     /// No row has a value.
     Null,
     Other,
+}
+
+impl Kind {
+    /// It can be a part of a class.
+    fn is_key(self) -> bool {
+        matches!(self, Self::Text | Self::Whole | Self::Real | Self::Truth)
+    }
 }
 
 fn kind(of: &Type) -> Kind {
@@ -81,6 +95,9 @@ impl Columns {
         let all: Vec<(&str, Kind)> =
             schema.iter_values().map(|field| (field.name.as_str(), kind(&field.dtype))).collect();
         let find = |name: &str| all.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
+        if find(OWN).is_some() {
+            building.begin_archive();
+        }
         // Of an archive: names of labels differ in small and capital letters.
         let is_part = |name: &str| building.is_of_archive() && Key::of_column(name).is_some();
         let is_second = |name: &str| !is_part(name) && find(name).is_some_and(|first| first.0 != name);
@@ -115,9 +132,10 @@ impl Columns {
             elapsed,
             class: Vec::new(),
             class_by: options.class_by.clone(),
+            keep_parts: options.keep_parts,
             session: typed("session", &text, "text or integer")?,
             started: typed("started", &[Kind::Instant, Kind::Text], "timestamp or text")?,
-            is_own: typed("measured_by_pmmpi", &[Kind::Truth], "boolean")?,
+            is_own: typed(OWN, &[Kind::Truth], "boolean")?,
             event,
             counters: Vec::new(),
             place: place.clone(),
@@ -131,34 +149,45 @@ impl Columns {
     }
 
     /// An archive has a column for each part of classes; of others' results a column is what its name says.
-    fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &mut Building) {
-        let all = all.iter().filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Whole | Kind::Real));
-        let all = all.map(|(name, _)| *name);
-        let archived = building.is_of_archive();
-        if archived {
-            let parts = all.clone().filter_map(|name| Some((name, Key::of_column(name)?)));
-            for (name, key) in parts.filter(|(_, key)| building.keeps_parts() || self.class_by.wants(key)) {
-                self.class.push(ClassColumn { name: name.to_owned(), key, of_others: false });
+    fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &Building) {
+        let (by, archived) = (&options.class_by, building.is_of_archive());
+        let texts = all.iter().filter(|(_, kind)| kind.is_key()).map(|(name, _)| *name);
+        let parts = texts.clone().filter_map(|name| Some((name, Key::of_column(name)?)));
+        let parts: Vec<(&str, Key)> = if archived { parts.collect() } else { Vec::new() };
+        // Whoever wrote the file anew left them out.
+        let without_parts = archived && parts.is_empty();
+        for (name, key) in parts {
+            let is_id = key == Key::Class && building.keeps_declared();
+            let of_others = options.keep_parts || is_id || by.wants_of_others(&key);
+            let of_own = options.keep_parts || by.wants_of_own(&key);
+            if of_others || of_own {
+                self.class.push(ClassColumn { name: name.to_owned(), key, of_others, of_own });
             }
         }
-        // In an archive `class` is what was made of the parts.
-        for (key, column) in options.class_by.columns().filter(|(key, _)| !archived || **key != Key::Class) {
-            if let Some(name) = all.clone().find(|name| name.eq_ignore_ascii_case(column)) {
-                self.class.push(ClassColumn { name: name.to_owned(), key: key.clone(), of_others: true });
-            }
-        }
-        for (key, column) in options.class_by.columns() {
-            let is_it = |known: &Key| match (known, key) {
-                (Key::Named(known), Key::Named(name)) => known.eq_ignore_ascii_case(name),
-                _ => known == key,
+        let declared = (!by.has(&Key::Class) || without_parts).then_some((&Key::Class, "class"));
+        for (key, column) in by.columns().chain(declared) {
+            let known = self.class.iter().any(|known| known.key == *key);
+            // In an archive `class` is what was made of the parts, and numbers are not as they were written.
+            let is_it = |(name, kind): &&(&str, Kind)| {
+                let is_text = if archived { *kind == Kind::Text } else { kind.is_key() };
+                is_text && name.eq_ignore_ascii_case(column)
             };
-            if self.class.iter().any(|column| is_it(&column.key)) {
-                building.has_class_key(column);
+            let found = all.iter().find(is_it).filter(|_| match key {
+                Key::Class => !known && (!archived || without_parts),
+                _ => !archived || !column.eq_ignore_ascii_case("class"),
+            });
+            if let Some((name, _)) = found {
+                let of_own = *key == Key::Class;
+                self.class.push(ClassColumn {
+                    name: (*name).to_owned(),
+                    key: key.clone(),
+                    of_others: true,
+                    of_own,
+                });
             }
         }
         let is_declared = self.class.iter().any(|column| column.key == Key::Class);
-        self.place.class =
-            self.place.class.take().filter(|_| !is_declared && options.class_by.has(&Key::Class));
+        self.place.class = self.place.class.take().filter(|_| !is_declared);
     }
 
     /// Whatever other column is of numbers.
@@ -167,7 +196,8 @@ impl Columns {
             return;
         }
         for (name, kind) in all {
-            let is_class = building.is_of_archive() && (*name == "class" || Key::of_column(name).is_some());
+            let is_class = building.is_of_archive()
+                && (*name == "class" || (kind.is_key() && Key::of_column(name).is_some()));
             if self.has(name) || is_class {
                 continue;
             }

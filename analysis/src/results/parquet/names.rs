@@ -53,6 +53,8 @@ pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> Polar
 /// The numbers of texts that came lately.
 struct Cache {
     slots: Vec<Option<(u128, u32)>>,
+    /// Most rows have the text of the row before.
+    last: Option<(u128, u32)>,
 }
 
 impl Cache {
@@ -60,21 +62,29 @@ impl Cache {
     const BITS: u32 = 15;
 
     fn new() -> Self {
-        Self { slots: Vec::new() }
+        Self { slots: Vec::new(), last: None }
     }
 
     fn clear(&mut self) {
+        self.last = None;
         self.slots.clear();
         self.slots.resize(1 << Self::BITS, None);
     }
 
     fn get(&mut self, text: u128, number: impl FnOnce() -> u32) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == text
+        {
+            return number;
+        }
         // Fibonacci hashing: D. E. Knuth, The Art of Computer Programming 3, 6.4.
         let folded = (text as u64) ^ (text >> 64) as u64;
         let slot = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS);
-        match &mut self.slots[slot as usize] {
-            Some((known, number)) if *known == text => *number,
-            free => free.insert((text, number())).1,
+        let slot = &mut self.slots[slot as usize];
+        if slot.is_none_or(|(known, _)| known != text) {
+            *slot = Some((text, number()));
         }
+        self.last = *slot;
+        slot.map_or(0, |(_, number)| number)
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
-    let (class, parts) = classes(frame, &is_own, columns, building)?;
+    let Classes { class, declared, parts } = classes(frame, &is_own, columns, building)?;
     let lack = building.no_lack();
     let part = Part {
         line: before + 1,
@@ -47,6 +47,7 @@ pub(super) fn add(
         run,
         is_own,
         class,
+        declared,
         parts,
         session,
         elapsed_s,
@@ -129,7 +130,8 @@ fn long(
     let values = reals(frame.column(value)?)?;
     let mut last: Option<([u32; 4], usize)> = None;
     for ((row, slot), value) in rows.zip(slots).zip(values) {
-        let key = [row.node, row.run, row.class, row.session];
+        let class = if building.keeps_declared() { row.declared } else { row.class };
+        let key = [row.node, row.run, class, row.session];
         let known = match last {
             Some((last, at)) if last == key => Some(at),
             _ => building.long_run(key),
@@ -186,14 +188,15 @@ fn checked(
     let names = [
         (Column::Node, row.node, &columns.node),
         (Column::Run, row.run, &columns.run),
-        (Column::Class, row.class, &None),
+        (Column::Class, row.class.max(row.declared), &None),
         (Column::Session, row.session, &columns.session),
     ];
     let wrong = names.into_iter().find(|(_, number, _)| *number == WRONG);
     let Some((of, _, name)) = wrong else { return building.add_numbered(row) };
     let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
     let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
-    building.reject(row.line, reason.unwrap_or_else(|| "its class is none".to_owned()));
+    let no_class = "class: it is too long, or has a control character";
+    building.reject(row.line, reason.unwrap_or_else(|| no_class.to_owned()));
     None
 }
 
@@ -203,23 +206,40 @@ fn text_of(frame: &DataFrame, name: &str, row: u64) -> Option<String> {
     value.str().ok()?.get(0).map(str::to_owned)
 }
 
-/// Class of each row, and number of what it is made of where that is kept.
+/// Of each row.
+#[derive(Default)]
+struct Classes {
+    class: Vec<u32>,
+    /// That it was declared to be of; empty where it is the same for all.
+    declared: Vec<u32>,
+    /// Number of what it is made of; empty where that is not kept.
+    parts: Vec<u32>,
+}
+
 fn classes(
     frame: &DataFrame,
     is_own: &[bool],
     columns: &Columns,
     building: &mut Building,
-) -> PolarsResult<(Vec<u32>, Vec<u32>)> {
-    if let [ClassColumn { name, key: Key::Class, of_others: true }] = columns.class.as_slice()
-        && !building.keeps_parts()
+) -> PolarsResult<Classes> {
+    let archived = building.is_of_archive();
+    let (keep_declared, keep_parts) = (building.keeps_declared(), columns.keep_parts);
+    if let [ClassColumn { name, key: Key::Class, .. }] = columns.class.as_slice()
+        && !(archived || keep_declared || keep_parts)
     {
-        return Ok((names::numbers(frame.column(name)?, Column::Class, building)?, Vec::new()));
+        let class = names::numbers(frame.column(name)?, Column::Class, building)?;
+        return Ok(Classes { class, ..Classes::default() });
     }
     // Of others' results, and of runs of pmmpi's own.
     let place = columns.place.class.iter().map(|class| (Key::Class, class.as_str().into()));
     let mut all: Vec<(Parts, bool)> = vec![(place.collect(), false), (Parts::default(), true)];
     let mut made_of: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
-    for ClassColumn { name, key, of_others } in &columns.class {
+    let has = [is_own.contains(&false), is_own.contains(&true)];
+    for ClassColumn { name, key, of_others, of_own } in &columns.class {
+        let says = [*of_others, *of_own];
+        if !(has[0] && says[0] || has[1] && says[1]) {
+            continue;
+        }
         let mut values = Names::default();
         let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
         // What came before and a value make something new: a pair that was seen is not put together again.
@@ -227,7 +247,7 @@ fn classes(
         for (made_of, value) in made_of.iter_mut().zip(numbers) {
             *made_of = *pairs.entry((*made_of, value)).or_insert_with(|| {
                 let (parts, is_own) = &all[*made_of as usize];
-                if *is_own && *of_others {
+                if !says[usize::from(*is_own)] {
                     return *made_of;
                 }
                 all.push((parts.and(key.clone(), values.get(value).unwrap_or_default()), *is_own));
@@ -235,25 +255,23 @@ fn classes(
             });
         }
     }
-    let mut named = vec![None; all.len()];
-    let class = |made_of: &u32| {
-        *named[*made_of as usize].get_or_insert_with(|| {
-            let ((parts, is_own), by) = (&all[*made_of as usize], &columns.class_by);
+    let mut known: Vec<Option<[u32; 3]>> = vec![None; all.len()];
+    let mut classes = Classes::default();
+    for made_of in made_of {
+        let [class, declared, parts] = *known[made_of as usize].get_or_insert_with(|| {
+            let ((parts, is_own), by) = (&all[made_of as usize], &columns.class_by);
+            building.has_parts(parts, *is_own);
             let class = if *is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
-            building.number(Column::Class, &class).unwrap_or(WRONG)
-        })
-    };
-    let classes = made_of.iter().map(class).collect();
-    let mut parts = Vec::new();
-    if building.keeps_parts() {
-        let mut kept = vec![None; all.len()];
-        let number = |made_of: u32| {
-            let number = &mut kept[made_of as usize];
-            *number.get_or_insert_with(|| building.parts_number(|| all[made_of as usize].0.clone()))
-        };
-        parts = made_of.into_iter().map(number).collect();
+            let declared = parts.get(&Key::Class).unwrap_or_default();
+            let texts = [class.as_str(), if keep_declared { declared } else { "" }];
+            let [class, declared] = texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
+            [class, declared, if keep_parts { building.parts_number(|| parts.clone()) } else { 0 }]
+        });
+        classes.class.push(class);
+        classes.declared.extend(keep_declared.then_some(declared));
+        classes.parts.extend(keep_parts.then_some(parts));
     }
-    Ok((classes, parts))
+    Ok(classes)
 }
 
 /// Not a number where there is none.
