@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), no_main)]
 
 mod agent;
+mod command_line;
 mod counting;
 mod doctor;
 mod elf;
@@ -44,7 +45,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 }
 
 fn run() -> Result<End, Failure> {
-    match options::parse() {
+    match command_line::parse() {
         Command::Run(typed) => measure::run(typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => install::exec_report("report", &args),

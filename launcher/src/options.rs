@@ -1,7 +1,6 @@
 //! The command line as it is typed.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use pmmpi_rounds::console::say;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -123,17 +122,6 @@ struct Direct {
 
 /// The first words that are no programs.
 pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
-
-/// This process's command line. A command is the first word; a program of the same name follows `run`.
-pub fn parse() -> Command {
-    let is_command = std::env::args_os().nth(1).is_some_and(|word| COMMANDS.iter().any(|name| word == *name));
-    if !is_command && let Ok(direct) = Direct::try_parse() {
-        return Command::Run(direct.measurement);
-    }
-    // Help, and errors that know of all there is.
-    let options = Options::try_parse().unwrap_or_else(|e| end_with(&e));
-    options.command.unwrap_or(Command::Run(options.measurement))
-}
 
 /// What `arguments` of pmmpi would measure.
 pub fn measurement(arguments: &[OsString]) -> Result<Measurement, clap::Error> {
@@ -335,29 +323,6 @@ pub enum OnMismatch {
 pub enum OnFailure {
     Stop,
     Continue,
-}
-
-impl From<OnFailure> for pmmpi_rounds::plan::OnFailure {
-    fn from(typed: OnFailure) -> Self {
-        match typed {
-            OnFailure::Stop => Self::Stop,
-            OnFailure::Continue => Self::Continue,
-        }
-    }
-}
-
-/// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
-/// which no workload's usage error (often 2) is taken for. Commands that start none have the usual 2.
-fn end_with(error: &clap::Error) -> ! {
-    if error.use_stderr() {
-        let text = error.render().to_string();
-        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
-        let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
-        std::process::exit(if starts_nothing { 2 } else { 125 })
-    }
-    // A closed stdout leaves nobody to tell.
-    let _ = error.print();
-    std::process::exit(0)
 }
 
 #[cfg(test)]

@@ -48,6 +48,15 @@ pub struct Settings {
     pub series: Option<Series>,
 }
 
+impl From<options::OnFailure> for pmmpi_rounds::plan::OnFailure {
+    fn from(typed: options::OnFailure) -> Self {
+        match typed {
+            options::OnFailure::Stop => Self::Stop,
+            options::OnFailure::Continue => Self::Continue,
+        }
+    }
+}
+
 impl Settings {
     /// Says which option is wrong, and what would be right.
     pub fn validate(typed: Measurement) -> Result<Self, Failure> {

@@ -1,0 +1,33 @@
+//! From what was typed to what is to be done.
+
+use crate::options::{self, Command, Options};
+use clap::Parser;
+use pmmpi_rounds::console::say;
+use std::ffi::OsString;
+
+/// This process's command line. A command is the first word; a program of the same name follows `run`.
+pub fn parse() -> Command {
+    let is_command =
+        std::env::args_os().nth(1).is_some_and(|word| options::COMMANDS.iter().any(|name| word == *name));
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if !is_command && let Ok(measurement) = options::measurement(&arguments) {
+        return Command::Run(measurement);
+    }
+    // Help, and errors that know of all there is.
+    let options = Options::try_parse().unwrap_or_else(|e| end_with(&e));
+    options.command.unwrap_or(Command::Run(options.measurement))
+}
+
+/// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
+/// which no workload's usage error (often 2) is taken for. Commands that start none have the usual 2.
+fn end_with(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
+        std::process::exit(if starts_nothing { 2 } else { 125 })
+    }
+    // A closed stdout leaves nobody to tell.
+    let _ = error.print();
+    std::process::exit(0)
+}
