@@ -47,10 +47,10 @@ pub struct Verdicts {
 pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
     let mut all = Verdicts::default();
     let mut earlier = 0;
-    let class_of = |row: u32| table.class[row as usize];
+    let class_of = |rows: &[u32]| table.class[rows[0] as usize];
     let mut judge = Judge { table, settings, all: &mut all, places: vec![NOWHERE; table.nodes.len()] };
-    for rows in order.rows.chunk_by(|a, b| class_of(*a) == class_of(*b)) {
-        earlier += judge.class(rows);
+    for nodes in order.groups().chunk_by(|a, b| class_of(a) == class_of(b)) {
+        earlier += judge.class(nodes);
     }
     all.warnings.extend(about_sessions(order, earlier));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
@@ -115,15 +115,16 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Judge<'_> {
     /// Gives how many runs are of other sessions than those that nodes are judged by.
-    fn class(&mut self, rows: &[u32]) -> usize {
+    fn class(&mut self, nodes: &[&[u32]]) -> usize {
         let (table, settings) = (self.table, self.settings);
-        let session = |row: &u32| table.session[*row as usize];
-        let sessions: Vec<&[u32]> = rows.chunk_by(|a, b| session(a) == session(b)).collect();
+        let session = |rows: &[u32]| table.session[rows[0] as usize];
+        let sessions: Vec<&[&[u32]]> = nodes.chunk_by(|a, b| session(a) == session(b)).collect();
+        let class = shortened(table.class_name(nodes[0][0] as usize));
         let mut histories: Vec<History> = Vec::new();
         let mut done = 0;
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
-            let measured = sessions_now.par_iter().map(|rows| {
-                let session = Session::of(table, rows)?;
+            let measured = sessions_now.par_iter().map(|nodes| {
+                let session = Session::of(table, nodes)?;
                 let slow = session.slow_runs(settings);
                 Some((session, slow))
             });
@@ -136,16 +137,16 @@ impl Judge<'_> {
             }
         }
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
-        self.about_flaky(&histories, rows);
+        self.about_flaky(&histories, &class);
         if let Some(session) =
             history::most_judged(&histories).and_then(|at| Session::of(table, sessions[at]))
         {
-            self.about_class(session.rows, &session.medians);
+            self.about_class(&session, &class);
         }
-        let nodes = history::latest(table, settings, &sessions, &histories);
-        let runs: usize = nodes.iter().flatten().map(|node| node.runs).sum();
-        history::over_time(table, settings, &histories, nodes, self.all);
-        rows.len() - runs
+        let reports = history::latest(table, settings, &sessions, &histories);
+        let judged: usize = reports.iter().flatten().map(|node| node.runs).sum();
+        history::over_time(table, settings, &histories, reports, self.all);
+        nodes.iter().map(|rows| rows.len()).sum::<usize>() - judged
     }
 
     fn remember(&mut self, number: usize, session: &Session<'_>, histories: &mut Vec<History>) {
@@ -182,12 +183,11 @@ impl Judge<'_> {
     }
 
     /// Over all sessions: a run here and there is seen in none of them.
-    fn about_flaky(&mut self, histories: &[History], rows: &[u32]) {
+    fn about_flaky(&mut self, histories: &[History], class: &str) {
         let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.runs, node.slow)).collect();
         let mut flaky = runs::flaky(&counts, self.settings.run.q);
         let host = |flaky: &runs::Flaky| self.table.nodes.get(histories[flaky.node].node).unwrap_or_default();
         flaky.sort_by_key(host);
-        let class = shortened(self.table.class_name(rows[0] as usize));
         self.all.warnings.extend(flaky.iter().map(|flaky| {
             Warning::new(
                 "flaky-node",
@@ -203,8 +203,7 @@ impl Judge<'_> {
     }
 
     /// What makes verdicts of a class worth less.
-    fn about_class(&mut self, rows: &[u32], medians: &[NodeMedian]) {
-        let class = shortened(self.table.class_name(rows[0] as usize));
+    fn about_class(&mut self, Session { nodes, medians, .. }: &Session<'_>, class: &str) {
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
         let delta = self.settings.node.delta;
@@ -228,7 +227,9 @@ impl Judge<'_> {
         };
         let within = |node: &NodeMedian| node.interval.map(|interval| node.median - interval.low);
         let noise = noise::Noise {
-            bounds: median_of(&mut rows.iter().map(|row| self.table.width(*row as usize))),
+            bounds: median_of(
+                &mut nodes.iter().copied().flatten().map(|row| self.table.width(*row as usize)),
+            ),
             runs: median_of(&mut medians.iter().filter_map(within)),
         };
         if let Some((limit, size)) = noise::hides(delta, &noise) {

@@ -9,6 +9,8 @@ use rayon::prelude::*;
 pub struct Order {
     /// Numbers of rows.
     pub rows: Vec<u32>,
+    /// Where in them those of each node in a class and session end.
+    ends: Vec<u32>,
     /// True where it is known of each session when it began: they are in that order then, else in that of their
     /// names.
     pub sessions_are_dated: bool,
@@ -23,6 +25,7 @@ impl Order {
         let class = table.classes.ranks(|_, _| ());
         let node = table.nodes.ranks(|_, _| ());
         let mut rows: Vec<u32> = (0..table.len() as u32).collect();
+        let mut ends = Vec::new();
         let digits = [(&table.node, node), (&table.session, session), (&table.class, class)];
         let groups = digits.iter().try_fold(1usize, |all, (_, ranks)| all.checked_mul(ranks.len()));
         if let Some(groups) = groups.filter(|groups| *groups <= table.len()) {
@@ -30,14 +33,26 @@ impl Order {
             let key =
                 |row| digits.iter().rfold(0, |key, digit| key * digit.1.len() as u32 + rank(row, digit));
             let keys: Vec<u32> = (0..table.len()).into_par_iter().map(key).collect();
-            sort_by_key(&mut rows, groups, |row| keys[row as usize]);
+            ends = sort_by_key(&mut rows, groups, |row| keys[row as usize]);
+            // Of most keys there may be no row.
+            ends.dedup();
+            ends.retain(|end| *end > 0);
         } else {
             // The last pass counts most.
             for (numbers, ranks) in &digits {
                 sort_by_key(&mut rows, ranks.len(), |row| ranks[numbers[row as usize] as usize]);
             }
+            let groups = rows.chunk_by(|a, b| group(table, *a) == group(table, *b));
+            ends.extend(groups.scan(0, |end, group| {
+                *end += group.len() as u32;
+                Some(*end)
+            }));
         }
-        rows.par_chunk_by_mut(|a, b| group(table, *a) == group(table, *b)).for_each(|group| {
+        let (mut groups, mut left) = (Vec::with_capacity(ends.len()), rows.as_mut_slice());
+        for size in sizes(&ends) {
+            groups.push(left.split_off_mut(..size).unwrap_or_default());
+        }
+        groups.into_par_iter().for_each(|group| {
             // Times are positive: their bits are in the order of their values.
             let time = |row: u32| table.elapsed_s[row as usize].to_bits();
             let name = |row: u32| table.runs.get(table.run[row as usize]);
@@ -45,7 +60,13 @@ impl Order {
                 (time(*a).cmp(&time(*b))).then_with(|| name(*a).cmp(&name(*b))).then_with(|| a.cmp(b))
             });
         });
-        Self { rows, sessions_are_dated, sessions }
+        Self { rows, ends, sessions_are_dated, sessions }
+    }
+
+    /// Rows of each node in a class and session.
+    pub fn groups(&self) -> Vec<&[u32]> {
+        let mut left = self.rows.as_slice();
+        sizes(&self.ends).map(|size| left.split_off(..size).unwrap_or_default()).collect()
     }
 
     /// Rows with node, class, session and run of another that was read before them, each with the first of these; in
@@ -65,7 +86,7 @@ impl Order {
             }
             (repeated, runs)
         };
-        let groups = self.rows.par_chunk_by(|a, b| group(table, *a) == group(table, *b));
+        let groups = self.groups().into_par_iter();
         let parts = groups.fold(Default::default, of_group).map(|(repeated, _)| repeated);
         let mut repeated: Vec<(usize, usize)> = parts.flatten_iter().collect();
         let mut own: HashMap<[u32; 2], usize> = HashMap::new();
@@ -93,15 +114,21 @@ fn group(table: &RunTable, row: u32) -> [u32; 3] {
     [table.class[row], table.session[row], table.node[row]]
 }
 
-/// By keys below `most`. Stable.
-fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) {
-    if rows.is_sorted_by_key(|row| key(*row)) {
-        return;
-    }
+fn sizes(ends: &[u32]) -> impl Iterator<Item = usize> {
+    let before = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter().zip(before).map(|(end, start)| (end - start) as usize)
+}
+
+/// By keys below `most`. Stable. Gives where the rows of each key end.
+fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) -> Vec<u32> {
     let mut starts = vec![0u32; most + 1];
     rows.iter().for_each(|row| starts[key(*row) as usize + 1] += 1);
     for at in 1..starts.len() {
         starts[at] += starts[at - 1];
+    }
+    let ends = starts[1..].to_vec();
+    if rows.is_sorted_by_key(|row| key(*row)) {
+        return ends;
     }
     let mut sorted = vec![0; rows.len()];
     for row in rows.iter() {
@@ -110,6 +137,7 @@ fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) {
         *place += 1;
     }
     *rows = sorted;
+    ends
 }
 
 /// By when each session began, if that is known of all; how many have rows: all rows of one may have been rejected.

@@ -46,7 +46,7 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
 pub(super) fn latest(
     table: &RunTable,
     settings: &Settings,
-    sessions: &[&[u32]],
+    sessions: &[&[&[u32]]],
     histories: &[History],
 ) -> Vec<Option<NodeReport>> {
     let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();

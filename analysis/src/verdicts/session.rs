@@ -9,10 +9,8 @@ use crate::table::RunTable;
 
 /// What was measured in it, node by node.
 pub(super) struct Session<'a> {
-    /// Rows of all, by node and time.
-    pub rows: &'a [u32],
     /// Rows of each, by time.
-    pub nodes: Vec<&'a [u32]>,
+    pub nodes: &'a [&'a [u32]],
     pub medians: Vec<NodeMedian>,
     /// Of ln T, over the runs of a node.
     sigma: Option<f64>,
@@ -22,21 +20,18 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// `rows` of the table by node and time; `None` of no rows.
-    pub fn of(table: &RunTable, rows: &'a [u32]) -> Option<Self> {
-        let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
-        let node = |row: &u32| table.node[*row as usize];
-        let nodes: Vec<&[u32]> = rows.chunk_by(|a, b| node(a) == node(b)).collect();
+    /// Of the rows of each node; `None` where one has none.
+    pub fn of(table: &RunTable, nodes: &'a [&'a [u32]]) -> Option<Self> {
+        let mut times = Vec::new();
         let mut ends = Vec::with_capacity(nodes.len());
-        let mut end = 0;
-        for node in &nodes {
-            end += node.len();
-            ends.push(end);
+        for rows in nodes {
+            times.extend(rows.iter().map(|row| table.elapsed_s[*row as usize].ln()));
+            ends.push(times.len());
         }
         let class = Class::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
         let sigma = within::sigma(&class, &medians);
-        Some(Self { rows, nodes, medians, sigma, times, ends })
+        Some(Self { nodes, medians, sigma, times, ends })
     }
 
     /// The median of its nodes' medians (ln s). `None` where there is no other node to compare one with.
