@@ -44,14 +44,12 @@ const COLUMN: &str = "class.";
 const LABEL_COLUMN: &str = "class.label.";
 
 impl Key {
-    /// The column of an archive that has it.
-    pub fn column(&self) -> String {
-        let single = SINGLE.iter().find(|(_, key)| key == self);
-        match (single, self) {
-            (Some((name, _)), _) => format!("{COLUMN}{name}"),
-            (None, Self::Named(name)) => format!("{LABEL_COLUMN}{name}"),
-            (None, _) => COLUMN.to_owned(),
+    /// The column of an archive that has it; `None` of several together.
+    pub fn column(&self) -> Option<String> {
+        if let Self::Named(name) = self {
+            return Some(format!("{LABEL_COLUMN}{name}"));
         }
+        SINGLE.iter().find(|(_, key)| key == self).map(|(name, _)| format!("{COLUMN}{name}"))
     }
 
     /// True where this key asks for that column of others' results: these are the same in small and capital letters.
@@ -156,6 +154,8 @@ impl ClassBy {
             }
             // Without it nothing is known of the node.
             Key::Cpu => [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| self.has(key)),
+            // Of a file that has lost the others.
+            Key::Class => true,
             single => self.has(single),
         }
     }

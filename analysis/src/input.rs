@@ -47,6 +47,8 @@ pub struct Input {
 struct Read {
     report: RunReport,
     session: Option<String>,
+    /// Names of those that say something.
+    labels: Vec<String>,
     hosts: Vec<String>,
     bounds_s: Option<[f64; 2]>,
     /// By node record.
@@ -192,6 +194,7 @@ impl<'a> Reading<'a> {
         }
         self.known.insert(run_id.clone(), file.to_owned());
         self.building.begin(file, Format::Run);
+        run.labels.iter().for_each(|label| self.building.has_class_key(label));
         for (node, row) in &run.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
@@ -209,7 +212,6 @@ impl<'a> Reading<'a> {
                 started_unix_ns: Some(run.report.started_unix_ns),
                 lack: &run.counted[row.record].most_missed().unwrap_or_default(),
             });
-            self.building.has_parts(&row.class.parts, true);
             let Some(at) = added else { continue };
             let bounds = BOUNDS.into_iter().zip(run.bounds_s.into_iter().flatten());
             for (name, value) in run.counted[row.record].values().chain(bounds) {
@@ -224,9 +226,11 @@ impl<'a> Reading<'a> {
 impl Read {
     fn of(run: &Run, trust: &Trust, class_by: &ClassBy) -> Self {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
+        let labels = run.header.labels.iter().filter(|(_, value)| !value.is_empty());
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
         Self {
             session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
+            labels: labels.map(|(key, _)| key.clone()).collect(),
             hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
@@ -254,6 +258,13 @@ impl Input {
 
     /// A key that nothing has is likely misspelt.
     fn about_keys(&mut self, options: &results::Options) {
+        if options.class_by != ClassBy::default() && self.results.without_parts {
+            self.warnings.push(Warning::new(
+                "archived-classes",
+                "--class-by: a file of an archive has lost the columns class.*, and its own runs have the class that it names, or none",
+                "export the runs anew, or report it without --class-by",
+            ));
+        }
         for key in options.class_by.keys() {
             let Key::Named(name) = key else { continue };
             if !self.results.class_keys.contains(name) {

@@ -63,6 +63,8 @@ pub struct Results {
     /// What was understood and is not in the table, each with the number of its values: text columns, rates,
     /// and times that nobody asked for.
     pub unread: BTreeMap<String, u64>,
+    /// Some file of an archive has lost what its classes are made of.
+    pub without_parts: bool,
     /// Keys of classes that some file or run has, of those that have names of their own.
     pub class_keys: BTreeSet<String>,
 }

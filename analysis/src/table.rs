@@ -19,9 +19,10 @@ pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 const UNDECLARED: &str = "undeclared";
 
 /// One row a (run, node), column by column, in the order in which they were read. All columns are of one length; a
-/// row takes 49 bytes with its place in the order, and 8 for each counter that any row has.
+/// row takes some 50 bytes with its place in the order, and 8 for each counter that any row has.
 ///
-/// A row is known by its node, class, session and run: no two have the same four.
+/// A row of others' results is known by its node, session and run, and the class that it was declared to be of; one of
+/// pmmpi's own by node and run. No two have the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTable {
     /// Names that `node` counts.
@@ -73,7 +74,7 @@ impl RunTable {
         self.elapsed_s.is_empty()
     }
 
-    /// Of a run of pmmpi's own its id, of others' `<node>/<run>`; unique within class and session, with the node.
+    /// Of a run of pmmpi's own its id, of others' `<node>/<run>`; unique within a session and a declared class, with the node.
     pub fn run_id(&self, row: usize) -> String {
         let run = self.runs.get(self.run[row]).unwrap_or_default();
         if self.is_own[row] { run.to_owned() } else { format!("{}/{run}", self.node_name(row)) }
@@ -112,8 +113,9 @@ impl RunTable {
         self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
     }
 
-    /// Adds what a second row of the same run has to the first; false where they contradict one another.
-    pub(crate) fn join(&mut self, row: usize, first: usize) -> bool {
+    /// Adds what a second row of the same run has to the first; false where they contradict one another. `is_source`
+    /// where the second is what the first was exported from: an archive may have been made without a key of the class.
+    pub(crate) fn join(&mut self, row: usize, first: usize, is_source: bool) -> bool {
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
         let agrees = |values: &Vec<f64>| {
             values[row].is_nan() || values[first].is_nan() || same(values[row], values[first])
@@ -122,11 +124,14 @@ impl RunTable {
         let agree = same(self.elapsed_s[row], self.elapsed_s[first])
             && (starts[0] == starts[1] || starts.contains(&UNDATED))
             && self.counters.values().all(agrees);
+        if agree && (is_source || self.classes.get(self.class[first]).is_none_or(str::is_empty)) {
+            self.class[first] = self.class[row];
+            if let Some(parts) = self.parts.get(row).copied() {
+                self.parts[first] = parts;
+            }
+        }
         if agree {
             self.started_unix_ns[first] = starts[0].min(starts[1]);
-            if self.classes.get(self.class[first]).is_none_or(str::is_empty) {
-                self.class[first] = self.class[row];
-            }
             for values in self.counters.values_mut().filter(|values| values[first].is_nan()) {
                 values[first] = values[row];
             }

@@ -159,7 +159,7 @@ impl Judge<'_> {
                 histories.push(History::new(node));
             }
             let history = &mut histories[*at as usize];
-            history.runs += rows.len();
+            history.tested += if session.tests(rows.len(), self.settings) { rows.len() } else { 0 };
             history.add(number, place, rows[0], centre.map(|centre| middle.median - centre));
         }
     }
@@ -184,7 +184,7 @@ impl Judge<'_> {
 
     /// Over all sessions: a run here and there is seen in none of them.
     fn about_flaky(&mut self, histories: &[History], class: &str) {
-        let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.runs, node.slow)).collect();
+        let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.tested, node.slow)).collect();
         let mut flaky = runs::flaky(&counts, self.settings.run.q);
         let host = |flaky: &runs::Flaky| self.table.nodes.get(histories[flaky.node].node).unwrap_or_default();
         flaky.sort_by_key(host);

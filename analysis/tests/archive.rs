@@ -382,7 +382,7 @@ fn what_makes_a_class_makes_no_runs() {
         let expected = format!("{added} rows added to {archive}, {} there before\n", 43 - added);
         assert_eq!((common::out(&done), done.status.code()), (expected, Some(0)), "{keys}: {}", err(&done));
     }
-    for keys in ["none", "class", "class,labels"] {
+    for keys in ["none", "class", "class,labels", "rack,class", "rack"] {
         let of = |paths: &[&str]| {
             let output = report(&[&["report", "--format", "json", "--class-by", keys], paths].concat());
             assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -392,14 +392,19 @@ fn what_makes_a_class_makes_no_runs() {
             assert_eq!(runs, 43, "{keys}");
             report["nodes"].clone()
         };
-        assert_eq!(of(&[&csv]), of(&[&archive]), "{keys}");
         assert_eq!(of(&[&csv]), of(&[&archive, &csv]), "{keys}");
+        // The archive was made when nobody asked for racks.
+        if !keys.contains("rack") {
+            assert_eq!(of(&[&csv]), of(&[&archive]), "{keys}");
+        }
     }
     // Of an archive that was not told of a key nothing is made of that key; its counters are no keys.
     let codes = |path: &str, keys: &str| {
         let report = json(&report(&["report", "--format", "json", "--class-by", keys, path]));
         report["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "unknown-class-key")
     };
+    let text = common::out(&report(&["report", "--format", "json", "--class-by", "none", &archive]));
+    assert!(!text.contains("archived-classes"), "{text}");
     assert!(!codes(&csv, "rack") && codes(&archive, "rack") && codes(&archive, "elapsed_s"));
     let empty = folder.put("empty.csv", "node,run,elapsed_s,rack\na,1,2,\n").display().to_string();
     assert!(codes(&empty, "rack"));
@@ -474,6 +479,9 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
     let by_default = "cpu,microcode,memory,kernel,command,ranks,labels,class";
     let without_parts = anew("without parts", &|name| !name.starts_with("class."));
     assert_eq!(nodes(&archive, by_default), nodes(&without_parts, by_default));
+    let lost =
+        json(&report(&["report", "--format", "json", "--class-by", "cpu", without_parts.to_str().unwrap()]));
+    assert!(lost["warnings"].to_string().contains("archived-classes"), "{}", lost["warnings"]);
     // Columns that have values alone.
     let of_csv = folder.0.join("of csv").display().to_string();
     let csv = folder.0.join("fleet.csv").display().to_string();

@@ -37,7 +37,7 @@ pub fn write(
 }
 
 /// What only pmmpi itself sets, and what PROGRAM in the usage says.
-const NOT_FOR_USERS: [&str; 3] = ["series", "round", "program"];
+const NOT_FOR_USERS: [&str; 3] = ["series", "round", "argv"];
 
 /// With the options that a screen of --help has no room for.
 pub fn with_all(command: clap::Command) -> clap::Command {

@@ -5,7 +5,7 @@ use pmmpi::node::Hardware;
 use pmmpi::record::{NodeRecord, Run};
 use std::sync::Arc;
 
-/// What is known of where and how a run was made: texts by key, none of them empty. An archive has a column for each.
+/// What is known of where and how a run was made: one text a key, none of them empty. An archive has a column for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parts(Vec<(Key, Arc<str>)>);
 
@@ -13,6 +13,7 @@ impl FromIterator<(Key, Arc<str>)> for Parts {
     fn from_iter<T: IntoIterator<Item = (Key, Arc<str>)>>(parts: T) -> Self {
         let mut parts: Vec<_> = parts.into_iter().filter(|(_, text)| !text.is_empty()).collect();
         parts.sort_unstable();
+        parts.dedup_by(|(key, _), (first, _)| key == first);
         Self(parts)
     }
 }
@@ -37,10 +38,13 @@ impl Parts {
         hardware.into_iter().flatten().chain(work.iter().cloned()).collect()
     }
 
-    /// These and one more, if its key is not there yet.
-    pub fn and(&self, key: Key, text: &str) -> Self {
-        let more = self.get(&key).is_none().then(|| (key, text.into()));
-        self.0.iter().cloned().chain(more).collect()
+    /// One more, if there is none of its key.
+    pub fn add(&mut self, key: &Key, text: &str) {
+        if !text.is_empty()
+            && let Err(place) = self.0.binary_search_by(|(known, _)| known.cmp(key))
+        {
+            self.0.insert(place, (key.clone(), text.into()));
+        }
     }
 
     /// All of them.

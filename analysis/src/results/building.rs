@@ -401,6 +401,11 @@ impl Building {
         }
     }
 
+    /// Number of the class of a row that was added.
+    pub fn class(&self, row: usize) -> u32 {
+        self.results.table.class[row]
+    }
+
     /// Time of a row that was added (s).
     pub fn elapsed_s(&self, row: usize) -> f64 {
         self.results.table.elapsed_s[row]
@@ -455,11 +460,20 @@ impl Building {
 
     /// Some row has these: the keys among them are known.
     pub fn has_parts(&mut self, parts: &Parts, is_own: bool) {
-        for name in parts.names(&self.class_by, is_own) {
-            if !self.results.class_keys.contains(name) {
-                self.results.class_keys.insert(name.to_owned());
-            }
+        let by = self.class_by.clone();
+        parts.names(&by, is_own).for_each(|name| self.has_class_key(name));
+    }
+
+    /// Some row has a key of this name.
+    pub fn has_class_key(&mut self, key: &str) {
+        if !self.results.class_keys.contains(key) {
+            self.results.class_keys.insert(key.to_owned());
         }
+    }
+
+    /// The file that is read now is of an archive, and does not say what its classes are made of.
+    pub fn has_no_parts(&mut self) {
+        self.results.without_parts = true;
     }
 
     /// What was read, each row once.
@@ -479,15 +493,16 @@ impl Building {
 
     /// The first one counts.
     fn remove_repeated(&mut self) {
-        let again = match self.declared.take() {
+        let mut declared = self.declared.take();
+        let again = match &mut declared {
             None => {
                 self.results.order = Order::of(&self.results.table);
                 self.results.order.repeated(&self.results.table)
             }
             Some(declared) => {
-                let class = std::mem::replace(&mut self.results.table.class, declared);
+                std::mem::swap(&mut self.results.table.class, declared);
                 let again = Order::of(&self.results.table).repeated(&self.results.table);
-                self.results.table.class = class;
+                std::mem::swap(&mut self.results.table.class, declared);
                 self.results.order = Order::of(&self.results.table);
                 again
             }
@@ -502,11 +517,13 @@ impl Building {
             let [source, other] = [row, first].map(|row| table.source[row] as usize);
             let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
             self.results.sources[source].rows -= 1;
-            if source != other && is_known && self.results.table.join(row, first) {
+            let is_source = !self.results.sources[source].is_own && self.results.sources[other].is_own;
+            if source != other && is_known && self.results.table.join(row, first, is_source) {
                 self.results.repeated_rows += 1;
                 continue;
             }
-            let reason = again_of(&self.results, row, first);
+            let class = declared.as_ref().unwrap_or(&self.results.table.class)[row];
+            let reason = again_of(&self.results, class, row, first);
             self.results.rejected_rows += 1;
             self.results.sources[source].rejected_rows += 1;
             if self.results.rejected.len() < REJECTED_KEPT {
@@ -519,7 +536,7 @@ impl Building {
     }
 }
 
-fn again_of(results: &Results, row: usize, first: usize) -> String {
+fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
     let table = &results.table;
     let (line, source) = (table.line[first], table.source[first]);
     let file = match results.sources.get(source as usize) {
@@ -534,7 +551,7 @@ fn again_of(results: &Results, row: usize, first: usize) -> String {
         "run {}/{}{}{} was there before: {file}line {line}; the first one counts",
         shown(table.node_name(row).as_bytes()),
         shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
-        of("class", table.classes.get(table.class[row]).unwrap_or_default()),
+        of("class", table.classes.get(class).unwrap_or_default()),
         of("session", table.session_name(row).unwrap_or_default()),
     )
 }

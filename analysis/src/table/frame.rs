@@ -66,9 +66,9 @@ impl RunTable {
             ),
         ];
         for key in &filled.parts {
-            let of_parts: Vec<Option<&str>> = self.all_parts.iter().map(|parts| parts.get(key)).collect();
-            let values = rows.iter().map(|row| of_parts[self.parts[at(row)] as usize]);
-            columns.push(Column::new(key.column().into(), values.collect::<Vec<Option<&str>>>()));
+            let Some(column) = key.column() else { continue };
+            let values = rows.iter().map(|row| self.all_parts[self.parts[at(row)] as usize].get(key));
+            columns.push(Column::new(column.into(), values.collect::<Vec<Option<&str>>>()));
         }
         for (name, values) in &filled.counters {
             let values = rows.iter().map(|row| Some(values[at(row)]).filter(|value| !value.is_nan()));

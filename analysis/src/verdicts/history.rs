@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub(super) struct History {
     /// Of the table.
     pub node: u32,
-    /// In all sessions, and how many of them are slow.
-    pub runs: usize,
+    /// Runs of all sessions that could be told from slow ones, and how many of them are slow.
+    pub tested: usize,
     pub slow: usize,
     /// Of each session in which there are others of the class: a row, and ln(its median / the class's).
     relative: Vec<(u32, f64)>,
@@ -23,7 +23,7 @@ pub(super) struct History {
 
 impl History {
     pub fn new(node: u32) -> Self {
-        Self { node, runs: 0, slow: 0, relative: Vec::new(), latest: [0; 2] }
+        Self { node, tested: 0, slow: 0, relative: Vec::new(), latest: [0; 2] }
     }
 
     /// A session, in the order of time. `relative` is `None` where there is no other node.

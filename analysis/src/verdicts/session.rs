@@ -45,6 +45,11 @@ impl<'a> Session<'a> {
         verdict::judge(&self.medians, self.sigma, &settings.node)
     }
 
+    /// Whether slow runs can be found of a node with so many.
+    pub fn tests(&self, runs: usize, settings: &Settings) -> bool {
+        self.sigma.is_some() && runs >= settings.run.min_runs
+    }
+
     /// Runs that are slower than the others of their node.
     pub fn slow_runs(&self, settings: &Settings) -> Vec<runs::SlowRun> {
         let class = Class::new(&self.times, &self.ends).zip(self.sigma);

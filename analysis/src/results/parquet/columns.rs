@@ -21,6 +21,8 @@ pub(super) struct Columns {
     pub elapsed: String,
     /// Columns of which the class is made.
     pub class: Vec<ClassColumn>,
+    /// Columns that only an archive has, which tell what classes are made of, are among those of the file.
+    pub has_parts: bool,
     /// What makes a class of them.
     pub class_by: ClassBy,
     /// What it is made of is kept.
@@ -131,6 +133,7 @@ impl Columns {
             run,
             elapsed,
             class: Vec::new(),
+            has_parts: false,
             class_by: options.class_by.clone(),
             keep_parts: options.keep_parts,
             session: typed("session", &text, "text or integer")?,
@@ -151,11 +154,12 @@ impl Columns {
     /// An archive has a column for each part of classes; of others' results a column is what its name says.
     fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &Building) {
         let (by, archived) = (&options.class_by, building.is_of_archive());
-        let texts = all.iter().filter(|(_, kind)| kind.is_key()).map(|(name, _)| *name);
-        let parts = texts.clone().filter_map(|name| Some((name, Key::of_column(name)?)));
-        let parts: Vec<(&str, Key)> = if archived { parts.collect() } else { Vec::new() };
-        // Whoever wrote the file anew left them out.
-        let without_parts = archived && parts.is_empty();
+        let parts = all.iter().filter(|(_, kind)| archived && kind.is_key());
+        let parts = parts.filter_map(|(name, _)| Some((*name, Key::of_column(name)?)));
+        let parts: Vec<(&str, Key)> = parts.collect();
+        // `class` is what was made of them, unless whoever wrote the file anew left them out.
+        let has_parts = !parts.is_empty();
+        self.has_parts = has_parts;
         for (name, key) in parts {
             let is_id = key == Key::Class && building.keeps_declared();
             let of_others = options.keep_parts || is_id || by.wants_of_others(&key);
@@ -164,26 +168,15 @@ impl Columns {
                 self.class.push(ClassColumn { name: name.to_owned(), key, of_others, of_own });
             }
         }
-        let declared = (!by.has(&Key::Class) || without_parts).then_some((&Key::Class, "class"));
+        let declared = (!by.has(&Key::Class)).then_some((&Key::Class, "class"));
         for (key, column) in by.columns().chain(declared) {
-            let known = self.class.iter().any(|known| known.key == *key);
-            // In an archive `class` is what was made of the parts, and numbers are not as they were written.
-            let is_it = |(name, kind): &&(&str, Kind)| {
-                let is_text = if archived { *kind == Kind::Text } else { kind.is_key() };
-                is_text && name.eq_ignore_ascii_case(column)
-            };
-            let found = all.iter().find(is_it).filter(|_| match key {
-                Key::Class => !known && (!archived || without_parts),
-                _ => !archived || !column.eq_ignore_ascii_case("class"),
-            });
-            if let Some((name, _)) = found {
+            // Numbers in an archive are not as they were written.
+            let may = |kind: &Kind| if archived { *kind == Kind::Text } else { kind.is_key() };
+            let is_it = |(name, kind): &&(&str, Kind)| may(kind) && name.eq_ignore_ascii_case(column);
+            let name = all.iter().find(is_it).map(|(name, _)| (*name).to_owned());
+            if let Some(name) = name.filter(|name| !has_parts || !name.eq_ignore_ascii_case("class")) {
                 let of_own = *key == Key::Class;
-                self.class.push(ClassColumn {
-                    name: (*name).to_owned(),
-                    key: key.clone(),
-                    of_others: true,
-                    of_own,
-                });
+                self.class.push(ClassColumn { name, key: key.clone(), of_others: true, of_own });
             }
         }
         let is_declared = self.class.iter().any(|column| column.key == Key::Class);
@@ -197,7 +190,7 @@ impl Columns {
         }
         for (name, kind) in all {
             let is_class = building.is_of_archive()
-                && (*name == "class" || (kind.is_key() && Key::of_column(name).is_some()));
+                && (name.eq_ignore_ascii_case("class") || (kind.is_key() && Key::of_column(name).is_some()));
             if self.has(name) || is_class {
                 continue;
             }

@@ -151,6 +151,10 @@ fn long(
             building.reject(row.line, reason);
             continue;
         }
+        if building.class(at) != row.class {
+            building.reject(row.line, "class: it is another than in the run's first row");
+            continue;
+        }
         let first = building.elapsed_s(at);
         if first.to_bits() != row.elapsed_s.to_bits() {
             let reason = format!("elapsed_s: {} here, {first} in the run's first row", row.elapsed_s);
@@ -216,6 +220,20 @@ struct Classes {
     parts: Vec<u32>,
 }
 
+/// From what is known of a row to what the next column says of it.
+struct Step {
+    before: Option<u32>,
+    column: usize,
+    value: u32,
+    is_own: bool,
+}
+
+impl Step {
+    fn begin(is_own: bool) -> Self {
+        Self { before: None, column: 0, value: 0, is_own }
+    }
+}
+
 fn classes(
     frame: &DataFrame,
     is_own: &[bool],
@@ -231,37 +249,52 @@ fn classes(
         return Ok(Classes { class, ..Classes::default() });
     }
     // Of others' results, and of runs of pmmpi's own.
-    let place = columns.place.class.iter().map(|class| (Key::Class, class.as_str().into()));
-    let mut all: Vec<(Parts, bool)> = vec![(place.collect(), false), (Parts::default(), true)];
-    let mut made_of: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
+    let mut steps = vec![Step::begin(false), Step::begin(true)];
+    let mut last: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
     let has = [is_own.contains(&false), is_own.contains(&true)];
-    for ClassColumn { name, key, of_others, of_own } in &columns.class {
-        let says = [*of_others, *of_own];
-        if !(has[0] && says[0] || has[1] && says[1]) {
-            continue;
-        }
-        let mut values = Names::default();
-        let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
-        // What came before and a value make something new: a pair that was seen is not put together again.
-        let mut pairs = HashMap::new();
-        for (made_of, value) in made_of.iter_mut().zip(numbers) {
-            *made_of = *pairs.entry((*made_of, value)).or_insert_with(|| {
-                let (parts, is_own) = &all[*made_of as usize];
-                if !says[usize::from(*is_own)] {
-                    return *made_of;
-                }
-                all.push((parts.and(key.clone(), values.get(value).unwrap_or_default()), *is_own));
-                all.len() as u32 - 1
-            });
-        }
+    if has[1] && !columns.has_parts {
+        building.has_no_parts();
     }
-    let mut known: Vec<Option<[u32; 3]>> = vec![None; all.len()];
+    let mut texts: Vec<Names> = Vec::new();
+    for ClassColumn { name, of_others, of_own, .. } in &columns.class {
+        let (column, mut values, says) = (texts.len(), Names::default(), [*of_others, *of_own]);
+        if has[0] && says[0] || has[1] && says[1] {
+            let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
+            // A pair that was seen is not made again.
+            let mut pairs = HashMap::new();
+            for (last, value) in last.iter_mut().zip(numbers) {
+                *last = *pairs.entry((*last, value)).or_insert_with(|| {
+                    let is_own = steps[*last as usize].is_own;
+                    if !says[usize::from(is_own)] {
+                        return *last;
+                    }
+                    steps.push(Step { before: Some(*last), column, value, is_own });
+                    steps.len() as u32 - 1
+                });
+            }
+        }
+        texts.push(values);
+    }
+    let parts_of = |last: u32| {
+        let mut parts = Parts::default();
+        let path = std::iter::successors(Some(last), |step| steps[*step as usize].before);
+        let mut path: Vec<u32> = path.collect();
+        path.reverse();
+        for Step { column, value, .. } in path[1..].iter().map(|step| &steps[*step as usize]) {
+            parts.add(&columns.class[*column].key, texts[*column].get(*value).unwrap_or_default());
+        }
+        if let Some(class) = columns.place.class.as_deref().filter(|_| !steps[last as usize].is_own) {
+            parts.add(&Key::Class, class);
+        }
+        parts
+    };
+    let mut known: Vec<Option<[u32; 3]>> = vec![None; steps.len()];
     let mut classes = Classes::default();
-    for made_of in made_of {
-        let [class, declared, parts] = *known[made_of as usize].get_or_insert_with(|| {
-            let ((parts, is_own), by) = (&all[made_of as usize], &columns.class_by);
-            building.has_parts(parts, *is_own);
-            let class = if *is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
+    for last in last {
+        let [class, declared, parts] = *known[last as usize].get_or_insert_with(|| {
+            let (parts, is_own, by) = (parts_of(last), steps[last as usize].is_own, &columns.class_by);
+            building.has_parts(&parts, is_own);
+            let class = if is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
             let declared = parts.get(&Key::Class).unwrap_or_default();
             let texts = [class.as_str(), if keep_declared { declared } else { "" }];
             let [class, declared] = texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
