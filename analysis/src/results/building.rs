@@ -1,10 +1,12 @@
 //! The table while it is filled: what every reader must do alike, so that nothing is lost in silence.
 
+mod repeated;
+
 use super::row::{Column, Numbered, Part, Row};
 use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
 use crate::class::{self, ClassBy, Key, Parts};
 use crate::progress::Progress;
-use crate::table::{Order, UNDATED};
+use crate::table::UNDATED;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +43,6 @@ pub(crate) struct Building {
     long_runs: hashbrown::HashMap<[u32; 4], usize>,
     /// Those that are asked for; else all.
     wanted: Option<&'static [&'static str]>,
-    /// What files and readers say of classes is not asked for.
-    without_class: bool,
     /// Numbers of the table's `all_parts`; `None` where these are not kept.
     parts: Option<HashMap<Parts, u32>>,
     /// The class that each row was declared to be of, whatever makes a class now: a run is known by it. `None` where it
@@ -67,7 +67,6 @@ impl Building {
             last_run: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
-            without_class: !options.class_by.keys().any(|key| *key == Key::Class),
             declared: (!options.class_by.is_as_declared()).then(Vec::new),
             class_by: options.class_by.clone(),
             parts: options.keep_parts.then(|| HashMap::from([(Parts::default(), 0)])),
@@ -180,7 +179,8 @@ impl Building {
     }
 
     fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
-        let class = if self.without_class && !self.takes_columns() { "" } else { row.class };
+        let is_asked = row.parts.is_some() || self.class_by.has(&Key::Class);
+        let class = if is_asked { row.class } else { "" };
         let parts = self.parts_number(|| row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class)));
         let declared = match row.parts {
             Some(parts) => parts.get(&Key::Class).unwrap_or_default(),
@@ -199,12 +199,6 @@ impl Building {
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
             lack: self.results.table.lacks.number(row.lack),
         })
-    }
-
-    /// Those readers look for the columns themselves that make a class.
-    fn takes_columns(&self) -> bool {
-        let format = self.results.sources.last().map(|source| source.format);
-        matches!(format, Some(Format::Run | Format::Csv | Format::Parquet))
     }
 
     /// What a class is made of, where that is kept.
@@ -490,70 +484,6 @@ impl Building {
         self.results.rejected.sort_by_key(|rejected| (rejected.source, rejected.line));
         self.results
     }
-
-    /// The first one counts.
-    fn remove_repeated(&mut self) {
-        let mut declared = self.declared.take();
-        let again = match &mut declared {
-            None => {
-                self.results.order = Order::of(&self.results.table);
-                self.results.order.repeated(&self.results.table)
-            }
-            Some(declared) => {
-                std::mem::swap(&mut self.results.table.class, declared);
-                let again = Order::of(&self.results.table).repeated(&self.results.table);
-                std::mem::swap(&mut self.results.table.class, declared);
-                self.results.order = Order::of(&self.results.table);
-                again
-            }
-        };
-        if again.is_empty() {
-            return;
-        }
-        let mut kept = vec![true; self.results.table.len()];
-        for (row, first) in again {
-            kept[row] = false;
-            let table = &self.results.table;
-            let [source, other] = [row, first].map(|row| table.source[row] as usize);
-            let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
-            self.results.sources[source].rows -= 1;
-            let is_source = !self.results.sources[source].is_own && self.results.sources[other].is_own;
-            if source != other && is_known && self.results.table.join(row, first, is_source) {
-                self.results.repeated_rows += 1;
-                continue;
-            }
-            let class = declared.as_ref().unwrap_or(&self.results.table.class)[row];
-            let reason = again_of(&self.results, class, row, first);
-            self.results.rejected_rows += 1;
-            self.results.sources[source].rejected_rows += 1;
-            if self.results.rejected.len() < REJECTED_KEPT {
-                let line = self.results.table.line[row].into();
-                self.results.rejected.push(Rejected { source: source as u32, line, reason });
-            }
-        }
-        self.results.table.retain(&kept);
-        self.results.order = Order::of(&self.results.table);
-    }
-}
-
-fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
-    let table = &results.table;
-    let (line, source) = (table.line[first], table.source[first]);
-    let file = match results.sources.get(source as usize) {
-        Some(known) if source != table.source[row] => format!("{}, ", known.path.display()),
-        _ => String::new(),
-    };
-    let of = |what: &str, name: &str| match name.is_empty() {
-        true => String::new(),
-        false => format!(" of {what} {}", shown(name.as_bytes())),
-    };
-    format!(
-        "run {}/{}{}{} was there before: {file}line {line}; the first one counts",
-        shown(table.node_name(row).as_bytes()),
-        shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
-        of("class", table.classes.get(class).unwrap_or_default()),
-        of("session", table.session_name(row).unwrap_or_default()),
-    )
 }
 
 fn name(what: &str, text: &str, needed: bool) -> Result<(), String> {

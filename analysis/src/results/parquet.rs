@@ -3,6 +3,7 @@
 //! With the columns `event` and `value` the file is long: a run has many rows, whose values are summed event by
 //! event. A file is read some row groups at a time and may be larger than memory; the table must not be.
 
+mod classes;
 mod columns;
 mod names;
 mod rows;

@@ -160,7 +160,7 @@ impl Known {
             (Some((pmu, code)), _) => format!("{pmu}/{code}/"),
             (None, kind::SOFTWARE) => "the kernel's own count".to_owned(),
             (None, kind::RAW) => "the processor's own code".to_owned(),
-            (None, kind::HARDWARE | kind::CACHE) => "as the kernel's driver maps it".to_owned(),
+            (None, kind::HARDWARE | kind::CACHE) => "the kernel's mapping".to_owned(),
             (None, _) => "msr/tsc/".to_owned(),
         }
     }

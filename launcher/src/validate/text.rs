@@ -47,12 +47,21 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
 }
 
 fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
-    let width = findings.events.iter().map(|event| event.name.len()).max().unwrap_or(0).max("EVENT".len());
+    // A vendor's name may be longer than leaves room for the rest: that is on the next line then.
+    const WIDEST: usize = 30;
+    let widths = findings.events.iter().map(|event| event.name.len()).filter(|width| *width <= WIDEST);
+    let width = widths.max().unwrap_or(0).max("EVENT".len());
     writeln!(text, "{:width$}  {:16}  STANDS FOR", "EVENT", "VERDICT")?;
     for event in &findings.events {
         let mapping = findings.mappings.iter().find(|mapping| mapping.event == event.name);
         let stands_for = mapping.map_or("", |mapping| &mapping.stands_for);
-        writeln!(text, "{:width$}  {:16}  {}", event.name, words(event), printable(stands_for))?;
+        let mut name = event.name.as_str();
+        if name.len() > width {
+            writeln!(text, "{name}")?;
+            name = "";
+        }
+        let line = format!("{name:width$}  {:16}  {}", words(event), printable(stands_for));
+        writeln!(text, "{}", line.trim_end())?;
     }
     // A reason is said once.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();

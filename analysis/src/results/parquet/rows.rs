@@ -1,14 +1,13 @@
 //! From a part of a Parquet file to rows.
 
-use super::columns::{ClassColumn, Columns, UNWANTED};
+use super::classes::Classes;
+use super::columns::{Columns, UNWANTED};
 use super::names;
-use crate::class::{Key, Parts};
 use crate::results::building::{Building, shown};
 use crate::results::instant;
 use crate::results::row::{Column, Numbered, Part, WRONG};
 use crate::results::wrong::Wrong;
-use crate::table::{Names, UNDATED};
-use hashbrown::HashMap;
+use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 
 /// Adds the rows of a frame; `before` rows of the file came before it. A line is the number of the row.
@@ -39,7 +38,7 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
-    let Classes { class, declared, parts } = classes(frame, &is_own, columns, building)?;
+    let Classes { class, declared, parts } = Classes::of(frame, &is_own, columns, building)?;
     let lack = building.no_lack();
     let part = Part {
         line: before + 1,
@@ -208,103 +207,6 @@ fn checked(
 fn text_of(frame: &DataFrame, name: &str, row: u64) -> Option<String> {
     let value = frame.column(name).ok()?.slice(row as i64, 1).cast(&DataType::String).ok()?;
     value.str().ok()?.get(0).map(str::to_owned)
-}
-
-/// Of each row.
-#[derive(Default)]
-struct Classes {
-    class: Vec<u32>,
-    /// That it was declared to be of; empty where it is the same for all.
-    declared: Vec<u32>,
-    /// Number of what it is made of; empty where that is not kept.
-    parts: Vec<u32>,
-}
-
-/// From what is known of a row to what the next column says of it.
-struct Step {
-    before: Option<u32>,
-    column: usize,
-    value: u32,
-    is_own: bool,
-}
-
-impl Step {
-    fn begin(is_own: bool) -> Self {
-        Self { before: None, column: 0, value: 0, is_own }
-    }
-}
-
-fn classes(
-    frame: &DataFrame,
-    is_own: &[bool],
-    columns: &Columns,
-    building: &mut Building,
-) -> PolarsResult<Classes> {
-    let archived = building.is_of_archive();
-    let (keep_declared, keep_parts) = (building.keeps_declared(), columns.keep_parts);
-    if let [ClassColumn { name, key: Key::Class, .. }] = columns.class.as_slice()
-        && !(archived || keep_declared || keep_parts)
-    {
-        let class = names::numbers(frame.column(name)?, Column::Class, building)?;
-        return Ok(Classes { class, ..Classes::default() });
-    }
-    // Of others' results, and of runs of pmmpi's own.
-    let mut steps = vec![Step::begin(false), Step::begin(true)];
-    let mut last: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
-    let has = [is_own.contains(&false), is_own.contains(&true)];
-    if has[1] && !columns.has_parts {
-        building.has_no_parts();
-    }
-    let mut texts: Vec<Names> = Vec::new();
-    for ClassColumn { name, of_others, of_own, .. } in &columns.class {
-        let (column, mut values, says) = (texts.len(), Names::default(), [*of_others, *of_own]);
-        if has[0] && says[0] || has[1] && says[1] {
-            let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
-            // A pair that was seen is not made again.
-            let mut pairs = HashMap::new();
-            for (last, value) in last.iter_mut().zip(numbers) {
-                *last = *pairs.entry((*last, value)).or_insert_with(|| {
-                    let is_own = steps[*last as usize].is_own;
-                    if !says[usize::from(is_own)] {
-                        return *last;
-                    }
-                    steps.push(Step { before: Some(*last), column, value, is_own });
-                    steps.len() as u32 - 1
-                });
-            }
-        }
-        texts.push(values);
-    }
-    let parts_of = |last: u32| {
-        let mut parts = Parts::default();
-        let path = std::iter::successors(Some(last), |step| steps[*step as usize].before);
-        let mut path: Vec<u32> = path.collect();
-        path.reverse();
-        for Step { column, value, .. } in path[1..].iter().map(|step| &steps[*step as usize]) {
-            parts.add(&columns.class[*column].key, texts[*column].get(*value).unwrap_or_default());
-        }
-        if let Some(class) = columns.place.class.as_deref().filter(|_| !steps[last as usize].is_own) {
-            parts.add(&Key::Class, class);
-        }
-        parts
-    };
-    let mut known: Vec<Option<[u32; 3]>> = vec![None; steps.len()];
-    let mut classes = Classes::default();
-    for last in last {
-        let [class, declared, parts] = *known[last as usize].get_or_insert_with(|| {
-            let (parts, is_own, by) = (parts_of(last), steps[last as usize].is_own, &columns.class_by);
-            building.has_parts(&parts, is_own);
-            let class = if is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
-            let declared = parts.get(&Key::Class).unwrap_or_default();
-            let texts = [class.as_str(), if keep_declared { declared } else { "" }];
-            let [class, declared] = texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
-            [class, declared, if keep_parts { building.parts_number(|| parts.clone()) } else { 0 }]
-        });
-        classes.class.push(class);
-        classes.declared.extend(keep_declared.then_some(declared));
-        classes.parts.extend(keep_parts.then_some(parts));
-    }
-    Ok(classes)
 }
 
 /// Not a number where there is none.

@@ -1,0 +1,71 @@
+//! Rows of a run that was read before.
+
+use super::{Building, shown};
+use crate::results::{REJECTED_KEPT, Rejected, Results};
+use crate::table::Order;
+
+impl Building {
+    /// The first one counts.
+    pub(super) fn remove_repeated(&mut self) {
+        let mut declared = self.declared.take();
+        let again = match &mut declared {
+            None => {
+                self.results.order = Order::of(&self.results.table);
+                self.results.order.repeated(&self.results.table)
+            }
+            Some(declared) => {
+                std::mem::swap(&mut self.results.table.class, declared);
+                let again = Order::of(&self.results.table).repeated(&self.results.table);
+                std::mem::swap(&mut self.results.table.class, declared);
+                self.results.order = Order::of(&self.results.table);
+                again
+            }
+        };
+        if again.is_empty() {
+            return;
+        }
+        let mut kept = vec![true; self.results.table.len()];
+        for (row, first) in again {
+            kept[row] = false;
+            let table = &self.results.table;
+            let [source, other] = [row, first].map(|row| table.source[row] as usize);
+            let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
+            self.results.sources[source].rows -= 1;
+            let is_source = !self.results.sources[source].is_own && self.results.sources[other].is_own;
+            if source != other && is_known && self.results.table.join(row, first, is_source) {
+                self.results.repeated_rows += 1;
+                continue;
+            }
+            let class = declared.as_ref().unwrap_or(&self.results.table.class)[row];
+            let reason = again_of(&self.results, class, row, first);
+            self.results.rejected_rows += 1;
+            self.results.sources[source].rejected_rows += 1;
+            if self.results.rejected.len() < REJECTED_KEPT {
+                let line = self.results.table.line[row].into();
+                self.results.rejected.push(Rejected { source: source as u32, line, reason });
+            }
+        }
+        self.results.table.retain(&kept);
+        self.results.order = Order::of(&self.results.table);
+    }
+}
+
+fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
+    let table = &results.table;
+    let (line, source) = (table.line[first], table.source[first]);
+    let file = match results.sources.get(source as usize) {
+        Some(known) if source != table.source[row] => format!("{}, ", known.path.display()),
+        _ => String::new(),
+    };
+    let of = |what: &str, name: &str| match name.is_empty() {
+        true => String::new(),
+        false => format!(" of {what} {}", shown(name.as_bytes())),
+    };
+    format!(
+        "run {}/{}{}{} was there before: {file}line {line}; the first one counts",
+        shown(table.node_name(row).as_bytes()),
+        shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
+        of("class", table.classes.get(class).unwrap_or_default()),
+        of("session", table.session_name(row).unwrap_or_default()),
+    )
+}

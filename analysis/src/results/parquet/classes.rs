@@ -1,0 +1,110 @@
+//! From the columns of a part of a file to the class of each row.
+
+use super::columns::{ClassColumn, Columns};
+use super::names;
+use crate::class::{Key, Parts};
+use crate::results::building::Building;
+use crate::results::row::{Column, WRONG};
+use crate::table::Names;
+use hashbrown::HashMap;
+use polars::prelude::{DataFrame, PolarsResult};
+
+/// Numbers, of each row.
+#[derive(Default)]
+pub(super) struct Classes {
+    pub class: Vec<u32>,
+    /// The class that it was declared to be of; empty where that is the same.
+    pub declared: Vec<u32>,
+    /// What it is made of; empty where that is not kept.
+    pub parts: Vec<u32>,
+}
+
+/// From what is known of a row to what the next column says of it.
+struct Step {
+    before: Option<u32>,
+    column: usize,
+    value: u32,
+    is_own: bool,
+}
+
+impl Step {
+    fn begin(is_own: bool) -> Self {
+        Self { before: None, column: 0, value: 0, is_own }
+    }
+}
+
+impl Classes {
+    pub fn of(
+        frame: &DataFrame,
+        is_own: &[bool],
+        columns: &Columns,
+        building: &mut Building,
+    ) -> PolarsResult<Self> {
+        let archived = building.is_of_archive();
+        let (keep_declared, keep_parts) = (building.keeps_declared(), columns.keep_parts);
+        if let [ClassColumn { name, key: Key::Class, .. }] = columns.class.as_slice()
+            && !(archived || keep_declared || keep_parts)
+        {
+            let class = names::numbers(frame.column(name)?, Column::Class, building)?;
+            return Ok(Self { class, ..Self::default() });
+        }
+        // Of others' results, and of runs of pmmpi's own.
+        let mut steps = vec![Step::begin(false), Step::begin(true)];
+        let mut last: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
+        let has = [is_own.contains(&false), is_own.contains(&true)];
+        if has[1] && !columns.has_parts {
+            building.has_no_parts();
+        }
+        let mut texts: Vec<Names> = Vec::new();
+        for ClassColumn { name, of_others, of_own, .. } in &columns.class {
+            let (column, mut values, says) = (texts.len(), Names::default(), [*of_others, *of_own]);
+            if has[0] && says[0] || has[1] && says[1] {
+                let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
+                // A pair that was seen is not made again.
+                let mut pairs = HashMap::new();
+                for (last, value) in last.iter_mut().zip(numbers) {
+                    *last = *pairs.entry((*last, value)).or_insert_with(|| {
+                        let is_own = steps[*last as usize].is_own;
+                        if !says[usize::from(is_own)] {
+                            return *last;
+                        }
+                        steps.push(Step { before: Some(*last), column, value, is_own });
+                        steps.len() as u32 - 1
+                    });
+                }
+            }
+            texts.push(values);
+        }
+        let parts_of = |last: u32| {
+            let mut parts = Parts::default();
+            let path = std::iter::successors(Some(last), |step| steps[*step as usize].before);
+            let mut path: Vec<u32> = path.collect();
+            path.reverse();
+            for Step { column, value, .. } in path[1..].iter().map(|step| &steps[*step as usize]) {
+                parts.add(&columns.class[*column].key, texts[*column].get(*value).unwrap_or_default());
+            }
+            if let Some(class) = columns.place.class.as_deref().filter(|_| !steps[last as usize].is_own) {
+                parts.add(&Key::Class, class);
+            }
+            parts
+        };
+        let mut known: Vec<Option<[u32; 3]>> = vec![None; steps.len()];
+        let mut classes = Self::default();
+        for last in last {
+            let [class, declared, parts] = *known[last as usize].get_or_insert_with(|| {
+                let (parts, is_own, by) = (parts_of(last), steps[last as usize].is_own, &columns.class_by);
+                building.has_parts(&parts, is_own);
+                let class = if is_own { parts.class_of_own(by) } else { parts.class_of_others(by) };
+                let declared = parts.get(&Key::Class).unwrap_or_default();
+                let texts = [class.as_str(), if keep_declared { declared } else { "" }];
+                let [class, declared] =
+                    texts.map(|text| building.number(Column::Class, text).unwrap_or(WRONG));
+                [class, declared, if keep_parts { building.parts_number(|| parts.clone()) } else { 0 }]
+            });
+            classes.class.push(class);
+            classes.declared.extend(keep_declared.then_some(declared));
+            classes.parts.extend(keep_parts.then_some(parts));
+        }
+        Ok(classes)
+    }
+}
