@@ -39,7 +39,7 @@ pub struct RankCell {
     pub size: AtomicU32,
     /// The signal that asked its launcher to end, if one did; else 0.
     pub asked_to_end: AtomicI32,
-    _unused: AtomicU32,
+    settled: AtomicU32,
     /// t0..t3, ns of CLOCK_MONOTONIC.
     pub t_ns: [AtomicI64; 4],
     /// CLOCK_MONOTONIC_RAW right before t0 and right after t3, ns.
@@ -71,7 +71,7 @@ pub struct RankCell {
     end: EndWord,
     /// MPI_Abort was called.
     abort: EndWord,
-    pub(crate) blob_bytes: [AtomicU64; 7],
+    pub(crate) blob_bytes: [AtomicU64; 8],
 }
 
 /// An [`End`], or none.
@@ -131,6 +131,10 @@ pub enum Fault {
     NoPartial = 64,
     /// MPI's world is not what was started, and the job was ended for it.
     Mismatch = 128,
+    /// An MPI job that the program started itself, by another launcher, was left alone.
+    OtherLaunch = 256,
+    /// The program's C library is not glibc: the program was left alone.
+    OtherLibc = 512,
 }
 
 /// The layout that `word` names, if it names one.
@@ -144,7 +148,7 @@ const PHASE_WORD: usize = 1;
 
 impl RankCell {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x07");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x08");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {
@@ -187,9 +191,24 @@ impl RankCell {
         self.end.store(end);
     }
 
+    /// Its launcher has done what is to be done about it: nobody else need carry it to the disk.
+    pub fn settle(&self) {
+        self.settled.store(1, Ordering::Release);
+    }
+
+    /// True once its launcher has.
+    pub fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire) != 0
+    }
+
     /// Its program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
         self.abort.store(End::Aborted(code));
+    }
+
+    /// That its program called MPI_Abort, if it did.
+    pub fn aborted(&self) -> Option<End> {
+        self.abort.load()
     }
 
     /// Its end, once that is known.
@@ -235,6 +254,7 @@ impl RankCell {
             t_ns: self.stamps()[..taken].to_vec(),
             end: self.end().unwrap_or(End::Lost),
             ended_ns: (ended_ns != 0).then_some(ended_ns),
+            whereabouts: None, // the region table knows
         })
     }
 

@@ -53,7 +53,7 @@ mod tests {
         fn new() -> Self {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            Self(std::env::temp_dir().join(format!("pmmpi-cores-{}-{number}", std::process::id())))
+            Self(std::env::temp_dir().join(format!("test-cores-{}-{number}", std::process::id())))
         }
 
         fn put(&self, thread: usize, name: &str, list: &str) {

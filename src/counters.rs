@@ -6,6 +6,7 @@
 //! [`reading::Reading`]s, each with its [`reading::Quality`]: what was not counted says why, and is never 0.
 
 mod arm;
+pub mod asked;
 pub mod counts;
 pub mod default;
 pub mod errata;
@@ -15,6 +16,7 @@ pub mod linux;
 pub mod names;
 pub mod probe;
 pub mod reading;
+pub mod room;
 pub mod selection;
 pub mod table;
 pub mod thread;

@@ -30,7 +30,13 @@ struct Leaves {
 impl Crystal {
     /// Of the processor that this runs on.
     pub fn here() -> Self {
-        Leaves::read().map_or_else(Self::default, Self::of)
+        here()
+    }
+
+    /// Of a processor whose CPUID answers so: EAX, EBX, ECX, EDX of a leaf.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    fn told(cpuid: impl Fn(u32) -> [u32; 4]) -> Self {
+        Leaves::read(cpuid).map_or_else(Self::default, Self::of)
     }
 
     /// TSC cycles in one of the crystal's.
@@ -61,28 +67,33 @@ impl Leaves {
         (family, model) == (6, 0x5f)
     }
 
-    #[cfg(target_arch = "x86_64")]
-    fn read() -> Option<Self> {
-        use crate::cpuid::cpuid;
-        use std::arch::x86_64::CpuidResult;
+    fn read(cpuid: impl Fn(u32) -> [u32; 4]) -> Option<Self> {
         const HYPERVISOR: u32 = 1 << 31; // leaf 1, ECX
-        let CpuidResult { eax: last, ebx, ecx, edx } = cpuid(0);
+        let [last, ebx, ecx, edx] = cpuid(0);
         let maker: Vec<u8> = [ebx, edx, ecx].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let CpuidResult { eax: signature, ecx: features, .. } = cpuid(1);
+        let [signature, _, features, _] = cpuid(1);
         // A virtual machine's crystal is whatever its hypervisor says.
         if maker != b"GenuineIntel" || features & HYPERVISOR != 0 || last < 0x15 {
             return None;
         }
-        let CpuidResult { eax, ebx, ecx, .. } = cpuid(0x15);
+        let [eax, ebx, ecx, _] = cpuid(0x15);
         // The upper half is reserved.
-        let base_mhz = if last < 0x16 { 0 } else { cpuid(0x16).eax & 0xffff };
+        let base_mhz = if last < 0x16 { 0 } else { cpuid(0x16)[0] & 0xffff };
         Some(Self { signature, crystal: [eax, ebx, ecx], base_mhz })
     }
+}
 
-    #[cfg(not(target_arch = "x86_64"))]
-    fn read() -> Option<Self> {
-        None
-    }
+#[cfg(target_arch = "x86_64")]
+fn here() -> Crystal {
+    Crystal::told(|leaf| {
+        let told = crate::cpuid::cpuid(leaf);
+        [told.eax, told.ebx, told.ecx, told.edx]
+    })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn here() -> Crystal {
+    Crystal::default()
 }
 
 #[cfg(test)]
@@ -123,6 +134,37 @@ mod tests {
         let bytes = crate::wire::encode(&vec![(1u32, crystal)]).unwrap();
         assert_eq!(bytes, [1, 1, 1, 252, 0x40, 0x78, 0x7d, 0x01, 1, 160, 2]);
         assert_eq!(crate::wire::decode::<Vec<(u32, Crystal)>>(&bytes).unwrap(), [(1, crystal)]);
+    }
+
+    /// A processor's leaves 0, 1, 15H and 16H, and nothing else.
+    fn processor(maker: &[u8; 12], features: u32, last: u32) -> impl Fn(u32) -> [u32; 4] {
+        let word = |at: usize| u32::from_le_bytes([maker[at], maker[at + 1], maker[at + 2], maker[at + 3]]);
+        let maker = [word(0), word(8), word(4)]; // EBX, ECX, EDX
+        move |leaf| match leaf {
+            0 => [last, maker[0], maker[1], maker[2]],
+            1 => [0x606a6, 0, features, 0],
+            0x15 => [2, 160, 25_000_000, 0],
+            0x16 => [0xabcd_0000 | 2000, 0, 0, 0],
+            _ => [0; 4],
+        }
+    }
+
+    /// Each kind of machine, whatever this one is.
+    #[test]
+    fn who_has_a_crystal() {
+        const HYPERVISOR: u32 = 1 << 31;
+        let known = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
+        assert_eq!(Crystal::told(processor(b"GenuineIntel", 0, 0x16)), known);
+        assert_eq!(Crystal::told(processor(b"GenuineIntel", 0, 0x15)), known);
+        for (maker, features, last) in [
+            (b"GenuineIntel", HYPERVISOR, 0x16),
+            (b"GenuineIntel", 0, 0x0d),
+            (b"AuthenticAMD", 0, 0x16),
+            (b"AuthenticAMD", HYPERVISOR, 0x0d),
+            (b"HygonGenuine", 0, 0x16),
+        ] {
+            assert_eq!(Crystal::told(processor(maker, features, last)), Crystal::default());
+        }
     }
 
     /// Whatever machine this is: elsewhere than on Intel's bare metal there is nothing.

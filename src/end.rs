@@ -33,12 +33,12 @@ impl End {
     }
 
     /// How likely it is that something else brought this end about: a launcher ends all ranks of a job in
-    /// which one failed, by SIGTERM and SIGKILL.
+    /// which one failed, by SIGTERM and SIGKILL, MPICH's gforker by SIGINT and SIGQUIT.
     pub(crate) fn follows(self) -> u32 {
         match self {
             End::Aborted(_) | End::NotStarted(_) => 0,
             End::Exited(code) if code != 0 => 1,
-            End::Signaled(libc::SIGTERM) => 4,
+            End::Signaled(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT) => 4,
             End::Signaled(libc::SIGKILL) => 3,
             End::Signaled(_) => 1,
             End::TimedOut => 2,

@@ -40,6 +40,11 @@ pub trait Fabric {
     fn isolate(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
+    /// Before the work, collective: whatever a patient barrier needs so that its last rank leaves it at once, as
+    /// [`crate::end_barrier`] has it.
+    fn prepare_end(&mut self) -> Result<(), FabricError> {
+        Ok(())
+    }
     /// One message to another rank. Messages from rank to rank come in the order in which they went.
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError>;
     /// The next message from another rank, into a buffer that may be longer than it.
@@ -77,6 +82,10 @@ impl<F: Fabric> Fabric for &mut F {
 
     fn isolate(&mut self) -> Result<(), FabricError> {
         (**self).isolate()
+    }
+
+    fn prepare_end(&mut self) -> Result<(), FabricError> {
+        (**self).prepare_end()
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {

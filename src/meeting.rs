@@ -1,18 +1,18 @@
 //! Where the ranks of a node meet: one of them takes what the others measured along to rank 0.
 //!
-//! The first to come binds a socket of an abstract name (unix(7)): no file, and gone with its process. The
+//! The first to come binds a [`local_socket`]. The
 //! others leave their bytes with it. Who cannot, whatever the reason (another network namespace, no
 //! descriptor left, another user's socket, a queue that is full), takes its own bytes along: that costs
 //! messages and no truth. Other users may know the name and connect: nothing of theirs is read.
 
+use crate::local_socket;
 use crate::node::NodeKey;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 
 /// A meeting that ranks of one job have, and no other's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,12 +45,11 @@ impl Meeting {
     /// them all.
     pub fn come(self, bytes: &[u8]) -> Left {
         let Ok(spare) = UnixDatagram::unbound() else { return Left::Alone };
-        if user() == NOBODY {
+        if local_socket::user() == local_socket::NOBODY {
             return Left::Alone;
         }
         let name = self.name();
-        let listener = SocketAddr::from_abstract_name(&name).and_then(|name| UnixListener::bind_addr(&name));
-        match listener {
+        match local_socket::listen(&name) {
             Ok(listener) => Left::With(Host { listener, spare }),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse && leave(&name, bytes).is_ok() => {
                 Left::WithAnother
@@ -81,7 +80,8 @@ impl Host {
 }
 
 fn leave(name: &str, bytes: &[u8]) -> io::Result<()> {
-    let host = connect(name)?;
+    // Not waiting where its queue is full: the host may be waiting for this rank.
+    let host = local_socket::connect(name)?;
     check_own(&host)?;
     // SAFETY: the bytes are live. MSG_NOSIGNAL: what SIGPIPE does to this process is the workload's affair.
     let sent =
@@ -89,29 +89,6 @@ fn leave(name: &str, bytes: &[u8]) -> io::Result<()> {
     // A child that another thread forks just now may hold the descriptor open: this ends the bytes all the same.
     host.shutdown(Shutdown::Write)?;
     if usize::try_from(sent) == Ok(bytes.len()) { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}
-
-/// Without ever waiting, which UnixStream does where a queue is full: the host may be waiting for this rank.
-fn connect(name: &str) -> io::Result<UnixStream> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is involved; the result is checked before it is used.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a new descriptor that nothing else owns.
-    let host = unsafe { UnixStream::from_raw_fd(fd) };
-    // SAFETY: all zeros are a sockaddr_un.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    // After a zero byte: an abstract name.
-    for (to, from) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
-    // SAFETY: the address is a live local of at least this length.
-    let failed = unsafe { libc::connect(fd, (&raw const address).cast(), length as libc::socklen_t) } != 0;
-    if failed { Err(io::Error::last_os_error()) } else { Ok(host) }
 }
 
 /// What a guest that has gone left. Of one that could not leave everything the host has a piece that nobody
@@ -127,30 +104,9 @@ fn read(mut guest: UnixStream) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whom a user namespace shows in place of all that it does not know (user_namespaces(7)).
-const NOBODY: libc::uid_t = 65534;
-
-fn user() -> libc::uid_t {
-    // SAFETY: no arguments.
-    unsafe { libc::geteuid() }
-}
-
 /// Anybody on the machine may know the name.
 fn check_own(peer: &UnixStream) -> io::Result<()> {
-    let mut peer_is = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: `peer_is` is as long as `length` says. The credentials are those at connect(2) and listen(2) (unix(7)).
-    let asked = unsafe {
-        libc::getsockopt(
-            peer.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer_is).cast(),
-            &mut length,
-        )
-    };
-    let own = asked == 0 && peer_is.uid == user();
-    if own { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    if local_socket::is_own(peer) { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 #[cfg(test)]
@@ -174,12 +130,12 @@ mod tests {
     fn a_host_is_not_kept_by_those_who_come_late_or_leave_nothing() {
         let meeting = Meeting::arrange();
         let Left::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
-        let silent = connect(&meeting.name()).unwrap();
+        let silent = local_socket::connect(&meeting.name()).unwrap();
         assert!(matches!(meeting.come(b"one"), Left::WithAnother));
         let mut guests = host.guests();
         // One that says nothing and stays.
         assert_eq!(guests.next().unwrap(), b"");
-        assert!(connect(&meeting.name()).is_err());
+        assert!(local_socket::connect(&meeting.name()).is_err());
         assert_eq!(guests.collect::<Vec<_>>(), [b"one"]);
         drop(silent);
     }

@@ -1,4 +1,4 @@
-//! MPI libraries by their files' names and by what they say of themselves.
+//! MPI libraries by their files' names, by what they define and by what they say of themselves.
 
 /// True for the file name of a library that an MPI program is linked with: libmpi.so.40 (Open MPI),
 /// libmpich.so.12 (Debian's MPICH), libmpi.so.12 (MPICH, Intel MPI), libmpi_cray.so.12, libmpi_abi.so.1,
@@ -32,15 +32,29 @@ pub enum Family {
     StandardAbi,
 }
 
+/// Open MPI's MPI_COMM_WORLD is the address of this object (mpi.h), in what others make from it, too: Spectrum MPI,
+/// Fujitsu MPI, Bull's.
+const OPEN_MPIS_WORLD: &str = "ompi_mpi_comm_world";
+/// MPI_DUP_FN of MPICH's mpi.h, in what others make from it, too: MVAPICH, Intel MPI, ParaStation MPI, Cray MPICH. It is part
+/// of their common ABI, as their handles are.
+const MPICHS_DUP_FN: &str = "MPIR_Dup_fn";
+
 impl Family {
-    /// Of the library whose MPI_Get_library_version says `version`, whose MPI_Abi_get_version gives the major
-    /// version `abi_major` (`None`: it has no such function), and whose functions lie in `file_name`.
+    /// Of the library in which the functions of `file_name` lie, which `defines` names or does not, whose
+    /// MPI_Abi_get_version gives the major version `abi_major` (`None`: it has no such function), and whose
+    /// MPI_Get_library_version says `version`.
     ///
     /// The ABI comes first: MPICH's libmpi_abi says "MPICH" and Open MPI's says "Open MPI", as their native
     /// libraries do. These have the function too, from MPI 5.0 on, and give -1 (MPI 5.0, chapter "Application
     /// Binary Interface", MPI_ABI_GET_VERSION; src/binding/c/abi_api.txt of MPICH 5.0.1,
-    /// ompi/mpi/c/abi_get_version.c.in of Open MPI 6).
-    pub fn of(version: &str, abi_major: Option<i32>, file_name: &str) -> Option<Self> {
+    /// ompi/mpi/c/abi_get_version.c.in of Open MPI 6). Then what the library is made of, for it may call itself
+    /// anything; its words are believed where it has neither name.
+    pub fn of(
+        defines: impl Fn(&str) -> bool,
+        version: &str,
+        abi_major: Option<i32>,
+        file_name: &str,
+    ) -> Option<Self> {
         match abi_major {
             Some(1) => return Some(Family::StandardAbi),
             // An ABI with other constants than those that are known.
@@ -48,6 +62,13 @@ impl Family {
             // A draft of the ABI, as in MPICH 4.3: MPI_ERRORS_RETURN had another value.
             _ if is_standard_abi(file_name) => return None,
             _ => {}
+        }
+        match (defines(OPEN_MPIS_WORLD), defines(MPICHS_DUP_FN)) {
+            (true, false) => return Some(Family::OpenMpi),
+            (false, true) => return Some(Family::Mpich),
+            // A layer between the two, which may have the handles of either.
+            (true, true) => return None,
+            (false, false) => {}
         }
         if version.contains("Open MPI") {
             return Some(Family::OpenMpi);
@@ -74,36 +95,62 @@ mod tests {
     const OPEN_MPI: &str = "Open MPI v6.0.0, package: Debian";
     const MPICH: &str = "MPICH Version:      5.0.1";
 
+    fn nothing(_: &str) -> bool {
+        false
+    }
+
     #[test]
     fn the_standard_abi_comes_before_whose_it_is() {
         for version in [OPEN_MPI, MPICH, "MPI ABI 1.0", ""] {
             for file in ["libmpi_abi.so.1", "libpmpi_abi.so.1", "libmpi_abi.so.0", "libmuk.so", ""] {
-                assert_eq!(Family::of(version, Some(1), file), Some(Family::StandardAbi), "{version} {file}");
+                for defines in [nothing, |_: &str| true, |name: &str| name == OPEN_MPIS_WORLD] {
+                    let family = Family::of(defines, version, Some(1), file);
+                    assert_eq!(family, Some(Family::StandardAbi), "{version} {file}");
+                }
+            }
+        }
+    }
+
+    /// Whatever they call themselves.
+    #[test]
+    fn native_libraries_are_known_by_what_they_are_made_of() {
+        for abi in [None, Some(-1)] {
+            for version in
+                [OPEN_MPI, MPICH, "IBM Spectrum MPI 10.4", "Fujitsu MPI Library 4.0.1", "HPE MPT 2.25", ""]
+            {
+                let of =
+                    |name: &'static str| Family::of(move |other| other == name, version, abi, "libmpi.so.12");
+                assert_eq!(of(OPEN_MPIS_WORLD), Some(Family::OpenMpi), "{version}");
+                assert_eq!(of(MPICHS_DUP_FN), Some(Family::Mpich), "{version}");
+                assert_eq!(Family::of(|_| true, version, abi, "libmpi.so.12"), None);
             }
         }
     }
 
     #[test]
-    fn native_libraries_are_known_by_what_they_say() {
+    fn a_library_without_either_name_is_known_by_what_it_says() {
         for abi in [None, Some(-1)] {
-            assert_eq!(Family::of(OPEN_MPI, abi, "libmpi.so.40"), Some(Family::OpenMpi));
-            assert_eq!(Family::of(MPICH, abi, "libmpi.so.12"), Some(Family::Mpich));
-            assert_eq!(Family::of(MPICH, abi, "libmpich.so.12"), Some(Family::Mpich));
-            assert_eq!(Family::of("Intel(R) MPI Library 2021.9", abi, "libmpi.so.12"), Some(Family::Mpich));
-            // MPICH and Open MPI where it is not known which file their functions are in.
-            assert_eq!(Family::of(MPICH, abi, ""), Some(Family::Mpich));
-            assert_eq!(Family::of("Wi4MPI", abi, "libmpi.so.1"), None);
+            let of = |version: &str, file: &str| Family::of(nothing, version, abi, file);
+            assert_eq!(of(OPEN_MPI, "libmpi.so.40"), Some(Family::OpenMpi));
+            assert_eq!(of(MPICH, "libmpich.so.12"), Some(Family::Mpich));
+            assert_eq!(of("Intel(R) MPI Library 2021.9", "libmpi.so.12"), Some(Family::Mpich));
+            // Where it is not known which file their functions are in.
+            assert_eq!(of(MPICH, ""), Some(Family::Mpich));
+            assert_eq!(of("Wi4MPI", "libmpi.so.1"), None);
+            assert_eq!(of("HPE MPT 2.25", "libmpi.so"), None);
         }
     }
 
     #[test]
     fn other_abis_than_that_of_mpi_5_are_not_guessed() {
-        for version in [OPEN_MPI, MPICH, "MPI ABI 2.0"] {
-            assert_eq!(Family::of(version, Some(2), "libmpi_abi.so.2"), None);
-            assert_eq!(Family::of(version, Some(0), "libmpi_abi.so.0"), None);
-            for file in ["libmpi_abi.so.1", "libmpi_abi.so.12", "libpmpi_abi.so.1"] {
-                assert_eq!(Family::of(version, None, file), None, "MPICH 4.3's draft: {file}");
-                assert_eq!(Family::of(version, Some(-1), file), None);
+        for defines in [nothing, |_: &str| true, |name: &str| name == MPICHS_DUP_FN] {
+            for version in [OPEN_MPI, MPICH, "MPI ABI 2.0"] {
+                assert_eq!(Family::of(defines, version, Some(2), "libmpi_abi.so.2"), None);
+                assert_eq!(Family::of(defines, version, Some(0), "libmpi_abi.so.0"), None);
+                for file in ["libmpi_abi.so.1", "libmpi_abi.so.12", "libpmpi_abi.so.1"] {
+                    assert_eq!(Family::of(defines, version, None, file), None, "MPICH 4.3's draft: {file}");
+                    assert_eq!(Family::of(defines, version, Some(-1), file), None);
+                }
             }
         }
     }

@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_node_is_read_from_its_own_files() {
-        let root = std::env::temp_dir().join(format!("pmmpi-node-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("test-node-{}", std::process::id()));
         let put = |path: &str, content: &str| {
             std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             std::fs::write(root.join(path), content).unwrap();
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_processor_of_arms_has_a_part_and_a_revision() {
-        let root = std::env::temp_dir().join(format!("pmmpi-node-arm-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("test-node-arm-{}", std::process::id()));
         std::fs::create_dir_all(root.join("proc")).unwrap();
         let cpuinfo = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x4\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
         std::fs::write(root.join("proc/cpuinfo"), cpuinfo).unwrap();

@@ -17,6 +17,8 @@ pub struct Orders {
     pub place: Option<Place>,
     /// Beside the barriers.
     pub extras: Extras,
+    /// Ranks on this node, where the launcher of the ranks says it.
+    pub local_ranks: Option<u32>,
 }
 
 /// Counters that a launcher opened for its rank's program, and handed down to it.
@@ -24,7 +26,7 @@ pub struct Orders {
 pub struct HandedDown {
     /// What is counted.
     pub opened: Opened,
-    /// Every descriptor, members of groups too.
+    /// The descriptors of its groups.
     pub descriptors: Vec<i32>,
 }
 
@@ -33,14 +35,28 @@ pub struct HandedDown {
 pub struct Extras {
     /// Pings with the hub.
     pub pings: bool,
-    /// Regions that the program names.
-    pub regions: bool,
+    /// Regions of the program's.
+    pub marks: Marks,
+    /// [`crate::fabric::Fabric::prepare_end`]: worth its cost where ranks have several clocks. Of one clock bounds are exact.
+    pub tight_end: bool,
+}
+
+/// What makes regions: each has barriers of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Marks {
+    /// Nothing.
+    #[default]
+    Off,
+    /// pmmpi_begin and pmmpi_end.
+    Names,
+    /// MPI_Pcontrol, too.
+    NamesAndNumbers,
 }
 
 /// From rank 0 to all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Told {
-    /// Where the run is kept indeed.
+    /// Where the run is kept while it runs, if it is.
     pub folder: Option<PathBuf>,
     /// As the launcher of rank 0 wants it.
     pub extras: Extras,

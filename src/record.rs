@@ -2,11 +2,13 @@
 
 use crate::anchors::Anchors;
 use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
+use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 pub use crate::end::End;
 use crate::lateness::NodeLateness;
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
 use crate::part::{HostPart, NodePart, Part};
+use crate::region_table::Whereabouts;
 use crate::regions::Regions;
 use crate::slew::RawClock;
 use crate::stamps::Stamps;
@@ -83,6 +85,8 @@ pub struct LostRank {
     pub end: End,
     /// When its launcher saw that (CLOCK_MONOTONIC, ns); `None` where the launcher did not.
     pub ended_ns: Option<i64>,
+    /// The region that it was in, as far as that is known.
+    pub whereabouts: Option<Whereabouts>,
 }
 
 /// One node of one run, or more exactly one clock.
@@ -223,6 +227,9 @@ pub struct Run {
     /// What ranks counted between their t1 and t2.
     #[serde(skip)]
     pub counts: Counts,
+    /// What of that the user asked for, beside the default set.
+    #[serde(skip)]
+    pub asked: Vec<AskedFor>,
 }
 
 impl Run {
@@ -262,6 +269,7 @@ impl Run {
         Ok(())
     }
 
+    /// In order, and what was counted of a node once.
     pub(crate) fn sort(&mut self) {
         self.ranks.sort_by_key(|rank| rank.rank);
         self.lost.sort_by_key(|rank| rank.rank);
@@ -269,6 +277,11 @@ impl Run {
         self.regions.paused.sort_unstable();
         self.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
         self.sync.sort_by_key(|(node, _)| *node);
+        let (ranks, lost) = (&self.ranks, &self.lost);
+        self.counts.keep_nodes_once(|rank| match ranks.binary_search_by_key(&rank, |own| own.rank) {
+            Ok(at) => Some(ranks[at].node),
+            Err(_) => lost.binary_search_by_key(&rank, |own| own.rank).ok().map(|at| lost[at].node),
+        });
     }
 
     /// A run of `size` ranks of which nothing is known.
@@ -285,6 +298,7 @@ impl Run {
             sync: Vec::new(),
             starting_ns: None,
             counts: Counts::default(),
+            asked: Vec::new(),
         }
     }
 

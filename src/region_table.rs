@@ -3,7 +3,9 @@
 use crate::counters::probe::Opened;
 use crate::counters::table::CounterTable;
 use crate::regions::{RegionTotals, Regions};
+use serde::{Deserialize, Serialize};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::fmt;
 use std::mem::size_of;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -27,6 +29,40 @@ pub struct RegionTable {
     /// When the last pause began; 0 where there is none.
     paused_since_ns: AtomicI64,
     slots: [Slot; MOST],
+    /// Where the rank is, by the name of a region and 1 + [`At`]; 0 where it is in none.
+    now_name: [AtomicU64; NAME_WORDS],
+    now: AtomicU64,
+}
+
+/// Where a rank is in a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum At {
+    /// It waits there for others.
+    Begin = 0,
+    /// It works.
+    Inside = 1,
+    /// It waits there for others.
+    End = 2,
+}
+
+/// In which region a rank is, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// The region's name.
+    pub region: String,
+    /// Where in it.
+    pub at: At,
+}
+
+impl fmt::Display for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = match self.at {
+            At::Begin => "at the begin of",
+            At::Inside => "in",
+            At::End => "at the end of",
+        };
+        write!(f, "{at} region `{}`", self.region)
+    }
 }
 
 #[derive(Debug)]
@@ -100,6 +136,23 @@ impl RegionTable {
         self.used.load(Acquire) == 0
             && self.unrecorded.load(Relaxed) == 0
             && self.paused_ns.load(Relaxed) == 0
+            && self.now.load(Relaxed) == 0
+    }
+
+    /// In which region the rank is, if it is in one.
+    pub fn whereabouts(&self) -> Option<Whereabouts> {
+        let at = match self.now.load(Acquire) {
+            1 => At::Begin,
+            2 => At::Inside,
+            3 => At::End,
+            _ => return None,
+        };
+        Some(Whereabouts { region: text(&self.now_name), at })
+    }
+
+    fn note(&self, name: &Name, at: At) {
+        self.now_name.iter().zip(name).for_each(|(word, name)| word.store(*name, Relaxed));
+        self.now.store(1 + at as u64, Release);
     }
 
     /// What the rank `rank` did.
@@ -144,15 +197,8 @@ impl Slot {
         self.name.iter().zip(name).all(|(word, name)| word.load(Relaxed) == *name)
     }
 
-    /// Bytes that are no UTF-8 are written as \xNN: names that differ stay different.
     fn name(&self) -> String {
-        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let mut text = String::new();
-        for chunk in bytes.utf8_chunks() {
-            text += chunk.valid();
-            chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-        }
-        text.trim_end_matches('\0').to_owned()
+        text(&self.name)
     }
 
     fn add(&self, number: u64, t_ns: [i64; 4]) {
@@ -166,6 +212,17 @@ impl Slot {
         self.which.fetch_add(mixed(number), Relaxed);
         self.entries.fetch_add(1, Release);
     }
+}
+
+/// Bytes that are no UTF-8 are written as \xNN: names that differ stay different.
+fn text(name: &[AtomicU64; NAME_WORDS]) -> String {
+    let bytes: Vec<u8> = name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += chunk.valid();
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text.trim_end_matches('\0').to_owned()
 }
 
 /// The regions that a rank is in, innermost last.
@@ -225,6 +282,25 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// The rank comes to the barrier that begins or ends this region.
+    pub fn arrive(&self, name: &[u8], at: At) {
+        self.table.note(&padded(name), at);
+    }
+
+    /// It has left that barrier.
+    fn go_on(&self) {
+        match self.open.last() {
+            Some(open) => self.table.note(&open.name, At::Inside),
+            None => self.table.now.store(0, Release),
+        }
+    }
+
+    /// True where an entry of this region can end.
+    pub fn is_in(&self, name: &[u8]) -> bool {
+        let name = padded(name);
+        self.deeper > 0 || self.open.iter().any(|open| open.name == name)
+    }
+
     /// An entry began: its barrier was entered at t0 and left at t1. Gives the place for its snapshot, where it is
     /// recorded.
     pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) -> Option<&[AtomicU64]> {
@@ -234,10 +310,12 @@ impl<'a> Recorder<'a> {
             let paused = self.table.is_paused();
             let (name, start) = (padded(name), words(self.counters.region_words()));
             self.open.push(Open { number, name, t0_ns, t1_ns, start, paused, proved: true });
+            self.go_on();
             self.open.last().map(|open| &open.start[..])
         } else {
             self.deeper += 1;
             self.table.unrecorded.fetch_add(1, Relaxed);
+            self.go_on();
             None
         }
     }
@@ -250,15 +328,14 @@ impl<'a> Recorder<'a> {
     /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
     /// the rank is in no such region.
     pub fn end(&mut self, name: &[u8], t2_ns: i64, t3_ns: i64) {
+        let name = padded(name);
         if self.deeper > 0 {
             self.deeper -= 1;
-            return;
-        }
-        let name = padded(name);
-        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
+        } else if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
             let open = self.open.remove(at);
             self.add(&open, t2_ns, t3_ns);
         }
+        self.go_on();
     }
 
     /// The work is over, and with it every entry that was not ended.
@@ -267,6 +344,7 @@ impl<'a> Recorder<'a> {
             self.add(&open, t2_ns, t3_ns);
         }
         self.table.resume(t2_ns);
+        self.go_on();
     }
 
     fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
@@ -349,6 +427,28 @@ mod tests {
         assert_eq!(regions.totals[0], solve);
         assert_eq!((regions.totals[1].inner_ns, regions.totals[1].outer_ns()), (1_999_995, 2_000_007));
         assert_eq!((regions.paused, regions.unrecorded), (vec![(4, 20)], 0));
+    }
+
+    #[test]
+    fn it_is_known_where_a_rank_is() {
+        let table = RegionTable::boxed();
+        let mut recorder = Recorder::without_counters(&table);
+        let at = |table: &RegionTable| {
+            RegionTable::from_bytes(&table.to_bytes()).whereabouts().map(|at| at.to_string())
+        };
+        assert_eq!(at(&table), None);
+        recorder.arrive(b"outer", At::Begin);
+        assert_eq!(at(&table).unwrap(), "at the begin of region `outer`");
+        recorder.begin(b"outer", 0, 1);
+        recorder.begin(b"inner", 0, 1);
+        assert_eq!(at(&table).unwrap(), "in region `inner`");
+        assert!(recorder.is_in(b"outer") && !recorder.is_in(b"other"));
+        recorder.arrive(b"inner", At::End);
+        assert_eq!(at(&table).unwrap(), "at the end of region `inner`");
+        recorder.end(b"inner", 2, 3);
+        assert_eq!(at(&table).unwrap(), "in region `outer`");
+        recorder.end_all(2, 3);
+        assert_eq!(at(&table), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::counters::linux::{Counters, Target};
 use crate::counters::names::Names;
 use crate::counters::probe::Probe;
 use crate::counters::table::CounterTable;
+use crate::end_barrier::{self, Exchange};
 use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use crate::meeting::Meeting;
 use crate::node::{NodeFacts, NodeKey};
@@ -20,6 +21,7 @@ use crate::session::{self, Beginning, Memory, Work};
 use crate::sync::Leaders;
 use crate::wire::{self, WireError};
 use mpi::datatype::PartitionMut;
+use mpi::request::{Request, StaticScope};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
@@ -28,13 +30,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A duplicate of a communicator.
 pub struct World {
+    /// That the end barrier was passed once.
+    prepared: bool,
+    /// Messages of the end barrier that may still be under way.
+    sent: Vec<Request<'static, [u8], StaticScope>>,
     comm: SimpleCommunicator,
 }
 
 impl World {
     /// Collective over the communicator's ranks.
     pub fn duplicate(comm: &impl Communicator) -> Self {
-        Self { comm: comm.duplicate() }
+        Self { prepared: false, sent: Vec::new(), comm: comm.duplicate() }
     }
 }
 
@@ -68,14 +74,15 @@ impl Session {
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let opening_ns = clock::monotonic_ns();
         // Threads that are there already are not counted: a counter follows what its thread starts.
-        let counters = Counters::open(&Names::of(Path::new("/")).default_groups(), Target::ThisThread);
+        let counters =
+            Counters::open(&Names::of(Path::new("/")).default_groups(), Target::ThisThread).out_of_the_way();
         // Small tables, for as long as the process lives.
         let (cell, regions): (&RankCell, _) = (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
         cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
         let words = CounterTable::words(counters.opened());
         let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
         let memory = Memory { cell, regions, counters: CounterTable::new(words, counters.opened()) };
-        let beginning = Beginning { began_ns, pings: false, meeting: told.meeting };
+        let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::Session::open(memory, counters, world, beginning);
         inner.start()?;
         Ok(Self { inner, cell, leads_node, started_unix_ns })
@@ -138,6 +145,74 @@ impl std::fmt::Display for SessionError {
 
 impl std::error::Error for SessionError {}
 
+impl World {
+    /// A barrier; `at_end` that its last rank leaves at once.
+    fn wait_for_all(&mut self, backoff: &mut Backoff, at_end: bool, meanwhile: &mut dyn FnMut()) {
+        if at_end && !end_barrier::is_tight_already(self.size()) {
+            return self.end_barrier(backoff, meanwhile);
+        }
+        let mut request = self.comm.immediate_barrier();
+        while let Err(pending) = request.test() {
+            request = pending;
+            if backoff.pause() {
+                meanwhile();
+            }
+        }
+    }
+
+    /// The barrier of [`end_barrier`].
+    fn end_barrier(&mut self, backoff: &mut Backoff, meanwhile: &mut dyn FnMut()) {
+        self.settle();
+        let (rank, size) = (self.rank(), self.size());
+        let rest: Vec<Exchange> = end_barrier::rest(rank, size).collect();
+        for level in end_barrier::levels(rank, size) {
+            self.say(LEVEL, &level);
+            if let Some(also) = rest.iter().find(|also| also.level == level.level) {
+                self.say(REST, also);
+            }
+            self.hear(LEVEL, &level, backoff, meanwhile);
+        }
+        rest.iter().for_each(|exchange| self.hear(REST, exchange, backoff, meanwhile));
+    }
+
+    /// Messages of the last end barrier: all ranks have left it.
+    fn settle(&mut self) {
+        self.sent.drain(..).for_each(|request| _ = request.wait());
+    }
+
+    /// Waits for a message without bytes.
+    fn hear(&self, kind: i32, exchange: &Exchange, backoff: &mut Backoff, meanwhile: &mut dyn FnMut()) {
+        let from = self.comm.process_at_rank(exchange.from as i32);
+        while from.immediate_probe_with_tag(tag(kind, exchange)).is_none() {
+            if backoff.pause() {
+                meanwhile();
+            }
+        }
+        from.receive_into_with_tag::<[u8]>(&mut [], tag(kind, exchange));
+    }
+
+    /// A message without bytes. This rank waits for nobody here.
+    fn say(&mut self, kind: i32, exchange: &Exchange) {
+        const NOTHING: &[u8] = &[];
+        let to = self.comm.process_at_rank(exchange.to as i32);
+        self.sent.push(to.immediate_send_with_tag(StaticScope, NOTHING, tag(kind, exchange)));
+    }
+}
+
+/// Messages of the end barrier: of a level, and of the rest. All others have the tag 0.
+const LEVEL: i32 = 2;
+const REST: i32 = 3;
+
+fn tag(kind: i32, exchange: &Exchange) -> i32 {
+    kind + 2 * exchange.level as i32
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
 impl Fabric for World {
     fn rank(&self) -> u32 {
         self.comm.rank().unsigned_abs()
@@ -148,13 +223,15 @@ impl Fabric for World {
     }
 
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
-        let mut request = self.comm.immediate_barrier();
-        let mut backoff = Backoff::new(wait);
-        while let Err(pending) = request.test() {
-            request = pending;
-            if backoff.pause() {
-                meanwhile();
-            }
+        self.wait_for_all(&mut Backoff::new(wait), wait == Wait::Patient, meanwhile);
+        Ok(())
+    }
+
+    /// A first message between two ranks waits until both have set up their connection: not at the end, where one
+    /// of them sleeps. So the end barrier is passed once before.
+    fn prepare_end(&mut self) -> Result<(), FabricError> {
+        if !std::mem::replace(&mut self.prepared, true) {
+            self.wait_for_all(&mut Backoff::new(Wait::Eager), true, &mut || ());
         }
         Ok(())
     }

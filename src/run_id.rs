@@ -26,7 +26,8 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-fn random_u64() -> u64 {
+/// 64 bits that no other process has.
+pub(crate) fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is valid for its length. The pool of an old kernel at boot may not be ready.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };

@@ -16,9 +16,11 @@
 //! | 2 | its `starting_ns`, `sync` and `regions` |
 //! | 3 | its `counts` |
 //! | 4 | the crystals of its nodes, of those that have one |
+//! | 5 | what was asked for beside the default set of events |
 
 use crate::crystal::Crystal;
 use crate::record::Run;
+use crate::temporary;
 use crate::wire;
 use std::ffi::CString;
 use std::fmt;
@@ -33,7 +35,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. Older ones are read, newer ones are refused by name.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -117,9 +119,7 @@ impl Slot {
             Err(errno) => return Err(io::Error::from_raw_os_error(errno.unwrap_or(libc::EIO))),
         };
         if unnamed.is_none() {
-            let probe = directory.join(format!(".probe-{}", std::process::id()));
-            let _ = std::fs::remove_file(&probe); // of a process that had this number and was killed
-            File::options().write(true).create_new(true).open(&probe)?;
+            let (_, probe) = temporary::create(directory, ".probe-", 0o666)?;
             std::fs::remove_file(&probe)?;
         }
         Ok(Self { directory: directory.to_owned(), identity, unnamed })
@@ -128,10 +128,7 @@ impl Slot {
     /// Sets room aside for a run of `ranks`, so that it can be saved on a disk that fills up while it runs.
     /// An error only where there is no room: not every file system can do this.
     pub fn reserve(self, ranks: u32) -> io::Result<Self> {
-        const LEAST_BYTES: i64 = 64 << 10;
-        const RANK_BYTES: i64 = 2048; // with counters, and thirty regions
-        const MOST_BYTES: i64 = 256 << 20;
-        let bytes = (LEAST_BYTES + RANK_BYTES * i64::from(ranks)).min(MOST_BYTES);
+        let bytes = reserved_bytes(ranks) as i64;
         let Some(file) = &self.unnamed else { return Ok(self) };
         // KEEP_SIZE: the file does not get longer, which a limit on file sizes could forbid with a signal.
         // SAFETY: no memory is involved.
@@ -141,6 +138,11 @@ impl Slot {
             Some(libc::ENOSPC | libc::EDQUOT) if failed => Err(error),
             _ => Ok(self),
         }
+    }
+
+    /// The file that has the room, to set its length to 0 where the room is needed for something else.
+    pub fn room(&self) -> Option<File> {
+        self.unnamed.as_ref()?.try_clone().ok()
     }
 
     /// True where the directory was removed or unmounted since.
@@ -172,6 +174,14 @@ impl Slot {
         }
         Ok(target)
     }
+}
+
+/// The room that is set aside for a run of `ranks`.
+pub fn reserved_bytes(ranks: u32) -> u64 {
+    const LEAST_BYTES: u64 = 64 << 10;
+    const RANK_BYTES: u64 = 2048; // with counters, and thirty regions
+    const MOST_BYTES: u64 = 256 << 20;
+    (LEAST_BYTES + RANK_BYTES * u64::from(ranks)).min(MOST_BYTES)
 }
 
 fn identity(directory: &Path) -> io::Result<(u64, u64)> {
@@ -206,6 +216,7 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&(run.starting_ns, &run.sync, &run.regions))?);
     payload.extend(wire::encode(&run.counts)?);
     payload.extend(wire::encode(&crystals(run))?);
+    payload.extend(wire::encode(&run.asked)?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -284,6 +295,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     let mut of_nodes: Vec<(u32, Crystal)> = Vec::new();
     if version >= 4 {
         (of_nodes, rest) = wire::decode_first(rest)?;
+    }
+    if version >= 5 {
+        (run.asked, rest) = wire::decode_first(rest)?;
     }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {

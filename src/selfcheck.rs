@@ -4,9 +4,10 @@
 //! ("singletons"): an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, or
 //! any under an srun without a process manager. Nobody says so, and each runs the whole problem.
 
+use crate::local_socket;
+use crate::node_election::name_of;
 use serde::{Deserialize, Serialize};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 /// What the launcher of the ranks says, and what is to be done where MPI says something else.
@@ -20,9 +21,8 @@ pub struct Expectation {
     pub rank: u32,
     /// This rank speaks for all.
     pub speaks: bool,
-    /// What started the ranks on this node: its process's number, the same for all of them. `None` where
-    /// nothing but errors is to be said.
-    pub parent: Option<u32>,
+    /// The job on this node: the same text for all of its ranks. `None` where nothing but errors is to be said.
+    pub job: Option<String>,
     /// The job is to end.
     pub abort: bool,
 }
@@ -41,11 +41,25 @@ impl Expectation {
         first * (1 + self.rank.saturating_add(1).ilog2())
     }
 
-    /// The right to speak for all ranks of this node, as long as it is kept; `None` where another has it.
-    pub fn speak_for_node(&self) -> Option<UnixListener> {
-        // An abstract name (unix(7)): no file, and gone with its process.
-        let name = format!("pmmpi-{}", self.parent?);
-        UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()
+    /// The right to speak about `topic` for all ranks of this node, as long as it is kept; `None` where another has it.
+    pub fn speak_for_node(&self, topic: &str) -> Option<UnixListener> {
+        let job = self.job.as_deref()?;
+        local_socket::listen(&name_of("speaker", &format!("{job} {topic}"))).ok()
+    }
+
+    /// What is wrong where pmmpi's own MPI program, which measures plain programs, has a world of `size` ranks.
+    pub fn contradicted_by_runner(&self, size: u32, mpi_library: &str) -> Option<String> {
+        let (launcher, ranks, library) = (&self.launcher, self.ranks, first_words(mpi_library));
+        let advice = match advice(launcher, mpi_library) {
+            advice if launcher == "srun" => advice,
+            _ => "build pmmpi with the mpicc of this launcher's MPI",
+        };
+        (size < ranks).then(|| {
+            format!(
+                "{launcher} started {ranks} ranks, but pmmpi's runner runs as jobs of {size}: the MPI that it was \
+                 built for ({library}) and the launcher do not understand each other; {advice}"
+            )
+        })
     }
 
     /// What is wrong with a world of `size` ranks, by [`contradiction`].
@@ -54,14 +68,25 @@ impl Expectation {
     }
 }
 
+/// What libraries say that are Open MPI's or made from it.
+const OPEN_MPIS: [&str; 3] = ["Open MPI", "Spectrum MPI", "Fujitsu MPI"];
+
 /// What is wrong where a launcher started `launched` ranks and MPI's world has `size`; `None` where nothing
 /// is. (More than were launched is right: several launches may make one world.)
 pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str) -> Option<String> {
     if size >= launched {
         return None;
     }
-    let open_mpi = mpi_library.contains("Open MPI");
-    let advice = match launcher {
+    let (library, advice) = (first_words(mpi_library), advice(launcher, mpi_library));
+    Some(format!(
+        "{launcher} started {launched} ranks, but the program runs as jobs of {size}: its MPI ({library}) and the \
+         launcher do not understand each other; {advice}"
+    ))
+}
+
+fn advice(launcher: &str, mpi_library: &str) -> &'static str {
+    let open_mpi = OPEN_MPIS.iter().any(|name| mpi_library.contains(name));
+    match launcher {
         "srun" if open_mpi => "add --mpi=pmix to srun",
         "srun" => "add --mpi=pmi2 to srun",
         _ if launcher.contains("Open MPI") && !open_mpi => {
@@ -69,13 +94,13 @@ pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str
         }
         _ if open_mpi => "start it with Open MPI's own mpirun",
         _ => "start it with the launcher of its own MPI",
-    };
-    let library: Vec<&str> = mpi_library.split(',').next().unwrap_or_default().split_whitespace().collect();
-    let library = library.join(" ");
-    Some(format!(
-        "{launcher} started {launched} ranks, but the program runs as jobs of {size}: its MPI ({library}) and the \
-         launcher do not understand each other; {advice}"
-    ))
+    }
+}
+
+/// The name and version of a library, of all that it says of itself.
+fn first_words(mpi_library: &str) -> String {
+    let words: Vec<&str> = mpi_library.split(',').next().unwrap_or_default().split_whitespace().collect();
+    words.join(" ")
 }
 
 #[cfg(test)]
@@ -87,26 +112,26 @@ mod tests {
         let patience = |rank| {
             let launcher = "srun".to_owned();
             let (ranks, speaks, abort) = (u32::MAX, rank == 0, false);
-            Expectation { launcher, ranks, rank, speaks, parent: None, abort }.patience().as_secs()
+            Expectation { launcher, ranks, rank, speaks, job: None, abort }.patience().as_secs()
         };
         assert_eq!([0, 1, 2, 3, 20_000, u32::MAX].map(patience), [30, 60, 60, 90, 450, 960]);
     }
 
     #[test]
     fn one_rank_of_a_node_speaks() {
-        let expectation = |parent| Expectation {
+        let expectation = |job| Expectation {
             launcher: "srun".to_owned(),
             ranks: 2,
             rank: 0,
             speaks: true,
-            parent,
+            job,
             abort: false,
         };
-        let own = expectation(Some(std::process::id()));
-        let first = own.speak_for_node();
-        assert!(first.is_some() && own.speak_for_node().is_none());
+        let own = expectation(Some(format!("speaks {}", std::process::id())));
+        let first = own.speak_for_node("topic");
+        assert!(first.is_some() && own.speak_for_node("topic").is_none());
         drop(first);
-        assert!(own.speak_for_node().is_some() && expectation(None).speak_for_node().is_none());
+        assert!(own.speak_for_node("topic").is_some() && expectation(None).speak_for_node("topic").is_none());
     }
 
     #[test]

@@ -14,9 +14,8 @@ use crate::gather::gather;
 use crate::meeting::Meeting;
 use crate::node::{CpuSet, NodeKey};
 use crate::part::Part;
-use crate::partial::Page;
 use crate::record::{End, RankRecord};
-use crate::region_table::{Recorder, RegionTable};
+use crate::region_table::{At, Recorder, RegionTable};
 use crate::regions::Regions;
 use crate::sync::{self, Leaders, Pings};
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,7 +36,6 @@ pub struct Session<'a, F, P> {
     cell: &'a RankCell,
     counters: CounterTable<'a>,
     probe: P,
-    page: Option<Page>,
     fabric: F,
     regions: Recorder<'a>,
     pings: Option<(Leaders, Pings)>,
@@ -55,6 +53,8 @@ pub struct Beginning {
     pub began_ns: i64,
     /// Pings with the hub, on every rank or on none.
     pub pings: bool,
+    /// An end barrier that its last rank leaves at once, on every rank or on none.
+    pub tight_end: bool,
     /// The same on every rank.
     pub meeting: Meeting,
 }
@@ -83,7 +83,6 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
             cell,
             counters,
             probe,
-            page: None,
             fabric,
             regions: Recorder::new(regions, counters, opened),
             pings: None,
@@ -93,15 +92,9 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         }
     }
 
-    /// What is measured is kept in `page`, too, after t1, t2 and t3: it outlives more than the cell does.
-    pub fn keep_in(&mut self, page: Page) {
-        self.page = Some(page);
-    }
-
     /// The program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
         self.cell.note_abort(code);
-        keep(self.cell, self.page.as_ref());
     }
 
     /// The interconnect.
@@ -112,6 +105,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
     /// the stamps are taken all the same: the others must not wait for this rank later on.
     pub fn start(&mut self) -> Result<(), FabricError> {
+        let prepared = if self.beginning.tight_end { self.fabric.prepare_end() } else { Ok(()) };
         let exchanged = self.first_pings();
         let before_ns = clock::monotonic_ns();
         self.cell.setup_ns.store(before_ns - self.beginning.began_ns, Relaxed);
@@ -123,11 +117,8 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
         self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
         self.cell.set_phase(Phase::Started);
-        if self.page.as_ref().is_some_and(|page| page.store(self.cell).is_err()) {
-            self.cell.note(Fault::NoPartial);
-        }
         self.count(Snapshot::Start, AT_START);
-        passed.and(exchanged)
+        passed.and(exchanged).and(prepared)
     }
 
     /// Snapshot, t2, barrier, t3. The work is over.
@@ -138,9 +129,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
         self.stamp(2);
         self.cell.set_phase(Phase::Stopped);
-        // Only a rank that waits writes here: the last one to arrive, which others wait for, does so below.
-        let (cell, page) = (self.cell, self.page.as_ref());
-        let passed = self.fabric.barrier(Wait::Patient, &mut || keep(cell, page));
+        let passed = self.fabric.barrier(Wait::Patient, &mut || ());
         let t3_ns = self.stamp(3);
         self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
@@ -149,10 +138,6 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         stop.iter().zip(ending).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
         self.regions.end_all(self.cell.t_ns[2].load(Relaxed), t3_ns);
         self.cell.set_phase(Phase::Released);
-        if let Some(page) = &mut self.page {
-            page.unmap();
-        }
-        keep(self.cell, self.page.as_ref());
         passed.and(self.last_pings())
     }
 
@@ -185,6 +170,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
 
     /// Into the region `name`, together with all other ranks: t0, barrier, t1.
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        self.regions.arrive(name, At::Begin);
         let t0_ns = clock::monotonic_ns();
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         let t1_ns = clock::monotonic_ns();
@@ -198,6 +184,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
     /// such region: others may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
+        self.regions.arrive(name, At::End);
         self.look(clock::monotonic_ns());
         self.probe.snapshot(self.regions.ending());
         let t2_ns = clock::monotonic_ns();
@@ -206,6 +193,11 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         let passed = self.judge(name, passed);
         self.regions.end(name, t2_ns, t3_ns);
         passed
+    }
+
+    /// True where the rank is in a region of this name.
+    pub fn is_in_region(&self, name: &[u8]) -> bool {
+        self.regions.is_in(name)
     }
 
     /// Are the counters that regions read still the tool's? Asked once for all entries of a tenth of a millisecond:
@@ -291,14 +283,6 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
     }
 }
 
-/// By a system call, which fails where a store into a full or removed file would end the program. A run may
-/// well be saved as a whole later on.
-fn keep(cell: &RankCell, page: Option<&Page>) {
-    if page.is_some_and(|page| page.write(cell).is_err()) {
-        cell.note(Fault::NoPartial);
-    }
-}
-
 /// User and system CPU time of this process, all threads (ns): getrusage(2).
 fn own_cpu_time() -> (i64, i64) {
     // SAFETY: an all-zero rusage is valid, and the call fills it in.
@@ -342,7 +326,7 @@ mod tests {
         let began_ns = clock::monotonic_ns();
         let told =
             Told::hear(&mut fabric, || Told { meeting: Meeting::arrange(), ..Told::default() }).unwrap();
-        let beginning = Beginning { began_ns, pings: true, meeting: told.meeting };
+        let beginning = Beginning { began_ns, pings: true, tight_end: true, meeting: told.meeting };
         let memory = Memory { cell, regions, counters: CounterTable::default() };
         Session::open(memory, Scripted::default(), fabric, beginning)
     }

@@ -29,14 +29,16 @@ pub enum Blob {
     Plan = 1,
     /// What the agent is to do, from the launcher: [`crate::orders::Orders`] or nothing.
     Orders = 2,
-    /// Where it is kept indeed, from the agent: the path of the node's file.
+    /// Where the run is to be kept, from the agent: a [`crate::partial::Told`].
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
     Expectation = 4,
     /// A [`crate::orders::HandedDown`], from the launcher, or nothing.
     Counters = 5,
+    /// What a rank that ended badly counted, from its launcher: [`crate::counters::counts::Counts`].
+    Counted = 6,
     /// All nodes' parts, from rank 0 to its launcher. The last, because it may be the longest.
-    Gathered = 6,
+    Gathered = 7,
 }
 
 impl Blob {
@@ -98,7 +100,11 @@ impl Spool {
 
     /// The other end, by an agent or a runner; `path` is what [`Spool::path`] gave.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).open(path)?;
+        Self::from_file(File::options().read(true).write(true).open(path)?)
+    }
+
+    /// Another launcher's, of which this one was given the descriptor.
+    pub fn from_file(file: File) -> io::Result<Self> {
         let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a spool of this version of pmmpi");
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
@@ -114,6 +120,11 @@ impl Spool {
     /// Where other processes of this user can open it while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// To be given to another launcher: see [`Spool::from_file`].
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Lets the descriptor survive the exec of a runner in this process's place; its path stays true.

@@ -1,12 +1,13 @@
 //! The one line that a measurement prints, and durations as people read them.
 
 use crate::metrics;
-use crate::record::Run;
+use crate::record::{End, Run};
 use crate::trust::Trust;
 use std::fmt;
 use std::path::Path;
 
-/// "elapsed between LOWER and UPPER, R ranks on N nodes, FILE".
+/// "elapsed between LOWER and UPPER, R ranks on N nodes, FILE". Of a run that did not end well: "END, after LOWER to
+/// UPPER", so that nobody takes its time for a result.
 pub struct Summary<'a> {
     /// What was measured.
     pub run: &'a Run,
@@ -16,14 +17,30 @@ pub struct Summary<'a> {
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bad_end = self.run.telling_rank().filter(|(.., end)| !end.is_success());
+        if let Some((rank, node, end)) = bad_end {
+            write!(f, "{}", in_words(end))?;
+            if self.run.size > 1 {
+                write!(f, " on {} (rank {rank})", self.run.nodes[node as usize].key.hostname)?;
+            }
+        }
+        let is_bad = bad_end.is_some();
         match self.run.elapsed() {
             Some(e) if e.consistent => {
                 let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
-                write!(f, "elapsed between {lower} and {upper} s")?;
+                match is_bad {
+                    true => write!(f, ", after {lower} to {upper} s")?,
+                    false => write!(f, "elapsed between {lower} and {upper} s")?,
+                }
             }
             Some(_) => {
-                f.write_str("elapsed unknown: the nodes' clocks contradict one another (see `pmmpi report`)")?
+                let comma = if is_bad { ", " } else { "" };
+                write!(
+                    f,
+                    "{comma}elapsed unknown: the nodes' clocks contradict one another (see `pmmpi report`)"
+                )?
             }
+            None if is_bad => {}
             None => f.write_str("no rank was measured")?,
         }
         let (ranks, hosts) = (self.run.ranks.len(), self.run.host_count());
@@ -35,6 +52,18 @@ impl fmt::Display for Summary<'_> {
             Some(file) => write!(f, ", {}", file.display()),
             None => f.write_str(", not saved"),
         }
+    }
+}
+
+/// How a run ended that did not end well.
+fn in_words(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("failed with exit status {code}"),
+        End::Signaled(signal) => format!("killed by signal {signal}"),
+        End::Aborted(code) => format!("aborted with code {code}"),
+        End::NotStarted(errno) => format!("not started: {}", std::io::Error::from_raw_os_error(errno)),
+        End::TimedOut => "timed out".to_owned(),
+        End::Interrupted(_) | End::Lost | End::Finalized => end.to_string(),
     }
 }
 
@@ -97,6 +126,9 @@ fn fixed(units: i64, decimals: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::NodeKey;
+    use crate::record::{Mode, RankRecord, RunHeader};
+    use crate::stamps::Stamps;
 
     #[test]
     fn bounds_are_rounded_outward_to_what_tells_them_apart() {
@@ -117,6 +149,27 @@ mod tests {
             printable("\u{202e}user\u{2069}\u{2028}\u{5d0}\u{645}\u{e9}"),
             "?user??\u{5d0}\u{645}\u{e9}"
         );
+    }
+
+    #[test]
+    fn a_run_that_did_not_end_well_is_no_result() {
+        let line = |end| {
+            let mut run = Run::empty(RunHeader::new("r".into(), vec!["p".into()], Mode::Plain, 0), 1);
+            run.add_node(NodeKey::own().clone());
+            let stamps = Stamps::new(0, 0, 1_500_000_000, 1_500_000_000).unwrap();
+            run.ranks.push(RankRecord { stamps, ..RankRecord::unmeasured(end) });
+            Summary { run: &run, file: None }.to_string()
+        };
+        assert!(line(End::Exited(0)).starts_with("elapsed between 1.49"));
+        for (end, words) in [
+            (End::Exited(3), "failed with exit status 3, after 1.49"),
+            (End::Signaled(11), "killed by signal 11, after 1.49"),
+            (End::Interrupted(15), "interrupted by signal 15, after 1.49"),
+            (End::TimedOut, "timed out, after 1.49"),
+        ] {
+            let line = line(end);
+            assert!(line.starts_with(words) && !line.contains("elapsed"), "{line}");
+        }
     }
 
     #[test]

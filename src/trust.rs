@@ -7,6 +7,7 @@ use crate::counters::event::Event;
 use crate::counters::names::pmu_family;
 use crate::node::Hardware;
 use crate::record::Run;
+use crate::temporary;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -289,9 +290,7 @@ pub fn folder() -> Option<PathBuf> {
 pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("{PREFIX}{cpu}{SUFFIX}"));
-    // Another node's validation may have the same process number.
-    let unique = format!("{}-{}", std::process::id(), crate::clock::realtime_ns());
-    let temporary = folder.join(format!(".{PREFIX}{cpu}-{unique}"));
+    let temporary = folder.join(temporary::name(&format!(".{PREFIX}{cpu}-")));
     let written = write(&temporary, json).and_then(|()| std::fs::rename(&temporary, &path));
     if let Err(error) = written {
         let _ = std::fs::remove_file(&temporary);
@@ -322,7 +321,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("pmmpi-trust-{name}-{}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("test-trust-{name}-{}", std::process::id()));
             let _ = std::fs::remove_dir_all(&path);
             std::fs::create_dir_all(&path).unwrap();
             Self(path)

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn sysfs_says_what_a_processor_counts() {
-        let root = std::env::temp_dir().join(format!("pmmpi-arm-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("test-arm-{}", std::process::id()));
         let put = |path: &str, text: &str| {
             let path = root.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

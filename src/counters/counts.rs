@@ -7,6 +7,7 @@ use super::reading::{Cause, Gap, Reading};
 use super::table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -125,6 +126,24 @@ impl Counts {
             some.rows.push(Row { set, region, ..row });
         }
         some
+    }
+
+    /// Keeps what one rank of each node counted on its cores and sockets: the first that could read something. Two
+    /// processes may both have taken the node for theirs, and each has the whole of it.
+    pub(crate) fn keep_nodes_once(&mut self, node_of: impl Fn(u32) -> Option<u32>) {
+        let is_tasks: Vec<bool> = self.sets.iter().map(|set| set.scope == Scope::Task).collect();
+        if is_tasks.iter().all(|is_tasks| *is_tasks) {
+            return;
+        }
+        let of_node =
+            |row: &Row| node_of(row.rank).filter(|_| is_tasks.get(row.set as usize) == Some(&false));
+        let mut keepers: BTreeMap<u32, (bool, u32)> = BTreeMap::new(); // of each node: nothing was read, the rank
+        for row in &self.rows {
+            let Some(node) = of_node(row) else { continue };
+            let this = (row.groups.iter().all(Option::is_none), row.rank);
+            keepers.entry(node).and_modify(|keeper| *keeper = this.min(*keeper)).or_insert(this);
+        }
+        self.rows.retain(|row| of_node(row).is_none_or(|node| keepers[&node].1 == row.rank));
     }
 
     /// Adds what other ranks counted.

@@ -4,7 +4,10 @@ use super::arm;
 use super::event::{Encoding, Event, Group, Modes, kind};
 use super::probe::{Handle, Opened, Probe, Scope, Set};
 use super::reading::{Cause, Gap};
+use super::room::Room;
+use crate::orders::HandedDown;
 use perf_event::{Builder, Counter, ReadFormat, events};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
@@ -104,21 +107,51 @@ impl Counters {
             group.leader.enable_group().ok()?;
         }
         let id = group.leader.id();
-        let all = std::iter::once(group.leader).chain(group.members).map(out_of_the_way);
-        let all = all.collect::<io::Result<Vec<_>>>().ok()?;
-        let leader = all.first()?.as_raw_fd();
-        self.descriptors.extend(all);
+        let leader = group.leader.as_raw_fd();
+        let all = std::iter::once(group.leader).chain(group.members);
+        // SAFETY: each descriptor is its counter's own, which gives it away.
+        self.descriptors.extend(all.map(|counter| unsafe { OwnedFd::from_raw_fd(counter.into_raw_fd()) }));
         Some((leader, id))
     }
 
-    /// From the next execve(2) on the program has the descriptors, too.
-    pub fn hand_down(&self) -> io::Result<()> {
-        self.descriptors.iter().try_for_each(|descriptor| set_close_on_exec(descriptor.as_raw_fd(), false))
+    /// Moves descriptors from `near` on beyond those that a program may open itself; they stay where there is no room.
+    pub(super) fn move_away(&mut self, near: RawFd, room: &Room) {
+        let from = room.first(1);
+        let mut moved = HashMap::new();
+        for descriptor in self.descriptors.iter_mut().filter(|at| (near..from).contains(&at.as_raw_fd())) {
+            if let Ok(copy) = copy_from(from, descriptor, libc::F_DUPFD_CLOEXEC) {
+                moved.insert(descriptor.as_raw_fd(), copy.as_raw_fd());
+                *descriptor = copy;
+            }
+        }
+        if !moved.is_empty() {
+            let now = |at: RawFd| moved.get(&at).copied().unwrap_or(at);
+            self.opened.handles.iter_mut().for_each(|handle| handle.descriptor = now(handle.descriptor));
+        }
     }
 
-    /// All descriptors.
-    pub fn descriptors(&self) -> Vec<RawFd> {
-        self.descriptors.iter().map(|descriptor| descriptor.as_raw_fd()).collect()
+    /// The same, with descriptors that are in no program's way: its first is to be 3, with the tool and without.
+    pub fn out_of_the_way(mut self) -> Self {
+        self.move_away(0, &Room::make());
+        self
+    }
+
+    /// From the next execve(2) on the program has what it needs to read them: a descriptor of each group's leader. This process
+    /// keeps its own, and with them the groups whole.
+    pub fn hand_down(&mut self) -> io::Result<HandedDown> {
+        let room = Room::make();
+        let mut opened = self.opened.clone();
+        let mut open: Vec<&mut Handle> =
+            opened.handles.iter_mut().filter(|at| at.descriptor != NONE).collect();
+        let mut from = room.first(open.len() as u64);
+        for handle in &mut open {
+            let copy = copy_from(from, &handle.descriptor, libc::F_DUPFD)?;
+            handle.descriptor = copy.as_raw_fd();
+            from = handle.descriptor + 1;
+            self.descriptors.push(copy);
+        }
+        let descriptors = open.iter().map(|handle| handle.descriptor).collect();
+        Ok(HandedDown { opened, descriptors })
     }
 }
 
@@ -283,26 +316,14 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     }
 }
 
-/// Descriptors above those that programs are used to: a program's first is to be 3, with the tool and without.
-fn out_of_the_way(counter: Counter) -> io::Result<OwnedFd> {
-    const FROM: RawFd = 600; // below the 1024 that most processes may have
-    let descriptor = counter.into_raw_fd();
-    // SAFETY: the descriptor is this function's own now, and is closed once; the copy is new.
+/// Another descriptor of the same counter, the first that is free from `from` on.
+fn copy_from(from: RawFd, descriptor: &impl AsRawFd, how: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the copy is new, and nobody else's.
     unsafe {
-        let copy = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, FROM);
-        let error = io::Error::last_os_error();
-        if copy < 0 {
-            // No room up there (RLIMIT_NOFILE): it stays where it is.
-            return if error.raw_os_error() == Some(libc::EINVAL) || error.raw_os_error() == Some(libc::EMFILE)
-            {
-                Ok(OwnedFd::from_raw_fd(descriptor))
-            } else {
-                libc::close(descriptor);
-                Err(error)
-            };
+        match libc::fcntl(descriptor.as_raw_fd(), how, from) {
+            copy if copy < 0 => Err(io::Error::last_os_error()),
+            copy => Ok(OwnedFd::from_raw_fd(copy)),
         }
-        libc::close(descriptor);
-        Ok(OwnedFd::from_raw_fd(copy))
     }
 }
 

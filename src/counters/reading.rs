@@ -39,6 +39,8 @@ pub enum Cause {
     NotOnItsCores,
     /// This node has no hardware thread of that kind: no second one of a core.
     NoSuchThread,
+    /// The user wants no counters.
+    Off,
 }
 
 /// What a value is worth, from the best to the worst.
@@ -115,6 +117,10 @@ impl fmt::Display for Gap {
             Gap::Unsupported(libc::ENOENT) => {
                 f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
             }
+            // As names of events have it, which look for PMUs in sysfs.
+            Gap::Unsupported(libc::ENODEV) => {
+                f.write_str("this machine has no PMU that counts it (a virtual machine, or a driver that is not loaded?)")
+            }
             Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
             // Debian's kernels leave nothing to CAP_PERFMON from level 3 on.
             Gap::Denied(_) => f.write_str(
@@ -135,6 +141,9 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
+            Cause::NoRoom(libc::EMFILE) => f.write_str(
+                "no descriptor was left beyond the program's own: raise the hard limit on open files (ulimit -Hn)",
+            ),
             Cause::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
             Cause::Open(errno) => write!(f, "could not be opened (errno {errno})"),
             Cause::Closed => f.write_str(
@@ -151,6 +160,7 @@ impl fmt::Display for Cause {
             Cause::NoSuchThread => f.write_str(
                 "no core of the node has such a hardware thread online (SMT is off, or the processor has none)",
             ),
+            Cause::Off => f.write_str("counters were off (--counters off)"),
         }
     }
 }

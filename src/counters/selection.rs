@@ -1,10 +1,12 @@
 //! What a run is to count, and where.
 
+use super::asked::AskedFor;
 use super::default;
 use super::event::Group;
 use super::linux::{Counters, Target};
 use super::probe::Scope;
 use super::reading::{Cause, Gap};
+use super::room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -17,6 +19,8 @@ use std::path::Path;
 pub struct Selection {
     /// Each at its places.
     pub sets: Vec<Wanted>,
+    /// What of that was asked for.
+    pub asked: Vec<AskedFor>,
 }
 
 /// Events that are counted at the same places.
@@ -28,23 +32,62 @@ pub struct Wanted {
     pub groups: Vec<Group>,
     /// Hardware threads of this node, by the kernel's numbers; none where the rank's own threads are watched.
     pub cpus: Vec<u32>,
+    /// Why they are not even tried.
+    pub left_out: Option<Gap>,
+}
+
+impl Wanted {
+    /// To be tried.
+    pub fn new(scope: Scope, groups: Vec<Group>, cpus: Vec<u32>) -> Self {
+        Self { scope, groups, cpus, left_out: None }
+    }
 }
 
 impl Default for Selection {
     /// The default set of the rank's own threads.
     fn default() -> Self {
-        let own = Wanted { scope: Scope::Task, groups: default::groups(), cpus: Vec::new() };
-        Self { sets: vec![own] }
+        Self::of(vec![Wanted::new(Scope::Task, default::groups(), Vec::new())])
     }
 }
 
 impl Selection {
+    /// These sets, without anybody asking for one.
+    pub fn of(sets: Vec<Wanted>) -> Self {
+        Self { sets, asked: Vec::new() }
+    }
+
+    /// The same, and nothing of it is counted.
+    pub fn off(mut self) -> Self {
+        self.sets.iter_mut().for_each(|wanted| wanted.left_out = Some(Gap::Unavailable(Cause::Off)));
+        self
+    }
+
     /// Opens all that can be opened; `threads` is what is meant by the rank's own, of this program's file.
     pub fn open(&self, threads: Target, program: Option<&Path>) -> Counters {
-        let _room = Room::make();
+        self.open_within(u64::MAX, threads, program)
+    }
+
+    /// The same for a program that is to inherit them: of whole nodes it counts what has room beyond the descriptors that the
+    /// program may open itself.
+    pub fn open_for(&self, program: &Path) -> Counters {
+        self.open_within(Room::make().to_inherit(), Target::NextProgram, Some(program))
+    }
+
+    fn open_within(&self, mut room: u64, threads: Target, program: Option<&Path>) -> Counters {
+        let limit = Room::make();
         let mut counters = Counters::default();
-        for Wanted { scope, groups, cpus } in &self.sets {
+        for Wanted { scope, groups, cpus, left_out } in &self.sets {
+            // The program inherits one descriptor for each group at each place.
+            let needed = (groups.len() * cpus.len()) as u64;
             let places: Vec<Target> = match scope {
+                _ if left_out.is_some() => {
+                    left_out.iter().for_each(|gap| counters.leave_out(*scope, groups, *gap));
+                    continue;
+                }
+                Scope::Core | Scope::Socket if needed > room => {
+                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::NoRoom(libc::EMFILE)));
+                    continue;
+                }
                 // From its execve(2) on the kernel counts nothing of it any more, and says nothing.
                 Scope::Task if program.is_some_and(|program| !is_readable(program)) => {
                     counters.leave_out(*scope, groups, Gap::Unavailable(Cause::Unreadable));
@@ -57,8 +100,10 @@ impl Selection {
                 }
                 Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
             };
+            room = room.saturating_sub(needed);
             counters.add(*scope, groups, &places);
         }
+        counters.move_away(limit.near(), &limit);
         counters
     }
 
@@ -86,34 +131,6 @@ fn is_readable(program: &Path) -> bool {
     unsafe { mode & 0o6000 == 0 && libc::access(path.as_ptr(), libc::R_OK) == 0 }
 }
 
-/// As many descriptors as this process may have at all: each event of each hardware thread takes one. Those that are open stay
-/// open when the limit is what it was, and that is what the program gets.
-struct Room(Option<libc::rlimit>);
-
-impl Room {
-    fn make() -> Self {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: both calls read or write a live local.
-        let made = unsafe {
-            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0
-                && libc::setrlimit(
-                    libc::RLIMIT_NOFILE,
-                    &libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max },
-                ) == 0
-        };
-        Self(made.then_some(limit))
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        if let Some(limit) = &self.0 {
-            // SAFETY: as above. A limit that was right before is.
-            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,13 +141,13 @@ mod tests {
     #[test]
     fn what_is_asked_for_twice_is_counted_once() {
         let mut selection = Selection::default();
-        let core = Wanted { scope: Scope::Core, groups: default::groups_of_a_core(), cpus: vec![0] };
+        let core = Wanted::new(Scope::Core, default::groups_of_a_core(), vec![0]);
         selection.sets.insert(0, core.clone());
         let more = Event::counted("more", Encoding::new(kind::SOFTWARE, 9));
         let twice = vec![vec![more.clone()], default::groups().remove(0), vec![more.clone()]];
-        selection.sets.push(Wanted { scope: Scope::Task, groups: twice, cpus: Vec::new() });
+        selection.sets.push(Wanted::new(Scope::Task, twice, Vec::new()));
         let tidied = selection.tidied();
-        let once = Wanted { scope: Scope::Task, groups: vec![vec![more]], cpus: Vec::new() };
+        let once = Wanted::new(Scope::Task, vec![vec![more]], Vec::new());
         assert_eq!(tidied.sets, [Selection::default().sets.remove(0), once, core]);
     }
 
@@ -138,11 +155,22 @@ mod tests {
     #[test]
     fn events_without_a_place_say_so() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
-        let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock]], cpus: Vec::new() };
-        let counters = Selection { sets: vec![wanted] }.open(Target::ThisThread, None);
+        let wanted = Wanted::new(Scope::Core, vec![vec![clock]], Vec::new());
+        let counters = Selection::of(vec![wanted]).open(Target::ThisThread, None);
         let [set] = counters.opened().sets.as_slice() else { panic!("{counters:?}") };
         assert_eq!(set.events[0].1, Some(Gap::Unavailable(Cause::NoSuchThread)));
         assert!(set.groups.is_empty() && counters.opened().handles.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_opened_where_counters_are_off() {
+        let wanted = Wanted::new(Scope::Core, default::groups_of_a_core(), vec![0]);
+        let selection = Selection::of(vec![Selection::default().sets.remove(0), wanted]).off();
+        let counters = selection.open(Target::ThisThread, None);
+        let opened = counters.opened();
+        assert!(opened.handles.is_empty() && opened.sets.len() == 2);
+        let mut gaps = opened.sets.iter().flat_map(|set| &set.events).map(|(_, gap)| *gap);
+        assert!(gaps.all(|gap| gap == Some(Gap::Unavailable(Cause::Off))), "{opened:#?}");
     }
 
     /// As root, or where paranoid is 0 or less; elsewhere they say that they are denied.
@@ -150,9 +178,8 @@ mod tests {
     fn hardware_threads_are_watched_each_on_its_own() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
         let none = Event::counted("none", Encoding::new(kind::HARDWARE, 0xffff));
-        let wanted = Wanted { scope: Scope::Core, groups: vec![vec![clock], vec![none]], cpus: vec![0, 1] };
-        let sets = vec![Selection::default().sets.remove(0), wanted];
-        let selection = Selection { sets };
+        let wanted = Wanted::new(Scope::Core, vec![vec![clock], vec![none]], vec![0, 1]);
+        let selection = Selection::of(vec![Selection::default().sets.remove(0), wanted]);
         let counters = selection.open(Target::ThisThread, None);
         let opened = counters.opened();
         assert_eq!((opened.sets.len(), opened.sets[1].events.len()), (2, 2));

@@ -287,6 +287,39 @@ mod tests {
         assert_eq!((is_user(1), is_user(2)), (true, false));
     }
 
+    /// Ranks 0 to 2 share a node, and 3 and 4 another one: each that counted its node counted all of it.
+    #[test]
+    fn what_belongs_to_a_node_is_counted_once() {
+        let core = Set { scope: Scope::Core, ..set(None) };
+        let on = |rank: u32, cpu: u32, counts: &[u64]| Row { cpu: Some(cpu), ..row(rank, 1, [9, 9], counts) };
+        let unread = |rank: u32, cpu: u32| Row { groups: vec![None], ..on(rank, cpu, &[]) };
+        let mut counts = Counts {
+            sets: vec![set(None), core],
+            rows: vec![
+                row(0, 0, [9, 9], &[1, 1]),
+                row(1, 0, [9, 9], &[1, 1]),
+                unread(0, 0),
+                unread(0, 1),
+                on(1, 0, &[400, 0]),
+                on(1, 1, &[2, 0]),
+                on(2, 0, &[401, 0]),
+                on(2, 1, &[3, 0]),
+                unread(3, 0),
+                unread(4, 0),
+            ],
+            ..Counts::default()
+        };
+        counts.keep_nodes_once(|rank| Some(u32::from(rank > 2)));
+        let of_node = |node: u32| {
+            let totals = counts.totals(|row| u32::from(row.rank > 2) == node);
+            let cores = totals.into_iter().find(|total| total.scope == Scope::Core).unwrap();
+            (cores.count, cores.places)
+        };
+        assert_eq!((of_node(0), of_node(1)), ((Some(402), 2), (None, 1)));
+        let tasks = counts.totals(|_| true);
+        assert_eq!((tasks[0].scope, tasks[0].count), (Scope::Task, Some(2)));
+    }
+
     #[test]
     fn a_sum_that_runs_over_is_none() {
         let most = (1 << 62) - 1;

@@ -1,58 +1,41 @@
 //! What is left of a run, read again: by whoever reports it, and of anybody's folder.
 
-use super::{
-    COUNTS_AT, HOST_SUFFIX, NODE_SUFFIX, PAGE_BYTES, RUN_FILE, SPACING_BYTES, SUFFIX, TEMPLATE_AT, list,
-};
+use super::frame::Found;
+use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
 use crate::cell::{self, Phase, RankCell};
-use crate::counters::counts::Counts;
 use crate::node::NodeKey;
 use crate::part::Part;
-use crate::record::{End, RankRecord, Run, RunHeader};
-use crate::region_table::RegionTable;
-use crate::runfile::{RunFileError, VERSION};
+use crate::record::{End, LostRank, RankRecord, Run};
+use crate::region_table::Whereabouts;
+use crate::runfile::RunFileError;
 use crate::wire;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The run in such a folder, as far as it came.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
-    let damaged = |e: wire::WireError| RunFileError::Damaged(e.to_string());
-    let about = read_regular(&folder.join(RUN_FILE)).map_err(RunFileError::Unreadable)?;
-    let (layout, about) = about.split_first_chunk().ok_or(RunFileError::Empty)?;
-    match cell::layout_of(*layout) {
-        Some(layout) if layout == RankCell::LAYOUT => {}
-        Some(_) => return Err(RunFileError::OtherVersion),
-        None => return Err(RunFileError::Foreign),
-    }
-    let (version, size, header): (u32, u32, RunHeader) = wire::decode(about).map_err(damaged)?;
-    if version > VERSION {
-        return Err(RunFileError::Newer { version });
-    }
-    let named = format!("{}{SUFFIX}", header.run_id);
-    if folder.file_name() != Some(named.as_ref()) {
-        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
-    }
-    let mut of_others = false;
-    let mut run = Run::empty(header, size);
-    let mut known = Known::default();
     let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
     entries.sort();
-    for path in entries.iter().filter(|path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..])) {
-        let host = read_regular(&path.with_extension(&HOST_SUFFIX[1..])).unwrap_or_default();
-        // One node's damage is not the run's.
-        let _ = each_page(path, |page| {
-            of_others |= cell::layout_of(page[..8].try_into().unwrap_or_default()) != Some(RankCell::LAYOUT);
-            run.add_page(page, &host, &mut known);
-        });
+    if let Some(old) = entries.iter().find(|path| path.file_name().is_some_and(|name| name == OLD_RUN_FILE)) {
+        return Err(of_old_version(old));
     }
-    run.sort();
-    if of_others && run.ranks.is_empty() && run.lost.is_empty() {
-        return Err(RunFileError::OtherVersion);
+    let mut left = Left::default();
+    let is_node = |path: &&Path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..]);
+    for path in entries.iter().map(|path| path.as_path()).filter(is_node) {
+        // One node's damage is not the run's.
+        match read_regular(path) {
+            Ok(bytes) => left.read(&bytes),
+            Err(e) => left.fail(RunFileError::Unreadable(e)),
+        }
+    }
+    let run = left.into_run()?;
+    let named = format!("{}{SUFFIX}", run.header.run_id);
+    if folder.file_name() != Some(named.as_ref()) {
+        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
     }
     if run.is_sound() {
         Ok(run)
@@ -61,96 +44,164 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     }
 }
 
-/// A page's cell, and the part of its one rank on its one node.
-fn parse(page: &[u8]) -> Option<(RankCell, Part)> {
-    let cell = RankCell::from_bytes(page)?;
-    let (length, rest) = page.get(TEMPLATE_AT..)?.split_first_chunk::<4>()?;
-    let part: Part = wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()?;
-    (part.nodes.len() == 1 && part.ranks.len() == 1).then_some((cell, part))
+/// What is wrong with a folder in which something has a name that only older versions gave.
+fn of_old_version(file: &Path) -> RunFileError {
+    match read_regular(file) {
+        Err(e) => RunFileError::Unreadable(e),
+        Ok(bytes) if bytes.first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) => {
+            RunFileError::OtherVersion
+        }
+        Ok(_) => RunFileError::Foreign,
+    }
 }
 
-/// What the rank of a page counted.
-fn counts(page: &[u8]) -> Option<Counts> {
-    let (length, rest) = page.get(COUNTS_AT..)?.split_first_chunk::<4>()?;
-    wire::decode(rest.get(..u32::from_le_bytes(*length) as usize)?).ok()
-}
-
-/// What pages so far were about.
+/// What was found of a run so far.
 #[derive(Default)]
-struct Known {
-    nodes: HashMap<NodeKey, u32>,
-    ranks: HashSet<u32>,
+struct Left {
+    about: Option<About>,
+    /// The last that was said of each rank, and which of `hosts` it was said with.
+    ranks: HashMap<u32, (Kept, usize)>,
+    hosts: Vec<Vec<u8>>,
+    gathered: Vec<Part>,
+    /// Why there may be no more.
+    failure: Option<RunFileError>,
+}
+
+/// A rank that can be read.
+struct Kept {
+    cell: RankCell,
+    part: Part,
+    whereabouts: Option<Whereabouts>,
+}
+
+impl Kept {
+    fn of(kept: KeptRank) -> Option<Self> {
+        let cell = RankCell::from_bytes(&kept.cell)?;
+        let rank = cell.rank.load(Relaxed);
+        let (nodes, ranks) = (&kept.part.nodes, &kept.part.ranks);
+        (nodes.len() == 1 && ranks.len() == 1 && ranks[0].rank == rank).then_some(Self {
+            cell,
+            part: kept.part,
+            whereabouts: kept.whereabouts,
+        })
+    }
+
+    /// How much it says.
+    fn worth(&self) -> (Phase, bool) {
+        (self.cell.phase(), self.cell.end().is_some())
+    }
+}
+
+impl Left {
+    fn fail(&mut self, failure: RunFileError) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// One node's file.
+    fn read(&mut self, mut bytes: &[u8]) {
+        if bytes.is_empty() {
+            return self.fail(RunFileError::Empty);
+        }
+        if bytes.first_chunk().is_none_or(|word| cell::layout_of(*word).is_none()) {
+            self.fail(RunFileError::Foreign);
+        }
+        let host = self.hosts.len();
+        self.hosts.push(Vec::new());
+        while let Some((found, rest)) = Frame::find(bytes) {
+            match found {
+                Found::Frame(frame) => self.add(*frame, host),
+                Found::OtherVersion => self.fail(RunFileError::OtherVersion),
+                Found::Newer(version) => self.fail(RunFileError::Newer { version }),
+            }
+            bytes = rest;
+        }
+    }
+
+    fn add(&mut self, frame: Frame, host: usize) {
+        if let Some(about) = frame.about
+            && self.about.as_ref().is_none_or(|known| about.rank < known.rank)
+        {
+            self.about = Some(about);
+        }
+        if !frame.host.is_empty() {
+            self.hosts[host] = frame.host;
+        }
+        for kept in frame.ranks.into_iter().filter_map(Kept::of) {
+            let rank = kept.part.ranks[0].rank;
+            let better = self.ranks.get(&rank).is_none_or(|(known, _)| kept.worth() >= known.worth());
+            if better {
+                self.ranks.insert(rank, (kept, host));
+            }
+        }
+        if !frame.gathered.is_empty() {
+            // Parts that nobody can read are none: what each rank kept is there, too.
+            let parts = wire::split(&frame.gathered).unwrap_or_default();
+            let parts: Result<Vec<Part>, _> = parts.iter().map(|part| wire::decode(part)).collect();
+            self.gathered = parts.unwrap_or_default();
+        }
+    }
+
+    fn into_run(self) -> Result<Run, RunFileError> {
+        let Self { about, mut ranks, hosts, gathered, failure } = self;
+        let Some(About { size, header, .. }) = about else {
+            return Err(failure.unwrap_or(RunFileError::Empty));
+        };
+        let mut run = Run::empty(header, size);
+        let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
+        let is_whole =
+            |part: &Part| part.ranks.iter().all(|record| record.rank < size) && part.counts.is_sound(size);
+        for part in gathered.into_iter().filter(is_whole) {
+            for record in &part.ranks {
+                ranks.remove(&record.rank);
+            }
+            // Facts that nobody can read are none.
+            run.add(part, &mut nodes).unwrap_or_default();
+        }
+        let mut ranks: Vec<_> = ranks.into_iter().filter(|(rank, _)| *rank < size).collect();
+        ranks.sort_by_key(|(rank, _)| *rank);
+        for (_, (kept, host)) in ranks {
+            run.add_kept(kept, &hosts[host], &mut nodes);
+        }
+        run.sort();
+        Ok(run)
+    }
 }
 
 impl Run {
-    /// What a page says; nothing where it is none. Nor of one about a rank that there is not or that another page
-    /// was about: damage of a page's is not the run's.
-    fn add_page(&mut self, page: &[u8], host: &[u8], known: &mut Known) {
-        let Some((cell, mut part)) = parse(page) else { return };
+    /// What was kept of one rank.
+    fn add_kept(&mut self, kept: Kept, host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
+        let Kept { cell, mut part, whereabouts } = kept;
         let key = part.nodes[0].key.clone();
         let template = part.ranks.remove(0);
-        let rank = cell.rank.load(Relaxed);
-        if rank != template.rank || rank >= self.size || !known.ranks.insert(rank) {
-            return;
+        if !part.counts.is_sound(self.size) {
+            part.counts = Default::default();
         }
-        let nodes = &mut known.nodes;
-        part.regions = RegionTable::from_bytes(&page[PAGE_BYTES..COUNTS_AT]).regions(template.rank);
-        // Counts that nobody can read are none.
-        part.counts = counts(page).filter(|counts| counts.is_sound(self.size)).unwrap_or_default();
         if cell.phase() >= Phase::Released {
             let end = cell.end().unwrap_or(End::Finalized);
             part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });
         }
         if !nodes.contains_key(&key) {
             nodes.insert(key.clone(), self.add_node(key.clone()));
+        }
+        let node = nodes[&key];
+        if self.nodes[node as usize].facts.is_none() {
             // Facts that nobody can read are none.
-            self.describe(nodes[&key], host).unwrap_or_default();
+            self.describe(node, host).unwrap_or_default();
         }
         // Nothing in it is left to decode.
         self.add(part, nodes).unwrap_or_default();
-        self.lost.extend(cell.lost(nodes[&key]));
+        let lost = cell.lost(node);
+        self.lost.extend(lost.map(|lost| LostRank { whereabouts, ..lost }));
     }
-}
-
-/// Gives each page of a file that was written to `take`, with what follows it up to the end of its table.
-fn each_page(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    // More than there are ranks in any job, where every place has a page; holes cost one look in all, but where the
-    // file system does not know them.
-    const MOST_LOOKS: usize = 1 << 22;
-    let file = open_regular(path)?;
-    let mut page = vec![0; SPACING_BYTES as usize];
-    let mut at = 0i64;
-    for _ in 0..MOST_LOOKS {
-        // SAFETY: moves the file's own position.
-        let data = unsafe { libc::lseek(file.as_raw_fd(), at, libc::SEEK_DATA) };
-        if data < 0 {
-            break; // ENXIO: only a hole follows
-        }
-        let begin = data as u64 / SPACING_BYTES * SPACING_BYTES;
-        page.fill(0); // the file may end sooner
-        let read = file.read_at(&mut page, begin)?;
-        if read < PAGE_BYTES {
-            break;
-        }
-        // Zeros, where holes are not known.
-        if page.first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) {
-            take(&page);
-        }
-        at = (begin + SPACING_BYTES) as i64;
-    }
-    Ok(())
 }
 
 /// A report may be about anybody's folder: no link, no pipe, nothing endless.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    const MOST_BYTES: u64 = 4 << 20;
-    let file = open_regular(path)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn open_regular(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from(io::ErrorKind::InvalidInput)) }
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let mut bytes = Vec::new();
+    file.take(wire::LIMIT_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

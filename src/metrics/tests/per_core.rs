@@ -279,6 +279,7 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
         t_ns: vec![0, 1],
         end: End::Signaled(9),
         ended_ns: Some(9),
+        whereabouts: None,
     });
     assert_split(&killed, &busy, Quality::Partial);
     let reason = metric(&killed, "smt_both").reason().unwrap();
@@ -414,7 +415,7 @@ fn the_crystals_ratio_turns_parts_of_the_union_into_the_split() {
 
 #[test]
 fn a_run_file_keeps_the_crystals_of_its_nodes() {
-    let folder = std::env::temp_dir().join(format!("pmmpi-crystals-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("test-crystals-{}", std::process::id()));
     let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
     let mut run = distributed(crystal);
     // A cluster of several kinds of nodes, and one of which no rank reported.

@@ -1,0 +1,125 @@
+//! What was asked for beside the default set, and what of it cannot be counted: said when a run starts, and by the report.
+
+use super::probe::{Opened, Scope};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An option that asks for events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedFor {
+    /// As it was typed: "--group smt".
+    pub typed: String,
+    /// Its events; none where the table of this processor has none for it.
+    pub events: Vec<(Scope, String)>,
+}
+
+/// Events that were asked for and have no value, all for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncounted {
+    /// As in [`AskedFor`].
+    pub typed: String,
+    /// Their names.
+    pub events: Vec<String>,
+    /// Why.
+    pub why: String,
+}
+
+/// What to do about events that cannot be counted.
+pub const ADVICE: &str =
+    "all else is counted; `pmmpi list events` says what this machine counts, `pmmpi doctor` what limits it";
+
+/// Of a group that no event is known for.
+const NO_EVENTS: &str = "no event of this processor is known for it";
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { typed, events, why } = self;
+        match events.is_empty() {
+            true => write!(f, "{typed} counts nothing: {why}"),
+            false => write!(f, "{typed} cannot count {}: {why}", events.join(", ")),
+        }
+    }
+}
+
+/// What has no value, by option and reason. `why` says of an event why it has none; `None` where it has one.
+pub fn uncounted(asked: &[AskedFor], why: impl Fn(Scope, &str) -> Option<String>) -> Vec<Uncounted> {
+    let mut all: Vec<Uncounted> = Vec::new();
+    for AskedFor { typed, events } in asked {
+        if events.is_empty() {
+            all.push(Uncounted { typed: typed.clone(), events: Vec::new(), why: NO_EVENTS.to_owned() });
+        }
+        for (scope, name) in events {
+            let Some(why) = why(*scope, name) else { continue };
+            match all.iter_mut().find(|known| known.typed == *typed && known.why == why) {
+                Some(known) if known.events.contains(name) => {}
+                Some(known) => known.events.push(name.clone()),
+                None => all.push(Uncounted { typed: typed.clone(), events: vec![name.clone()], why }),
+            }
+        }
+    }
+    all
+}
+
+/// The same of what was opened here.
+pub fn unopened(asked: &[AskedFor], opened: &Opened) -> Vec<Uncounted> {
+    uncounted(asked, |scope, name| {
+        let sets = opened.sets.iter().filter(|set| set.scope == scope);
+        let mut gaps = sets.flat_map(|set| &set.events).filter(|(event, _)| event.name == name);
+        let first = gaps.next()?.1.filter(|gap| !gap.quality().has_value())?;
+        // One of several PMUs is better than none.
+        gaps.all(|(_, gap)| gap.is_some_and(|gap| !gap.quality().has_value())).then(|| first.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{Encoding, Event};
+    use super::super::probe::Set;
+    use super::super::reading::Gap;
+    use super::*;
+
+    fn asked(typed: &str, events: &[&str]) -> AskedFor {
+        let events = events.iter().map(|name| (Scope::Task, (*name).to_owned())).collect();
+        AskedFor { typed: typed.to_owned(), events }
+    }
+
+    fn opened(events: &[(&str, Option<Gap>)]) -> Opened {
+        let event = |(name, gap): &(&str, Option<Gap>)| (Event::counted(name, Encoding::new(0, 0)), *gap);
+        let set = Set { scope: Scope::Task, events: events.iter().map(event).collect(), groups: Vec::new() };
+        Opened { sets: vec![set], handles: Vec::new() }
+    }
+
+    #[test]
+    fn events_without_a_value_are_told_by_option_and_reason() {
+        let (gone, denied) = (Gap::Unsupported(libc::ENOENT), Gap::Denied(libc::EACCES));
+        let opened = opened(&[
+            ("a", Some(gone)),
+            ("b", None),
+            ("c", Some(gone)),
+            ("d", Some(denied)),
+            ("e", Some(gone)),
+        ]);
+        let all =
+            [asked("--group g", &["a", "b", "c", "d"]), asked("--events e", &["e"]), asked("--group h", &[])];
+        let said: Vec<String> = unopened(&all, &opened).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                format!("--group g cannot count a, c: {gone}"),
+                format!("--group g cannot count d: {denied}"),
+                format!("--events e cannot count e: {gone}"),
+                "--group h counts nothing: no event of this processor is known for it".to_owned(),
+            ]
+        );
+        assert!(unopened(&[], &opened).is_empty());
+    }
+
+    #[test]
+    fn a_part_of_an_event_is_counted() {
+        let gone = Some(Gap::Unsupported(libc::ENOENT));
+        let all = [asked("--events a", &["a"])];
+        assert!(unopened(&all, &opened(&[("a", Some(Gap::UserModeOnly))])).is_empty());
+        assert!(unopened(&all, &opened(&[("a", gone), ("a", None)])).is_empty());
+        assert_eq!(unopened(&all, &opened(&[("a", gone), ("a", gone)]))[0].events, ["a"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Room for descriptors: each event of each hardware thread takes one, and the program is to have all that it may open.
+
+use std::os::fd::RawFd;
+
+/// A program with more descriptors than this has a table of them that is slow to copy, which each of its forks does: what
+/// comes beyond is no more its own than what another library takes.
+const FAR: u64 = 65_536;
+/// So many descriptors of its own this process keeps free, whatever the program may open.
+const NEAR: u64 = 100;
+
+/// Of so many a program misses no sixteenth part.
+const MANY: u64 = 4096;
+
+/// How many descriptors there are that a program could not use itself.
+fn beyond(soft: u64, hard: u64) -> u64 {
+    hard.saturating_sub(soft.min(FAR))
+}
+
+/// How many descriptors of counters a program may inherit under these limits: those that it could not use itself. Where there
+/// is nothing beyond a soft limit that is high, as many sites have it, it is a small part of that.
+pub fn to_inherit(soft: u64, hard: u64) -> u64 {
+    let part = if soft < MANY { 0 } else { soft / 16 };
+    beyond(soft, hard).max(part)
+}
+
+/// RLIMIT_NOFILE of this process, of which it may use all as long as this value lives. Descriptors that are open stay open
+/// when the limit is what it was, and that is what the program gets.
+pub struct Room {
+    limit: libc::rlimit,
+    raised: bool,
+}
+
+impl Room {
+    /// Raises the soft limit to the hard one.
+    pub fn make() -> Self {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both calls read or write a live local.
+        let raised = unsafe {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0
+                && libc::setrlimit(
+                    libc::RLIMIT_NOFILE,
+                    &libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max },
+                ) == 0
+        };
+        Self { limit, raised }
+    }
+
+    /// How many descriptors the program may inherit.
+    pub fn to_inherit(&self) -> u64 {
+        to_inherit(self.limit.rlim_cur, self.limit.rlim_max)
+    }
+
+    /// The first of `count` descriptors for the program to inherit: beyond what it may open itself. Where the limits leave no
+    /// room there, the last ones that it could open.
+    pub fn first(&self, count: u64) -> RawFd {
+        let (soft, hard) = (self.limit.rlim_cur, self.limit.rlim_max);
+        let first = if count <= beyond(soft, hard) { soft.min(FAR) } else { hard.saturating_sub(count) };
+        RawFd::try_from(first).unwrap_or(RawFd::MAX)
+    }
+
+    /// The first descriptor that this process leaves to its own files where there are many counters.
+    pub fn near(&self) -> RawFd {
+        NEAR.min(self.limit.rlim_cur / 2) as RawFd
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.raised {
+            // SAFETY: reads a live value. A limit that was right before is.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited(soft: u64, hard: u64) -> Room {
+        Room { limit: libc::rlimit { rlim_cur: soft, rlim_max: hard }, raised: false }
+    }
+
+    #[test]
+    fn a_program_keeps_all_that_it_may_open() {
+        for (soft, hard, count, first) in [
+            (1024, 524_288, 512, 1024),
+            (64, 4096, 2, 64),
+            (65_536, 65_538, 2, 65_536),
+            // No room beyond: the last ones.
+            (1024, 1024, 2, 1022),
+            (64, 65, 2, 63),
+            // As containers have it, and without a limit.
+            (1_048_576, 1_048_576, 512, 65_536),
+            (libc::RLIM_INFINITY, libc::RLIM_INFINITY, 512, 65_536),
+            (1024, libc::RLIM_INFINITY, 512, 1024),
+        ] {
+            assert_eq!(limited(soft, hard).first(count), first, "{soft} {hard} {count}");
+        }
+        assert_eq!(
+            [to_inherit(1024, 1500), to_inherit(1024, 1024), to_inherit(20_000, 20_000)],
+            [476, 0, 1250]
+        );
+        assert_eq!(limited(20_000, 20_000).first(4), 19_996);
+    }
+
+    #[test]
+    fn this_process_keeps_some_for_its_own_files() {
+        assert_eq!([limited(64, 4096).near(), limited(1024, 4096).near()], [32, 100]);
+    }
+}

@@ -1,0 +1,260 @@
+//! Which of a job's processes on a node acts for the node: it reads what the node is, and counts what belongs
+//! to its cores and sockets. What a launcher calls local rank 0 need not run through pmmpi, and not every
+//! launcher says such a thing.
+//!
+//! The processes agree on a name of this user, node and job. The first to bind it leads, for as long as it
+//! lives; the others follow. Who cannot tell (another network namespace, a stranger with that name, no
+//! descriptor left) leads, too: two leaders cost work and no truth, since each core's counts are taken once
+//! where the ranks' records come together.
+
+use crate::local_socket;
+use crate::node::NodeKey;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+/// What this process is on its node.
+pub enum Role {
+    /// It acts for the node.
+    Leader(Leader),
+    /// Another process does.
+    Follower(Follower),
+}
+
+/// The process that acts for its node, until this value is dropped.
+#[derive(Default)]
+pub struct Leader {
+    /// Where followers connect; `None` where this process is alone.
+    listener: Option<UnixListener>,
+    name: String,
+}
+
+/// A process that leaves its node to another one.
+pub struct Follower {
+    name: String,
+    /// To the leader, not blocking; `None` where the leader's queue was full.
+    connection: Option<UnixStream>,
+}
+
+impl Role {
+    /// The role of this process among those of `job` on this node. `job` is the same text in all processes of the
+    /// job, and in no other job of this user that runs at the same time; `None` where the process is a job of its own.
+    pub fn enter(job: Option<&str>) -> Self {
+        job.map_or_else(Self::alone, |job| elect(name_of("node", job)))
+    }
+
+    /// The only process of its job on this node.
+    pub fn alone() -> Self {
+        Role::Leader(Leader::default())
+    }
+
+    /// True for the process that acts for its node.
+    pub fn leads(&self) -> bool {
+        matches!(self, Role::Leader(_))
+    }
+
+    /// The descriptor that makes this process the leader: it stays so across an exec where this one stays open.
+    pub fn keep_across_exec(&self) -> io::Result<Option<RawFd>> {
+        let Role::Leader(Leader { listener: Some(listener), .. }) = self else { return Ok(None) };
+        // SAFETY: sets a flag of a descriptor that this value owns.
+        let failed = unsafe { libc::fcntl(listener.as_raw_fd(), libc::F_SETFD, 0) } < 0;
+        if failed { Err(io::Error::last_os_error()) } else { Ok(Some(listener.as_raw_fd())) }
+    }
+}
+
+impl Leader {
+    /// Where followers connect, of this user and others: see [`local_socket::is_own`].
+    pub fn listener(&self) -> Option<&UnixListener> {
+        self.listener.as_ref()
+    }
+
+    /// Another process is to be the leader, by having the listener: this one acts for the node and follows it.
+    pub fn hand_on(&mut self) -> Option<(UnixListener, Follower)> {
+        let listener = self.listener.take()?;
+        Some((listener, Follower { name: self.name.clone(), connection: None }))
+    }
+}
+
+impl Follower {
+    /// The same, for whoever needs it after this one was dropped.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let connection = self.connection.as_ref().map(UnixStream::try_clone).transpose()?;
+        Ok(Self { name: self.name.clone(), connection })
+    }
+
+    /// The role of this process now that its leader has gone.
+    pub fn again(&self) -> Role {
+        elect(self.name.clone())
+    }
+
+    /// A connection to the leader, which does not block. The leader need not have accepted it: what is sent waits
+    /// for it.
+    pub fn connection(&mut self) -> io::Result<&UnixStream> {
+        match &mut self.connection {
+            Some(connection) => Ok(connection),
+            none => {
+                let connection = local_socket::connect(&self.name)?;
+                if !local_socket::is_own(&connection) {
+                    return Err(ErrorKind::PermissionDenied.into());
+                }
+                Ok(none.insert(connection))
+            }
+        }
+    }
+}
+
+/// A [`local_socket`]'s name that processes of this user, node and job have for `purpose`. Processes whose clocks differ
+/// are of different nodes: the record of a run has it so.
+pub(crate) fn name_of(purpose: &str, job: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    job.hash(&mut hasher);
+    let (user, node) = (local_socket::user(), NodeKey::own().digest());
+    format!("pmmpi-{purpose}-{user:x}-{node:016x}-{:016x}", hasher.finish())
+}
+
+fn elect(name: String) -> Role {
+    if local_socket::user() == local_socket::NOBODY {
+        return Role::alone();
+    }
+    // Between a leader's bind and its listen, and while it ends, nobody can connect.
+    const PAUSE: Duration = Duration::from_millis(1);
+    const LONGEST: u32 = 1000;
+    for _ in 0..LONGEST {
+        match local_socket::listen(&name) {
+            Ok(listener) => return Role::Leader(Leader { listener: Some(listener), name }),
+            Err(e) if e.kind() == ErrorKind::AddrInUse => {}
+            Err(_) => return Role::alone(),
+        }
+        match local_socket::connect(&name) {
+            Ok(connection) if local_socket::is_own(&connection) => {
+                return Role::Follower(Follower { name, connection: Some(connection) });
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                return Role::Follower(Follower { name, connection: None });
+            }
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::thread::sleep(PAUSE),
+            _ => return Role::alone(),
+        }
+    }
+    Role::alone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::process::{Child, Command, Stdio};
+
+    fn job(name: &str) -> String {
+        format!("test-{}-{name}", std::process::id())
+    }
+
+    #[test]
+    fn who_has_no_job_leads_and_binds_nothing() {
+        let role = Role::enter(None);
+        assert!(role.leads() && role.keep_across_exec().unwrap().is_none() && Role::enter(None).leads());
+    }
+
+    #[test]
+    fn a_job_has_one_leader_and_jobs_have_one_each() {
+        let first = Role::enter(Some(&job("a")));
+        assert!(first.leads() && !Role::enter(Some(&job("a"))).leads());
+        assert!(Role::enter(Some(&job("b"))).leads());
+        drop(first);
+        assert!(Role::enter(Some(&job("a"))).leads(), "a step after another one");
+    }
+
+    #[test]
+    fn what_a_follower_sends_waits_for_its_leader() {
+        let Role::Leader(leader) = Role::enter(Some(&job("talk"))) else { panic!("nobody else is here") };
+        let Role::Follower(mut follower) = Role::enter(Some(&job("talk"))) else { panic!("two leaders") };
+        follower.connection().unwrap().write_all(b"hello").unwrap();
+        drop(follower);
+        let (mut guest, _) = leader.listener().unwrap().accept().unwrap();
+        let mut text = String::new();
+        guest.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+    }
+
+    #[test]
+    fn a_full_queue_makes_no_second_leader() {
+        let _leader = Role::enter(Some(&job("full")));
+        let enter = |_| Role::enter(Some(&job("full")));
+        let (mut waiting, mut followers) = (0, Vec::new());
+        while waiting < 3 && followers.len() < 10_000 {
+            let Role::Follower(follower) = enter(()) else { panic!("two leaders") };
+            waiting += u32::from(follower.connection.is_none());
+            followers.push(follower);
+        }
+        assert_eq!(waiting, 3);
+    }
+
+    /// Of another process: what this test is told to be by [`AS_PROCESS`].
+    struct Process(Child, BufReader<std::process::ChildStdout>);
+
+    const AS_PROCESS: &str = "PMMPI_TEST_ELECTION";
+
+    impl Process {
+        fn start(job: &str) -> Self {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "node_election::tests::a_process_of_a_job", "--nocapture"]);
+            let (input, output) = (Stdio::piped(), Stdio::piped());
+            let mut child = command.env(AS_PROCESS, job).stdin(input).stdout(output).spawn().unwrap();
+            let output = BufReader::new(child.stdout.take().unwrap());
+            Self(child, output)
+        }
+
+        fn leads(&mut self) -> bool {
+            let mut line = String::new();
+            loop {
+                line.clear();
+                assert!(self.1.read_line(&mut line).unwrap() > 0, "it ended");
+                match line.trim().rsplit(' ').next() {
+                    Some("leader") => return true,
+                    Some("follower") => return false,
+                    _ => {}
+                }
+            }
+        }
+
+        fn end(mut self, kill: bool) {
+            if kill {
+                self.0.kill().unwrap();
+            }
+            drop(self.0.stdin.take());
+            self.0.wait().unwrap();
+        }
+    }
+
+    /// Not a test where nobody asks for it: it says what it is, and stays until its stdin ends.
+    #[test]
+    fn a_process_of_a_job() {
+        let Ok(job) = std::env::var(AS_PROCESS) else { return };
+        let role = Role::enter(Some(&job));
+        println!("{}", if role.leads() { "leader" } else { "follower" });
+        let _ = std::io::stdin().read(&mut [0]);
+    }
+
+    #[test]
+    fn processes_that_start_at_once_or_late_have_one_leader() {
+        for kill in [false, true] {
+            let (one, other) = (job(&format!("one-{kill}")), job(&format!("other-{kill}")));
+            let mut all: Vec<Process> = (0..24).map(|_| Process::start(&one)).collect();
+            let mut others: Vec<Process> = (0..2).map(|_| Process::start(&other)).collect();
+            let leaders: Vec<bool> = all.iter_mut().map(Process::leads).collect();
+            assert_eq!(leaders.iter().filter(|leads| **leads).count(), 1);
+            assert_eq!(others.iter_mut().filter_map(|other| other.leads().then_some(())).count(), 1);
+            // Everybody has long been there.
+            let mut late = Process::start(&one);
+            assert!(!late.leads());
+            // However the leader ends, its followers stay what they are, and who comes then leads.
+            let at = leaders.iter().position(|leads| *leads).unwrap();
+            all.remove(at).end(kill);
+            let mut next = Process::start(&one);
+            assert!(next.leads());
+            all.into_iter().chain(others).chain([late, next]).for_each(|process| process.end(false));
+        }
+    }
+}

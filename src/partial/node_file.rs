@@ -1,0 +1,157 @@
+//! The file that a node's leader carries to.
+
+use super::{Frame, NODE_SUFFIX, is_own};
+use crate::node::NodeKey;
+use crate::spool::within_file_limit;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// One node's file. It is open only while it is written to: NFS cannot remove an open file.
+pub struct NodeFile {
+    path: PathBuf,
+    state: State,
+}
+
+enum State {
+    /// This process has not written to it.
+    New,
+    /// This process made it, and it may get so long before it is written anew.
+    Own { length: u64, room: u64 },
+    /// Another process made it, the leader before this one: only it knew all that is in there.
+    Successor,
+}
+
+impl NodeFile {
+    /// In the folder of a run. `alone` is the rank of a launcher that reaches no leader of its node.
+    pub fn of(folder: &Path, alone: Option<u32>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        let network = fs::metadata("/proc/self/ns/net").map_or(0, |metadata| metadata.ino());
+        (NodeKey::own(), network).hash(&mut hasher);
+        let mut name = format!("{}-{:016x}", NodeKey::own().hostname.replace('/', "_"), hasher.finish());
+        if let Some(rank) = alone {
+            name.push_str(&format!("-{rank}"));
+        }
+        Self { path: folder.join(name + NODE_SUFFIX), state: State::New }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// True where this process has written something that is there.
+    pub fn is_begun(&self) -> bool {
+        !matches!(self.state, State::New)
+    }
+
+    /// Adds a frame: `frame(true)` with all that is known, for a file that is made now, `frame(false)` with
+    /// what is new. What was written before stays whole, whatever happens.
+    pub fn add(&mut self, frame: impl Fn(bool) -> Frame) -> io::Result<()> {
+        if !self.is_begun() {
+            return self.begin(frame);
+        }
+        check_own(self.folder())?;
+        let bytes = frame(false).to_bytes()?;
+        match self.state {
+            State::Own { length, room } if length + bytes.len() as u64 > room => self.renew(&frame(true)),
+            _ => self.append(&bytes),
+        }
+    }
+
+    /// The first frame. The folder is this user's, or made now: in one where anybody may write, others may have
+    /// put something in its place.
+    fn begin(&mut self, frame: impl Fn(bool) -> Frame) -> io::Result<()> {
+        let made = match check_own(self.folder()) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let made = fs::DirBuilder::new().mode(0o700).create(self.folder());
+                // Another node's leader may have been faster.
+                made.or_else(|e| if e.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })?;
+                check_own(self.folder())?;
+                true
+            }
+            checked => checked.map(|()| false)?,
+        };
+        let bytes = frame(true).to_bytes()?;
+        match self.create(&self.path, &bytes) {
+            Ok(room) => self.state = State::Own { length: bytes.len() as u64, room },
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                self.append(&frame(false).to_bytes()?)?;
+                self.state = State::Successor;
+            }
+            Err(e) => {
+                if made {
+                    // Where nothing is kept, nothing is left behind.
+                    let _ = fs::remove_dir(self.folder());
+                }
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// A file of all that is known takes the place of the one that has grown too long.
+    fn renew(&mut self, frame: &Frame) -> io::Result<()> {
+        let bytes = frame.to_bytes()?;
+        let temporary = self.path.with_extension("tmp");
+        let _ = fs::remove_file(&temporary); // of a leader that was killed
+        let room = self.create(&temporary, &bytes)?;
+        fs::rename(&temporary, &self.path)?;
+        self.state = State::Own { length: bytes.len() as u64, room };
+        Ok(())
+    }
+
+    /// Makes a file, with room for what follows on a disk that may be full by then; gives how long it may get.
+    /// What could not be written whole is not left behind.
+    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<u64> {
+        let length = bytes.len() as u64;
+        within_file_limit(length)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        let room = 2 * length + MORE_BYTES;
+        // Not every file system can do that, and what is written now may find room all the same.
+        // SAFETY: no memory is involved. KEEP_SIZE: the file does not get longer.
+        unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, room as libc::off_t) };
+        let written = file.write_all(bytes);
+        if written.is_err() {
+            let _ = fs::remove_file(path);
+        }
+        written.map(|()| room)
+    }
+
+    /// Not created: the run may have been saved, and the folder removed, meanwhile.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut options = File::options();
+        options.append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let mut file = options.open(&self.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || !is_own(&metadata) {
+            return Err(io::Error::from(ErrorKind::PermissionDenied));
+        }
+        within_file_limit(metadata.len() + bytes.len() as u64)?;
+        file.write_all(bytes)?;
+        if let State::Own { length, .. } = &mut self.state {
+            *length = metadata.len() + bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The run was saved as a whole while this was written: takes it back, and the folder with the last file.
+    pub fn withdraw(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_dir(self.folder());
+        self.state = State::New;
+    }
+}
+
+/// Room for what ranks add at their ends, beyond as much as they had before.
+const MORE_BYTES: u64 = 32 << 10;
+
+/// In a folder where anybody may write only one's own is used.
+fn check_own(folder: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(folder)?;
+    let own = metadata.is_dir() && is_own(&metadata);
+    if own { Ok(()) } else { Err(io::Error::from(ErrorKind::PermissionDenied)) }
+}

@@ -1,0 +1,243 @@
+use super::*;
+use crate::cell::Phase;
+use crate::clock;
+use crate::counters::probe::Scripted;
+use crate::counters::table::CounterTable;
+use crate::fabric::Threads;
+use crate::meeting::Meeting;
+use crate::record::{End, Mode, Run};
+use crate::runfile::RunFileError;
+use crate::session::{Beginning, Memory, Session};
+use crate::spool::Spool;
+use std::io::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("pmmpi-partial-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn header(run_id: &str) -> RunHeader {
+    RunHeader::new(run_id.into(), vec!["work".into()], Mode::Mpi, 0)
+}
+
+/// A rank that has come to t1, with what its agent told.
+struct Rank {
+    spool: Spool,
+    session: Session<'static, Threads, Scripted>,
+    told: Told,
+}
+
+/// All ranks of a job of `size`, whose run is kept in `folder`.
+fn ranks(size: u32, folder: &Path) -> Vec<Rank> {
+    let begin = |fabric| {
+        let spool = Spool::create().unwrap();
+        assert!(spool.cell().claim());
+        let began_ns = clock::monotonic_ns();
+        let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: Meeting::default() };
+        let (cell, regions) = (spool.cell(), spool.regions());
+        let memory = Memory { cell, regions, counters: CounterTable::default() };
+        let mut session = Session::open(memory, Scripted::default(), fabric, beginning);
+        let part = session.part_before(Some("threads"), vec![]);
+        let told = Told { folder: folder.to_owned(), part };
+        told.tell(&spool).unwrap();
+        session.start().unwrap();
+        let told = Told::hear(&spool).unwrap();
+        Rank { spool, session, told }
+    };
+    std::thread::scope(|scope| {
+        let ranks = Threads::new(size).into_iter().map(|fabric| scope.spawn(move || begin(fabric)));
+        let ranks: Vec<_> = ranks.collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+impl Rank {
+    fn kept(&self) -> KeptRank {
+        KeptRank::of(&self.spool, &self.told).unwrap()
+    }
+
+    fn about(&self, header: RunHeader) -> Option<About> {
+        About::of(&self.spool, header, &self.told.folder)
+    }
+
+    /// A frame about this rank.
+    fn frame(&self, whole: bool) -> Frame {
+        let about = if whole { self.about(header("by rank")) } else { None };
+        Frame { about, ranks: vec![self.kept()], ..Frame::default() }
+    }
+
+    fn end_as(&self, end: End) {
+        self.spool.cell().set_end(end, clock::monotonic_ns());
+    }
+}
+
+fn stamps(run: &Run) -> Vec<(u32, usize)> {
+    run.lost.iter().map(|lost| (lost.rank, lost.t_ns.len())).collect()
+}
+
+#[test]
+fn what_was_carried_is_read_and_what_comes_later_counts() {
+    let out = Folder::new("later");
+    let folder = folder_of(&out.0, "later").unwrap();
+    let mut ranks = ranks(2, &folder);
+    let mut file = NodeFile::of(&folder, None);
+    file.add(|whole| {
+        let about = if whole { ranks[0].about(header("of another launcher")) } else { None };
+        Frame { about, ranks: ranks.iter().map(Rank::kept).collect(), ..Frame::default() }
+    })
+    .unwrap();
+    let run = read(&folder).unwrap();
+    assert_eq!((stamps(&run), run.end(), run.header.run_id.as_str()), (vec![(0, 2), (1, 2)], None, "later"));
+    ranks[1].end_as(End::Signaled(9));
+    file.add(|whole| ranks[1].frame(whole)).unwrap();
+    assert_eq!(read(&folder).unwrap().end(), Some(End::Signaled(9)));
+    // Another leader of this node: it has rank 0 alone.
+    let (first, rest) = ranks.split_at_mut(1);
+    std::thread::scope(|scope| {
+        for rank in first.iter_mut().chain(rest) {
+            scope.spawn(|| rank.session.stop().unwrap());
+        }
+    });
+    NodeFile::of(&folder, None).add(|whole| ranks[0].frame(whole)).unwrap();
+    let run = read(&folder).unwrap();
+    assert_eq!((run.ranks.len(), stamps(&run)), (1, vec![(1, 2)]), "{run:#?}");
+    assert_eq!(list(&folder).unwrap().len(), 1);
+    // One that reaches no leader has a file of its own.
+    NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
+    let run = read(&folder).unwrap();
+    assert!(run.is_complete() && run.elapsed().is_some(), "{run:#?}");
+    assert_eq!((run.end(), list(&folder).unwrap().len()), (Some(End::Signaled(9)), 2));
+}
+
+/// On a full disk, or by a SIGKILL.
+#[test]
+fn a_frame_that_was_cut_off_is_left_out() {
+    let out = Folder::new("cut");
+    let folder = folder_of(&out.0, "cut").unwrap();
+    let ranks = ranks(2, &folder);
+    let mut file = NodeFile::of(&folder, None);
+    file.add(|whole| ranks[0].frame(whole)).unwrap();
+    let path = list(&folder).unwrap().remove(0);
+    let cut = &ranks[0].frame(false).to_bytes().unwrap()[..100];
+    fs::File::options().append(true).open(&path).unwrap().write_all(cut).unwrap();
+    assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
+    file.add(|whole| ranks[1].frame(whole)).unwrap();
+    assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2), (1, 2)]);
+    // A byte that is not what it was.
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
+    fs::write(&path, &bytes[..50]).unwrap();
+    assert!(matches!(read(&folder), Err(RunFileError::Empty)), "nothing says whose run it is");
+}
+
+#[test]
+fn ranks_that_there_are_not_are_left_out() {
+    let out = Folder::new("not");
+    let folder = folder_of(&out.0, "not").unwrap();
+    let ranks = ranks(3, &folder);
+    let mut about = ranks[0].about(header("not"));
+    about.iter_mut().for_each(|about| about.size = 2);
+    let strange = |kept: KeptRank, cell: &[u8]| KeptRank { cell: cell.to_vec(), ..kept };
+    let kept = vec![
+        ranks[2].kept(),
+        strange(ranks[1].kept(), &ranks[0].kept().cell), // of one rank, and of another
+        strange(ranks[1].kept(), b"short"),
+        ranks[0].kept(),
+    ];
+    let frame = Frame { about, ranks: kept, ..Frame::default() };
+    NodeFile::of(&folder, None).add(|_| frame.clone()).unwrap();
+    assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
+}
+
+/// What rank 0 gathered of all, and what is in the memory of its node.
+#[test]
+fn what_was_gathered_and_not_saved_is_read() {
+    let out = Folder::new("gathered");
+    let folder = folder_of(&out.0, "gathered").unwrap();
+    let mut ranks = ranks(2, &folder);
+    let work = crate::session::Work { end: End::Finalized, child_cpu_ns: None };
+    let end = |rank: &mut Rank| {
+        rank.session.stop().unwrap();
+        rank.session.gather(work, None, vec![]).unwrap()
+    };
+    let gathered = std::thread::scope(|scope| {
+        let ends: Vec<_> = ranks.iter_mut().map(|rank| scope.spawn(|| end(rank))).collect();
+        ends.into_iter().filter_map(|end| end.join().unwrap()).next().unwrap()
+    });
+    let gathered = crate::wire::join(&gathered).unwrap();
+    NodeFile::of(&folder, None)
+        .add(|whole| Frame { gathered: gathered.clone(), ..ranks[0].frame(whole) })
+        .unwrap();
+    // Of another node, or later: it takes nothing away.
+    NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
+    let run = read(&folder).unwrap();
+    assert!(run.is_complete() && run.lost.is_empty() && run.starting_ns.is_some(), "{run:#?}");
+}
+
+#[test]
+fn a_file_does_not_grow_without_end() {
+    let out = Folder::new("grow");
+    let folder = folder_of(&out.0, "grow").unwrap();
+    let ranks = ranks(1, &folder);
+    let mut file = NodeFile::of(&folder, None);
+    let mut longest = 0;
+    for time in 0..1000 {
+        ranks[0].spool.cell().asked_to_end.store(time, Relaxed);
+        file.add(|whole| ranks[0].frame(whole)).unwrap();
+        longest = longest.max(list(&folder).unwrap().iter().map(|path| path.metadata().unwrap().len()).sum());
+    }
+    assert!(longest < 100_000, "{longest}");
+    assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
+    assert_eq!(list(&folder).unwrap().len(), 1);
+    file.withdraw();
+    assert!(!folder.exists());
+}
+
+/// In a folder where anybody may write.
+#[test]
+fn nothing_of_others_is_followed() {
+    let out = Folder::new("links");
+    let (folder, victim) = (folder_of(&out.0, "links").unwrap(), out.0.join("victim"));
+    let ranks = ranks(1, &folder);
+    let add = || NodeFile::of(&folder, None).add(|whole| ranks[0].frame(whole));
+    fs::create_dir(&victim).unwrap();
+    std::os::unix::fs::symlink(&victim, &folder).unwrap();
+    assert_eq!(add().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(list(&victim).unwrap().len(), 0);
+    fs::remove_file(&folder).unwrap();
+    add().unwrap();
+    let path = list(&folder).unwrap().remove(0);
+    fs::rename(&path, victim.join("file")).unwrap();
+    std::os::unix::fs::symlink(victim.join("file"), &path).unwrap();
+    assert_eq!(add().unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    assert!(matches!(read(&folder), Err(RunFileError::Unreadable(_))));
+    // A folder that is gone is not made again where nothing of it is left.
+    fs::remove_dir_all(&out.0).unwrap();
+    assert_eq!(add().unwrap_err().kind(), io::ErrorKind::NotFound);
+    fs::create_dir(&out.0).unwrap();
+}
+
+#[test]
+fn a_rank_that_has_not_come_to_t1_leaves_nothing() {
+    let out = Folder::new("before");
+    let folder = folder_of(&out.0, "before").unwrap();
+    let ranks = ranks(1, &folder);
+    ranks[0].spool.cell().set_phase(Phase::Claimed);
+    assert!(KeptRank::of(&ranks[0].spool, &ranks[0].told).is_none());
+    assert!(Told::hear(&Spool::create().unwrap()).is_none());
+}
