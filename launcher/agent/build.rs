@@ -1,13 +1,89 @@
-//! Links the stack unwinder statically, so that the agent needs only libc at load time.
+//! Links the agent against as little as every machine and every container has.
 //!
-//! Rust's standard library asks for libgcc_s.so. A program that brings another one, or none, must not
-//! notice that it is measured, so the name is answered by a linker script that takes the static form.
+//! - The C library: a stub stands in for this machine's. It has the functions that the agent and Rust's standard
+//!   library ask for, under the versions that glibc 2.17 (2012) has them, so that the agent loads wherever a
+//!   program of the last ten years does. What came later is in src/older_libc.rs, or looked up while it runs.
+//! - The stack unwinder: Rust's standard library asks for libgcc_s.so. A program that brings another one, or
+//!   none, must not notice that it is measured, so a linker script answers the name and takes the static form.
 
-use std::{env, fs, path::PathBuf};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Functions by the version that x86-64 glibc gives them. On other machines all of them are of the version that
+/// glibc began with there.
+const FUNCTIONS: [(&str, &str); 9] = [
+    (
+        "GLIBC_2.2.5",
+        "__cxa_finalize __errno_location _exit abort bcmp bind calloc close closedir connect dirfd \
+         dl_iterate_phdr fcntl fflush flock free fstatvfs64 fsync ftruncate64 getcwd getenv geteuid gethostname getpid \
+         getppid getrlimit getrusage getsockopt getuid ioctl kill link listen lseek64 malloc memchr memcmp memmove memset \
+         mkdir mmap mmap64 mprotect munmap nanosleep open64 opendir poll posix_memalign prctl pread64 \
+         pthread_setcancelstate pwrite64 raise read readdir64 readlink realloc recv recvfrom recvmsg rename rmdir sched_yield \
+         send sendmsg sendto setenv setsockopt shutdown socket strlen symlink syscall sysconf unlink unsetenv write writev",
+    ),
+    ("GLIBC_2.3", "__tls_get_addr realpath"),
+    ("GLIBC_2.3.4", "__xpg_strerror_r"),
+    ("GLIBC_2.4", "fdopendir openat64 unlinkat"),
+    ("GLIBC_2.6", "sched_getcpu"),
+    ("GLIBC_2.10", "accept4 fallocate64"),
+    ("GLIBC_2.14", "memcpy"),
+    ("GLIBC_2.16", "getauxval"),
+    ("GLIBC_2.17", "clock_gettime"),
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("libgcc_s.so"), "INPUT ( -lgcc_eh )\n").expect("OUT_DIR can be written");
     println!("cargo::rustc-link-search=native={}", out.display());
+    let for_agent = |argument: &str| println!("cargo::rustc-link-arg-cdylib={argument}");
+    let folder = out.join("libc");
+    match stand_in_for_libc(&folder) {
+        Ok(()) => for_agent(&format!("-L{}", folder.display())),
+        Err(why) => println!("cargo::warning=the agent needs a C library as new as this machine's: {why}"),
+    }
+    for name in ["dlsym", "dlopen", "dladdr"] {
+        for_agent(&format!("-Wl,--wrap={name}")); // see src/loader.rs
+    }
+}
+
+/// A libc.so for the linker alone: functions that have names and versions, and do nothing.
+fn stand_in_for_libc(out: &Path) -> Result<(), String> {
+    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    if target("ENV") != "gnu" {
+        return Err("it is no glibc".to_owned());
+    }
+    let first = match target("ARCH").as_str() {
+        "x86_64" => None,
+        "aarch64" => Some("GLIBC_2.17"),
+        other => return Err(format!("the versions of its functions on {other} are not known")),
+    };
+    let (mut source, mut versions) = (String::new(), String::new());
+    for (version, names) in FUNCTIONS {
+        for name in names.split_whitespace() {
+            source += &format!(".globl {name}\n.type {name}, %function\n{name}:\n");
+        }
+        let version = first.unwrap_or(version);
+        let globals = names.split_whitespace().map(|name| format!("{name}; ")).collect::<String>();
+        versions += &match first {
+            Some(_) => globals,
+            None => format!("{version} {{ global: {globals}}};\n"),
+        };
+    }
+    if let Some(first) = first {
+        versions = format!("{first} {{ global: {versions}}};\n");
+    }
+    source.insert_str(0, ".text\n");
+    fs::create_dir_all(out).map_err(|e| e.to_string())?;
+    let write = |name: &str, text: &str| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
+    write("libc.s", &source)?;
+    write("libc.map", &versions)?;
+    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let mut command = Command::new(&compiler);
+    command.current_dir(out).args(["-shared", "-nostdlib", "-Wl,-soname,libc.so.6"]);
+    command.args(["-Wl,--version-script=libc.map", "-o", "libc.so", "libc.s"]);
+    let compiler = compiler.display().to_string();
+    let status = command.status().map_err(|e| format!("{compiler}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{compiler} cannot make a stand-in for it: {status}")) }
 }

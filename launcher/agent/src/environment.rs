@@ -1,23 +1,37 @@
 //! What the agent takes from its process's environment, and what it leaves there.
 
+use crate::objects;
+use pmmpi::origin;
 use pmmpi::spool::SPOOL_VARIABLE;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-static SPOOL: OnceLock<PathBuf> = OnceLock::new();
-const OWN_NAME: &str = "libpmmpi_agent.so";
+/// What the launcher handed down.
+struct Handed {
+    spool: PathBuf,
+    /// That this process is of the launch that the launcher is a rank of.
+    same_launch: bool,
+}
 
-/// At load time, before the program's main. An MPI program gets the environment that it would have had
-/// without the tool; a wrapper (bash, numactl) keeps the agent for the program that it will start.
+static HANDED: OnceLock<Handed> = OnceLock::new();
+const OWN_NAME: &str = "libpmmpi_agent.so";
+const PRELOAD: &CStr = c"LD_PRELOAD";
+
+/// At load time, before the program's main. A wrapper (bash, numactl) keeps the agent for the program that it will
+/// start, also where another preloaded library (Darshan) brings an MPI library into it. A program that needs one
+/// itself has none of the agent in its environment: what it starts before MPI_Init is not the rank.
 pub fn take() {
-    let Some(spool) = std::env::var_os(SPOOL_VARIABLE) else { return };
-    die_with_launcher(Path::new(&spool));
-    let _ = SPOOL.set(spool.into()); // set once: a library is loaded once
-    if crate::resolve::mpi_is_loaded() {
-        // SAFETY: the loader runs constructors before main, when the process has one thread.
-        unsafe { scrub() };
+    let Some(value) = std::env::var_os(SPOOL_VARIABLE) else { return };
+    let value = value.to_string_lossy();
+    let at = value.find(';').unwrap_or(value.len());
+    let (spool, origin) = value.split_at(at);
+    die_with_launcher(Path::new(spool));
+    let same_launch = origin::is_same(origin, |name| std::env::var_os(name));
+    let _ = HANDED.set(Handed { spool: spool.into(), same_launch }); // set once: a library is loaded once
+    if objects::program_needs_mpi() {
+        leave();
     }
 }
 
@@ -39,29 +53,46 @@ fn die_with_launcher(spool: &Path) {
 
 /// The spool that the launcher made for this rank.
 pub fn spool() -> Option<&'static Path> {
-    SPOOL.get().map(PathBuf::as_path)
+    HANDED.get().map(|handed| handed.spool.as_path())
 }
 
-/// # Safety
-/// No other thread may use the environment.
-unsafe fn scrub() {
-    // SAFETY: the caller promises one thread.
-    unsafe { std::env::remove_var(SPOOL_VARIABLE) };
-    let Some(preloaded) = std::env::var_os("LD_PRELOAD") else { return };
-    let is_separator = |b: &u8| *b == b':' || *b == b' ';
-    let others = preloaded
-        .as_bytes()
-        .split(is_separator)
-        .filter(|path| !path.is_empty() && !path.ends_with(OWN_NAME.as_bytes()));
-    let others = OsString::from_vec(others.collect::<Vec<_>>().join(&b':'));
-    // SAFETY: as above.
+/// True where another launcher started this process, below the rank that the agent was given to.
+pub fn is_of_another_launch() -> bool {
+    HANDED.get().is_some_and(|handed| !handed.same_launch)
+}
+
+/// From here on the environment is what it would have been without the tool: what the process starts is not the rank.
+///
+/// Other libraries' threads may run already, and read the environment. So nothing is allocated, moved to another
+/// place or freed: the C library takes a variable out by moving pointers up, under its own lock, and a list that
+/// gets shorter stays where it is.
+pub fn leave() {
+    // SAFETY: C strings. What getenv gives is this process's own and may be written to as far as it reaches.
     unsafe {
+        libc::unsetenv(SPOOL_NAME.as_ptr());
+        let preloaded = libc::getenv(PRELOAD.as_ptr());
+        if preloaded.is_null() {
+            return;
+        }
+        let others = others(CStr::from_ptr(preloaded).to_bytes());
         if others.is_empty() {
-            std::env::remove_var("LD_PRELOAD");
+            libc::unsetenv(PRELOAD.as_ptr());
         } else {
-            std::env::set_var("LD_PRELOAD", others);
+            preloaded.cast::<u8>().copy_from_nonoverlapping(others.as_ptr(), others.len());
+            *preloaded.add(others.len()) = 0;
         }
     }
+}
+
+const SPOOL_NAME: &CStr = c"PMMPI_SPOOL";
+const _: () = assert!(SPOOL_NAME.count_bytes() == SPOOL_VARIABLE.len());
+
+/// What else is preloaded.
+fn others(preloaded: &[u8]) -> Vec<u8> {
+    let is_own = |path: &[u8]| Path::new(OsStr::from_bytes(path)).file_name() == Some(OsStr::new(OWN_NAME));
+    let is_separator = |b: &u8| *b == b':' || *b == b' ';
+    let others = preloaded.split(is_separator).filter(|path| !path.is_empty() && !is_own(path));
+    others.collect::<Vec<_>>().join(&b':')
 }
 
 /// One line on stderr. The workload's own output comes first: a failing write is not reported.

@@ -6,7 +6,7 @@
 
 use crate::resolve;
 use pmmpi::mpi_library::Family;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::mem::transmute;
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
@@ -24,8 +24,9 @@ pub struct Handles {
 impl Handles {
     /// Of the library that says `version` of itself; `None` where its family is not known.
     pub fn of(version: &str) -> Option<Self> {
-        let file = resolve::next(c"PMPI_Get_library_version").and_then(resolve::file_name_of);
-        match Family::of(version, abi_major(), file.as_deref().unwrap_or_default())? {
+        let function = resolve::next(c"PMPI_Get_library_version")?;
+        let file = resolve::file_name_of(function).unwrap_or_default();
+        match Family::of(|name| is_defined_beside(function, name), version, abi_major(), &file)? {
             // Predefined handles are the addresses of these objects (Open MPI's mpi.h).
             Family::OpenMpi => Some(Self {
                 comm_world: resolve::object(c"ompi_mpi_comm_world")? as Handle,
@@ -45,6 +46,24 @@ impl Handles {
                 Some(Self { comm_world: 0x101, byte: 0x247, errors_return: 0x143, thread_multiple: 4096 })
             }
         }
+    }
+}
+
+/// True where the library that `function` lies in, or one that it needs, defines this name. Another MPI library may be
+/// in the process.
+fn is_defined_beside(function: *mut c_void, name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: an all-zero Dl_info is valid, dladdr takes any address, and gives the loader's own name of the object, a C
+    // string, where there is one. RTLD_NOLOAD only looks; the handle is kept for good, as the object is.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(function, &mut info) == 0 || info.dli_fname.is_null() {
+            return false;
+        }
+        let library = libc::dlopen(info.dli_fname, libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        // The program itself, which the loader may know by another name.
+        let library = if library.is_null() { libc::RTLD_DEFAULT } else { library };
+        !libc::dlsym(library, name.as_ptr()).is_null()
     }
 }
 

@@ -6,115 +6,74 @@
 //! everything is looked up in the process that it finds itself in, when it is needed.
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
 //!
-//! No panic crosses an interposer. A rank that lacks something of its own (a spool, its node's record), or
+//! No panic crosses an interposer, and nothing that crosses one on its way out of MPI (a C++ exception, longjmp, a
+//! cancelled thread) is stopped there. A rank that lacks something of its own (a spool, its node's record), or
 //! whose barrier failed, still enters every barrier and goes on to the gather, so that the others do not wait in
 //! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
 
 mod environment;
 mod handles;
+mod init;
+mod loader;
 mod measurement;
 mod mpi;
+mod neighbours;
+mod objects;
+mod older_libc;
+mod passing;
 mod regions;
 mod resolve;
+mod speaker;
 mod tree;
 
-use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ffi::{c_int, c_void};
+use std::panic::{UnwindSafe, catch_unwind};
 
-type Init = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
-type InitThread = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int;
-type Finalize = unsafe extern "C" fn() -> c_int;
-
-/// MPI_SUCCESS and MPI_ERR_OTHER as a caller tests them: zero, or not.
-const SUCCESS: c_int = 0;
-const NO_SUCH_FUNCTION: c_int = 15;
-
-/// How many interposers the process is in: a profiling library's MPI_Init calls PMPI_Init, and only the
-/// outermost one is the program's own call. MPI allows one thread to be here.
-static DEPTH: AtomicU32 = AtomicU32::new(0);
-
-fn around(name: &CStr, before: fn(), after: fn(), call: impl FnOnce(*mut libc::c_void) -> c_int) -> c_int {
-    let outermost = DEPTH.fetch_add(1, Ordering::AcqRel) == 0;
-    if outermost {
-        contained(before);
-    }
-    let code = match resolve::next(name) {
-        Some(function) => call(function),
-        None => {
-            environment::say(&format!("{} was called, but no MPI library is loaded", name.to_string_lossy()));
-            NO_SUCH_FUNCTION
-        }
-    };
-    if outermost && code == SUCCESS {
-        contained(after);
-    }
-    DEPTH.fetch_sub(1, Ordering::AcqRel);
-    code
+passing::pass_on! {
+    MPI_Finalize => at_finalize;
+    PMPI_Finalize => at_pmpi_finalize;
+    MPI_Abort => at_abort;
+    PMPI_Abort => at_pmpi_abort;
 }
 
-/// A panic of the tool ends here; the workload goes on.
-fn contained(step: fn()) {
-    if std::panic::catch_unwind(step).is_err() {
+extern "C" fn at_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void {
+    contained(measurement::end);
+    resolve::function(c"MPI_Finalize")
+}
+
+extern "C" fn at_pmpi_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void {
+    contained(measurement::end); // nothing, where a profiling library's MPI_Finalize calls it
+    resolve::function(c"PMPI_Finalize")
+}
+
+extern "C" fn at_abort(_: usize, code: usize, _: *const c_void) -> *const c_void {
+    contained(|| measurement::note_abort(code as c_int));
+    resolve::function(c"MPI_Abort")
+}
+
+extern "C" fn at_pmpi_abort(_: usize, code: usize, _: *const c_void) -> *const c_void {
+    contained(|| measurement::note_abort(code as c_int));
+    resolve::function(c"PMPI_Abort")
+}
+
+/// The tool's own work in the workload's thread. A panic ends here, and the workload goes on; where another thread
+/// cancels this one, it ends when the tool is done.
+fn contained(step: impl FnOnce() + UnwindSafe) {
+    const DISABLED: c_int = 1; // PTHREAD_CANCEL_DISABLE of glibc and musl
+    let mut before = 0;
+    // SAFETY: a function of POSIX; the place is a local.
+    let was_set = unsafe { pthread_setcancelstate(DISABLED, &mut before) } == 0;
+    if catch_unwind(step).is_err() {
         measurement::note_panic();
     }
-}
-
-fn nothing() {}
-
-macro_rules! interpose {
-    ($($name:ident as $type:ty => ($($arg:ident: $arg_type:ty),*), $before:path, $after:path;)*) => {$(
-        /// # Safety
-        /// As the MPI standard has it: the arguments are passed on unread.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $arg_type),*) -> c_int {
-            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => unreachable!(),
-            };
-            around(NAME, $before, $after, |function| {
-                // SAFETY: the function of this name in an MPI library has this type.
-                unsafe { std::mem::transmute::<*mut libc::c_void, $type>(function)($($arg),*) }
-            })
-        }
-    )*};
-}
-
-interpose! {
-    MPI_Init as Init => (argc: *mut c_int, argv: *mut *mut *mut c_char), nothing, measurement::begin;
-    PMPI_Init as Init => (argc: *mut c_int, argv: *mut *mut *mut c_char), nothing, measurement::begin;
-    MPI_Init_thread as InitThread =>
-        (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int),
-        nothing, measurement::begin;
-    PMPI_Init_thread as InitThread =>
-        (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int),
-        nothing, measurement::begin;
-    MPI_Finalize as Finalize => (), measurement::end, nothing;
-    PMPI_Finalize as Finalize => (), measurement::end, nothing;
-}
-
-type Abort = unsafe extern "C" fn(usize, c_int) -> c_int;
-
-/// # Safety
-/// As the MPI standard has it. The communicator is a handle of any family, in a whole register.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Abort(comm: usize, code: c_int) -> c_int {
-    abort(c"MPI_Abort", comm, code)
-}
-
-/// # Safety
-/// As for `MPI_Abort`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Abort(comm: usize, code: c_int) -> c_int {
-    abort(c"PMPI_Abort", comm, code)
-}
-
-fn abort(name: &CStr, comm: usize, code: c_int) -> c_int {
-    let _ = std::panic::catch_unwind(|| measurement::note_abort(code)); // the job ends anyway
-    match resolve::next(name) {
-        // SAFETY: the function of this name in an MPI library has this type.
-        Some(function) => unsafe { std::mem::transmute::<*mut libc::c_void, Abort>(function)(comm, code) },
-        None => NO_SUCH_FUNCTION,
+    if was_set {
+        // SAFETY: as above.
+        unsafe { pthread_setcancelstate(before, &mut before) };
     }
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
 /// Runs when the library is loaded, before the program's main.

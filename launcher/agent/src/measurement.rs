@@ -1,7 +1,7 @@
 //! The agent's one session: begun after MPI_Init, ended before MPI_Finalize.
 
-use crate::environment;
 use crate::mpi::{Library, World};
+use crate::{environment, neighbours, resolve, speaker};
 use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
 use pmmpi::counters::linux::Inherited;
@@ -9,8 +9,8 @@ use pmmpi::counters::reading::Cause;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::meeting::Meeting;
-use pmmpi::orders::{HandedDown, Orders, Told};
-use pmmpi::partial::{self, Page};
+use pmmpi::orders::{Extras, HandedDown, Marks, Orders, Told};
+use pmmpi::partial;
 use pmmpi::record::End;
 use pmmpi::region_table::RegionTable;
 use pmmpi::selfcheck::Expectation;
@@ -19,9 +19,8 @@ use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use std::ffi::c_int;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +46,8 @@ struct Unlocked {
     cell: &'static RankCell,
     /// Where regions are wanted, on all ranks or none.
     regions: Option<&'static RegionTable>,
+    /// MPI_Pcontrol's levels are regions, on all ranks or none.
+    numbers: bool,
 }
 
 /// The launcher reads a node's files while MPI starts, and is nearly always done first.
@@ -54,6 +55,15 @@ const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Right after the real MPI_Init.
 pub fn begin() {
+    if environment::is_of_another_launch() {
+        // Others of this job may be on nodes that the agent did not come to: no barrier with them.
+        note(Fault::OtherLaunch);
+        return;
+    }
+    if !resolve::is_glibc() {
+        note(Fault::OtherLibc);
+        return;
+    }
     let began_ns = clock::monotonic_ns();
     let spool = environment::spool().and_then(|path| Spool::open(path).ok());
     let spool = spool.filter(|spool| {
@@ -77,12 +87,13 @@ pub fn begin() {
         cell.note(Fault::MpiCall);
         return;
     };
-    let beginning = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
+    let Extras { pings, tight_end, .. } = told.extras;
+    let beginning = Beginning { began_ns, pings, tight_end, meeting: told.meeting };
     let (probe, counters) = spool.as_ref().map(counters).unwrap_or_default();
     let memory = Memory { cell, regions, counters };
     let mut session = Session::open(memory, probe, world, beginning);
-    if let (Some(spool), Some(folder)) = (&spool, &told.folder)
-        && keep(spool, folder, &mut session, &version, &host).is_err()
+    if let (Some(spool), Some(folder)) = (&spool, told.folder)
+        && keep(spool, folder, &session, &version).is_err()
     {
         cell.note(Fault::NoPartial);
     }
@@ -93,10 +104,18 @@ pub fn begin() {
     }
     session.fabric().never_mind();
     if let Some(expectation) = expectation {
-        let patience = expectation.patience_from(REGION_PATIENCE);
-        session.fabric().when_late(patience, complaint(expectation, NOT_ALL_IN_REGION));
+        let size = session.fabric().size();
+        session
+            .fabric()
+            .when_late(region_patience(expectation.rank), move || not_all_in_region(regions, size));
+        speaker::prepare(expectation);
     }
-    let unlocked = Unlocked { cell, regions: told.extras.regions.then_some(regions) };
+    let marks = told.extras.marks;
+    let unlocked = Unlocked {
+        cell,
+        regions: (marks != Marks::Off).then_some(regions),
+        numbers: marks == Marks::NamesAndNumbers,
+    };
     let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
     let measurement = Measurement { session, cell, claimed, library: version, host, numbered: None };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
@@ -143,21 +162,17 @@ fn told(spool: Option<&Spool>, size: u32) -> Told {
     let Some(spool) = spool else { return Told { meeting, ..Told::default() } };
     let orders = spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<Orders>(&orders).ok());
     let orders = orders.unwrap_or_default();
-    let folder = orders.place.and_then(|place| match partial::begin(&place, size) {
-        Ok(()) => Some(place.folder),
-        Err(_) => {
-            spool.cell().note(Fault::NoPartial);
-            None
-        }
-    });
-    Told { folder, extras: orders.extras, meeting }
+    // Of one clock bounds are exact, however long ranks take to leave the end barrier.
+    let tight_end = orders.local_ranks != Some(size);
+    let extras = Extras { tight_end, ..orders.extras };
+    Told { folder: orders.place.map(|place| place.folder), extras, meeting }
 }
 
 /// Says `text` if no other rank of the node has.
 fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Send + 'static {
     let mut speaks = Vec::new(); // kept as long as this is: no other rank of the node says it
     move || {
-        speaks.extend(expectation.speak_for_node());
+        speaks.extend(expectation.speak_for_node("not all started"));
         if !speaks.is_empty() {
             environment::say(text);
         }
@@ -167,10 +182,30 @@ fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Sen
 /// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
 const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some of this job were not started through \
                                pmmpi, it will not go on: start all of them with pmmpi";
-/// Ranks may have unequal work between two regions.
-const REGION_PATIENCE: Duration = Duration::from_secs(60);
-const NOT_ALL_IN_REGION: &str = "still waiting for other ranks at the begin or end of a region. If the program calls \
-                                 MPI_Pcontrol on some ranks only, it will not go on: measure with --regions off";
+/// How long this rank waits at a mark until it says so. Ranks may have unequal work between two marks; and not all
+/// of a large job speak at once.
+fn region_patience(rank: u32) -> Duration {
+    const FIRST: Duration = Duration::from_secs(10);
+    const AT_ONCE: u32 = 16;
+    FIRST * (1 + (1 + rank / AT_ONCE).ilog2())
+}
+
+fn not_all_in_region(regions: &RegionTable, size: u32) {
+    let Some(mark) = regions.whereabouts() else { return };
+    speaker::say("late", |expectation| {
+        let known =
+            expectation.job.as_deref().map(|job| neighbours::describe(&mark, job, size)).unwrap_or_default();
+        let advice = if mark.region.starts_with("MPI_Pcontrol(") {
+            "measure without --regions pcontrol"
+        } else {
+            "measure with --regions off"
+        };
+        format!(
+            "warning: {known}. All ranks must begin and end a region together. If some never come there, the program \
+             does not go on: {advice}"
+        )
+    });
+}
 
 fn expectation(spool: &Spool) -> Option<Expectation> {
     wire::decode(&spool.take(Blob::Expectation).ok()?).ok()
@@ -195,19 +230,10 @@ fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
 /// pmmpi's own failure, as its launcher has it.
 const NOT_THE_JOB: i32 = 125;
 
-/// Makes a page for this rank there, and tells the launcher.
-fn keep(
-    spool: &Spool,
-    folder: &Path,
-    session: &mut AgentSession,
-    library: &str,
-    host: &[u8],
-) -> io::Result<()> {
-    let part = session.part_before(Some(library), host.to_vec());
-    let page = Page::create(folder, &part, spool.cell())?;
-    spool.put(Blob::Kept, page.file().as_os_str().as_bytes())?;
-    session.keep_in(page);
-    Ok(())
+/// Tells the launcher where the run is to be kept, and what it cannot see itself. No file is written here.
+fn keep(spool: &Spool, folder: PathBuf, session: &AgentSession, library: &str) -> io::Result<()> {
+    let part = session.part_before(Some(library), Vec::new());
+    partial::Told { folder, part }.tell(spool)
 }
 
 fn node_record(spool: &Spool) -> Vec<u8> {
@@ -231,7 +257,9 @@ pub fn end() {
     }
     // A program may trap SIGTERM, write what it has, and end as if it had done all its work.
     let signal = cell.asked_to_end.load(Ordering::Acquire);
-    let end = End::Finalized.asked_for_by((signal != 0).then_some(signal));
+    let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
+    // MPICH 5's MPI_Abort returns: the program may come here before its launcher ends it.
+    let end = cell.aborted().unwrap_or(finalized);
     match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => cell.set_phase(Phase::Gathered),
@@ -258,9 +286,25 @@ pub fn with_regions(mark: impl FnOnce(&mut AgentSession, &mut Option<c_int>)) {
     }
 }
 
+/// A pmmpi_end without its pmmpi_begin is a mistake in the program; said once.
+pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !session.is_in_region(name) && !SAID.swap(true, Ordering::Relaxed) {
+        let (rank, name) = (session.fabric().rank(), String::from_utf8_lossy(name));
+        speaker::say("stray", |_| {
+            format!("warning: rank {rank} ends region `{name}`, which it did not begin")
+        });
+    }
+}
+
 /// Where this rank's regions are recorded, if they are wanted.
 pub fn region_table() -> Option<&'static RegionTable> {
     UNLOCKED.get()?.regions
+}
+
+/// True where MPI_Pcontrol is to make regions.
+pub fn numbers_are_regions() -> bool {
+    UNLOCKED.get().is_some_and(|unlocked| unlocked.numbers)
 }
 
 /// The program is about to end itself and the whole job.
@@ -274,7 +318,11 @@ pub fn note_abort(code: i32) {
 
 /// The tool's own code panicked.
 pub fn note_panic() {
+    note(Fault::Panic);
+}
+
+fn note(fault: Fault) {
     if let Some(spool) = environment::spool().and_then(|path| Spool::open(path).ok()) {
-        spool.cell().note(Fault::Panic);
+        spool.cell().note(fault);
     }
 }

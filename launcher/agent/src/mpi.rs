@@ -4,6 +4,7 @@ use crate::handles::{Handle, Handles};
 use crate::resolve;
 use crate::tree;
 use pmmpi::backoff::Backoff;
+use pmmpi::end_barrier::{self, Exchange};
 use pmmpi::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -16,6 +17,7 @@ const VERSION_BYTES: usize = 8192;
 
 type GetLibraryVersion = unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int;
 type CommSplit = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
+type CommDup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
 type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
@@ -46,6 +48,7 @@ pub struct Library {
     pub version: String,
     handles: Handles,
     comm_split: CommSplit,
+    comm_dup: CommDup,
     comm_free: CommFree,
     comm_set_errhandler: CommSetErrhandler,
     comm_rank: CommInt,
@@ -79,6 +82,7 @@ impl Library {
             handles: Handles::of(&version)?,
             version: version.lines().next().unwrap_or_default().trim().to_owned(),
             comm_split: pmpi!(c"PMPI_Comm_split" as CommSplit),
+            comm_dup: pmpi!(c"PMPI_Comm_dup" as CommDup),
             comm_free: pmpi!(c"PMPI_Comm_free" as CommFree),
             comm_set_errhandler: pmpi!(c"PMPI_Comm_set_errhandler" as CommSetErrhandler),
             comm_rank: pmpi!(c"PMPI_Comm_rank" as CommInt),
@@ -113,11 +117,16 @@ pub struct World {
     rank: u32,
     size: u32,
     way: Way,
+    /// For the end barrier, where MPI's own is not tight.
+    apart: Option<Handle>,
+    /// Messages of the end barrier that may still be under way.
+    sent: Vec<Handle>,
     late: Option<Late>,
 }
 
 /// How ranks reach one another. A communicator of the tool's own costs more than all the rest (MPI agrees on its
-/// context in several rounds), so there is one only where nothing else will do.
+/// context in several rounds), so there is one only where nothing else will do: for pings after the work, and for the end
+/// barrier where MPI's own is not tight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Up to the first barrier nothing of the program's is under way, unless it may have other threads that call MPI:
@@ -158,7 +167,7 @@ impl World {
         check("MPI_Query_thread", unsafe { (library.query_thread)(&mut level) })?;
         // Another thread may have receives open already.
         let way = if level == library.handles.thread_multiple { Way::Shared } else { Way::Fresh };
-        Ok(Self { library, comm, rank, size, way, late: None })
+        Ok(Self { library, comm, rank, size, way, apart: None, sent: Vec::new(), late: None })
     }
 
     /// Waits until every rank is here, where what comes next would wait without saying so.
@@ -220,6 +229,14 @@ impl World {
         check("MPI_Isend", code).map(|()| request)
     }
 
+    /// An error in the tool's own traffic is the tool's to report, not the job's to die of.
+    fn return_errors(&self, comm: Handle) -> Result<(), FabricError> {
+        let errors_return = self.library.handles.errors_return;
+        // SAFETY: both handles are of this library.
+        let code = unsafe { (self.library.comm_set_errhandler)(comm, errors_return) };
+        check("MPI_Comm_set_errhandler", code)
+    }
+
     /// Rank 0's bytes down the tree.
     fn down(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
         if let Some(parent) = tree::parent(self.rank) {
@@ -241,12 +258,88 @@ impl World {
     }
 }
 
+impl World {
+    /// The barrier of MPI's.
+    fn ibarrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
+        let mut request: Handle = 0;
+        // SAFETY: `request` lives until the test that completes it.
+        unsafe {
+            check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
+            self.complete(&mut request, &mut Backoff::new(wait), meanwhile)
+        }
+    }
+
+    /// The barrier of [`end_barrier`], on the communicator `comm`.
+    fn end_barrier(
+        &mut self,
+        comm: Handle,
+        wait: Wait,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), FabricError> {
+        let levels: Vec<Exchange> = end_barrier::levels(self.rank, self.size).collect();
+        let rest: Vec<Exchange> = end_barrier::rest(self.rank, self.size).collect();
+        let mut heard = self.hear(comm, LEVEL, &levels)?;
+        let mut rest_heard = self.hear(comm, REST, &rest)?;
+        let mut backoff = Backoff::new(wait);
+        for (level, request) in levels.iter().zip(&mut heard) {
+            self.say(comm, LEVEL, level)?;
+            if let Some(also) = rest.iter().find(|also| also.level == level.level) {
+                self.say(comm, REST, also)?;
+            }
+            // SAFETY: a message without bytes.
+            unsafe { self.complete(request, &mut backoff, meanwhile)? };
+        }
+        // SAFETY: as above.
+        rest_heard
+            .iter_mut()
+            .try_for_each(|request| unsafe { self.complete(request, &mut backoff, meanwhile) })
+    }
+
+    /// Receives of messages without bytes, one for each exchange.
+    fn hear(&self, comm: Handle, kind: c_int, exchanges: &[Exchange]) -> Result<Vec<Handle>, FabricError> {
+        let byte = self.library.handles.byte;
+        let receive = |exchange: &Exchange| {
+            let (from, tag) = (exchange.from as c_int, tag(kind, exchange));
+            let mut request: Handle = 0;
+            // SAFETY: no bytes; the request is completed by the caller.
+            let code =
+                unsafe { (self.library.irecv)(std::ptr::null_mut(), 0, byte, from, tag, comm, &mut request) };
+            check("MPI_Irecv", code).map(|()| request)
+        };
+        exchanges.iter().map(receive).collect()
+    }
+
+    /// A message without bytes. Its request is completed when the communicator goes: this rank waits for nobody here.
+    fn say(&mut self, comm: Handle, kind: c_int, exchange: &Exchange) -> Result<(), FabricError> {
+        let (to, tag) = (exchange.to as c_int, tag(kind, exchange));
+        let mut request: Handle = 0;
+        // SAFETY: no bytes.
+        let code = unsafe {
+            (self.library.isend)(std::ptr::null(), 0, self.library.handles.byte, to, tag, comm, &mut request)
+        };
+        check("MPI_Isend", code).map(|()| self.sent.push(request))
+    }
+}
+
+/// Messages of the end barrier: of a level, and of the rest. [`TAG`] is below both.
+const LEVEL: c_int = 2;
+const REST: c_int = 3;
+
+fn tag(kind: c_int, exchange: &Exchange) -> c_int {
+    kind + 2 * exchange.level as c_int
+}
+
 impl Drop for World {
     fn drop(&mut self) {
-        if self.way == Way::Own {
+        for mut request in std::mem::take(&mut self.sent) {
+            // SAFETY: a message without bytes. All ranks have left the barrier that it was for, or MPI failed.
+            let _ = unsafe { self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ()) };
+        }
+        let own = (self.way == Way::Own).then_some(self.comm);
+        for mut comm in own.into_iter().chain(self.apart.take()) {
             // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
             // do about an error: MPI_Finalize comes next.
-            unsafe { (self.library.comm_free)(&mut self.comm) };
+            unsafe { (self.library.comm_free)(&mut comm) };
         }
     }
 }
@@ -266,12 +359,10 @@ impl Fabric for World {
             self.way = Way::Shared; // the program begins, whatever this rank saw
             return passed;
         }
-        let mut request: Handle = 0;
-        // SAFETY: `request` lives until the test that completes it.
-        unsafe {
-            check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
-            self.complete(&mut request, &mut Backoff::new(wait), meanwhile)
+        if let (Wait::Patient, Some(comm)) = (wait, self.apart) {
+            return self.end_barrier(comm, wait, meanwhile);
         }
+        self.ibarrier(wait, meanwhile)
     }
 
     fn meet(&mut self) -> Result<(), FabricError> {
@@ -321,18 +412,39 @@ impl Fabric for World {
         if self.way == Way::Own {
             return Ok(());
         }
-        let mut comm: Handle = 0;
-        // SAFETY: the pointer is to a local. A split, not a duplicate: that would call the program's own
-        // functions for its attributes.
-        unsafe {
-            let code = (self.library.comm_split)(self.comm, 0, self.rank as c_int, &mut comm);
-            check("MPI_Comm_split", code)?;
-            // An error in the tool's own traffic is the tool's to report, not the job's to die of.
-            let errors_return = self.library.handles.errors_return;
-            check("MPI_Comm_set_errhandler", (self.library.comm_set_errhandler)(comm, errors_return))?;
-        }
+        let comm = match self.apart.take() {
+            Some(comm) => comm,
+            None => {
+                let mut comm: Handle = 0;
+                // SAFETY: the pointer is to a local. A split, not a duplicate: that would call the program's own
+                // functions for its attributes.
+                let code = unsafe { (self.library.comm_split)(self.comm, 0, self.rank as c_int, &mut comm) };
+                check("MPI_Comm_split", code)?;
+                self.return_errors(comm)?;
+                comm
+            }
+        };
         (self.comm, self.way) = (comm, Way::Own);
         Ok(())
+    }
+
+    fn prepare_end(&mut self) -> Result<(), FabricError> {
+        // MPI's own functions would wait without a word for ranks that do not come, and meet whatever these call first.
+        if self.way == Way::Fresh {
+            self.up()?;
+            self.down(&mut [0])?;
+        }
+        // A first message between two ranks waits until both have set up their connection: not at the end, where one
+        // of them sleeps. So the end barrier is passed once before.
+        if end_barrier::is_tight_already(self.size) {
+            return self.ibarrier(Wait::Eager, &mut || ());
+        }
+        let mut comm: Handle = 0;
+        // SAFETY: the pointer is to a local. Cheaper than a split; the program has no attributes yet.
+        check("MPI_Comm_dup", unsafe { (self.library.comm_dup)(self.comm, &mut comm) })?;
+        self.apart = Some(comm);
+        self.return_errors(comm)?;
+        self.end_barrier(comm, Wait::Eager, &mut || ())
     }
 
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError> {

@@ -1,64 +1,34 @@
 //! Regions that the program names: by number with MPI_Pcontrol, by name with what pmmpi.h calls.
 
 use crate::measurement::{self, AgentSession};
-use crate::resolve;
+use crate::{contained, passing, resolve};
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, UnwindSafe};
 
 thread_local! {
-    /// That this thread is in an interposer already: a profiling library's MPI_Pcontrol calls PMPI_Pcontrol.
+    /// That this thread is in a mark already.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// MPI_Pcontrol takes any arguments behind its level. The integers and pointers among the first five are passed
-/// on, as they come in registers; what is behind them, and floating-point numbers, are lost to another tool.
-type Pcontrol = unsafe extern "C" fn(c_int, ...) -> c_int;
-
-/// # Safety
-/// As the MPI standard has it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Pcontrol(
-    level: c_int,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-) -> c_int {
-    pcontrol(c"MPI_Pcontrol", level, [a, b, c, d, e])
+passing::pass_on! {
+    MPI_Pcontrol => at_pcontrol;
+    PMPI_Pcontrol => at_pmpi_pcontrol;
 }
 
-/// # Safety
-/// As for `MPI_Pcontrol`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Pcontrol(
-    level: c_int,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-) -> c_int {
-    pcontrol(c"PMPI_Pcontrol", level, [a, b, c, d, e])
+extern "C" fn at_pcontrol(level: usize, _: usize, _: *const c_void) -> *const c_void {
+    if measurement::numbers_are_regions() {
+        alone(|| control(level as c_int));
+    }
+    resolve::function(c"MPI_Pcontrol")
 }
 
-fn pcontrol(name: &CStr, level: c_int, [a, b, c, d, e]: [usize; 5]) -> c_int {
-    let outermost = !INSIDE.replace(true);
-    if outermost {
-        contained(|| control(level));
+/// What Fortran's MPI_Pcontrol calls in Open MPI; but a tool's MPI_Pcontrol may call it too.
+extern "C" fn at_pmpi_pcontrol(level: usize, _: usize, caller: *const c_void) -> *const c_void {
+    if measurement::numbers_are_regions() && !resolve::is_passed_on(caller) {
+        alone(|| control(level as c_int));
     }
-    let code = match resolve::next(name) {
-        // SAFETY: the function of this name in an MPI library has this type.
-        Some(function) => unsafe {
-            std::mem::transmute::<*mut libc::c_void, Pcontrol>(function)(level, a, b, c, d, e)
-        },
-        None => crate::NO_SUCH_FUNCTION,
-    };
-    if outermost {
-        INSIDE.set(false);
-    }
-    code
+    resolve::function(c"PMPI_Pcontrol")
 }
 
 /// 0 pauses and 1 resumes, on this rank alone; from 2 on, a region's number, entered by all ranks together in
@@ -94,7 +64,7 @@ fn name_of(number: c_int) -> String {
 /// # Safety
 /// `name` is a C string, or null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmmpi_region_begin(name: *const c_char) {
+pub unsafe extern "C-unwind" fn pmmpi_region_begin(name: *const c_char) {
     if name.is_null() {
         return;
     }
@@ -106,26 +76,26 @@ pub unsafe extern "C" fn pmmpi_region_begin(name: *const c_char) {
 /// # Safety
 /// `name` is a C string, or null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmmpi_region_end(name: *const c_char) {
+pub unsafe extern "C-unwind" fn pmmpi_region_end(name: *const c_char) {
     if name.is_null() {
         return;
     }
     // SAFETY: as the caller says.
     let name = unsafe { CStr::from_ptr(name) };
-    mark(|session| _ = session.leave_region(name.to_bytes()));
+    mark(|session| {
+        measurement::warn_of_stray_end(session, name.to_bytes());
+        _ = session.leave_region(name.to_bytes());
+    });
+}
+
+fn mark(step: impl FnOnce(&mut AgentSession)) {
+    alone(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
 }
 
 /// Nothing in a signal handler that came while this thread is in a mark.
-fn mark(step: impl FnOnce(&mut AgentSession)) {
+fn alone(step: impl FnOnce() + UnwindSafe) {
     if !INSIDE.replace(true) {
-        contained(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
+        contained(step);
         INSIDE.set(false);
-    }
-}
-
-/// A panic of the tool ends here; the workload goes on.
-fn contained(step: impl FnOnce() + std::panic::UnwindSafe) {
-    if catch_unwind(step).is_err() {
-        measurement::note_panic();
     }
 }

@@ -1,7 +1,9 @@
 //! Finding the real MPI functions at run time.
 
+use crate::objects::{file_name, mpi_libraries};
+use crate::{environment, passing};
 use pmmpi::mpi_library::is_mpi_library;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
 /// The function `name` that would have been called without the agent: the next one in the search order, or
@@ -15,6 +17,31 @@ pub fn next(name: &CStr) -> Option<*mut c_void> {
     next.filter(is_tools).or_else(|| symbol(library, name))
 }
 
+/// What an interposer passes a call on to. Never null.
+pub fn function(name: &CStr) -> *const c_void {
+    next(name).map_or_else(|| missing(name), <*mut c_void>::cast_const)
+}
+
+#[cold]
+fn missing(name: &CStr) -> *const c_void {
+    environment::say(&format!("{} was called, but no MPI library is loaded", name.to_string_lossy()));
+    passing::no_such_function as *const c_void
+}
+
+/// True in a process whose C library is the one that this is built for. musl loads the agent too.
+pub fn is_glibc() -> bool {
+    symbol(libc::RTLD_DEFAULT, c"gnu_get_libc_version").is_some()
+}
+
+/// True where `caller` lies in the tool whose MPI_Pcontrol passes a call on that has been seen already.
+pub fn is_passed_on(caller: *const c_void) -> bool {
+    let Some(first) = next(c"MPI_Pcontrol") else { return false };
+    let (Some((base, file)), Some((callers, _))) = (object_of(first), object_of(caller)) else {
+        return false;
+    };
+    base == callers && !is_mpi_library(&file)
+}
+
 /// The handle of the program's MPI library where it was opened with RTLD_LOCAL, as Python opens mpi4py's.
 ///
 /// Asked before MPI_Init for the first time, and the same ever after: Open MPI's MPI_Init puts its library
@@ -25,7 +52,7 @@ fn opened_locally() -> Option<*mut c_void> {
     if HANDLE.get().is_none() {
         let handle = match symbol(libc::RTLD_NEXT, NAME) {
             Some(_) => None,
-            None => Some(loaded_mpi_libraries().iter().find_map(|path| {
+            None => Some(mpi_libraries().iter().find_map(|path| {
                 let handle = handle_of(path)?;
                 symbol(handle, NAME).map(|_| handle as usize)
             })?),
@@ -40,29 +67,23 @@ fn opened_locally() -> Option<*mut c_void> {
 /// itself uses that copy.
 pub fn object(name: &CStr) -> Option<*mut c_void> {
     let in_library = |path: &CString| symbol(handle_of(path)?, name);
-    symbol(libc::RTLD_DEFAULT, name).or_else(|| loaded_mpi_libraries().iter().find_map(in_library))
+    symbol(libc::RTLD_DEFAULT, name).or_else(|| mpi_libraries().iter().find_map(in_library))
 }
 
 /// The name of the file that a function lies in, without its folder.
 pub fn file_name_of(function: *mut c_void) -> Option<String> {
+    object_of(function).map(|(_, file)| file)
+}
+
+/// Where the object begins that an address lies in, and its file's name.
+fn object_of(address: *const c_void) -> Option<(usize, String)> {
     // SAFETY: an all-zero Dl_info is valid, dladdr takes any address, and gives the loader's own name of the
     // object, a C string, where there is one.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
-        let is_known = libc::dladdr(function, &mut info) != 0 && !info.dli_fname.is_null();
-        is_known.then(|| file_name(CStr::from_ptr(info.dli_fname)))
+        let is_known = libc::dladdr(address, &mut info) != 0 && !info.dli_fname.is_null();
+        is_known.then(|| (info.dli_fbase as usize, file_name(CStr::from_ptr(info.dli_fname))))
     }
-}
-
-fn file_name(path: &CStr) -> String {
-    let bytes = path.to_bytes();
-    let name = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
-    String::from_utf8_lossy(name).into_owned()
-}
-
-/// True if an MPI library is among this process's objects.
-pub fn mpi_is_loaded() -> bool {
-    !loaded_mpi_libraries().is_empty()
 }
 
 /// What `name` is by a handle of dlopen, or one of dlsym's own.
@@ -78,24 +99,4 @@ fn handle_of(path: &CStr) -> Option<*mut c_void> {
     // SAFETY: RTLD_NOLOAD only looks.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
     (!handle.is_null()).then_some(handle)
-}
-
-fn loaded_mpi_libraries() -> Vec<CString> {
-    let mut paths: Vec<CString> = Vec::new();
-    // SAFETY: the callback gets the vector's address back and runs only during this call.
-    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut paths).cast()) };
-    paths
-}
-
-unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid info, and `paths` is the vector of `loaded_mpi_libraries`.
-    let (name, paths) = unsafe { ((*info).dlpi_name as *const c_char, &mut *paths.cast::<Vec<CString>>()) };
-    if !name.is_null() {
-        // SAFETY: a name that is not null is a C string.
-        let path = unsafe { CStr::from_ptr(name) };
-        if is_mpi_library(&file_name(path)) {
-            paths.push(path.to_owned());
-        }
-    }
-    0
 }

@@ -1,0 +1,77 @@
+//! Where the ranks of this node are, when one of them waits too long: their launchers have their spools open.
+
+use pmmpi::cell::Phase;
+use pmmpi::region_table::Whereabouts;
+use pmmpi::selfcheck::Expectation;
+use pmmpi::spool::{Blob, Spool};
+use pmmpi::wire;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// More are counted and not named.
+const MOST_NAMED: usize = 16;
+
+/// A rank of this node.
+struct Neighbour {
+    rank: u32,
+    phase: Phase,
+    at: Option<Whereabouts>,
+}
+
+/// What is known of a mark that this rank waits at: which ranks are there, and where others are.
+pub fn describe(mark: &Whereabouts, job: &str, size: u32) -> String {
+    let ranks = ranks_of(job, size);
+    let is_there = |rank: &&Neighbour| rank.at.as_ref() == Some(mark);
+    let there = listed(ranks.iter().filter(is_there).map(|rank| rank.rank.to_string()));
+    let missing = ranks.iter().filter(|rank| !is_there(rank)).map(|rank| match (&rank.at, rank.phase) {
+        (Some(at), _) => format!("{} ({at})", rank.rank),
+        (None, Phase::Started) => format!("{} (in no region)", rank.rank),
+        (None, _) => format!("{} (in MPI_Finalize)", rank.rank),
+    });
+    let missing = listed(missing);
+    let others = if missing.is_empty() { String::new() } else { format!("; elsewhere: rank {missing}") };
+    format!("waiting {mark}: rank {there}{others}")
+}
+
+fn listed(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    let named = all[..all.len().min(MOST_NAMED)].join(", ");
+    match all.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// In the order of their numbers.
+fn ranks_of(job: &str, size: u32) -> Vec<Neighbour> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let launchers = processes.filter(|process| is_launcher(process));
+    let files =
+        launchers.flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
+    let is_spool =
+        |path: &Path| fs::read_link(path).is_ok_and(|file| file.starts_with("/memfd:pmmpi (deleted)"));
+    let spools = files.map(|file| file.path()).filter(|path| is_spool(path));
+    let mut ranks: Vec<Neighbour> = spools
+        .filter_map(|path| Spool::open(&path).ok())
+        .filter(|spool| spool.cell().phase() >= Phase::Started && spool.cell().size.load(Relaxed) == size)
+        .filter(|spool| job_of(spool).as_deref() == Some(job))
+        .map(|spool| Neighbour {
+            rank: spool.cell().rank.load(Relaxed),
+            phase: spool.cell().phase(),
+            at: spool.regions().whereabouts(),
+        })
+        .collect();
+    ranks.sort_by_key(|rank| rank.rank);
+    ranks.dedup_by_key(|rank| rank.rank);
+    ranks
+}
+
+fn is_launcher(process: &Path) -> bool {
+    fs::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == "pmmpi")
+}
+
+/// The job of the rank that the spool was made for.
+fn job_of(spool: &Spool) -> Option<String> {
+    wire::decode::<Expectation>(&spool.take(Blob::Expectation).ok()?).ok()?.job
+}
