@@ -2,7 +2,7 @@
 //! the runner does on every rank of a job.
 //!
 //! [`process`] starts one program and learns how it ended, [`descendants`] are what that program started,
-//! [`signals`] reach it, [`plan`] is what the
+//! [`signals`] reach it (a witness says which do so without this process), [`plan`] is what the
 //! launcher asks for, [`rounds`] does it on any fabric, [`saving`] keeps its runs, [`console`] is everything that is said about it
 //! on stderr.
 
@@ -11,10 +11,12 @@
 pub mod console;
 pub mod descendants;
 mod failure;
+mod ledger;
 pub mod plan;
 pub mod process;
 pub mod rounds;
 pub mod saving;
 pub mod signals;
+mod witness;
 
 pub use failure::Failure;

@@ -42,6 +42,8 @@ pub struct Plan {
     pub out: Option<PathBuf>,
     /// Print no line of the tool's own.
     pub quiet: bool,
+    /// The descriptor that keeps this process the leader of its node, where it is: no program inherits it.
+    pub leads_by: Option<i32>,
     /// What is known of every round before it begins.
     pub header: RunHeader,
 }

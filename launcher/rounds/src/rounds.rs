@@ -54,15 +54,19 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     let mut began_ns = place.began_ns;
     // What rank 0 was told is what all do.
     let told = Told::hear(&mut fabric, || Told {
-        extras: Extras { pings: plan.pings, regions: false },
+        extras: Extras { pings: plan.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
         ..Told::default()
     });
     let told = told.map_err(in_round)?;
     for number in 0..plan.rounds() {
         console.begin(number, number < plan.warmup);
-        let session = Beginning { began_ns, pings: told.extras.pings, meeting: told.meeting };
+        let session =
+            Beginning { began_ns, pings: told.extras.pings, tight_end: true, meeting: told.meeting };
         let round = measure(&mut fabric, &program, plan, &place, session).map_err(in_round)?;
+        if number + 1 == plan.rounds() {
+            signals::no_more_children();
+        }
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -146,8 +150,9 @@ fn settle(
 ) -> Result<u8, Failure> {
     let kept = number.checked_sub(plan.warmup);
     let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
-    let run = Run::assemble(header, round.size, parts, round.gather_ns)
+    let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
         .map_err(|e| Failure::own(format_args!("a rank's record cannot be understood: {e}")))?;
+    run.asked.clone_from(&plan.selection.asked);
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
             let slot = slot.take().map_or_else(|| Slot::take(folder), Ok);
@@ -201,7 +206,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("pmmpi-rounds-{name}-{}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("test-rounds-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&path).unwrap();
             Self(path)
         }
@@ -237,6 +242,7 @@ mod tests {
             selection: Selection::default(),
             out: Some(out.to_owned()),
             quiet: true,
+            leads_by: None,
             header,
         }
     }

@@ -1,28 +1,20 @@
 //! Signals between whoever sends them, this process and its child: the child gets what it would get if
 //! the tool were not there, once.
 
+use crate::ledger::Signal;
+use crate::witness;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-/// Not passed on: KILL and STOP cannot be; TSTP, TTIN and TTOU must stop this process for the shell; CHLD
-/// is about the child; PIPE and XFSZ are ignored ([`prepare`]).
-const KEPT: [libc::c_int; 8] = [
-    libc::SIGKILL,
-    libc::SIGSTOP,
-    libc::SIGTSTP,
-    libc::SIGTTIN,
-    libc::SIGTTOU,
-    libc::SIGCHLD,
-    libc::SIGPIPE,
-    libc::SIGXFSZ,
-];
+/// Not passed on: KILL and STOP cannot be; TTIN and TTOU come from the kernel to the whole group; CHLD is about the
+/// child.
+const KEPT: [libc::c_int; 5] = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGCHLD];
 /// Passed on if somebody sent them; else it is this process that failed.
 const FAULTS: [libc::c_int; 7] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
-/// What a terminal sends, to the whole foreground group: the child has it already.
-const OF_TERMINALS: [libc::c_int; 5] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGCONT, libc::SIGWINCH];
+/// What a terminal sends, to the whole foreground group: the child has it already, also where no witness says so.
+const TYPED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGWINCH];
 const ENDING: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 const WRITE_SIGNALS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
@@ -32,7 +24,8 @@ static PENDING: AtomicU64 = AtomicU64::new(0);
 static ASKED_TO_END: AtomicI32 = AtomicI32::new(0);
 /// Where another process looks for that, if one does.
 static NOTED_IN: AtomicPtr<AtomicI32> = AtomicPtr::new(ptr::null_mut());
-static UNDER_A_LAUNCHER: AtomicBool = AtomicBool::new(false);
+/// [`forward`] was called.
+static FORWARDS: AtomicBool = AtomicBool::new(false);
 /// Those of [`WRITE_SIGNALS`] that had their default action, a bit each.
 static WERE_DEADLY: AtomicU64 = AtomicU64::new(0);
 /// The two signals that glibc's threads use.
@@ -44,36 +37,40 @@ fn bit(signal: libc::c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// Signals that reach this process are passed on to the child, now or as soon as there is one.
-///
-/// Not those that the child got as well: from the terminal, and from a job launcher, which signals the
-/// whole process group (Open MPI's orted, MPICH's proxy and slurmstepd all do). Such a launcher is this
-/// process's parent and in another group.
+/// Signals that reach this process are passed on to the child, now or as soon as there is one; not those that the
+/// child got as well (see witness.rs).
 pub fn forward() {
+    FORWARDS.store(true, Ordering::Release);
     // Where SIGCHLD is ignored the kernel forgets how a child ended. The child itself then starts with
     // the default action, as under timeout(1).
     // SAFETY: sets a disposition; no handler is involved.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    for signal in (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal)) {
-        // SAFETY: installs a handler that calls async-signal-safe functions only. The C library refuses
-        // the signals that are its own.
-        unsafe {
-            let mut action: libc::sigaction = zeroed();
-            let mut before: libc::sigaction = zeroed();
-            action.sa_sigaction = on_signal as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigaction(signal, &action, &mut before);
-            // What was ignored (nohup) stays so.
-            if before.sa_sigaction == libc::SIG_IGN {
-                libc::sigaction(signal, &before, ptr::null_mut());
-            }
+    let made_harmless = WERE_DEADLY.load(Ordering::Acquire);
+    for signal in passed_on() {
+        let before = handle(signal);
+        // What was ignored (nohup) stays so.
+        if before == libc::SIG_IGN && made_harmless & bit(signal) == 0 {
+            // SAFETY: sets a disposition; no handler is involved.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
     }
 }
 
-/// Tells [`forward`] that an MPI or batch launcher started this process.
-pub fn started_by_launcher() {
-    UNDER_A_LAUNCHER.store(true, Ordering::Release);
+fn passed_on() -> impl Iterator<Item = libc::c_int> {
+    (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal))
+}
+
+/// Installs the handler, and gives the disposition from before. Async-signal-safe.
+fn handle(signal: libc::c_int) -> libc::sighandler_t {
+    // SAFETY: the handler calls async-signal-safe functions only. The C library refuses the signals that are its own.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        let mut before: libc::sigaction = zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(signal, &action, &mut before);
+        before.sa_sigaction
+    }
 }
 
 /// The last signal that asked this process to end, if one did.
@@ -87,10 +84,21 @@ pub fn note_in(place: &'static AtomicI32) {
     NOTED_IN.store(ptr::from_ref(place).cast_mut(), Ordering::Release);
 }
 
-/// To be called before there is a second thread: notes the dispositions that the child is to inherit and
-/// that change here. A reader of stderr that has gone away, or a limit on file sizes, must not end this
-/// process: its child's end is still to be reported.
+/// To be called before anything allocates.
+pub fn begin() {
+    witness::note_heap();
+}
+
+/// The last child has ended: signals are for this process alone.
+pub fn no_more_children() {
+    witness::dismiss();
+}
+
+/// To be called before there is a second thread or a counter of this process: the witness is a child of its own.
+/// Notes the dispositions that the child is to inherit and that change here. A reader of stderr that has gone away, or
+/// a limit on file sizes, must not end this process: its child's end is still to be reported.
 pub fn prepare() {
+    witness::start();
     for signal in OF_THREADS.into_iter().filter(|signal| is_ignored(*signal)) {
         WERE_IGNORED.fetch_or(bit(signal), Ordering::AcqRel);
     }
@@ -106,35 +114,66 @@ pub fn prepare() {
 extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo; the calls are async-signal-safe (signal-safety(7)).
     unsafe {
+        let errno = *libc::__errno_location();
         let sent = (*info).si_code <= 0;
-        let sender = if sent { (*info).si_pid() } else { 0 };
-        if FAULTS.contains(&signal) && (!sent || sender == libc::getpid()) {
+        let is_own = !sent || (*info).si_pid() == libc::getpid();
+        if FAULTS.contains(&signal) && is_own {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal); // delivered on return
             return;
         }
-        if ENDING.contains(&signal) {
-            ASKED_TO_END.store(signal, Ordering::Release);
-            if let Some(place) = NOTED_IN.load(Ordering::Acquire).as_ref() {
-                place.store(signal, Ordering::Release);
-            }
+        if WRITE_SIGNALS.contains(&signal) && is_own {
+            return; // the write fails, and that is all
         }
+        note(signal);
         let child = CHILD.load(Ordering::Acquire);
+        let is_decided = witness::tell(Signal { number: signal, sender: witness::sender(&*info) }, child);
         if child == 0 {
-            PENDING.fetch_or(bit(signal), Ordering::AcqRel);
-            return;
-        }
-        let parent = libc::getppid();
-        let from_launcher = UNDER_A_LAUNCHER.load(Ordering::Acquire)
-            && sender == parent
-            && libc::getpgid(parent) != libc::getpgrp();
-        let from_terminal = !sent && OF_TERMINALS.contains(&signal);
-        if !from_terminal && !from_launcher {
-            let errno = *libc::__errno_location();
+            keep_for_the_child(signal);
+        } else if !is_decided && (sent || !TYPED.contains(&signal)) {
             libc::kill(child, signal);
-            *libc::__errno_location() = errno;
+        }
+        if signal == libc::SIGTSTP {
+            stop();
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Notes whether a signal asks this process to end.
+fn note(signal: libc::c_int) {
+    if ENDING.contains(&signal) {
+        ASKED_TO_END.store(signal, Ordering::Release);
+        // SAFETY: null, or what `note_in` was given.
+        if let Some(place) = unsafe { NOTED_IN.load(Ordering::Acquire).as_ref() } {
+            place.store(signal, Ordering::Release);
         }
     }
+}
+
+fn keep_for_the_child(signal: libc::c_int) {
+    PENDING.fetch_or(bit(signal), Ordering::AcqRel);
+    // Another thread may have started the child meanwhile, and looked for signals that are pending.
+    let child = CHILD.load(Ordering::Acquire);
+    if child != 0 && PENDING.fetch_and(!bit(signal), Ordering::AcqRel) & bit(signal) != 0 {
+        // SAFETY: no memory is involved.
+        unsafe { libc::kill(child, signal) };
+    }
+}
+
+/// As SIGTSTP does by default: a shell is to see that its job has stopped, and an orphaned group does not stop.
+unsafe fn stop() {
+    // SAFETY: the set is initialised before it is used, and the calls are async-signal-safe.
+    unsafe {
+        let mut set: libc::sigset_t = zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGTSTP);
+        libc::signal(libc::SIGTSTP, libc::SIG_DFL);
+        libc::raise(libc::SIGTSTP);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut()); // here, until somebody says SIGCONT
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
+    }
+    handle(libc::SIGTSTP);
 }
 
 /// All signals held back while a child is started.
@@ -162,10 +201,36 @@ impl Held {
     /// From now on signals go to this child, and those first that came before it.
     pub(crate) fn hand_to(&self, child: libc::pid_t) {
         CHILD.store(child, Ordering::Release);
+        if FORWARDS.load(Ordering::Acquire) {
+            self.take_pending();
+        }
         let pending = PENDING.swap(0, Ordering::AcqRel);
-        for signal in (1..=libc::SIGRTMAX()).filter(|signal| pending & bit(*signal) != 0) {
+        for signal in passed_on().filter(|signal| pending & bit(*signal) != 0) {
             // SAFETY: no memory is involved.
             unsafe { libc::kill(child, signal) };
+        }
+    }
+
+    /// What came to this process since [`Held::back`]: the witness may have it, and the child was not there.
+    fn take_pending(&self) {
+        // SAFETY: all is initialised before it is used.
+        unsafe {
+            let mut set: libc::sigset_t = zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in passed_on().filter(|signal| *signal != libc::SIGTSTP) {
+                libc::sigaddset(&mut set, signal);
+            }
+            let mut info: libc::siginfo_t = zeroed();
+            let now: libc::timespec = zeroed();
+            loop {
+                let signal = libc::sigtimedwait(&set, &mut info, &now);
+                if signal <= 0 {
+                    return;
+                }
+                note(signal);
+                witness::tell(Signal { number: signal, sender: witness::sender(&info) }, 0);
+                PENDING.fetch_or(bit(signal), Ordering::AcqRel);
+            }
         }
     }
 }
