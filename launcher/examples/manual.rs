@@ -35,8 +35,10 @@ const REGIONS: (&str, &str) = (
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
 pmmpi in pmmpi.f90 (Fortran) bracket a part of the work with barriers of its
 own, and `pmmpi report` bounds it. All ranks call them in the same order.
-MPI_Pcontrol(N), N >= 2, enters region N in place of the one before it,
-MPI_Pcontrol(-N) leaves it, 0 stops counting on its rank, 1 goes on.",
+With --regions pcontrol MPI_Pcontrol(N), N >= 2, enters region N in place of
+the one before it, MPI_Pcontrol(-N) leaves it, 0 stops counting on its rank,
+1 goes on. Without it MPI_Pcontrol is passed on and adds no barrier. With
+--regions off pmmpi_begin and pmmpi_end add none either.",
 );
 const FILES: (&str, &str) = (
     "FILES",

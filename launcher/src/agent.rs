@@ -1,18 +1,20 @@
 //! MPI programs: the agent inside them measures, this process supervises and keeps.
 
+use crate::carrier::{self, Carrier};
 use crate::measure::Task;
 use crate::outside::{self, Around};
 use crate::{host, install, out, program};
-use pmmpi::cell::{Fault, Phase};
+use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::linux::Counters;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::counters::table::Snapshot;
-use pmmpi::orders::{HandedDown, Orders};
-use pmmpi::partial::{self, Place};
-use pmmpi::record::{End, Mode, Run, RunHeader};
+use pmmpi::orders::Orders;
+use pmmpi::origin;
+use pmmpi::partial::{self, Place, Told};
+use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader};
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
@@ -22,27 +24,29 @@ use pmmpi_rounds::process::{Prepared, Running};
 use pmmpi_rounds::signals;
 use pmmpi_rounds::{Failure, descendants};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A program that runs with the agent in it.
 pub struct Started {
     header: RunHeader,
-    spool: Spool,
+    spool: Arc<Spool>,
+    carrier: Carrier,
     running: Running,
     began_ns: i64,
     counters: Counters,
 }
 
-/// Starts the program. Where that fails, nothing of it runs.
-pub fn start(task: &Task) -> Result<Started, Failure> {
+/// Starts the program. Where that fails, nothing of it runs. `slot` has room for the run, if this rank is to save it.
+pub fn start(task: &mut Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     let agent = install::agent()?;
-    let spool =
-        Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?;
+    let spool = Arc::new(
+        Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
+    );
     let header = task.header(Mode::Mpi);
     let place = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok());
-    let orders = Orders { place, extras: task.settings.extras };
+    let orders = Orders { place, extras: task.settings.extras, local_ranks: task.launch.local_size };
     if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
         spool.cell().note(Fault::NoPartial);
     }
@@ -52,13 +56,17 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         // Without it nothing is checked.
         let _ = spool.put(Blob::Expectation, &expectation);
     }
-    // Before counters are open, or they would count the program that reads the topology.
+    let mut carrier = Carrier::new(spool.clone(), slot.and_then(Slot::room), header.clone());
+    if task.settings.out.is_some() {
+        carrier.begin(&mut task.role);
+    }
+    // Before counters are open, or they would count the program that reads the topology, and the witness.
     describe_node(task, &spool);
-    let counters = hand_down_counters(&task.selection(), &task.program, &spool);
-    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     signals::prepare();
     signals::note_in(&spool.cell().asked_to_end);
     signals::forward();
+    let counters = hand_down_counters(&task.selection(), &task.program, &spool);
+    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
     if task.settings.timeout.is_some() {
         descendants::adopt();
     }
@@ -67,24 +75,29 @@ pub fn start(task: &Task) -> Result<Started, Failure> {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    Ok(Started { header, spool, running, began_ns, counters })
+    Ok(Started { header, spool, carrier, running, began_ns, counters })
 }
 
 impl Started {
     /// Waits for the program's end, and saves what the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
-        let Self { header, spool, running, began_ns, counters } = self;
+        let Self { header, spool, carrier, running, began_ns, counters } = self;
         let ended = running
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
         let ended_ns = clock::monotonic_ns();
+        signals::no_more_children();
         let end = ended.for_the_record();
         spool.cell().set_end(end, ended_ns);
-        let kept = if spool.cell().phase() == Phase::Fresh && task.launch.speaks() {
+        let mut carrier = Some(carrier);
+        let kept = if spool.cell().phase() == Phase::Fresh && task.speaks() {
             outside::keep(task, header, Around { began_ns, ended_ns, ended: &ended, counters }, &spool, slot)
         } else {
-            keep(task, header, &spool, counters, slot, end)
+            keep(task, header, &spool, Left { carrier: &mut carrier, counters }, slot, end)
         };
+        if let Some(carrier) = carrier {
+            carrier.let_go();
+        }
         let status = ended.status();
         if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
             task.launch.end_job(code);
@@ -105,13 +118,12 @@ impl Started {
 /// and, once the program runs, among its descriptors.
 fn hand_down_counters(selection: &Selection, program: &Path, spool: &Spool) -> Counters {
     let began_ns = clock::monotonic_ns();
-    let counters = selection.open(Target::NextProgram, Some(program));
-    let handed = HandedDown { opened: counters.opened().clone(), descriptors: counters.descriptors() };
+    let mut counters = selection.open_for(program);
     // Where this fails the rank has stamps and no counts.
-    let _ = wire::encode(&handed)
-        .map_err(std::io::Error::other)
-        .and_then(|handed| spool.put(Blob::Counters, &handed))
-        .and_then(|()| counters.hand_down());
+    let _ = counters
+        .hand_down()
+        .and_then(|handed| wire::encode(&handed).map_err(std::io::Error::other))
+        .and_then(|handed| spool.put(Blob::Counters, &handed));
     spool.cell().opening_ns.store(clock::monotonic_ns() - began_ns, Ordering::Relaxed);
     counters
 }
@@ -124,14 +136,16 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
         preload.push(":");
         preload.push(others);
     }
-    let own = [(PRELOAD.into(), preload), (SPOOL_VARIABLE.into(), spool.path().into())];
+    // The agent compares its own with what this rank was started with.
+    let spool = spool.path() + &origin::of(|name| std::env::var_os(name));
+    let own = [(PRELOAD.into(), preload), (SPOOL_VARIABLE.into(), spool.into())];
     let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SPOOL_VARIABLE);
     others.chain(own).collect()
 }
 
 /// Before the program starts, so that nothing is read beside the work.
 fn describe_node(task: &Task, spool: &Spool) {
-    if task.launch.reads_node() && spool.put(Blob::Node, &host::part(task.settings.quiet)).is_err() {
+    if task.role.leads() && spool.put(Blob::Node, &host::part(task.settings.quiet)).is_err() {
         spool.cell().note(Fault::NoNodeRecord);
     }
     spool.cell().announce_node();
@@ -141,13 +155,13 @@ fn keep(
     task: &Task,
     header: RunHeader,
     spool: &Spool,
-    mut counters: Counters,
+    mut left: Left,
     slot: Option<Slot>,
     end: End,
 ) -> Result<(), Failure> {
     let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
     if gathered.is_empty() {
-        let partial = is_abandoned(spool.cell().phase()).then(|| keep_partial(spool, &mut counters));
+        let partial = is_abandoned(spool.cell().phase()).then(|| left.keep(spool));
         explain(task, spool, partial);
         return Ok(());
     }
@@ -155,16 +169,22 @@ fn keep(
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
     let size = spool.cell().size.load(Ordering::Relaxed);
     let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(out::not_kept)?;
+    run.asked.clone_from(&task.settings.selection.asked);
     // Only what happened after MPI_Finalize is news.
-    if let Some(own) = run.ranks.first_mut().filter(|_| !end.is_success()) {
+    let is_news = |own: &&mut RankRecord| !end.is_success() && !matches!(own.end, End::Aborted(_));
+    if let Some(own) = run.ranks.first_mut().filter(is_news) {
         own.end = end;
     }
-    if !run.is_complete() && kept_in(spool).is_some() {
-        return keep_what_came(task, spool, &mut counters, &run);
+    let told = Told::hear(spool);
+    if !run.is_complete() && told.is_some() {
+        return keep_what_came(task, spool, left, &run);
     }
     let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
-    let saved = saved.map_err(|failure| with_what_is_left(failure, spool));
+    if let (Ok(Some(_)), Some(told)) = (&saved, told.filter(|_| may_have_been_carried(spool.cell()))) {
+        partial::remove(&told.folder);
+    }
+    let saved = saved.map_err(|failure| with_what_is_left(failure, left.keep(spool)));
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
@@ -178,30 +198,47 @@ fn keep(
     saved.map(drop)
 }
 
+/// Leaders carry from a certain time after their ranks' t1 on, and only while one of these works. Every t1 is later
+/// than rank 0's t0, and such a time is earlier than rank 0's t3.
+fn may_have_been_carried(cell: &RankCell) -> bool {
+    const ANY_CLOCK: u32 = 20; // in a 20th, nearer than clocks are
+    let [t0, t3] = [0, 3].map(|at: usize| cell.t_ns[at].load(Ordering::Relaxed));
+    t3 - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
+}
+
+/// What there is of a rank that ended badly.
+struct Left<'a> {
+    carrier: &'a mut Option<Carrier>,
+    counters: Counters,
+}
+
+impl Left<'_> {
+    /// Sees to it that it gets to the disk; gives the folder, or why there is nothing.
+    fn keep(&mut self, spool: &Spool) -> Result<PathBuf, String> {
+        put_counts(spool, &last_counts(spool, &mut self.counters));
+        self.carrier.take().map_or_else(|| Err("it was carried before".to_owned()), Carrier::keep)
+    }
+}
+
+/// All where there is room; else those of its own threads, and without regions if need be.
+fn put_counts(spool: &Spool, counts: &Counts) {
+    let own = || counts.only(|row| row.cpu.is_none());
+    let whole = || counts.only(|row| row.cpu.is_none() && row.region.is_none());
+    let tries: [&dyn Fn() -> Counts; 3] = [&|| counts.clone(), &own, &whole];
+    let put =
+        |counts: Counts| wire::encode(&counts).is_ok_and(|counts| spool.put(Blob::Counted, &counts).is_ok());
+    // Else its stamps are all there is.
+    let _ = tries.iter().any(|counts| put(counts()));
+}
+
 /// The program began and its records never came together.
 fn is_abandoned(phase: Phase) -> bool {
     (Phase::Started..Phase::Gathered).contains(&phase)
 }
 
-/// The file that this rank is kept in while it runs, if it is.
-fn kept_in(spool: &Spool) -> Option<PathBuf> {
-    let file = spool.take(Blob::Kept).ok().filter(|file| !file.is_empty())?;
-    Some(PathBuf::from(OsString::from_vec(file)))
-}
-
-/// Adds how the rank ended to what is left of the run; gives the folder, or why there is nothing.
-fn keep_partial(spool: &Spool, counters: &mut Counters) -> Result<PathBuf, String> {
-    let unusable = || "--out was full, or not the same folder on this node as on rank 0's".to_owned();
-    let file = kept_in(spool).ok_or_else(unusable)?;
-    match partial::keep(&file, spool.cell(), spool.regions(), &last_counts(spool, counters)) {
-        Ok(()) => Ok(file.parent().unwrap_or(&file).to_owned()),
-        Err(e) => Err(format!("{}: {e}", file.display())),
-    }
-}
-
 /// Some ranks' records were lost on their way. What every rank kept is more than what came.
-fn keep_what_came(task: &Task, spool: &Spool, counters: &mut Counters, run: &Run) -> Result<(), Failure> {
-    let folder = keep_partial(spool, counters).map_err(out::not_kept)?;
+fn keep_what_came(task: &Task, spool: &Spool, mut left: Left, run: &Run) -> Result<(), Failure> {
+    let folder = left.keep(spool).map_err(out::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(
         "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",
@@ -225,15 +262,14 @@ fn last_counts(spool: &Spool, counters: &mut Counters) -> Counts {
     Counts::of_rank(rank, &opened, table, &spool.regions().regions(rank))
 }
 
-/// A run that could not be saved may be whole all the same, rank by rank.
-fn with_what_is_left(mut failure: Failure, spool: &Spool) -> Failure {
-    let file = kept_in(spool).filter(|file| file.exists());
-    failure.message += &match file.as_deref().and_then(Path::parent) {
-        Some(folder) => format!(
+/// A run that could not be saved may be kept all the same, as it was gathered.
+fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Failure {
+    failure.message += &match kept {
+        Ok(folder) => format!(
             "\n       What each rank measured is in {}: `pmmpi report` reads it as it is",
             folder.display()
         ),
-        None => "\n       Nothing of it is kept: measure again with another folder, see --out".to_owned(),
+        Err(_) => "\n       Nothing of it is kept: measure again with another folder, see --out".to_owned(),
     };
     failure
 }
@@ -261,7 +297,7 @@ fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>)
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
         say(format_args!("{program}: not measured: {why}{kept}"));
-    } else if task.launch.speaks() && partial.is_some() && !task.settings.quiet {
+    } else if task.speaks() && partial.is_some() && !task.settings.quiet {
         say(format_args!("{program}: it ended before MPI_Finalize{kept}"));
     }
 }

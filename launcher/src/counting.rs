@@ -3,9 +3,12 @@
 use crate::options::{self, Measurement};
 use crate::vendor;
 use pmmpi::cores::Cores;
+use pmmpi::counters::asked::AskedFor;
 use pmmpi::counters::default;
+use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::names::{Asked, Capacity, Names, Plan, plan};
 use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::Gap;
 use pmmpi::counters::selection::{Selection, Wanted};
 use pmmpi::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
 use pmmpi::node::{CpuSet, NodeFacts};
@@ -14,40 +17,37 @@ use std::path::{Path, PathBuf};
 
 /// The default set of each rank's own threads, and what the options add.
 pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
-    let mut selection = default_selection();
-    if typed.scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
+    let selection = default_selection();
+    if typed.counters == options::Counters::Off {
+        refuse_beside_off(typed)?;
+        return Ok(selection.off());
+    }
+    let typed_scope = typed.scope.unwrap_or(options::Scope::Task);
+    if typed_scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
         return Ok(selection);
     }
-    let (scope, machine) = (typed.scope.into(), Machine::look(Path::new("/"))?);
-    if let Some(list) = &typed.events {
-        let asked = machine.names.resolve(list, vendor::resolve);
-        let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
-        if scope == Scope::Core {
-            // Where a rank's own threads are watched, too.
-            selection.sets.extend(machine.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
-        }
-        selection.sets.extend(machine.wanted(asked, scope).map_err(|e| e.of("--events"))?);
+    Machine::look(Path::new("/"))?.select(selection, typed, typed_scope.into())
+}
+
+/// No option can ask for events where counters are off.
+fn refuse_beside_off(typed: &Measurement) -> Result<(), Failure> {
+    let asked = [
+        ("--events", typed.events.is_some()),
+        ("--group", typed.group.is_some()),
+        ("--scope", typed.scope.is_some()),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((option, _)) => Err(Failure::own(format_args!(
+            "--counters off: nothing is counted, and {option} asks for counters; leave one of the two out"
+        ))),
+        None => Ok(()),
     }
-    if let Some(name) = &typed.group {
-        selection.sets.extend(machine.group(name, scope)?);
-    }
-    if scope == Scope::Core {
-        let cpus = machine.online.numbers().collect();
-        selection.sets.push(Wanted { scope, groups: default::groups_of_a_core(), cpus });
-    }
-    if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
-        return Err(Failure::own(
-            "--scope socket: name events of PMUs outside the cores with --events (see `pmmpi list events`), \
-             or --group memory",
-        ));
-    }
-    Ok(selection.tidied())
 }
 
 /// On a processor with several kinds of cores the default set is counted on each.
 fn default_selection() -> Selection {
     let groups = Names::of(Path::new("/")).default_groups();
-    Selection { sets: vec![Wanted { scope: Scope::Task, groups, cpus: Vec::new() }] }
+    Selection::of(vec![Wanted::new(Scope::Task, groups, Vec::new())])
 }
 
 impl From<options::Scope> for Scope {
@@ -91,12 +91,57 @@ impl Machine {
         Ok(Self { root: root.to_owned(), names: Names::of(root), facts, online })
     }
 
+    /// Adds what the options ask for.
+    fn select(
+        &self,
+        mut selection: Selection,
+        typed: &Measurement,
+        scope: Scope,
+    ) -> Result<Selection, Failure> {
+        let mut add = |typed: String, wanted: Vec<Wanted>, is_asked: fn(&Event) -> bool| {
+            let names = |wanted: &Wanted| {
+                let scope = wanted.scope;
+                let asked = wanted.groups.iter().flatten().filter(|event| is_asked(event));
+                asked.map(|event| (scope, event.name.clone())).collect::<Vec<_>>()
+            };
+            selection.asked.push(AskedFor { typed, events: wanted.iter().flat_map(names).collect() });
+            selection.sets.extend(wanted);
+        };
+        if let Some(list) = &typed.events {
+            let asked = self.names.resolve(list, vendor::resolve);
+            let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
+            let mut wanted = Vec::new();
+            if scope == Scope::Core {
+                // Where a rank's own threads are watched, too.
+                wanted.extend(self.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
+            }
+            wanted.extend(self.wanted(asked, scope).map_err(|e| e.of("--events"))?);
+            add("--events".to_owned(), wanted, |_| true);
+        }
+        if let Some(name) = &typed.group {
+            add(format!("--group {name}"), self.group(name, scope)?, |_| true);
+        }
+        if scope == Scope::Core {
+            let cpus = self.online.numbers().collect();
+            let all = Wanted::new(scope, default::groups_of_a_core(), cpus);
+            // The default set everywhere: a machine without a PMU is nothing to warn of.
+            add("--scope core".to_owned(), vec![all], |event| event.encoding.kind == kind::SOFTWARE);
+        }
+        if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
+            return Err(Failure::own(
+                "--scope socket: name events of PMUs outside the cores with --events (see `pmmpi list events`), \
+                 or --group memory",
+            ));
+        }
+        Ok(selection.tidied())
+    }
+
     fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<Wanted>, Refused> {
         let capacity = Capacity::of_vendor(self.facts.hardware.cpu_vendor.as_deref());
         let plans = plan(asked, scope, capacity).map_err(|e| Refused(e.to_string()))?;
         let wanted = |Plan { scope, places, groups }| {
             let cpus = if scope == Scope::Task { Vec::new() } else { places.cpus(&self.online) };
-            Wanted { scope, groups, cpus }
+            Wanted::new(scope, groups, cpus)
         };
         Ok(plans.into_iter().map(wanted).collect())
     }
@@ -117,7 +162,7 @@ impl Machine {
         self.events_of(name, table, scope).map_err(|e| e.of("--group"))
     }
 
-    /// Under the names that formulas have. Those that this machine has no PMU for are left out: their metrics say so.
+    /// Under the names that formulas have. Those that this machine has no PMU for say so.
     fn events_of(&self, group: &str, table: &Table, scope: Scope) -> Result<Vec<Wanted>, Refused> {
         let places = [
             (Scope::Task, None),
@@ -136,13 +181,22 @@ impl Machine {
             let is_there = |event: &&&EventSpec| {
                 (event.scope, event.sibling) == (place, sibling) || too && event.scope == Scope::Task
             };
-            let asked: Vec<Asked> =
-                events.iter().filter(is_there).filter_map(|event| self.event(event)).collect();
-            let wanted = self.wanted(asked, place)?;
+            let (known, unknown): (Vec<_>, Vec<_>) = events
+                .iter()
+                .filter(is_there)
+                .map(|event| (event, self.event(event)))
+                .partition(|(_, asked)| asked.is_some());
+            let wanted = self.wanted(known.into_iter().filter_map(|(_, asked)| asked).collect(), place)?;
             all.extend(match sibling {
                 Some(sibling) => only_on(wanted, &cores.threads(sibling.index())),
                 None => wanted,
             });
+            let unknown: Vec<Event> =
+                unknown.into_iter().map(|(event, _)| without_pmu(&event.name)).collect();
+            all.extend((!unknown.is_empty()).then(|| Wanted {
+                left_out: Some(Gap::Unsupported(libc::ENODEV)),
+                ..Wanted::new(place, vec![unknown], Vec::new())
+            }));
         }
         Ok(all)
     }
@@ -157,6 +211,11 @@ impl Machine {
         }
         Some(Asked::Event(resolved))
     }
+}
+
+/// An event of which nothing but its name is known here.
+fn without_pmu(name: &str) -> Event {
+    Event::counted(name, Encoding::new(u32::MAX, 0))
 }
 
 /// On these hardware threads. Where there are none it is still said what was asked for.
@@ -182,7 +241,7 @@ mod tests {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let node =
-                Self(std::env::temp_dir().join(format!("pmmpi-counting-{}-{number}", std::process::id())));
+                Self(std::env::temp_dir().join(format!("test-counting-{}-{number}", std::process::id())));
             node.put("proc/cpuinfo", cpuinfo);
             node.put("sys/devices/system/cpu/online", &format!("0-{}\n", siblings.len() - 1));
             for (thread, list) in siblings.iter().enumerate() {
@@ -225,6 +284,7 @@ mod tests {
 
     const SKYLAKE: &str = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n";
     const ZEN_2: &str = "vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n";
+    const ZEN_4: &str = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n";
     const CORE: [(&str, &str); 3] =
         [("event", "config:0-7\n"), ("umask", "config:8-15\n"), ("any", "config:21\n")];
     const SMT: [&str; 4] = ["0,2", "1,3", "0,2", "1,3"];
@@ -258,10 +318,8 @@ mod tests {
         // A kernel or a processor without AnyThread.
         let node = Node::new(SKYLAKE, &SMT);
         node.pmu("cpu", 4, &CORE[..2], &[]);
-        assert_eq!(
-            node.group("smt", Scope::Task),
-            [at("ref_cycles_a", &[0, 1]), at("ref_cycles_b", &[2, 3])]
-        );
+        let expected = [at("ref_cycles_a", &[0, 1]), at("ref_xclk_any", &[]), at("ref_cycles_b", &[2, 3])];
+        assert_eq!(node.group("smt", Scope::Task), expected);
     }
 
     /// One kind of core with two hardware threads, the other with one: no processor's own table knows it.
@@ -280,6 +338,44 @@ mod tests {
         let expected =
             [at("ref_cycles_a", &[0, 2]), at("ref_cycles_a", &[4, 5]), at("ref_cycles_b", &[1, 3])];
         assert_eq!(events, expected);
+    }
+
+    /// Intel's, AMD's, Arm's, and one of several kinds of cores: what each is asked for, with the PMUs that it has and without
+    /// any. What no PMU counts is among it, with the reason.
+    #[test]
+    fn each_machine_is_asked_for_all_that_its_groups_need() {
+        let hybrid = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n";
+        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n";
+        let unknown = "processor\t: 0\n";
+        for (cpuinfo, pmus) in [
+            (SKYLAKE, &["cpu"][..]),
+            (ZEN_2, &["cpu", "msr"]),
+            (ZEN_4, &["cpu"]),
+            (hybrid, &["cpu_core", "cpu_atom"]),
+            (arm, &["armv8_pmuv3_0"]),
+            (unknown, &[]),
+        ] {
+            for has_pmus in [true, false] {
+                let node = Node::new(cpuinfo, &SMT);
+                for (number, pmu) in (8..).zip(pmus.iter().filter(|_| has_pmus)) {
+                    node.pmu(pmu, number, &CORE[..2], &[("mperf", "event=0x02\n")]);
+                }
+                let machine = Machine::look(&node.0).map_err(|failure| failure.message).unwrap();
+                let table = catalogue().table(&CpuKind::of_node(&machine.facts.hardware)).unwrap();
+                for group in &catalogue().groups {
+                    let wanted = machine.group(&group.name, Scope::Task).map_err(|e| e.message).unwrap();
+                    let names = |left_out: bool| -> Vec<&str> {
+                        let sets = wanted.iter().filter(|set| set.left_out.is_some() == left_out);
+                        sets.flat_map(|set| &set.groups).flatten().map(|event| event.name.as_str()).collect()
+                    };
+                    let (tried, missing) = (names(false), names(true));
+                    for spec in catalogue().events_of(&group.name, table) {
+                        let name = spec.name.as_str();
+                        assert!(tried.contains(&name) != missing.contains(&name), "{} {name}", group.name);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

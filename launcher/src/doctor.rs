@@ -59,7 +59,7 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
 
 /// Examines this machine and says so on stdout, once a node where several ranks of a job are asked to.
 pub fn run(typed: &Examination) -> Result<i32, Failure> {
-    if !Launch::read().reads_node() {
+    if !Launch::read().is_first_of_node() {
         return Ok(0);
     }
     let report = examine(&Here::new(typed.out.clone()), &NodeKey::own().hostname);

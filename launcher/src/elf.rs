@@ -33,7 +33,7 @@ pub enum Binary {
 /// Reads the file at `path` and the libraries that it needs, until one is an MPI library.
 pub fn inspect(path: &Path) -> Binary {
     let Some(object) = ElfFile::read(path) else { return Binary::Other };
-    if !object.has_interpreter {
+    if object.interpreter.is_none() {
         return Binary::Static(defines_mpi_init(path));
     }
     let mut search = None;
@@ -53,6 +53,12 @@ pub fn inspect(path: &Path) -> Binary {
     Binary::Dynamic
 }
 
+/// True for a program that musl's loader starts.
+pub fn is_for_musl(path: &Path) -> bool {
+    let loader = ElfFile::read(path).and_then(|file| file.interpreter).unwrap_or_default();
+    file_name(&loader).starts_with("ld-musl-")
+}
+
 /// The C and C++ run-time libraries need no MPI: nothing is opened for them.
 fn is_systems(library: &str) -> bool {
     let stem = library.split(".so").next().unwrap_or(library);
@@ -69,7 +75,8 @@ struct ElfFile {
     path: PathBuf,
     /// Class and machine: a library for another is passed by.
     kind: (u8, u16),
-    has_interpreter: bool,
+    /// The loader; `None` in a library, and where nothing is loaded.
+    interpreter: Option<String>,
     needed: Vec<String>,
     rpath: Vec<String>,
     runpath: Vec<String>,
@@ -89,10 +96,11 @@ impl ElfFile {
         let header = H::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let segments = header.program_headers(endian, data).ok()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut file = Self {
             path: path.to_owned(),
             kind: (header.e_ident().class, header.e_machine(endian)),
-            has_interpreter: segments.iter().any(|s| s.p_type(endian) == elf::PT_INTERP),
+            interpreter: segments.iter().find_map(|s| s.interpreter(endian, data).ok().flatten()).map(text),
             needed: Vec::new(),
             rpath: Vec::new(),
             runpath: Vec::new(),
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn damaged_files_are_no_reason_to_panic() {
         let whole = std::fs::read("/bin/sh").unwrap();
-        let path = std::env::temp_dir().join(format!("pmmpi-elf-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-elf-{}", std::process::id()));
         for end in [4, 63, 64, 200, 1000, whole.len() / 2] {
             std::fs::write(&path, &whole[..end]).unwrap();
             inspect(&path);

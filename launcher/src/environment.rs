@@ -57,25 +57,25 @@ const PLUMBING: [&str; 9] = [
     "OMPI_MCA_initial_wdir",
 ];
 
-/// By what a process finds out that it is a rank. A plain program that happens to call MPI would join
-/// the runner's job, or wait for it for ever.
-const RANK: [&str; 12] = [
-    "OMPI_",
-    "ORTE_",
-    "PRTE_",
-    "PMIX_",
-    "PMI_",
-    "PMI2_",
-    "HYDI_",
-    "HYD_",
-    "MPIEXEC_",
-    "MPI_LOCALRANKID",
-    "MPI_LOCALNRANKS",
+/// By what a process finds its process manager. A plain program that happens to call MPI would join the runner's job, or
+/// wait for it for ever; without these it is a job of one. Its rank's number tells it nothing of the manager, and stays.
+const CONNECTION: [&str; 12] = [
+    // PMIx: no MPI looks for a server without the namespace.
+    "PMIX_NAMESPACE",
+    "PMIX_SERVER_",
+    "PMIX_ID",
+    // PMI-1 and PMI-2: a descriptor or a port. HPE Cray's library has a port of its own.
+    "PMI_FD",
+    "PMI_PORT",
+    "PMI_CONTROL_",
+    "PMI_SPAWNED",
+    "HYDI_CONTROL_FD",
     "SLURM_PMI_",
+    "SLURM_PMIX_",
+    "SLURM_PMIXP_",
+    // Open MPI 4: mpirun refuses to be started where this is set.
+    "OMPI_UNIVERSE_SIZE",
 ];
-
-/// The user's settings among Open MPI's variables: a plain program may start MPI jobs of its own.
-const SETTINGS: [&str; 3] = ["OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
 
 /// What a run stores, sorted by name.
 pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String, String)> {
@@ -87,11 +87,10 @@ pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String,
     kept
 }
 
-/// What a plain program gets that is started by a rank.
-pub fn without_rank(variables: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
-    let is_rank =
-        |name: &OsStr| matches(name, &PLUMBING) || matches(name, &RANK) && !matches(name, &SETTINGS);
-    variables.into_iter().filter(|(name, _)| !is_rank(name)).collect()
+/// What a plain program gets that a rank starts.
+pub fn without_connection(variables: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
+    let connects = |name: &OsStr| matches(name, &PLUMBING) || matches(name, &CONNECTION);
+    variables.into_iter().filter(|(name, _)| !connects(name)).collect()
 }
 
 fn matches(name: &OsStr, patterns: &[&str]) -> bool {
@@ -120,16 +119,37 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_program_is_no_rank() {
+    fn a_plain_program_knows_its_rank_and_not_its_manager() {
         let all = [
+            "PATH",
+            "PMIX_RANK",
+            "PMIX_NAMESPACE",
+            "PMIX_SERVER_URI41",
+            "OMPI_COMM_WORLD_RANK",
+            "OMPI_MCA_btl",
+            "OMPI_MCA_ess_base_jobid",
+            "OMPI_MCA_orte_hnp_uri",
+            "PMI_FD",
+            "PMI_PORT",
+            "PMI_RANK",
+            "PMI_SIZE",
+            "MPI_LOCALRANKID",
+            "SLURM_PROCID",
+            "SLURM_PMIX_MAPPING_SERV",
+            "SLURM_PMIXP_ABORT_AGENT_PORT",
+        ];
+        let kept = without_connection(variables(&all));
+        let names: Vec<_> = kept.into_iter().map(|(name, _)| name.into_string().unwrap()).collect();
+        let expected = [
             "PATH",
             "PMIX_RANK",
             "OMPI_COMM_WORLD_RANK",
             "OMPI_MCA_btl",
-            "OMPI_MCA_ess_base_jobid",
-            "PMI_FD",
+            "PMI_RANK",
+            "PMI_SIZE",
+            "MPI_LOCALRANKID",
+            "SLURM_PROCID",
         ];
-        let names: Vec<OsString> = without_rank(variables(&all)).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["PATH", "OMPI_MCA_btl"]);
+        assert_eq!(names, expected);
     }
 }

@@ -4,6 +4,7 @@ use crate::install;
 use pmmpi::crystal::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
 use pmmpi::part::HostPart;
+use pmmpi::temporary;
 use pmmpi::wire;
 use pmmpi_rounds::console::warn;
 use std::io::{Read, Write};
@@ -100,11 +101,12 @@ impl Memory {
 
     fn keep(&self, constant: &Constant) {
         let Ok(bytes) = wire::encode(&(&self.valid_for, constant)) else { return };
-        let temporary = self.file.with_extension(format!("tmp-{}", std::process::id()));
+        let folder = self.file.parent().unwrap_or(Path::new("."));
         let write = || {
-            std::fs::create_dir_all(self.file.parent().unwrap_or(Path::new(".")))?;
-            std::fs::File::create_new(&temporary)?.write_all(&bytes)?;
-            std::fs::rename(&temporary, &self.file)
+            std::fs::create_dir_all(folder)?;
+            let (mut file, path) = temporary::create(folder, ".tmp-", 0o666)?;
+            let written = file.write_all(&bytes).and_then(|()| std::fs::rename(&path, &self.file));
+            written.inspect_err(|_| _ = std::fs::remove_file(&path))
         };
         // Not being remembered costs a later run two milliseconds.
         let _: std::io::Result<()> = write();

@@ -1,7 +1,13 @@
 //! What started this process: an MPI launcher, a batch system's, or nobody but the user.
 
+mod starter;
+mod table;
+
 use pmmpi::record::Job;
+use starter::Starter;
 use std::ffi::OsString;
+use std::sync::OnceLock;
+use table::{Ending, Manager, Row};
 
 /// The MPI families that a job can be started with, as the runner is built for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +29,7 @@ impl Family {
 
 /// What a launcher says in the environment of each rank. These are hints: the ranks that MPI gives
 /// are what is recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// Who started this process; `None` where no launcher did.
     pub launcher: Option<&'static str>,
@@ -35,29 +41,17 @@ pub struct Launch {
     pub size: Option<u32>,
     /// Rank among those of this node.
     pub local_rank: Option<u32>,
+    /// Ranks on this node.
+    pub local_size: Option<u32>,
     job_id: Option<String>,
     step_id: Option<String>,
+    row: Option<&'static Row>,
+    /// What the launcher calls the job, all of it; empty where it says nothing.
+    job_name: Vec<String>,
+    /// By which the launcher was known.
+    marks: Vec<(&'static str, OsString)>,
+    starter: OnceLock<Option<Starter>>,
 }
-
-const HYDRA: &str = "mpiexec (Hydra)";
-
-/// Which variables a launcher is known by: rank, size and local rank, all three.
-struct Signature {
-    launcher: &'static str,
-    variables: [&'static str; 3],
-}
-
-/// The innermost first: Open MPI's and Hydra's own daemons may be started by srun and hand its
-/// variables down.
-const SIGNATURES: [Signature; 3] = [
-    Signature {
-        launcher: "mpirun (Open MPI)",
-        variables: ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
-    },
-    Signature { launcher: HYDRA, variables: ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"] },
-    // SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: the latter is set in a batch script too.
-    Signature { launcher: "srun", variables: ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"] },
-];
 
 impl Launch {
     /// From this process's environment.
@@ -68,45 +62,80 @@ impl Launch {
     /// From any environment.
     pub fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
-        let number = |name: &str| text(name).and_then(|value| value.parse().ok());
-        let known = SIGNATURES.iter().find_map(|signature| {
-            let [rank, size, local_rank] = signature.variables.map(number);
-            Some((signature.launcher, rank?, size?, local_rank?))
-        });
+        let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
+        let is_set = |name: &str| variable(name).is_some();
         let ids = Self {
-            job_id: ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"].into_iter().find_map(text),
+            job_id: ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"].into_iter().find_map(text),
             step_id: text("SLURM_STEP_ID"),
             ..Self::default()
         };
-        let Some((launcher, rank, size, local_rank)) = known else { return ids };
-        let family = match launcher {
-            "mpirun (Open MPI)" => Some(Family::OpenMpi),
-            HYDRA => Some(Family::Mpich),
-            _ if variable("PMIX_RANK").is_some() => Some(Family::OpenMpi),
-            _ if variable("PMI_FD").is_some() || variable("PMI_RANK").is_some() => Some(Family::Mpich),
-            _ => None,
+        let started_by = |row: &&Row| {
+            row.marks.iter().all(|mark| is_set(mark))
+                && [row.rank, row.local_rank].into_iter().flatten().all(|name| number(name).is_some())
         };
-        let (rank, size, local_rank) = (Some(rank), Some(size), Some(local_rank));
-        Self { launcher: Some(launcher), family, rank, size, local_rank, ..ids }
+        let Some(row) = table::ROWS.iter().chain(&table::UNKNOWN).find(started_by) else { return ids };
+        Self {
+            launcher: Some(row.launcher),
+            family: match row.manager {
+                Manager::Of(family) => Some(family),
+                Manager::ByVariables => table::manager_of(is_set),
+                Manager::None => None,
+            },
+            rank: row.rank.and_then(number).map(|rank| rank.saturating_sub(row.first_rank)),
+            size: row.size.and_then(number),
+            local_rank: row.local_rank.and_then(number),
+            local_size: row.local_size.and_then(number),
+            row: Some(row),
+            job_name: row.job.iter().copied().filter_map(text).collect(),
+            marks: row.marks.iter().filter_map(|mark| Some((*mark, variable(mark)?))).collect(),
+            ..ids
+        }
     }
 
-    /// True for the one rank that speaks for all, and where there is only one.
-    pub fn speaks(&self) -> bool {
-        self.rank.unwrap_or(0) == 0
+    /// True for the one rank that speaks for all, and where there is only one. A launcher that tells no ranks has one
+    /// on each node: that which `leads`.
+    pub fn speaks(&self, leads: bool) -> bool {
+        self.rank.map_or(leads, |rank| rank == 0)
     }
 
-    /// True for the one rank of a node that reads the node's record.
-    pub fn reads_node(&self) -> bool {
+    /// True for the first rank of a node, as the launcher has it.
+    pub fn is_first_of_node(&self) -> bool {
         self.local_rank.unwrap_or(0) == 0
     }
 
-    /// Tells MPICH's process manager to end the job with this status; every other one goes by the exit
-    /// statuses of the ranks. Hydra lets the others wait for ever for a rank that never came to MPI_Init.
-    /// For one that left without MPI_Finalize it kills them, and a launcher among the killed makes the
-    /// status a matter of chance.
+    /// The job among all that this user runs on this node: the same text in each of its processes. `None` where this
+    /// process is a job of its own, or cannot tell.
+    pub fn job_key(&self) -> Option<String> {
+        let launcher = self.launcher?;
+        let job = match &self.job_name[..] {
+            [] => self.starter()?.identity(),
+            names => names.join(" "),
+        };
+        Some(format!("{launcher} {job}"))
+    }
+
+    /// True where the launcher itself started this process, not a shell or wrapper that it started.
+    pub fn is_direct(&self) -> bool {
+        self.starter().is_some_and(|starter| starter.is_parent)
+    }
+
+    fn starter(&self) -> Option<&Starter> {
+        let find = || Starter::find(self.row?.daemons, &self.marks);
+        self.starter.get_or_init(find).as_ref()
+    }
+
+    /// The variable by which a launcher was found that pmmpi does not know; `None` where it knows it.
+    pub fn unknown_by(&self) -> Option<&'static str> {
+        let row = self.row.filter(|row| row.launcher == table::UNKNOWN_LAUNCHER)?;
+        row.marks.first().copied()
+    }
+
+    /// Tells the process manager to end the job with this status, where it does not go by the exit statuses of the
+    /// ranks.
     pub fn end_job(&self, code: i32) {
+        let by_message = self.row.is_some_and(|row| row.ending == Ending::PmiAbort);
         let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
-        let Some(connection) = connection.filter(|_| self.launcher == Some(HYDRA)) else { return };
+        let Some(connection) = connection.filter(|_| by_message) else { return };
         // What was said on stderr is still on its way, and mpiexec does not wait for it.
         std::thread::sleep(std::time::Duration::from_millis(200));
         let message = format!("cmd=abort exitcode={code}\n"); // PMI-1
@@ -125,43 +154,34 @@ impl Launch {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Programs that start ranks, by the names of their files: see [`starts_ranks`].
+const LAUNCHERS: &[&str] = &[
+    "mpirun",
+    "mpiexec",
+    "orterun",
+    "prterun",
+    "prun",
+    "mpirun_rsh",
+    "mpiexec_mpt",
+    "srun",
+    "jsrun",
+    "lrun",
+    "aprun",
+    "blaunch",
+    "pbsdsh",
+];
 
-    fn launch(variables: &[(&str, &str)]) -> Launch {
-        Launch::from(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into()))
-    }
-
-    const SRUN: [(&str, &str); 4] =
-        [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_LOCALID", "0"), ("SLURM_JOB_ID", "7")];
-
-    #[test]
-    fn nobody_started_a_program_in_a_shell() {
-        assert_eq!(launch(&[]), Launch::default());
-        assert!(launch(&[]).speaks() && launch(&[]).reads_node());
-        let batch_script = launch(&[("SLURM_PROCID", "0"), ("SLURM_LOCALID", "0"), ("SLURM_NTASKS", "8")]);
-        assert_eq!(batch_script.launcher, None);
-    }
-
-    #[test]
-    fn mpirun_inside_a_slurm_step_is_mpirun() {
-        let open_mpi = [
-            ("OMPI_COMM_WORLD_RANK", "3"),
-            ("OMPI_COMM_WORLD_SIZE", "4"),
-            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
-        ];
-        let launch = launch(&[&SRUN[..], &open_mpi[..]].concat());
-        assert_eq!((launch.launcher, launch.family), (Some("mpirun (Open MPI)"), Some(Family::OpenMpi)));
-        assert_eq!((launch.rank, launch.size, launch.local_rank), (Some(3), Some(4), Some(1)));
-        assert_eq!(launch.job().job_id.as_deref(), Some("7"));
-    }
-
-    #[test]
-    fn the_process_manager_tells_the_family_under_srun() {
-        let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat()).family;
-        assert_eq!(with(&[]), None);
-        assert_eq!(with(&[("PMIX_RANK", "0")]), Some(Family::OpenMpi));
-        assert_eq!(with(&[("PMI_FD", "9")]), Some(Family::Mpich));
-    }
+/// True for a program of this file name that is a launcher, as far as names tell: mpirun, mpirun.openmpi.
+pub fn starts_ranks(name: &str) -> bool {
+    is_named(name, LAUNCHERS)
 }
+
+/// NAME or NAME.SUFFIX, for one of `names`.
+fn is_named(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|wanted| {
+        name.strip_prefix(wanted).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
+    })
+}
+
+#[cfg(test)]
+mod tests;

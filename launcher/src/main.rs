@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), no_main)]
 
 mod agent;
+mod carrier;
 mod command_line;
 mod counting;
 mod doctor;
@@ -13,6 +14,7 @@ mod install;
 mod launch;
 mod list;
 mod measure;
+mod notices;
 mod options;
 mod out;
 mod outside;
@@ -27,19 +29,20 @@ mod work;
 use options::Command;
 use pmmpi::record::End;
 use pmmpi_rounds::console::say;
-use pmmpi_rounds::{Failure, process};
+use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 
 /// C's main, not Rust's: the workload is to inherit the descriptors and the signal dispositions that
 /// this process was started with, and Rust's start-up changes both.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
+    signals::begin();
     process::occupy_standard_descriptors();
     match run() {
         Ok(end) => process::end_as(end),
         Err(failure) => {
             say(&failure);
-            failure.code
+            process::end_as(End::Exited(failure.code))
         }
     }
 }

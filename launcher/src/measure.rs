@@ -1,14 +1,17 @@
 //! Measuring one program: what it is, what started it, and which way of measuring fits.
 
-use crate::launch::Launch;
+use crate::launch::{Family, Launch};
 use crate::options::{Measurement, OnMismatch};
 use crate::settings::Settings;
 use crate::work::{self, Choice};
-use crate::{agent, environment, host, options, out, program, runner};
+use crate::{agent, environment, host, notices, options, out, program, runner};
 use pmmpi::clock;
-use pmmpi::counters::probe::Scope;
+use pmmpi::counters::asked;
+use pmmpi::counters::linux::Target;
+use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::selection::Selection;
 use pmmpi::fabric::Solo;
+use pmmpi::node_election::Role;
 use pmmpi::record::{End, Mode, RunHeader, Series};
 use pmmpi::runfile::Slot;
 use pmmpi::selfcheck::Expectation;
@@ -27,8 +30,46 @@ pub struct Task<'a> {
     pub launch: Launch,
     /// The program's file.
     pub program: PathBuf,
+    /// How it is measured.
+    pub way: Way,
+    /// Its job among all of this user on this node, where there are other ranks that are to know it.
+    job: Option<String>,
+    /// What this process is among those of its job on this node.
+    pub role: Role,
     /// When the tool began to work (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
+}
+
+/// Who measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The agent in an MPI program.
+    Inside,
+    /// The runner of this family, around plain programs on all ranks.
+    Together(Family),
+    /// This process, around a plain program of its own.
+    Alone,
+}
+
+impl Way {
+    /// A launch slot has one MPI_Init, and the runner uses it up: it is for the process that the launcher itself
+    /// started, and for who asks for it. A script may start an MPI program next.
+    fn choose(mode: Mode, settings: &Settings, launch: &Launch) -> Self {
+        match (mode, launch.family) {
+            (Mode::Mpi, _) => Way::Inside,
+            (Mode::Plain, Some(family)) if settings.mode == options::Mode::Ranks || launch.is_direct() => {
+                Way::Together(family)
+            }
+            (Mode::Plain, _) => Way::Alone,
+        }
+    }
+
+    /// The job whose processes on this node agree on one of them. A rank measured alone is a run of its own; it meets the
+    /// others only where the launcher does not tell who speaks.
+    fn job(self, launch: &Launch) -> Option<String> {
+        let meets = self != Way::Alone || launch.rank.is_none();
+        meets.then(|| launch.job_key()).flatten()
+    }
 }
 
 /// Measures, and gives the workload's end.
@@ -40,17 +81,17 @@ pub fn run(typed: Measurement) -> Result<End, Failure> {
         Ok(settings) => settings,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
     };
-    let (task, choice, slot) = match get_ready(&settings, launch.clone(), began_ns) {
+    let (mut task, slot) = match get_ready(&settings, launch.clone(), began_ns) {
         Ok(ready) => ready,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
     };
-    match (choice.mode, task.launch.family) {
-        (Mode::Mpi, _) => match agent::start(&task) {
+    match task.way {
+        Way::Inside => match agent::start(&mut task, slot.as_ref()) {
             Ok(started) => started.measure(&task, slot),
             Err(failure) => Ok(not_begun(&launch, &failure)),
         },
-        (Mode::Plain, Some(family)) => Ok(not_begun(&launch, &runner::exec(&task, family))),
-        (Mode::Plain, None) => task.measure_alone(slot),
+        Way::Together(family) => Ok(not_begun(&launch, &runner::exec(&task, family))),
+        Way::Alone => task.measure_alone(slot),
     }
 }
 
@@ -66,13 +107,16 @@ fn get_ready(
     settings: &Settings,
     launch: Launch,
     began_ns: i64,
-) -> Result<(Task<'_>, Choice, Option<Slot>), Failure> {
+) -> Result<(Task<'_>, Option<Slot>), Failure> {
     let name = &settings.argv[0];
-    let program = program::find(name).map_err(|failure| hinted(failure, name))?;
+    let program = program::find_as(launch.launcher, name).map_err(|failure| hinted(failure, name))?;
     let choice = work::choose(&program, settings, &launch)?;
-    let task = Task { settings, launch, program, began_ns };
+    let way = Way::choose(choice.mode, settings, &launch);
+    let job = way.job(&launch);
+    let role = Role::enter(job.as_deref());
+    let task = Task { settings, launch, program, way, job, role, began_ns };
     let slot = task.prepare(&choice)?;
-    Ok((task, choice, slot))
+    Ok((task, slot))
 }
 
 /// Of a program that is not there and was not meant to be one.
@@ -89,26 +133,37 @@ impl Task<'_> {
     /// In a job, only the rank that speaks takes a place for the run: it is likely to be the one that
     /// saves it.
     fn prepare(&self, choice: &Choice) -> Result<Option<Slot>, Failure> {
-        if self.launch.launcher.is_some() {
-            signals::started_by_launcher();
-        }
-        if self.settings.verbose && self.launch.speaks() {
+        if self.settings.verbose && self.speaks() {
             say(format_args!("{}: {choice}", self.program.display()));
         }
-        let saves = self.launch.speaks() || self.launch.family.is_none();
+        if self.speaks() && !self.settings.quiet {
+            notices::give(self);
+        }
+        self.warn_of_uncounted(choice);
+        let saves = self.speaks() || self.way == Way::Alone || self.launch.family.is_none();
         let ranks = self.launch.size.unwrap_or(1);
         self.settings.out.as_deref().filter(|_| saves).map(|out| out::prepare(out, ranks)).transpose()
     }
 
-    fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {
-        if let (true, Some(launcher), Some(size @ 2..)) =
-            (self.launch.speaks() && !self.settings.quiet, self.launch.launcher, self.launch.size)
-        {
-            warn(format_args!(
-                "{launcher} started {size} tasks without an MPI process manager, so each is measured alone; \
-                 add --mpi=pmix or --mpi=pmi2"
-            ));
+    /// What was asked for and cannot be counted, once a job: on the node of the rank that speaks.
+    fn warn_of_uncounted(&self, choice: &Choice) {
+        let selection = &self.settings.selection;
+        if selection.asked.is_empty() || self.settings.quiet || !self.speaks() {
+            return;
         }
+        // The default set alone, which nobody asked for, is not tried beforehand.
+        let counters = match choice.mode {
+            Mode::Mpi => selection.open_for(&self.program),
+            Mode::Plain => selection.open(Target::NextProgram, Some(&self.program)),
+        };
+        let uncounted = asked::unopened(&selection.asked, counters.opened());
+        if !uncounted.is_empty() {
+            let lines: Vec<String> = uncounted.iter().map(ToString::to_string).collect();
+            warn(format_args!("{}\n       {}", lines.join("\n       "), asked::ADVICE));
+        }
+    }
+
+    fn measure_alone(&self, slot: Option<Slot>) -> Result<End, Failure> {
         signals::prepare();
         // A run that is not kept needs no description of its node.
         let host = self.settings.out.as_deref().map(|out| host::remembered_part(out, self.settings.quiet));
@@ -116,6 +171,11 @@ impl Task<'_> {
             Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: self.began_ns, slot };
         signals::forward();
         rounds::run(Solo, &self.plan(std::env::vars_os().collect()), place)
+    }
+
+    /// True for the one rank that speaks for all.
+    pub fn speaks(&self) -> bool {
+        self.launch.speaks(self.role.leads())
     }
 
     /// Why its program may be out of an agent's sight.
@@ -128,10 +188,11 @@ impl Task<'_> {
         let settings = self.settings;
         Some(Expectation {
             launcher: self.launch.launcher?.to_owned(),
-            ranks: self.launch.size?,
-            rank: self.launch.rank?,
-            speaks: self.launch.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
-            parent: (!settings.quiet).then(std::os::unix::process::parent_id),
+            // Where it does not say, any world is right.
+            ranks: self.launch.size.unwrap_or(1),
+            rank: self.launch.rank.unwrap_or(0),
+            speaks: self.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
+            job: self.job.clone().filter(|_| !settings.quiet),
             abort: settings.on_mismatch == OnMismatch::Abort,
         })
     }
@@ -139,7 +200,7 @@ impl Task<'_> {
     /// What this rank counts: of everything on its node, one of the node's ranks.
     pub fn selection(&self) -> Selection {
         let mut selection = self.settings.selection.clone();
-        if !self.launch.reads_node() {
+        if self.way != Way::Alone && !self.role.leads() {
             selection.sets.retain(|wanted| wanted.scope == Scope::Task);
         }
         selection
@@ -160,6 +221,7 @@ impl Task<'_> {
             selection: self.selection(),
             out: settings.out.clone(),
             quiet: settings.quiet,
+            leads_by: None,
             header: self.header(Mode::Plain),
         }
     }

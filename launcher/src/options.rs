@@ -147,7 +147,14 @@ pub struct Measurement {
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
     /// After a failed run: stop or continue
-    #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "DO",
+        value_enum,
+        default_value = "stop",
+        hide_possible_values = true,
+        hide = true
+    )]
     pub on_failure: OnFailure,
     /// End a run that takes longer: 90, 1.5m, 2h
     #[arg(long, value_name = "TIME")]
@@ -162,24 +169,34 @@ pub struct Measurement {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// What PROGRAM is: auto, mpi or plain
+    /// What PROGRAM is: mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: Mode,
     /// Ping nodes' clocks: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
-    /// MPI_Pcontrol makes regions: on or off
-    #[arg(long, value_name = "DO", value_enum, default_value = "on", hide_possible_values = true)]
-    pub regions: Switch,
+    /// Regions by marks, pcontrol or off
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
+    pub regions: Regions,
+    /// Count default, or off: leave all counters to others
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value = "default",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub counters: Counters,
     /// Count these, too: see pmmpi list events
     #[arg(long, value_name = "LIST")]
     pub events: Option<String>,
     /// Count what these metrics need: cache, memory, ...
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Count where: task, core or socket
-    #[arg(long, value_name = "WHERE", value_enum, default_value = "task", hide_possible_values = true)]
-    pub scope: Scope,
+    /// Count where: task (if not given), core or socket
+    #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
+    pub scope: Option<Scope>,
     /// Largest rate error of any clock
     #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
     pub max_drift_ppm: f64,
@@ -289,12 +306,22 @@ pub enum Mode {
     Mpi,
     /// Around a child process
     Plain,
+    /// The same on all ranks together, whoever started pmmpi: this takes the rank's one MPI_Init
+    Ranks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sync {
     None,
     Pingpong,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Counters {
+    /// None: a program that counts by itself (PAPI, LIKWID, TAU) has all of the processor's
+    Off,
+    /// The default set
+    Default,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -308,8 +335,12 @@ pub enum Scope {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    On,
+pub enum Regions {
+    /// pmmpi_begin and pmmpi_end
+    Marks,
+    /// MPI_Pcontrol(n), too
+    Pcontrol,
+    /// Nothing
     Off,
 }
 

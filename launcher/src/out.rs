@@ -1,30 +1,54 @@
 //! The folder that run files go to.
 
-use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::runfile::Slot;
+use pmmpi::runfile::{Slot, reserved_bytes};
+use pmmpi::summary::count;
 use pmmpi_rounds::{Failure, saving};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Makes sure, before the workload starts, that its run can be saved.
 pub fn prepare(folder: &Path, ranks: u32) -> Result<Slot, Failure> {
     Slot::take(folder).and_then(|slot| slot.reserve(ranks)).map_err(|e| {
+        let room = match e.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => missing_room(folder, ranks),
+            _ => String::new(),
+        };
         let folder = folder.display();
         Failure::own(format_args!(
-            "{folder}: runs cannot be saved here: {e}. Choose another folder with --out"
+            "{folder}: runs cannot be saved here: {e}{room}. Choose another folder with --out"
         ))
     })
 }
 
-/// Saves a whole run and removes what was kept of it while it ran; gives the file.
+/// How much room a run takes, and how much there is.
+fn missing_room(folder: &Path, ranks: u32) -> String {
+    let kib = |bytes: u64| bytes.div_ceil(1024);
+    let needed = kib(reserved_bytes(ranks));
+    let free = free_bytes(folder).map_or(String::new(), |free| format!(", {} KiB are free", kib(free)));
+    format!(" (a run of {} needs {needed} KiB{free})", count(ranks as usize, "rank"))
+}
+
+/// What this user may still write on a folder's disk.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
+    // SAFETY: an all-zero statvfs is valid, and the kernel fills it in.
+    unsafe {
+        let mut space: libc::statvfs = std::mem::zeroed();
+        match libc::statvfs(path.as_ptr(), &mut space) {
+            0 => Ok((space.f_bavail as u64).saturating_mul(space.f_frsize as u64)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Saves a whole run; gives the file.
 pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result<PathBuf, Failure> {
     // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
     let slot = slot.map_or_else(|| Slot::take(folder), Ok).map_err(|e| saving::not_saved(folder, e))?;
-    let file = saving::save(folder, slot, run, quiet)?;
-    if let Ok(left) = partial::folder_of(folder, &run.header.run_id) {
-        partial::remove(&left);
-    }
-    Ok(file)
+    saving::save(folder, slot, run, quiet)
 }
 
 /// The workload ran, and its run cannot be put together.

@@ -1,7 +1,8 @@
 //! MPI programs that no agent can see into: one rank's process, as its launcher saw it.
 
 use crate::measure::Task;
-use crate::out;
+use crate::{host, out};
+use pmmpi::cell::Fault;
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::Counters;
@@ -40,30 +41,43 @@ pub fn keep(
     slot: Option<Slot>,
 ) -> Result<(), Failure> {
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
-    // What was read for the agent; a node without facts where this rank was not to read them.
-    let host = spool.take(Blob::Node).unwrap_or_default();
+    // What was read for the agent, if this rank was to read it.
+    let host = spool.take(Blob::Node).ok().filter(|host| !host.is_empty());
+    let host = host.unwrap_or_else(|| host::part(task.settings.quiet));
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
     let part = wire::encode(&part).map_err(out::not_kept)?;
-    let run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
+    let mut run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
+    run.asked.clone_from(&task.settings.selection.asked);
     let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
     if !task.settings.quiet {
         say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
         if task.launch.launcher.is_some() || around.ended.end.is_success() {
-            warn_that_it_is_no_more(task);
+            warn_that_it_is_no_more(task, spool);
         }
     }
     saved.map(drop)
 }
 
-fn warn_that_it_is_no_more(task: &Task) {
+fn warn_that_it_is_no_more(task: &Task, spool: &Spool) {
+    let why = if spool.cell().has(Fault::OtherLaunch) {
+        "an MPI job runs below it that another launcher started. Put pmmpi into that job's own launch: mpirun -n 2 \
+         pmmpi ./prog"
+            .to_owned()
+    } else if spool.cell().has(Fault::OtherLibc) {
+        "it calls MPI_Init with another C library than glibc, which pmmpi cannot measure from inside"
+            .to_owned()
+    } else {
+        let unseen = task.unseen();
+        format!(
+            "it did not call MPI_Init where pmmpi could see it ({unseen}). If it is no MPI program, add --mode plain"
+        )
+    };
+    let process = if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" };
     warn(format_args!(
-        "{}: that is {} from its start to its end, without barriers: it did not call MPI_Init where pmmpi could \
-         see it ({}). If it is no MPI program, add --mode plain",
-        task.program.display(),
-        if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" },
-        task.unseen()
+        "{}: that is {process} from its start to its end, without barriers: {why}",
+        task.program.display()
     ));
 }
 

@@ -16,6 +16,17 @@ pub fn find(name: &OsStr) -> Result<PathBuf, Failure> {
     find_in(name, &path)
 }
 
+/// As a rank's launcher finds a program: srun and Open MPI's mpirun look in the current folder too, where PATH has no
+/// such program (Slurm: `_build_path` in src/slurmd/slurmstepd/task.c; Open MPI: `opal_path_findv`).
+pub fn find_as(launcher: Option<&str>, name: &OsStr) -> Result<PathBuf, Failure> {
+    find(name).or_else(|failure| {
+        let here = Path::new(".").join(name);
+        let looks_here = launcher.is_some_and(|launcher| launcher == "srun" || launcher.contains("Open MPI"));
+        let is_bare = !name.is_empty() && !name.as_bytes().contains(&b'/');
+        if looks_here && is_bare && check(&here).is_ok() { Ok(here) } else { Err(failure) }
+    })
+}
+
 fn find_in(name: &OsStr, path: &OsStr) -> Result<PathBuf, Failure> {
     if name.as_bytes().contains(&b'/') {
         return match check(Path::new(name)) {

@@ -17,10 +17,14 @@ pub fn exec(task: &Task, family: Family) -> Failure {
 }
 
 fn fill(task: &Task) -> std::io::Result<Spool> {
-    let plan = task.plan(environment::without_rank(std::env::vars_os()));
+    let mut plan = task.plan(environment::without_connection(std::env::vars_os()));
+    plan.leads_by = task.role.keep_across_exec()?;
     let spool = Spool::create()?;
     spool.put(Blob::Plan, &wire::encode(&plan).map_err(std::io::Error::other)?)?;
-    if task.launch.reads_node() {
+    if let Some(expectation) = task.expectation() {
+        spool.put(Blob::Expectation, &wire::encode(&expectation).map_err(std::io::Error::other)?)?;
+    }
+    if task.role.leads() {
         spool.put(Blob::Node, &host::part(task.settings.quiet))?;
     }
     spool.keep_across_exec()?;

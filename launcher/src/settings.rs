@@ -1,10 +1,10 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
 use crate::counting;
-use crate::options::{self, Measurement, Mode, OnMismatch, Repetition, Switch, Sync};
+use crate::options::{self, Measurement, Mode, OnMismatch, Repetition, Sync};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::selection::Selection;
-use pmmpi::orders::Extras;
+use pmmpi::orders::{Extras, Marks};
 use pmmpi::record::Series;
 use pmmpi::runfile;
 use pmmpi_rounds::Failure;
@@ -57,6 +57,16 @@ impl From<options::OnFailure> for pmmpi_rounds::plan::OnFailure {
     }
 }
 
+impl From<options::Regions> for Marks {
+    fn from(typed: options::Regions) -> Self {
+        match typed {
+            options::Regions::Marks => Self::Names,
+            options::Regions::Pcontrol => Self::NamesAndNumbers,
+            options::Regions::Off => Self::Off,
+        }
+    }
+}
+
 impl Settings {
     /// Says which option is wrong, and what would be right.
     pub fn validate(typed: Measurement) -> Result<Self, Failure> {
@@ -77,7 +87,11 @@ impl Settings {
             warmup: typed.warmup,
             on_failure: typed.on_failure.into(),
             timeout: typed.timeout.as_deref().map(duration).transpose()?,
-            extras: Extras { pings: typed.sync == Sync::Pingpong, regions: typed.regions == Switch::On },
+            extras: Extras {
+                pings: typed.sync == Sync::Pingpong,
+                marks: typed.regions.into(),
+                tight_end: true,
+            },
             selection,
             on_mismatch: typed.on_mismatch,
             mode: typed.mode,

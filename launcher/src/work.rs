@@ -100,11 +100,13 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
     };
     match settings.mode {
         options::Mode::Plain => return plain("as --mode says".into()),
+        options::Mode::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
+        options::Mode::Ranks => return plain("as --mode says".into()),
         options::Mode::Mpi => return mpi("as --mode says".into()),
         options::Mode::Auto => {}
     }
     let nature = match nature(program) {
-        Nature::Plain(reason) if launch.launcher.is_some() && !rounds => {
+        Nature::Plain(reason) if launch.launcher.is_some() => {
             let hint = mpi_argument(&settings.argv[1..]).or_else(|| opens_mpi(program));
             hint.map_or(Nature::Plain(reason), Nature::Wrapper)
         }
@@ -116,7 +118,10 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         Nature::Wrapper(name) if launch.launcher.is_none() => {
             plain(format!("{name}, without an MPI launcher"))
         }
-        Nature::Wrapper(name) if rounds => plain(format!("{name}, in several runs")),
+        Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
+            plain(format!("{name}, in several runs of one rank"))
+        }
+        Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),
         Nature::Wrapper(name) => mpi(format!("{name} may start one")),
         Nature::StaticMpi => mpi("it is an MPI program, statically linked".to_owned()),
     }
@@ -127,6 +132,27 @@ fn starts_once(program: &Path) -> Failure {
     Failure::own(format_args!(
         "{program} is an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
          pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
+    ))
+}
+
+/// Whether it does is not known before it runs: an MPI program in rounds would be so many jobs of one rank.
+fn may_start_once(name: &str, settings: &Settings) -> Failure {
+    let argv: Vec<_> = settings.argv.iter().map(|arg| arg.to_string_lossy()).collect();
+    let argv = argv.join(" ");
+    let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
+    let rounds = format!("--runs {}{warmup}", settings.runs);
+    Failure::own(format_args!(
+        "{name} may start an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+         pmmpi repeat {rounds} -- LAUNCHER ARGS... pmmpi {argv}\n       \
+         If it starts no MPI program, say so: pmmpi --mode plain {rounds} {argv}"
+    ))
+}
+
+fn no_ranks(launch: &Launch) -> Failure {
+    let who = launch.launcher.unwrap_or("no launcher");
+    Failure::own(format_args!(
+        "--mode ranks: {who} started this process, and no ranks that can be measured together. Leave it out, or start \
+         pmmpi with mpirun or srun --mpi=pmix"
     ))
 }
 
@@ -191,6 +217,7 @@ pub fn unseen(program: &Path) -> &'static str {
     let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.permissions().mode());
     match elf::inspect(program) {
         Binary::Static(_) => "it is statically linked: link it dynamically",
+        _ if elf::is_for_musl(program) => "its C library is musl: pmmpi sees into programs of glibc",
         _ if mode & 0o6000 != 0 => "it runs as another user or group: the loader ignores LD_PRELOAD then",
         _ => "in MPI sessions, through a handle of dlopen, or in a container with a /proc of its own",
     }
@@ -235,7 +262,7 @@ mod tests {
 
     #[test]
     fn scripts_are_followed_to_their_interpreter() {
-        let path = std::env::temp_dir().join(format!("pmmpi-script-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-script-{}", std::process::id()));
         let of = |text: &str| {
             std::fs::write(&path, text).unwrap();
             interpreter(&path)

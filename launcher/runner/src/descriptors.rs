@@ -16,10 +16,15 @@ impl Descriptors {
     /// Closes all others in every child that is started from now on.
     pub fn keep_the_rest_from_children(&self) {
         for fd in list().into_iter().filter(|fd| !self.0.contains(fd)) {
-            // SAFETY: sets a flag; a descriptor that was closed meanwhile gives an error and no harm.
-            unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+            keep_from_children(fd);
         }
     }
+}
+
+/// Closes it in every child that is started from now on.
+pub fn keep_from_children(fd: i32) {
+    // SAFETY: sets a flag; a descriptor that was closed meanwhile gives an error and no harm.
+    unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
 fn connections() -> impl Iterator<Item = i32> {

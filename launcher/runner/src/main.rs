@@ -7,12 +7,14 @@
 mod descriptors;
 
 use descriptors::Descriptors;
+use mpi::traits::Communicator;
 use pmmpi::clock;
 use pmmpi::record::End;
 use pmmpi::rsmpi::World;
+use pmmpi::selfcheck::Expectation;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::wire;
-use pmmpi_rounds::console::say;
+use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
 use pmmpi_rounds::rounds::{self, Place};
 use pmmpi_rounds::{Failure, process, signals};
@@ -22,20 +24,23 @@ use std::path::Path;
 /// C's main, for the launcher's reason: the child inherits what this process was started with.
 #[unsafe(no_mangle)]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
+    signals::begin();
     process::occupy_standard_descriptors();
     match run() {
         Ok(end) => process::end_as(end),
         Err(failure) => {
             say(&failure);
-            failure.code
+            process::end_as(End::Exited(failure.code))
         }
     }
 }
 
 fn run() -> Result<End, Failure> {
-    let (plan, host) = orders()?;
-    signals::started_by_launcher();
+    let Orders { plan, host, expectation } = orders()?;
     signals::prepare();
+    if let Some(descriptor) = plan.leads_by {
+        descriptors::keep_from_children(descriptor);
+    }
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();
@@ -43,21 +48,50 @@ fn run() -> Result<End, Failure> {
     signals::forward();
     let mpi_library = mpi::environment::library_version().ok();
     let mpi_library = mpi_library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
+    let world = universe.world();
+    let library = mpi_library.as_deref().unwrap_or_default();
+    let size = world.size().unsigned_abs();
+    if !expectation.is_none_or(|expectation| is_right(&expectation, size, library)) {
+        return Ok(End::Exited(NOT_THE_JOB));
+    }
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.
     let place = Place { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
-    let result = rounds::run(World::duplicate(&universe.world()), &plan, place);
+    let result = rounds::run(World::duplicate(&world), &plan, place);
     drop(universe); // MPI_Finalize
     result
 }
 
-fn orders() -> Result<(Plan, Vec<u8>), Failure> {
+/// pmmpi's own failure.
+const NOT_THE_JOB: i32 = 125;
+
+/// Is this the job that was started? Else each rank would be a job of its own. True where the ranks are to go on.
+fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
+    let Some(message) = expectation.contradicted_by_runner(size, mpi_library) else { return true };
+    match (expectation.speaks, expectation.abort) {
+        (true, true) => say(message),
+        (true, false) => warn(message),
+        (false, _) => {}
+    }
+    !expectation.abort
+}
+
+/// What the launcher left in the spool.
+struct Orders {
+    plan: Plan,
+    /// A [`pmmpi::part::HostPart`] in wire form, or nothing.
+    host: Vec<u8>,
+    /// `None` where no launcher started this process.
+    expectation: Option<Expectation>,
+}
+
+fn orders() -> Result<Orders, Failure> {
     let path = std::env::var_os(SPOOL_VARIABLE)
         .ok_or_else(|| Failure::own("pmmpi-runner is started by pmmpi, not by hand"))?;
     let read = || {
         let spool = Spool::open(Path::new(&path))?;
         let plan = wire::decode(&spool.take(Blob::Plan)?).map_err(std::io::Error::other)?;
-        Ok((plan, spool.take(Blob::Node)?))
+        let expectation = wire::decode(&spool.take(Blob::Expectation)?).ok();
+        Ok(Orders { plan, host: spool.take(Blob::Node)?, expectation })
     };
-    read()
-        .map_err(|e: std::io::Error| Failure::own(format_args!("the launcher's orders cannot be read: {e}")))
+    read().map_err(|e: std::io::Error| Failure::own(format_args!("cannot read the launcher's plan: {e}")))
 }

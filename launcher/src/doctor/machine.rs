@@ -8,12 +8,12 @@ use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Cause, Gap};
 use pmmpi::node::NodeFacts;
 use pmmpi::runfile::default_folder;
+use pmmpi::temporary;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -194,7 +194,7 @@ impl Machine for Here {
             }
             other => other?,
         }
-        free_bytes(folder)
+        crate::out::free_bytes(folder)
     }
 }
 
@@ -221,21 +221,8 @@ fn note_never_scheduled(opened: &mut Opened, words: &[AtomicU64]) {
 }
 
 fn make_and_remove(folder: &Path) -> io::Result<()> {
-    let path = folder.join(format!(".pmmpi-doctor-{}", std::process::id()));
-    File::create_new(&path)?;
+    let (_, path) = temporary::create(folder, ".pmmpi-doctor-", 0o666)?;
     std::fs::remove_file(path)
-}
-
-fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let path = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
-    // SAFETY: an all-zero statvfs is valid, and the kernel fills it in.
-    unsafe {
-        let mut space: libc::statvfs = std::mem::zeroed();
-        match libc::statvfs(path.as_ptr(), &mut space) {
-            0 => Ok((space.f_bavail as u64).saturating_mul(space.f_frsize as u64)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -262,7 +249,7 @@ pub mod tests {
         pub fn new() -> Self {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let name =
-                format!("pmmpi-doctor-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+                format!("test-doctor-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
             Self {
                 root: std::env::temp_dir().join(name),
                 variables: HashMap::new(),

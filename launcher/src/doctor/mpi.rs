@@ -282,6 +282,12 @@ pub fn launch(machine: &dyn Machine) -> Check {
             format!("by {launcher}, whose processes speak as those of {} do", family.name()),
             format!("plain programs are measured by the runner of {}", family.name()),
         ),
+        (Some(launcher), None) if launcher != "srun" => Check::limits(
+            NAME,
+            format!("by {launcher}, in a way that lets no plain programs meet"),
+            "each rank of a plain program is measured alone; MPI programs are measured as usual",
+            "mpirun -n N pmmpi PROGRAM",
+        ),
         (Some(launcher), None) => Check::limits(
             NAME,
             format!("by {launcher}, without an MPI plugin"),

@@ -6,6 +6,7 @@ use super::counters::core_pmus;
 use super::machine::Machine;
 use pmmpi::counters::default;
 use pmmpi::counters::reading::Gap;
+use pmmpi::counters::room::to_inherit;
 
 /// The kernel's parameter.
 pub const PARANOID: &str = "kernel.perf_event_paranoid";
@@ -160,7 +161,7 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
     }
 }
 
-/// The scope core has a descriptor for each event on each hardware thread.
+/// The scope core has a descriptor for each event on each hardware thread, beyond those that the program may open itself.
 pub fn descriptors(machine: &dyn Machine) -> Check {
     const NAME: &str = "descriptors";
     /// What pmmpi and a program have open beside them.
@@ -182,14 +183,16 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     };
     let of = format!("{needed} for {online} hardware threads x {events} events");
     let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
-    // While it opens counters pmmpi takes as many as it may have at all.
-    if hard >= needed {
+    // While it opens counters pmmpi takes as many as it may have at all. A program inherits one for each group.
+    let inherited = online.max(1).saturating_mul(default::groups_of_a_core().len() as u64);
+    if hard >= needed && to_inherit(soft, hard) >= inherited {
         return Check::ok(NAME, format!("{} open files, {of}", shown(hard)), "the scope core has room");
     }
     let fix = format!(
-        "echo '* - nofile {0}' >> /etc/security/limits.d/60-pmmpi.conf   # and log in again\n\
-         # under systemd and Slurm: LimitNOFILE={0} in slurmd.service",
-        needed.checked_next_power_of_two().unwrap_or(needed)
+        "echo '* hard nofile {0}' >> /etc/security/limits.d/60-pmmpi.conf   # and log in again\n\
+         # under systemd and Slurm: LimitNOFILE={1}:{0} in slurmd.service",
+        needed.saturating_add(soft).checked_next_power_of_two().unwrap_or(u64::MAX),
+        shown(soft)
     );
     let found = format!("{} open files (at most {}), {of} needed", shown(soft), shown(hard));
     Check::limits(NAME, found, "the scope core would not be counted on all hardware threads", fix)
@@ -292,11 +295,13 @@ mod tests {
         };
         assert_eq!(with("1024 4096", "0-1").status, Status::Ok);
         assert_eq!(with("unlimited unlimited", "0-511").status, Status::Ok);
-        // It takes as many as it may have.
+        assert_eq!(with("20000 20000", "0-255").status, Status::Ok);
+        assert_eq!(with("1024 1024", "0-7").status, Status::Limits);
+        // It takes as many as it may have beyond the program's own.
         assert_eq!(with("1024 524288", "0-255").status, Status::Ok);
         let check = with("1024 1500", "0-255");
         assert!(check.found.contains("256 hardware threads x 7 events"), "{}", check.found);
-        assert!(check.status == Status::Limits && check.fix.unwrap().contains("nofile 2048"));
+        assert!(check.status == Status::Limits && check.fix.unwrap().contains("hard nofile 4096"));
         assert_eq!(descriptors(&Fake::new()).status, Status::Limits);
     }
 }

@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_kernel_shows_what_it_maps_a_name_to() {
-        let root = std::env::temp_dir().join(format!("pmmpi-events-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("test-events-{}", std::process::id()));
         let put = |path: &str, text: &str| {
             let path = root.join("sys/bus/event_source/devices").join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_core_has_names_and_codes_of_its_own() {
-        let root = std::env::temp_dir().join(format!("pmmpi-kinds-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("test-kinds-{}", std::process::id()));
         for (pmu, number, cpus) in [("cpu_core", 4, "0-3"), ("cpu_atom", 10, "4-5")] {
             let folder = root.join("sys/bus/event_source/devices").join(pmu);
             std::fs::create_dir_all(folder.join("events")).unwrap();

@@ -169,10 +169,10 @@ fn selection(pass: Vec<Counted>) -> Selection {
     for Instance { event, pmu, cpus } in pass.into_iter().flat_map(|counted| counted.instances) {
         match sets.iter_mut().find(|(of, wanted)| *of == pmu && wanted.cpus == cpus) {
             Some((_, wanted)) => wanted.groups[0].push(event),
-            None => sets.push((pmu, Wanted { scope: Scope::Socket, groups: vec![vec![event]], cpus })),
+            None => sets.push((pmu, Wanted::new(Scope::Socket, vec![vec![event]], cpus))),
         }
     }
-    Selection { sets: sets.into_iter().map(|(_, wanted)| wanted).collect() }
+    Selection::of(sets.into_iter().map(|(_, wanted)| wanted).collect())
 }
 
 fn online(root: &Path) -> Option<CpuSet> {

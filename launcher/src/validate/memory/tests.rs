@@ -21,7 +21,7 @@ impl Root {
     pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("pmmpi-memory-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-memory-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

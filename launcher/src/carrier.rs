@@ -1,0 +1,137 @@
+//! How what ranks measured gets from shared memory to the disk: one process a node carries it.
+//!
+//! The launcher that leads its node starts that process, before its program; all launchers of the node give it
+//! their ranks' spools and sleep until their ranks have ended. It sleeps as well, outlives them, and carries:
+//! - what a rank left that ended badly, or whose launcher was killed, at once;
+//! - what has changed, some time after t1 and then at growing intervals: so much is left where it is killed, too.
+//!
+//! Of a job that ends well within the first moment nothing is carried. Where that process was killed and
+//! launchers live, the first one whose rank ends badly carries for all that do so at the same time.
+
+mod handing;
+mod leader;
+mod members;
+mod process;
+
+use handing::Word;
+use leader::Leader;
+use members::Member;
+use pmmpi::node_election::{Follower, Role};
+use pmmpi::partial::Told;
+use pmmpi::record::RunHeader;
+use pmmpi::spool::Spool;
+use std::fs::File;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long after it has seen t1 a leader carries: a job that ends well by then is not carried.
+pub const FIRST: Duration = Duration::from_millis(200);
+
+/// How long a launcher waits for its leader's answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What this launcher does for its rank, and perhaps for its node.
+pub struct Carrier {
+    spool: Arc<Spool>,
+    /// Room on the disk that was set aside for the whole run.
+    room: Option<File>,
+    header: RunHeader,
+    part: Part,
+}
+
+enum Part {
+    /// It started the process that carries; where others can come, it follows when that has gone.
+    Leads(UnixStream, Option<Follower>),
+    /// It has given its spool away, if that is true.
+    Follows(Follower, bool),
+    /// It does nothing until its rank has ended badly.
+    Alone,
+}
+
+impl Carrier {
+    /// Of a rank that does nothing yet.
+    pub fn new(spool: Arc<Spool>, room: Option<File>, header: RunHeader) -> Self {
+        Self { spool, room, header, part: Part::Alone }
+    }
+
+    /// Before this process has started anything: gives the spool to the process that carries for the node, and starts
+    /// that where this launcher leads. Waits for nothing.
+    pub fn begin(&mut self, role: &mut Role) {
+        self.part = match role {
+            Role::Leader(role) => {
+                let (listener, follower) = role.hand_on().unzip();
+                let carrier = process::start(self.member(), listener, self.header.clone());
+                carrier.map_or(Part::Alone, |carrier| Part::Leads(carrier, follower))
+            }
+            Role::Follower(follower) => follower.try_clone().map_or(Part::Alone, |mut follower| {
+                // What cannot go now goes where it is needed.
+                let handed = follower.connection().is_ok_and(|leader| self.hand_to(leader, &[Word::Here]));
+                Part::Follows(follower, handed)
+            }),
+        };
+    }
+
+    /// The rank has ended and its launcher has done all that is to be done about it.
+    pub fn let_go(self) {
+        self.spool.cell().settle();
+    }
+
+    /// The rank has ended badly: sees to it that what there is of it gets to the disk. Gives the folder, or why
+    /// there is nothing.
+    pub fn keep(mut self) -> Result<PathBuf, String> {
+        let told =
+            Told::hear(&self.spool).ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
+        let kept = match std::mem::replace(&mut self.part, Part::Alone) {
+            Part::Leads(carrier, follower) => ask(&carrier).or_else(|| self.find_leader(&follower?)),
+            Part::Follows(mut follower, handed) => {
+                let carrier = follower.connection().ok().filter(|_| handed);
+                carrier.and_then(ask).or_else(|| self.find_leader(&follower))
+            }
+            Part::Alone => None,
+        };
+        // Nobody answers: it does what it can.
+        let kept = kept.unwrap_or_else(|| self.lead(None));
+        self.spool.cell().settle();
+        kept.map(|()| told.folder.clone()).map_err(|why| format!("{}: {why}", told.folder.display()))
+    }
+
+    /// Where the leader has gone: this launcher is the next one, or follows that. `None` where none answers.
+    fn find_leader(&self, follower: &Follower) -> Option<Result<(), String>> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            match follower.again() {
+                Role::Leader(role) => return Some(self.lead(Some(role.listener()?.try_clone().ok()?))),
+                Role::Follower(mut follower) => {
+                    let leader = follower.connection().ok()?;
+                    if self.hand_to(leader, &[Word::Here, Word::Ended])
+                        && let Some(kept) = handing::answer(leader, deadline)
+                    {
+                        return Some(kept);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// This launcher carries, for itself and, where they can come, for others whose ranks end now.
+    fn lead(&self, listener: Option<UnixListener>) -> Result<(), String> {
+        Leader::new(listener, self.member(), self.header.clone()).keep_own()
+    }
+
+    fn hand_to(&self, leader: &UnixStream, words: &[Word]) -> bool {
+        handing::send(leader, words, &self.member().descriptors()).is_ok()
+    }
+
+    fn member(&self) -> Member {
+        Member::own(self.spool.clone(), self.room.as_ref().and_then(|room| room.try_clone().ok()))
+    }
+}
+
+/// `None` where the process that carries has gone, or does not answer.
+fn ask(carrier: &UnixStream) -> Option<Result<(), String>> {
+    handing::send(carrier, &[Word::Ended], &[]).ok()?;
+    handing::answer(carrier, Instant::now() + PATIENCE)
+}

@@ -1,0 +1,191 @@
+//! Who carries for a node: it sleeps until there is something to carry.
+
+use super::FIRST;
+use super::handing::{self, Word};
+use super::members::{Ended, Member, Members};
+use pmmpi::cell::Phase;
+use pmmpi::local_socket;
+use pmmpi::node::NodeKey;
+use pmmpi::record::RunHeader;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+/// Between two looks whether ranks have come to t1, at most.
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+/// Between two times that what has changed is carried: at first, and at most.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+/// Ranks of a job that ends badly end at about the same time: what comes within so long is carried at once. At first,
+/// and at most.
+const BATCH: Duration = Duration::from_millis(50);
+const LONGEST_BATCH: Duration = Duration::from_secs(1);
+/// How long a launcher that carries after the carrying process was killed waits for others to end.
+const LINGER: Duration = Duration::from_millis(200);
+/// Of another node than rank 0's: how long after `FIRST`, and how much later for each node there may be, so that
+/// not all make their files at once.
+const AFTER_RANK_0: Duration = Duration::from_millis(200);
+const PER_NODE: Duration = Duration::from_micros(100);
+
+/// Carries what the ranks of its node left in shared memory.
+pub struct Leader {
+    listener: Option<UnixListener>,
+    members: Members,
+    /// When what has changed is carried next, and how long from then to the next time.
+    next: Instant,
+    pause: Duration,
+    /// Some rank had come to t1 when it was looked at last.
+    started: bool,
+    /// What works was carried once.
+    begun: bool,
+    /// When what ended ranks left was carried last, and how long until that is done again.
+    carried: Option<Instant>,
+    batch: Duration,
+}
+
+impl Leader {
+    /// Of a launcher's own rank, and of those whose launchers come to `listener`.
+    pub fn new(listener: Option<UnixListener>, own: Member, header: RunHeader) -> Self {
+        if let Some(listener) = &listener {
+            // Where that fails, nobody is accepted.
+            let _ = listener.set_nonblocking(true);
+        }
+        let (next, pause) = (Instant::now() + FIRST, FIRST);
+        let members = Members::new(own, header, listener.is_none());
+        Self { listener, members, next, pause, started: false, begun: false, carried: None, batch: BATCH / 2 }
+    }
+
+    /// Until no launcher of the node is left, in the process that [`super::process::start`] makes.
+    pub fn run(&mut self) {
+        while self.members.all.iter().any(|member| member.connection.is_some()) || self.members.any_ended() {
+            let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
+            let until = batch.map_or(self.next, |batch| batch.min(self.next));
+            self.listen(until.saturating_duration_since(Instant::now()), batch.is_none());
+            self.look();
+        }
+    }
+
+    /// Carries what a launcher's own rank left that ended badly, and what others did that end meanwhile: in that
+    /// launcher, after the carrying process was killed.
+    pub fn keep_own(&mut self) -> Result<(), String> {
+        self.members.all[0].end = Ended::Badly;
+        self.accept();
+        let mut own = self.carry_ended();
+        let deadline = Instant::now() + LINGER;
+        while Instant::now() < deadline && self.listener.is_some() {
+            self.listen(deadline.saturating_duration_since(Instant::now()).min(BATCH), true);
+            self.accept();
+            if self.members.any_ended() {
+                own = own.or(self.carry_ended());
+            }
+        }
+        own.unwrap_or_else(|| Err("nothing is known of its rank".to_owned()))
+    }
+
+    fn look(&mut self) {
+        let now = Instant::now();
+        let due = now >= self.next;
+        if due || self.hears_all() {
+            self.accept();
+        }
+        if self.members.any_ended() && self.carried.is_none_or(|carried| now >= carried + self.batch) {
+            self.carry_ended();
+        }
+        if due {
+            self.carry_living(now);
+        }
+    }
+
+    fn carry_living(&mut self, now: Instant) {
+        if self.begun {
+            self.members.carry_living(false);
+            self.pause = (self.pause * 2).min(LONGEST);
+        } else if self.started {
+            self.begun = true;
+            self.members.carry_living(true);
+            self.pause = SHORTEST;
+        } else if self.members.all.iter().any(|member| member.phase() >= Phase::Started) {
+            self.started = true;
+            self.pause = FIRST + self.turn();
+        } else {
+            self.pause = (self.pause * 2).min(LONGEST_LOOK);
+        }
+        self.next = now + self.pause;
+    }
+
+    /// How much later than rank 0's node this one carries first.
+    fn turn(&self) -> Duration {
+        if self.members.all.iter().any(Member::is_rank_0) {
+            return Duration::ZERO;
+        }
+        let here = self.members.all.len().max(1) as u32;
+        let nodes = self.members.all.iter().map(Member::size).max().unwrap_or(0) / here;
+        AFTER_RANK_0 + PER_NODE * ((NodeKey::own().digest() % u64::from(nodes.max(1))) as u32)
+    }
+
+    fn carry_ended(&mut self) -> Option<Result<(), String>> {
+        let own = self.members.carry_ended();
+        self.carried = Some(Instant::now());
+        self.batch = (self.batch * 2).min(LONGEST_BATCH);
+        own
+    }
+
+    /// Other launchers wait in the queue until the first moment has passed, or the first launcher has ended: in a
+    /// short job they need be heard but once.
+    fn hears_all(&self) -> bool {
+        self.begun || self.members.all[0].connection.is_none()
+    }
+
+    /// Sleeps until something is heard, or for so long; only that where nobody is listened to.
+    fn listen(&mut self, longest: Duration, listens: bool) {
+        let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let connection = |member: &Member| member.connection.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        // One a member, then the listener: a descriptor below zero is left out.
+        let mut poll: Vec<_> = self.members.all.iter().map(|member| on(connection(member))).collect();
+        poll.extend(
+            self.listener.iter().filter(|_| self.hears_all()).map(|listener| on(listener.as_raw_fd())),
+        );
+        handing::wait(if listens { &mut poll } else { &mut [] }, longest);
+        for (member, _) in self.members.all.iter_mut().zip(poll).filter(|(_, poll)| poll.revents != 0) {
+            match member.connection.as_ref().map(handing::receive) {
+                Some(Ok(Some((words, _)))) => hear(member, &words),
+                Some(Ok(None) | Err(_)) => member.has_gone(),
+                None => {}
+            }
+        }
+    }
+
+    /// Whoever has come.
+    fn accept(&mut self) {
+        while let Some(accepted) = self.listener.as_ref().map(UnixListener::accept) {
+            let follower = match accepted {
+                Ok((follower, _)) => follower,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // With no descriptor left it would be ready for ever: others lead for themselves.
+                    self.listener = None;
+                    return;
+                }
+            };
+            // Anybody on the machine may know the name. What a launcher sends it sends at once.
+            if !local_socket::is_own(&follower) || follower.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let Ok(Some((words, files))) = handing::receive(&follower) else { continue };
+            let mut files = files.into_iter();
+            let (spool, room) = (files.next(), files.next());
+            if let Some(Ok(mut member)) = spool.map(|spool| Member::of(spool, room, follower)) {
+                hear(&mut member, &words);
+                self.members.all.push(member);
+            }
+        }
+    }
+}
+
+fn hear(member: &mut Member, words: &[u8]) {
+    if words.contains(&(Word::Ended as u8)) {
+        member.end = Ended::Badly;
+    }
+}

@@ -1,0 +1,279 @@
+//! The ranks whose shared memory a leader has, and how they get to the disk.
+
+use super::handing;
+use pmmpi::cell::Phase;
+use pmmpi::orders::Orders;
+use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Told};
+use pmmpi::record::RunHeader;
+use pmmpi::runfile::EXTENSION;
+use pmmpi::spool::{Blob, Spool};
+use pmmpi::wire;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One rank of the node.
+pub struct Member {
+    spool: Arc<Spool>,
+    room: Option<File>,
+    /// To its launcher; `None` where that has gone, or is this process.
+    pub connection: Option<UnixStream>,
+    told: Option<Told>,
+    /// Nothing more comes of it.
+    pub end: Ended,
+    /// What was carried of it last.
+    carried: Option<u64>,
+}
+
+/// What a leader knows of a rank's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    NotYet,
+    /// Its launcher waits for an answer, if it is another one.
+    Badly,
+    /// What was to be done about it is done.
+    Done,
+}
+
+/// All that a leader has.
+pub struct Members {
+    pub all: Vec<Member>,
+    /// The leader's own; each rank's launcher has one in its spool.
+    header: RunHeader,
+    /// No other rank of the node can come: others may have leaders of their own.
+    alone: bool,
+    /// One in each folder. There are several where ranks that were started together are jobs of their own.
+    files: Vec<NodeFile>,
+}
+
+impl Member {
+    /// The rank of this launcher.
+    pub fn own(spool: Arc<Spool>, room: Option<File>) -> Self {
+        Self { spool, room, connection: None, told: None, end: Ended::NotYet, carried: None }
+    }
+
+    /// The rank of another one.
+    pub fn of(spool: File, room: Option<File>, connection: UnixStream) -> io::Result<Self> {
+        Ok(Self::own(Arc::new(Spool::from_file(spool)?), room).with(connection))
+    }
+
+    /// Its launcher is at the other end of this.
+    pub fn with(self, connection: UnixStream) -> Self {
+        Self { connection: Some(connection), ..self }
+    }
+
+    /// Those of its files.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let spool = self.spool.file().as_raw_fd();
+        std::iter::once(spool).chain(self.room.as_ref().map(AsRawFd::as_raw_fd)).collect()
+    }
+
+    /// How far its rank has come.
+    pub fn phase(&self) -> Phase {
+        self.spool.cell().phase()
+    }
+
+    /// It has, or is to have, what all ranks measured.
+    pub fn is_rank_0(&self) -> bool {
+        self.spool.cell().rank.load(Relaxed) == 0
+    }
+
+    /// Ranks in its job.
+    pub fn size(&self) -> u32 {
+        self.spool.cell().size.load(Relaxed)
+    }
+
+    /// Its launcher has: killed, if it has not said that it is done with its rank.
+    pub fn has_gone(&mut self) {
+        self.connection = None;
+        let is_done = self.end != Ended::NotYet || self.spool.cell().is_settled();
+        // Of a rank that has sent what it measured, rank 0's launcher knows.
+        let is_lost =
+            (Phase::Started..Phase::Gathered).contains(&self.phase()) || !self.gathered().is_empty();
+        if !is_done && is_lost {
+            self.end = Ended::Badly;
+        }
+    }
+
+    fn gathered(&self) -> Vec<u8> {
+        self.spool.take(Blob::Gathered).unwrap_or_default()
+    }
+
+    fn folder(&mut self) -> Option<PathBuf> {
+        if self.told.is_none() && self.phase() >= Phase::Started {
+            self.told = Told::hear(&self.spool);
+        }
+        self.told.as_ref().map(|told| told.folder.clone())
+    }
+
+    /// Its run is kept there, as far as that is known.
+    fn is_of(&self, folder: &Path) -> bool {
+        self.told.as_ref().is_some_and(|told| told.folder == folder)
+    }
+
+    fn kept(&self) -> Option<(KeptRank, u64)> {
+        let kept = KeptRank::of(&self.spool, self.told.as_ref()?)?;
+        let mut hasher = DefaultHasher::new();
+        wire::encode(&kept).ok()?.hash(&mut hasher);
+        Some((kept, hasher.finish()))
+    }
+
+    fn header(&self) -> Option<RunHeader> {
+        let orders: Orders = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
+        orders.place.map(|place| place.header)
+    }
+}
+
+impl Members {
+    pub fn new(own: Member, header: RunHeader, alone: bool) -> Self {
+        Self { all: vec![own], header, alone, files: Vec::new() }
+    }
+
+    /// True where something is to be carried at once.
+    pub fn any_ended(&self) -> bool {
+        self.all.iter().any(|member| member.end == Ended::Badly)
+    }
+
+    /// What has changed of ranks that still work. What fails may go well the next time.
+    pub fn carry_living(&mut self, first: bool) {
+        for folder in self.folders() {
+            // As long as one works no run can have been saved; where all wait for another node's it will be soon, or not.
+            let lives = |member: &Member| match member.phase() {
+                Phase::Started => true,
+                Phase::Stopped => !first,
+                _ => false,
+            };
+            if self.all.iter().any(|member| member.is_of(&folder) && lives(member)) {
+                let _ = self.carry(&folder);
+                let mut its = self.all.iter().filter(|member| member.is_of(&folder));
+                let over = its.all(|member| member.phase() >= Phase::Gathered);
+                if over && is_saved(&folder) {
+                    self.files.iter_mut().filter(|file| file.folder() == folder).for_each(NodeFile::withdraw);
+                }
+            }
+        }
+    }
+
+    /// What ranks left that ended badly, and what else has changed; tells those who wait. Gives what became of the
+    /// first one, if that was among them.
+    pub fn carry_ended(&mut self) -> Option<Result<(), String>> {
+        let mut own = None;
+        for folder in self.folders() {
+            let is_its = |member: &Member| member.end == Ended::Badly && member.is_of(&folder);
+            if !self.all.iter().any(is_its) {
+                continue;
+            }
+            let kept = match is_saved(&folder) {
+                // By a launcher that was killed before it had done all.
+                true => {
+                    partial::remove(&folder);
+                    Ok(())
+                }
+                false => self.carry_surely(&folder),
+            };
+            for (at, member) in self.all.iter_mut().enumerate().filter(|(_, member)| is_its(member)) {
+                member.end = Ended::Done;
+                if at == 0 {
+                    own = Some(kept.clone());
+                }
+                if let Some(connection) = &member.connection {
+                    handing::reply(connection, &kept);
+                }
+            }
+        }
+        // Of one that said nothing there is nothing.
+        for member in self.all.iter_mut().filter(|member| member.end == Ended::Badly) {
+            member.end = Ended::Done;
+            if let Some(connection) = &member.connection {
+                handing::reply(connection, &Err("nothing is known of its rank".to_owned()));
+            }
+        }
+        own
+    }
+
+    fn folders(&mut self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = self.all.iter_mut().filter_map(Member::folder).collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
+    /// The last time that there is something to carry.
+    fn carry_surely(&mut self, folder: &Path) -> Result<(), String> {
+        let mut kept = self.carry(folder);
+        match kept.as_ref().map_err(io::Error::raw_os_error) {
+            // No whole run will come of this job, so the room that was set aside for it is free.
+            Err(Some(libc::ENOSPC | libc::EDQUOT)) => {
+                // The file is empty; what was set aside behind its end goes.
+                let freed =
+                    self.all.iter().filter_map(|member| member.room.as_ref()).map(|room| room.set_len(0));
+                if freed.filter(Result::is_ok).count() > 0 {
+                    kept = self.carry(folder);
+                }
+            }
+            // Somebody removed the folder.
+            Err(Some(libc::ENOENT))
+                if self.files.iter().any(|file| file.folder() == folder && file.is_begun()) =>
+            {
+                self.files.retain(|file| file.folder() != folder);
+                kept = self.carry(folder);
+            }
+            _ => {}
+        }
+        kept.map_err(|e| e.to_string())
+    }
+
+    /// One frame to the file in `folder`, if there is something new.
+    fn carry(&mut self, folder: &Path) -> io::Result<()> {
+        let at = self.files.iter().position(|file| file.folder() == folder);
+        let at = at.unwrap_or_else(|| {
+            let alone = self.alone.then(|| self.all[0].spool.cell().rank.load(Relaxed));
+            self.files.push(NodeFile::of(folder, alone));
+            self.files.len() - 1
+        });
+        let kept = self.all.iter().map(|member| member.kept().filter(|_| member.is_of(folder)));
+        let kept: Vec<_> = kept.collect();
+        let is_new = |(member, kept): (&Member, &Option<(KeptRank, u64)>)| {
+            kept.as_ref().is_some_and(|(_, hash)| member.carried != Some(*hash))
+        };
+        let ended = self.all.iter().filter(|member| member.is_of(folder) && member.end == Ended::Badly);
+        let gathered = ended.map(Member::gathered).find(|gathered| !gathered.is_empty()).unwrap_or_default();
+        if self.files[at].is_begun() && gathered.is_empty() && !self.all.iter().zip(&kept).any(is_new) {
+            return Ok(());
+        }
+        let Self { all, header, files, .. } = self;
+        let node = || all.iter().filter_map(|member| member.spool.take(Blob::Node).ok());
+        let frame = |whole: bool| Frame {
+            about: whole.then(|| about(all, header, folder)).flatten(),
+            host: whole.then(|| node().find(|node| !node.is_empty())).flatten().unwrap_or_default(),
+            ranks: all
+                .iter()
+                .zip(&kept)
+                .filter(|(member, kept)| whole || is_new((member, kept)))
+                .filter_map(|(_, kept)| kept.as_ref().map(|(kept, _)| kept.clone()))
+                .collect(),
+            gathered: gathered.clone(),
+        };
+        files[at].add(frame)?;
+        for (member, kept) in self.all.iter_mut().zip(kept) {
+            member.carried = kept.map(|(_, hash)| hash).or(member.carried);
+        }
+        Ok(())
+    }
+}
+
+fn is_saved(folder: &Path) -> bool {
+    folder.with_extension(EXTENSION).exists()
+}
+
+/// Whose run is kept in `folder`, as the launcher of the lowest rank here has it.
+fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
+    let its = all.iter().filter(|member| member.is_of(folder));
+    let lowest = its.min_by_key(|member| member.spool.cell().rank.load(Relaxed))?;
+    About::of(&lowest.spool, lowest.header().unwrap_or_else(|| own.clone()), folder)
+}

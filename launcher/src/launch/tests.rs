@@ -1,0 +1,240 @@
+use super::*;
+
+fn launch(variables: &[(&str, &str)]) -> Launch {
+    Launch::from(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into()))
+}
+
+const SRUN: [(&str, &str); 5] = [
+    ("SLURM_PROCID", "0"),
+    ("SLURM_STEP_NUM_TASKS", "1"),
+    ("SLURM_LOCALID", "0"),
+    ("SLURM_JOB_ID", "7"),
+    ("SLURM_STEP_ID", "0"),
+];
+
+#[test]
+fn nobody_started_a_program_in_a_shell() {
+    let nobody = launch(&[]);
+    assert_eq!((nobody.launcher, nobody.family, nobody.job_key()), (None, None, None));
+    assert!(nobody.speaks(true) && nobody.is_first_of_node() && nobody.unknown_by().is_none());
+    let batch_script = [("SLURM_PROCID", "0"), ("SLURM_LOCALID", "0"), ("SLURM_NTASKS", "8")];
+    assert_eq!(launch(&batch_script).launcher, None);
+    // Flux's, LSF's and PBS's batch scripts.
+    for script in [("FLUX_JOB_ID", "f1"), ("LSB_JOBID", "3"), ("PBS_TASKNUM", "1")] {
+        assert_eq!(launch(&[script]).launcher, None);
+    }
+}
+
+#[test]
+fn mpirun_inside_a_slurm_step_is_mpirun() {
+    let open_mpi =
+        [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1")];
+    let launch = launch(&[&SRUN[..], &open_mpi[..]].concat());
+    assert_eq!((launch.launcher, launch.family), (Some("mpirun (Open MPI)"), Some(Family::OpenMpi)));
+    assert_eq!((launch.rank, launch.size, launch.local_rank), (Some(3), Some(4), Some(1)));
+    assert_eq!(launch.job().job_id.as_deref(), Some("7"));
+}
+
+#[test]
+fn the_process_manager_tells_the_family_under_srun() {
+    let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat()).family;
+    assert_eq!(with(&[]), None);
+    assert_eq!(with(&[("PMIX_RANK", "0")]), Some(Family::OpenMpi));
+    assert_eq!(with(&[("PMI_FD", "9")]), Some(Family::Mpich));
+}
+
+/// What a rank has: the launcher's name, its variables, and what is found: family, rank, size, local rank.
+type Case = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    (Option<Family>, Option<u32>, Option<u32>, Option<u32>),
+);
+
+const OPEN_MPI: Option<Family> = Some(Family::OpenMpi);
+const MPICH: Option<Family> = Some(Family::Mpich);
+
+/// Ranks as each launcher starts them, with what they have besides.
+const CASES: &[Case] = &[
+    (
+        "jsrun",
+        &[
+            ("JSM_NAMESPACE_RANK", "5"),
+            ("JSM_NAMESPACE_SIZE", "8"),
+            ("JSM_NAMESPACE_LOCAL_RANK", "1"),
+            ("OMPI_COMM_WORLD_RANK", "5"),
+            ("OMPI_COMM_WORLD_SIZE", "8"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+            ("PMIX_RANK", "5"),
+            ("PMIX_NAMESPACE", "2"),
+            ("LSB_JOBID", "77"),
+        ],
+        (OPEN_MPI, Some(5), Some(8), Some(1)),
+    ),
+    (
+        "mpiexec (Fujitsu)",
+        &[("PMIX_RANK", "3"), ("PLE_RANK_ON_NODE", "3"), ("PMIX_NAMESPACE", "1")],
+        (OPEN_MPI, Some(3), None, Some(3)),
+    ),
+    (
+        "prterun",
+        &[("PMIX_RANK", "1"), ("PRTE_LAUNCHED", "1"), ("PMIX_NAMESPACE", "prterun-vm-9@1")],
+        (OPEN_MPI, Some(1), None, None),
+    ),
+    (
+        "mpiexec (ParaStation)",
+        &[
+            ("PMI_RANK", "2"),
+            ("PMI_SIZE", "4"),
+            ("PS_JOB_SIZE", "4"),
+            ("MPI_LOCALRANKID", "0"),
+            ("PMI_ID", "x"),
+        ],
+        (MPICH, Some(2), Some(4), Some(0)),
+    ),
+    (
+        "mpiexec (ParaStation)",
+        &[("PMIX_RANK", "2"), ("PS_JOB_SIZE", "4"), ("MPI_LOCALRANKID", "0"), ("PMIX_NAMESPACE", "y")],
+        (OPEN_MPI, Some(2), Some(4), Some(0)),
+    ),
+    (
+        "mpirun_rsh",
+        &[
+            ("MV2_COMM_WORLD_RANK", "1"),
+            ("MV2_COMM_WORLD_SIZE", "2"),
+            ("MV2_COMM_WORLD_LOCAL_RANK", "1"),
+            ("PMI_ID", "1"),
+            ("PMI_PORT", "node0:4444"),
+        ],
+        (MPICH, Some(1), Some(2), Some(1)),
+    ),
+    (
+        "mpirun_rsh",
+        &[("MVP_COMM_WORLD_RANK", "1"), ("MVP_COMM_WORLD_SIZE", "2"), ("MVP_COMM_WORLD_LOCAL_RANK", "1")],
+        (MPICH, Some(1), Some(2), Some(1)),
+    ),
+    ("mpirun (HPE MPT)", &[("MPT_LRANK", "3")], (None, None, None, Some(3))),
+    (
+        "flux run",
+        &[
+            ("FLUX_TASK_RANK", "6"),
+            ("FLUX_JOB_SIZE", "8"),
+            ("FLUX_TASK_LOCAL_ID", "2"),
+            ("FLUX_JOB_ID", "f2"),
+            ("PMI_RANK", "6"),
+            ("PMI_SIZE", "8"),
+            ("PMI_FD", "20"),
+            // The instance's own step.
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_LOCALID", "0"),
+        ],
+        (MPICH, Some(6), Some(8), Some(2)),
+    ),
+    (
+        "srun",
+        &[
+            ("SLURM_PROCID", "1"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_STEP_ID", "0"),
+            // Slurm's plugin for HPE Cray machines.
+            ("PALS_RANKID", "1"),
+            ("PALS_LOCAL_RANKID", "1"),
+            ("PALS_APID", "70000"),
+        ],
+        (None, Some(1), Some(2), Some(1)),
+    ),
+    (
+        "mpiexec (PALS)",
+        &[
+            ("PALS_RANKID", "4"),
+            ("PALS_LOCAL_RANKID", "0"),
+            ("PALS_APID", "a-b"),
+            ("PMI_RANK", "4"),
+            ("PMI_SIZE", "8"),
+            ("ALPS_APP_PE", "4"),
+        ],
+        (MPICH, Some(4), Some(8), Some(0)),
+    ),
+    ("aprun", &[("ALPS_APP_PE", "4"), ("ALPS_APP_ID", "12")], (None, Some(4), None, None)),
+    (
+        "mpiexec (gforker)",
+        &[
+            ("PMI_RANK", "1"),
+            ("PMI_SIZE", "2"),
+            ("PMI_FD", "8"),
+            ("MPI_APPNUM", "0"),
+            ("MPI_UNIVERSE_SIZE", "-1"),
+        ],
+        (MPICH, Some(1), Some(2), Some(1)),
+    ),
+    ("blaunch", &[("LSF_PM_TASKID", "3"), ("LSB_JOBID", "88")], (None, Some(2), None, None)),
+    (
+        "an unknown launcher",
+        &[("PMIX_RANK", "1"), ("PMIX_NAMESPACE", "n")],
+        (OPEN_MPI, Some(1), None, None),
+    ),
+    ("an unknown launcher", &[("PMI_RANK", "1"), ("PMI_SIZE", "3")], (MPICH, Some(1), Some(3), None)),
+];
+
+#[test]
+fn each_launcher_is_known_by_its_variables() {
+    for (launcher, variables, expected) in CASES {
+        let found = launch(variables);
+        assert_eq!(found.launcher, Some(*launcher), "{variables:?}");
+        assert_eq!((found.family, found.rank, found.size, found.local_rank), *expected, "{launcher}");
+        assert_eq!(found.unknown_by().is_some(), *launcher == "an unknown launcher");
+    }
+    let not_tried =
+        table::ROWS.iter().filter(|row| CASES.iter().all(|(launcher, ..)| *launcher != row.launcher));
+    let not_tried: Vec<_> = not_tried.map(|row| row.launcher).collect();
+    // The tests of real launchers have these.
+    assert_eq!(not_tried, ["mpirun (Open MPI)", "mpiexec (Hydra)"]);
+}
+
+/// Without one of its marks it is another launcher, an unknown one, or none.
+#[test]
+fn every_mark_is_needed() {
+    for (launcher, variables, _) in CASES.iter().filter(|(launcher, ..)| *launcher != "an unknown launcher") {
+        let row = launch(variables).row.unwrap();
+        for mark in row.marks {
+            let others: Vec<_> = variables.iter().copied().filter(|(name, _)| name != mark).collect();
+            let found = launch(&others);
+            assert!(found.row.is_none_or(|found| !std::ptr::eq(found, row)), "{launcher} without {mark}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_number_is_no_rank() {
+    assert_eq!(launch(&[("PMI_RANK", "first"), ("PMI_SIZE", "2")]).launcher, None);
+    // Open MPI's own singleton, and Slurm's batch script.
+    assert_eq!(launch(&[("PMIX_RANK", ""), ("SLURM_JOB_ID", "3")]).launcher, None);
+}
+
+#[test]
+fn a_job_has_the_name_that_its_launcher_gives() {
+    let key = |job: &str, step: &str| {
+        let ids = [("SLURM_JOB_ID", job), ("SLURM_STEP_ID", step)];
+        launch(&[&SRUN[..3], &ids].concat()).job_key().unwrap()
+    };
+    assert_eq!(key("7", "0"), key("7", "0"));
+    assert!(
+        key("7", "0") != key("7", "1") && key("7", "0") != key("8", "0") && key("1", "23") != key("12", "3")
+    );
+}
+
+/// The parent of this test set none of these: it is who did.
+#[test]
+fn a_job_without_a_name_has_that_of_its_starter() {
+    let of = |rank: &'static str| launch(&[("PMI_RANK", rank), ("PMI_SIZE", "2"), ("MPI_LOCALRANKID", rank)]);
+    assert_eq!(of("0").job_key().unwrap(), of("1").job_key().unwrap());
+    assert!(of("0").is_direct());
+}
+
+#[test]
+fn launchers_are_known_by_their_names() {
+    assert!(starts_ranks("mpirun") && starts_ranks("mpiexec.hydra") && starts_ranks("srun"));
+    assert!(!starts_ranks("mpirunner") && !starts_ranks("run") && !starts_ranks("hpl"));
+}
