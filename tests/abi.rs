@@ -26,7 +26,6 @@ fn measured(folder: &Path, ranks: usize) -> Run {
     assert!(truth <= real && real <= bounds.upper_ns, "{truth} <= {real} <= {bounds:?}");
     let slept_ns = 30_000_000 + 20_000_000 * (ranks as i64 - 1);
     assert!(bounds.consistent && bounds.lower_ns >= slept_ns - 1_000_000, "{slept_ns}, {bounds:?}");
-    assert!(bounds.lower_ns - truth < 50_000_000, "{truth} is far below {bounds:?}");
     run
 }
 
@@ -46,6 +45,7 @@ fn measure(mpi: Mpi, says: &str) {
         let why = "measured from inside, as an MPI program: it needs libmpi_abi.so.1";
         assert!(output.err().contains(why), "{}", output.err());
         let run = measured(folder.path(), ranks);
+        cluster.assert_bounded(&run);
         assert_eq!(run.nodes.len(), hosts);
         let library = run.header.mpi_library.unwrap();
         assert!(library.contains(says), "{library}");
@@ -136,6 +136,7 @@ fn an_abort_in_the_standard_abi_is_recorded() {
         let folder = Folder::new("abi");
         let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path()).args(&program(mpi).argv);
         assert_eq!(job.args(["abort", "7"]).run().code(), 7, "{mpi:?}");
+        rig::tool::wait_until_gone(folder.path());
         let mut entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let left = entries.find(|path| path.extension().is_some_and(|e| e == "partial")).unwrap();
         assert_eq!(partial::read(&left).unwrap().end(), Some(End::Aborted(7)), "{mpi:?}");

@@ -6,6 +6,7 @@ use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::names::{Asked, Names};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Quality, Reading};
+use pmmpi::node::Settings;
 use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
 use rig::cluster::machine;
 use rig::counting::{Counted, alone, handed_down};
@@ -15,6 +16,7 @@ use rig::users::{Paranoid, is_root, pin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 // linux/perf_event.h: enum perf_sw_ids.
 const CPU_CLOCK: u64 = 0;
@@ -29,6 +31,11 @@ fn page_faults() -> Encoding {
 /// Who may not count what others do has nothing to check there.
 fn may_watch_hardware_threads() -> bool {
     is_root() || Paranoid::keep().unwrap().level() <= 0
+}
+
+/// The hardware threads of this machine, by the kernel's numbers.
+fn online() -> Vec<u32> {
+    Settings::read(Path::new("/")).online.numbers().collect()
 }
 
 fn program() -> PathBuf {
@@ -107,9 +114,7 @@ fn each_hardware_thread_has_a_row_of_its_own() {
     if !may_watch_hardware_threads() {
         return;
     }
-    let count = thread::available_parallelism().unwrap().get() as u32;
-    let own = pin().unwrap();
-    let cpus: Vec<u32> = (0..count.max(own + 1)).collect();
+    let (own, cpus) = (pin().unwrap(), online());
     let targets: Vec<Target> = cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect();
     let mut counters = Counters::default();
     let faults = Event::counted("page-faults", Encoding::new(kind::SOFTWARE, PAGE_FAULTS));
@@ -134,21 +139,18 @@ fn threads_and_children_are_counted_as_long_as_they_were_on_a_processor() {
     let groups = vec![vec![Event::counted("task-clock", Encoding::new(kind::SOFTWARE, TASK_CLOCK))]];
     for work in [["0", "0"], ["3", "0"], ["0", "3"], ["3", "3"]] {
         for target in [Target::ThisThread, Target::NextProgram] {
-            let apart = || {
-                let before = children_ns();
-                let counted = Counted::during(&groups, target, || {
-                    let status = Command::new(program()).arg("work").args(work).arg("300000000").status();
-                    assert!(status.unwrap().success());
-                });
-                let (clock_ns, used_ns) = (counted.value("task-clock").unwrap(), children_ns() - before);
-                clock_ns.abs_diff(used_ns) as f64 / used_ns as f64
-            };
-            // What a hypervisor takes for others is on the task's clock, and is not its time on a processor.
-            let mut tries = Vec::new();
-            while tries.last().is_none_or(|apart| *apart >= 0.02) {
-                assert!(tries.len() < 5, "{work:?}, {target:?}: {tries:?}");
-                tries.push(apart());
-            }
+            let (began, before) = (Instant::now(), children_ns());
+            let counted = Counted::during(&groups, target, || {
+                let status = Command::new(program()).arg("work").args(work).arg("300000000").status();
+                assert!(status.unwrap().success());
+            });
+            let (clock_ns, used_ns) = (counted.value("task-clock").unwrap(), children_ns() - before);
+            let most_ns = began.elapsed().as_nanos() as u64 * online().len() as u64;
+            // What a hypervisor takes for others is on the task's clock, and is not its time on a processor: the clock says
+            // more by whatever that is. Of up to seven that work as long as one another, a tenth less is one too few.
+            let context = format!("{work:?}, {target:?}: {clock_ns} of {used_ns} ns");
+            assert!(10 * clock_ns >= 9 * used_ns, "{context}");
+            assert!(clock_ns <= most_ns, "{context}, and no more than {most_ns} can be");
         }
     }
 }
@@ -171,10 +173,8 @@ fn children_ns() -> u64 {
 fn the_time_stamp_counter_is_what_the_processor_says() {
     use std::sync::atomic::AtomicU64;
     use std::sync::atomic::Ordering::Relaxed;
-    if !may_watch_hardware_threads() {
-        return;
-    }
-    let tsc = time_stamp_counter().expect("a kernel with the PMU `msr`");
+    // Some hypervisors hide it from the kernel.
+    let Some(tsc) = time_stamp_counter().filter(|_| may_watch_hardware_threads()) else { return };
     let mut counters = Counters::default();
     counters.add(Scope::Core, &alone("tsc", tsc), &[Target::Cpu(pin().unwrap())]);
     assert_eq!(counters.opened().words(), 4, "{:?}", counters.opened());
@@ -192,18 +192,11 @@ fn the_time_stamp_counter_is_what_the_processor_says() {
         readings.min_by_key(|(_, before, after)| after - before).unwrap()
     };
     let _alone = machine();
-    let mut closest = f64::INFINITY;
-    for _ in 0..20 {
+    // How far apart that is depends on who else is there; that it lies between does not.
+    for _ in 0..5 {
         let (start, before_start, after_start) = read();
-        turns(500_000_000);
+        turns(50_000_000);
         let (stop, before_stop, after_stop) = read();
-        let counted = stop - start;
-        assert!((before_stop - after_start..=after_stop - before_start).contains(&counted));
-        let beside = before_stop - before_start;
-        closest = closest.min(counted.abs_diff(beside) as f64 / beside as f64);
-        if closest <= 1e-6 {
-            return;
-        }
+        assert!((before_stop - after_start..=after_stop - before_start).contains(&(stop - start)));
     }
-    panic!("never closer than {closest:e}");
 }

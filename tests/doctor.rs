@@ -1,6 +1,7 @@
 //! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, whole and broken.
 
 use rig::Mpi;
+use rig::cells::Kernel;
 use rig::cluster::Job;
 use rig::tool::{Folder, Output, for_anybody, pmmpi, run, target};
 use serde_json::Value;
@@ -51,8 +52,8 @@ fn an_installation_that_works_is_not_broken() {
     for name in ["agent", "topology", "report", "out", "runners", "mpi", "mpicc", "libmpi"] {
         assert_eq!(check(&value, name)["status"], "ok", "{}", check(&value, name));
     }
-    assert!(text(&value, "mpi", "found").contains("Open MPI 4."));
-    assert!(text(&value, "mpi", "found").contains("MPICH 4."));
+    assert!(text(&value, "mpi", "found").contains("Open MPI "));
+    assert!(text(&value, "mpi", "found").contains("MPICH "));
     assert_eq!(text(&value, "runners", "found"), "openmpi, mpich");
     assert!(text(&value, "out", "found").starts_with(&out));
     assert!(!Path::new(&out).exists(), "it only looks");
@@ -70,10 +71,10 @@ fn what_is_found_is_what_the_kernel_says() {
     ] {
         assert!(text(&value, name, "found").starts_with(&file(path).unwrap()), "{}", check(&value, name));
     }
-    let is_virtual = file("/proc/cpuinfo").unwrap().contains(" hypervisor");
-    assert_eq!(check(&value, "hypervisor")["status"] == "limits", is_virtual);
-    let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
-    if is_virtual && !has_pmu {
+    // x86 says so itself; elsewhere the firmware may.
+    let is_virtual = check(&value, "hypervisor")["status"] == "limits";
+    assert!(is_virtual || !file("/proc/cpuinfo").unwrap().contains(" hypervisor"));
+    if is_virtual && !Kernel::running().has_pmu {
         assert!(text(&value, "pmu", "found").contains("no hardware counters (virtual machine"));
         assert!(text(&value, "pmu", "fix").contains("-cpu host,pmu=on"));
     }

@@ -1,15 +1,16 @@
 //! Every way for a job to die: what was measured until then is kept and reported, the job ends as it would
 //! have without the tool, and nothing is left behind.
 
-use pmmpi::record::{End, Run};
-use pmmpi::{partial, runfile};
+use pmmpi::partial;
+use pmmpi::record::End;
 use rig::cluster::{Cluster, Job, kept_of, machine};
+use rig::remains::left_in;
 use rig::tool::{Folder, Output, Started, pmmpi, processes_with, run, runs_in, tool};
 use rig::{Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 const RANKS: usize = 3;
 
@@ -19,32 +20,34 @@ fn job<'a>(mpi: Mpi, cluster: &'a Cluster, before: &[&str], how: &[&str], folder
     job.args(&how[..2]).arg(folder).args(&how[2..])
 }
 
-/// What is left in the folder: the one run.
-fn left_in(folder: &Path) -> Run {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let is_run = |path: &PathBuf| path.extension().is_some_and(|e| e == "pmr" || e == "partial");
-    let mut left: Vec<PathBuf> = entries.filter(is_run).collect();
-    // A whole run may have been saved right before its launcher was killed.
-    left.sort_by_key(|path| path.is_dir());
-    let first = left.first().unwrap_or_else(|| panic!("nothing is left in {}", folder.display()));
-    if first.is_dir() { partial::read(first).unwrap() } else { runfile::read(first).unwrap() }
+/// How many files there are of a run that is not whole.
+fn files_of_nodes(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let partial = entries.into_iter().find(|path| path.extension().is_some_and(|e| e == "partial"));
+    fs::read_dir(partial.unwrap()).unwrap().count()
 }
 
-/// No process of the job is left, nor a file of the tool's but in its folder.
+/// No process of the job is left, nor a file of the tool's but in its folder, which is as old as the test.
 fn assert_nothing_is_left_behind(folder: &Path) {
-    let processes = || processes_with(folder.to_str().unwrap());
+    let left = || (processes_with(folder.to_str().unwrap()), files_since(born(folder)));
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !processes().is_empty() {
-        assert!(Instant::now() < deadline, "left: {:?}", processes());
+    while left() != (Vec::new(), Vec::new()) {
+        assert!(Instant::now() < deadline, "left: {:?}", left());
         std::thread::sleep(Duration::from_millis(20));
     }
-    for place in ["/dev/shm", "/var/tmp", "/tmp"] {
-        let names = fs::read_dir(place).unwrap().flatten().map(|entry| entry.file_name());
-        let names = names.map(|name| name.to_string_lossy().into_owned());
-        // The tests' own folders are there, too.
-        let ours: Vec<_> = names.filter(|n| n.contains("pmmpi") && !n.starts_with("pmmpi-")).collect();
-        assert!(ours.is_empty(), "{place}: {ours:?}");
-    }
+}
+
+/// Files of the tool's by their names, where programs put files for a moment.
+fn files_since(since: SystemTime) -> Vec<PathBuf> {
+    let entries = ["/dev/shm", "/var/tmp", "/tmp"].into_iter().flat_map(|place| fs::read_dir(place).unwrap());
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().contains("pmmpi"));
+    ours.map(|entry| entry.path()).filter(|path| path.exists() && born(path) >= since).collect()
+}
+
+/// When a file was made; where the file system does not know, when it was last written.
+fn born(path: &Path) -> SystemTime {
+    let times = fs::metadata(path).and_then(|metadata| metadata.created().or_else(|_| metadata.modified()));
+    times.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 fn report(folder: &Path) -> serde_json::Value {
@@ -84,6 +87,7 @@ fn each_way_to_die_is_recorded_and_ends_the_job_as_it_would() {
                 "{context}"
             );
             assert_eq!(left.end(), Some(end), "{context}");
+            assert_eq!(files_of_nodes(&out), 2, "{context}");
             let lost = &left.lost[rank];
             let worked_ns = lost.ended_ns.map(|ended| ended - lost.t_ns[1]);
             assert!(end == End::Aborted(7) || worked_ns.is_some_and(|ns| ns > 90_000_000), "{context}");
@@ -255,7 +259,11 @@ fn a_disk_that_is_full_before_the_run_is_said_before_it_starts() {
         let folder = Folder::new("full");
         let (output, _) = on_small_disk(mpi, &folder, 16, "fill", &[]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
-        let said = ["runs cannot be saved here: No space left on device", "Choose another folder with --out"];
+        let said = [
+            "runs cannot be saved here: No space left on device",
+            "(a run of 2 ranks needs 68 KiB, ",
+            " KiB are free). Choose another folder with --out",
+        ];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         assert!(!kept_of(&folder.path().join("disk")).join("pids.0").exists());
         assert_nothing_is_left_behind(folder.path());
@@ -300,7 +308,7 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
         assert_nothing_is_left_behind(folder.path());
         // Without room for what is kept while it runs: nothing is, and nothing half-written.
-        let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["go on", &long]);
+        let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["at once", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         assert!(output.err().contains("Nothing of it is kept: measure again"), "{mpi:?} {}", output.err());
         let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
@@ -387,7 +395,14 @@ fn a_job_that_still_runs_is_not_a_failed_one() {
         let _alone = machine();
         let (started, processes) = begin(mpi, &cluster, folder.path(), "600000");
         let out = folder.path().join("runs");
-        let live = report(&out);
+        let mut live = serde_json::Value::Null;
+        // Each node carries at a time of its own.
+        while live["runs"][0]["lost_ranks"].as_array().is_none_or(|lost| lost.len() < RANKS) {
+            started.assert_running();
+            std::thread::sleep(Duration::from_millis(50));
+            let output = run(Command::new(tool("pmmpi")).args(["report", "--format", "json"]).arg(&out));
+            live = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        }
         let run = &live["runs"][0];
         assert!(run["end"].is_null() && run["lost_ranks"].as_array().unwrap().len() == RANKS, "{run}");
         assert_eq!(run["null_reasons"]["end"], "no end was seen: it may still run");

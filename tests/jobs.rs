@@ -18,7 +18,8 @@ fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
     assert!(header.job.launcher.is_some() && !header.command.is_empty());
     for node in &run.nodes {
         let facts = node.facts.as_ref().expect("each node has its facts");
-        assert!(facts.hardware.cpu_model_name.is_some() && facts.hardware.memory_bytes.is_some());
+        // Arm's kernels name no model.
+        assert!(facts.hardware.cpu_vendor.is_some() && facts.hardware.memory_bytes.is_some());
         let topology = &run.topologies[node.topology.expect("each node has its topology") as usize];
         let online: usize =
             facts.settings.online.0.iter().map(|(first, last)| (last - first + 1) as usize).sum();
@@ -53,9 +54,9 @@ fn measure_truth(mpi: Mpi, ranks: usize, hosts: usize) {
     let hostnames: Vec<_> = runs[0].nodes.iter().map(|node| node.key.hostname.as_str()).collect();
     assert!(hostnames.iter().all(|name| name.starts_with("node")), "{hostnames:?}");
     let (truth, bounds) = (truth_ns(folder.path(), ranks), runs[0].elapsed().unwrap());
-    // The program's own clock reads lie inside t1..t2 by what MPI_Init's return and two calls take.
-    assert!(truth <= bounds.upper_ns, "{truth} > {bounds:?}");
-    assert!(bounds.lower_ns - truth < 50_000_000, "{truth} is far below {bounds:?}");
+    cluster.assert_bounded(&runs[0]);
+    // The program's own clock reads lie inside t1..t2.
+    assert!(truth <= cluster.elapsed_ns(&runs[0]) && truth <= bounds.upper_ns, "{truth} > {bounds:?}");
     let ours = |which: usize| runs[0].ranks.iter().map(move |rank| rank.real_ns[which]);
     let real = ours(1).max().unwrap() - ours(0).min().unwrap();
     assert!(truth <= real && real <= bounds.upper_ns, "{truth} <= {real} <= {bounds:?}");
@@ -87,7 +88,8 @@ fn measure_with_pings(mpi: Mpi) {
             "{with:?} {without:?}"
         );
         let truth = truth_ns(folder.path(), ranks);
-        assert!(truth <= with.upper_ns && with.lower_ns - truth < 50_000_000, "{truth} {with:?}");
+        assert!(truth <= with.upper_ns, "{truth} {with:?}");
+        cluster.assert_bounded(&run);
     }
 }
 
@@ -219,11 +221,14 @@ fn a_wrapper_is_known_by_what_it_is_given() {
 /// alone.
 #[test]
 fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
-    let program = programs::mpi(Mpi::Mpich, "truth");
+    let program = programs::mpi(Mpi::Mpich, "ends");
     for between in ["; ", " & "] {
         let folder = Folder::new("second");
-        let command = |ms: u32| format!("{} {} {ms} 0", program.display(), folder.path().display());
-        let script = format!("{}{between}sleep 0.05; {}; wait", command(300), command(20));
+        let place = folder.path().display();
+        let command = |ms: u32| format!("{} wait 0 {place} {ms}", program.display());
+        // The first one says when it has begun.
+        let begun = format!("while [ ! -e {place}/pids.0 ]; do sleep 0.01; done");
+        let script = format!("{}{between}{begun}; {}; wait", command(300), command(20));
         let mut measured = Command::new(pmmpi());
         measured.args(["--mode", "mpi", "--out"]).arg(folder.path()).args(["sh", "-c", &script]);
         let output = run(measured.envs(rig::FOR_ROOT)).success();

@@ -1,7 +1,7 @@
 //! Is the job that runs the one that was started? What is wrong is said while it can still be mended.
 
 use pmmpi::record::{End, Mode};
-use rig::cluster::{Job, machine};
+use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, pmmpi, processes_with, run};
 use rig::{FOR_ROOT, Mpi, programs};
 use std::process::Command;
@@ -30,6 +30,44 @@ fn the_other_mpis_launcher_is_named() {
     }
 }
 
+/// pmmpi's own MPI program is checked like any other: here it is the one of the other MPI.
+#[test]
+fn a_runner_of_another_mpi_is_named() {
+    for (mpi, other) in [(Mpi::OpenMpi, Mpi::Mpich), (Mpi::Mpich, Mpi::OpenMpi)] {
+        let (folder, libraries) = (Folder::new("runner"), Folder::new("libraries"));
+        let installed = pmmpi().parent().unwrap().join("../lib/pmmpi");
+        let link = |from: &str, to: &str| {
+            std::os::unix::fs::symlink(installed.join(from), libraries.path().join(to)).unwrap();
+        };
+        link("pmmpi-topology", "pmmpi-topology");
+        link(&format!("pmmpi-runner-{}", other.name()), &format!("pmmpi-runner-{}", mpi.name()));
+        let job = |more: &[&str]| {
+            let job = Job::local(mpi, 2).env("PMMPI_LIBDIR", libraries.path().to_str().unwrap());
+            job.arg(pmmpi()).arg("--out").arg(folder.path()).args(more).arg("true").run()
+        };
+        let warned = job(&[]).success();
+        let said = "started 2 ranks, but pmmpi's runner runs as jobs of 1";
+        assert_eq!(warned.err().matches(said).count(), 1, "{}", warned.err());
+        assert!(!job(&["--quiet"]).success().err().contains(said));
+        let aborted = job(&["--on-mismatch", "abort"]);
+        assert!(aborted.code() == 125 && aborted.err().contains(said), "{}", aborted.err());
+    }
+}
+
+/// Spectrum MPI, Fujitsu MPI, ParaStation MPI and others are known by what they are made of.
+#[test]
+fn an_mpi_of_another_name_is_measured() {
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("derived");
+        let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path());
+        let output = job.arg(programs::with_derived_mpi(mpi)).run().success();
+        assert_eq!(folder.runs().len(), 1, "{mpi:?} {}", output.err());
+        let run = &folder.runs()[0];
+        assert_eq!((run.ranks.len(), run.end()), (2, Some(End::Finalized)));
+        assert_eq!(run.header.mpi_library.as_deref(), Some("Derived MPI 1.0"));
+    }
+}
+
 /// Nothing is said of a job that is what it should be.
 #[test]
 fn a_right_launch_is_let_go() {
@@ -47,8 +85,11 @@ fn a_right_launch_is_let_go() {
 /// for rank 0 where that is the one that does not come, but the next one.
 #[test]
 fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
-    let zero_comes = Mpi::ALL.map(|mpi| (mpi, true));
-    for (mpi, measured_first) in zero_comes.into_iter().chain([(Mpi::Mpich, false)]) {
+    // On two hosts the end barrier is prepared before the start barrier: that must not wait in silence.
+    let cluster = Cluster::hours_apart(2);
+    let jobs =
+        [(Mpi::OpenMpi, true, 1), (Mpi::Mpich, true, 1), (Mpi::Mpich, false, 1), (Mpi::OpenMpi, true, 2)];
+    for (mpi, measured_first, hosts) in jobs {
         let folder = Folder::new("part");
         let _alone = machine();
         let place = folder.path().to_str().unwrap();
@@ -60,7 +101,8 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
         let measured =
             [vec![tool, format!("--sync={sync}"), format!("--out={place}")], bare.clone()].concat();
         let (first, second) = if measured_first { (&measured, &bare) } else { (&bare, &measured) };
-        let started = Job::local(mpi, 1).args(first).args([":", "-n", "1"]).args(second).start();
+        let job = if hosts == 1 { Job::local(mpi, 1) } else { cluster.mpirun(mpi, 1) };
+        let started = job.args(first).args([":", "-n", "1"]).args(second).start();
         started.wait_for_error("still waiting for other ranks after MPI_Init");
         assert!(folder.runs().is_empty());
         // All at once: Debian's mpirun of Open MPI crashes or hangs if it is told to end now.

@@ -3,7 +3,7 @@
 use pmmpi::record::Run;
 use pmmpi::regions::RegionBounds;
 use rig::cluster::{Cluster, Job};
-use rig::tool::{Folder, pmmpi, processes_with, run, runs_in, tool};
+use rig::tool::{Folder, pmmpi, run, runs_in, tool};
 use rig::{Mpi, programs};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -78,12 +78,12 @@ fn measure(mpi: Mpi, options: &[&str]) {
 
 #[test]
 fn regions_are_bounded_under_open_mpi() {
-    measure(Mpi::OpenMpi, &[]);
+    measure(Mpi::OpenMpi, &["--regions", "pcontrol"]);
 }
 
 #[test]
 fn regions_are_bounded_under_mpich() {
-    measure(Mpi::Mpich, &["--sync", "pingpong"]);
+    measure(Mpi::Mpich, &["--sync", "pingpong", "--regions", "pcontrol"]);
 }
 
 #[test]
@@ -92,7 +92,8 @@ fn regions_from_fortran_are_measured() {
         let folder = Folder::new("fortran");
         let program = programs::with_regions(mpi, "regions.f90", &[], "fortran");
         assert_eq!(Job::local(mpi, 2).arg(&program).run().success().out(), "", "without the tool");
-        let run = measured(Job::local(mpi, 2), folder.path(), program, &[], "", "");
+        let options = ["--regions", "pcontrol"];
+        let run = measured(Job::local(mpi, 2), folder.path(), program, &options, "", "");
         let bounds = run.regions.bounds(2, run.max_drift());
         let entered: Vec<_> = bounds.iter().map(|bounds| (bounds.name, bounds.entries)).collect();
         assert_eq!(entered, [("solve", Some(3)), ("MPI_Pcontrol(2)", Some(3))]);
@@ -110,7 +111,8 @@ fn however_a_program_is_linked_its_marks_do_no_harm() {
         let folder = Folder::new("fixed");
         Job::local(mpi, 2).arg(&fixed).arg(folder.path()).args(["2", "1"]).run().success();
         let run = measured(Job::local(mpi, 2), folder.path(), fixed, &[], "2", "1");
-        assert_eq!(run.regions.names.len(), 5);
+        // MPI_Pcontrol(0) pauses nothing where MPI_Pcontrol is another tool's.
+        assert_eq!(run.regions.names, ["solve", "step", "unseen", "until the end"]);
     }
     let program = programs::statically_linked("marks");
     assert_eq!(run(Command::new(program).arg("x")).success().out(), "done\n");
@@ -153,6 +155,7 @@ fn regions_of_a_killed_job_are_kept() {
         let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(runs.path()).arg(c(mpi));
         let started = job.arg(folder.path()).args(["-3", "5"]).run();
         assert!(!started.status.success());
+        rig::tool::wait_until_gone(runs.path());
         let left = std::fs::read_dir(runs.path()).unwrap().map(|entry| entry.unwrap().path());
         let left: Vec<_> = left.filter(|path| path.extension().is_some_and(|e| e == "partial")).collect();
         let run = pmmpi::partial::read(&left[0]).unwrap();
@@ -162,20 +165,58 @@ fn regions_of_a_killed_job_are_kept() {
     }
 }
 
-/// Whoever marks a region that others never come to waits for ever; that is said after a while.
+/// MPI_Pcontrol is another tool's, unless it is said to make regions: no barrier, and every argument comes there.
+#[test]
+fn pcontrol_is_passed_on_untouched() {
+    for mpi in Mpi::ALL {
+        let library = format!("LD_PRELOAD={}", programs::preloaded(mpi, "pcontrol_tool.c"));
+        let folder = Folder::new("pcontrol");
+        let launch = |tool: &[&str], arguments: &[&str]| {
+            let job = Job::local(mpi, 2).args(["env", &library]).args(tool);
+            job.arg(programs::mpi(mpi, "pcontrol")).args(arguments).run().success().out()
+        };
+        let tool = [pmmpi().display().to_string(), "--out".to_owned(), folder.path().display().to_string()];
+        let tool = tool.each_ref().map(String::as_str);
+        // Rank 0 alone calls it: a barrier would wait for ever.
+        let said = launch(&tool, &[]);
+        assert_eq!(said, "a 1.5 2\nb 2.5 3\nc 3.5 4\nd 4.5 5\n");
+        assert_eq!(said, launch(&[], &[]));
+        assert!(folder.runs()[0].regions.names.is_empty());
+        // The other tool's call of PMPI_Pcontrol is no entry of its own.
+        launch(&[&tool[..], &["--regions", "pcontrol"]].concat(), &["all"]);
+        let run = folder.runs().pop().unwrap();
+        assert_eq!(run.regions.names, ["MPI_Pcontrol(2)"]);
+        assert_eq!(run.regions.bounds(2, run.max_drift())[0].entries, Some(3));
+    }
+}
+
+#[test]
+fn what_makes_regions_is_one_of_three() {
+    let refused = run(Command::new(pmmpi()).args(["--regions", "on", "true"]));
+    assert!(refused.code() == 125 || refused.code() == 2, "{}", refused.code());
+    assert!(refused.err().contains("marks, pcontrol, off"), "{}", refused.err());
+}
+
+/// Whoever marks a region that others never come to waits for ever. That is said after a while, with who is where, and
+/// the report of the job says it too when it was ended.
 #[test]
 fn a_mark_of_one_rank_alone_says_why_it_waits() {
     let start = |mpi| {
         let folder = Folder::new("alone");
         let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path());
-        (job.arg(programs::mpi(mpi, "alone")).arg(folder.path()).start(), folder)
+        (job.arg(programs::with_regions(mpi, "alone", &[], "alone")).arg(folder.path()).start(), folder)
     };
     for (started, folder) in Mpi::ALL.map(start) {
-        started.wait_for_error("still waiting for other ranks at the begin or end of a region");
-        for process in processes_with(folder.path().to_str().unwrap()) {
-            // SAFETY: a process of this job's; where it has ended already there is nothing to kill.
-            unsafe { libc::kill(process, libc::SIGKILL) };
-        }
+        started.wait_for_error("ends region `never begun`, which it did not begin");
+        started.wait_for_error(
+            "waiting at the begin of region `alone`: rank 1; elsewhere: rank 0 (in region `outer`)",
+        );
+        started.signal(libc::SIGTERM);
+        started.finish();
+        let report = Command::new(tool("pmmpi")).arg("report").arg(folder.path()).output().unwrap();
+        let report = String::from_utf8(report.stdout).unwrap();
+        let where_it_hung = "at the begin of region `alone`: 1";
+        assert!(report.replace('\n', " ").contains(where_it_hung), "{report}");
     }
 }
 

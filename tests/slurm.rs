@@ -100,6 +100,31 @@ fn a_plain_program_is_measured_in_rounds_under_srun() {
     }
 }
 
+/// The step's one MPI_Init is left to the MPI program that comes after.
+#[test]
+fn a_shell_in_a_step_keeps_its_mpi_init() {
+    let slurm = Slurm::turn();
+    let tool = text(pmmpi());
+    for mpi in Mpi::ALL {
+        let folder = Folder::new("slot");
+        let says = text(programs::mpi(mpi, "says"));
+        let script =
+            format!("{tool} --out runs true; {tool} --out runs sleep 0.01; {tool} --out runs {says}");
+        let args = [&TWO_NODES[..], &[manager(mpi), "bash", "-c", &script]].concat();
+        let output = slurm.run(folder.path(), "srun", &args).success();
+        let is_said = |line: &str| output.out().contains(line);
+        assert!(
+            is_said("rank 0 of 2") && is_said("rank 1 of 2"),
+            "{mpi:?} {} {}",
+            output.out(),
+            output.err()
+        );
+        assert_eq!(output.err().matches("each rank is measured alone").count(), 2, "{}", output.err());
+        let sizes: Vec<_> = runs_in(&folder.path().join("runs")).iter().map(|run| run.ranks.len()).collect();
+        assert_eq!((sizes.len(), sizes.iter().max()), (5, Some(&2)), "{mpi:?} {sizes:?}");
+    }
+}
+
 /// Without a process manager each task is alone, and is told so.
 #[test]
 fn plain_programs_without_a_process_manager_are_alone() {

@@ -42,6 +42,8 @@ fn a_run_that_loses_a_node_is_recorded() {
         let folder = Folder::new("node");
         let started = four_ranks(&slurm, mpi, &folder, &["wait", "0", "600000"]);
         wait_for_ranks(&started, &folder, NODES);
+        // What a node's processes had in memory is lost with it.
+        wait_until_carried(&started, &folder, NODES);
         slurm.lose_node(3);
         slurm.run(folder.path(), "scancel", &["--name=ends"]).success();
         let output = started.finish();
@@ -67,9 +69,23 @@ fn wait_for_ranks(started: &Started, folder: &Folder, ranks: usize) {
     }
 }
 
+fn wait_until_carried(started: &Started, folder: &Folder, ranks: usize) {
+    let partial = || {
+        let mut entries =
+            std::fs::read_dir(folder.path().join("runs")).ok()?.flatten().map(|entry| entry.path());
+        entries.find(|path| path.extension().is_some_and(|e| e == "partial"))
+    };
+    let carried = || Some(pmmpi::partial::read(&partial()?).ok()?.lost.len());
+    while carried() != Some(ranks) {
+        started.assert_running();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// The one run of which every rank was lost.
 fn left_of(mpi: Mpi, folder: &Folder, output: &Output) -> Run {
     assert!(!output.status.success());
+    tool::wait_until_gone(folder.path());
     let run = pmmpi::partial::read(&partial_folder(folder)).unwrap();
     assert_eq!((run.lost.len(), run.nodes.len()), (NODES, NODES), "{mpi:?} {}", output.err());
     run
@@ -180,6 +196,7 @@ fn nobody_reads_what_is_kept_of_anothers_run() {
         let args = [&TWO_NODES[..], &layout, &[&program, "wait", "0", &here, "600000"]].concat();
         let started = tool::start(&mut home.command(&slurm, "srun", &args));
         wait_for_ranks(&started, &home.folder, 2);
+        wait_until_carried(&started, &home.folder, 2);
         let partial = partial_folder(&home.folder);
         assert_eq!((std::fs::metadata(&partial).unwrap().uid(), mode(&partial)), (USER, 0o700));
         for entry in std::fs::read_dir(&partial).unwrap().flatten() {

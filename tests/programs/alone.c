@@ -1,5 +1,6 @@
-/* A program of which rank 1 alone enters a region, as one does that means another tool. argv[1] is nothing but a
-   mark on its command line. */
+/* A program that enters its regions wrongly: each rank ends one that it did not begin, then rank 1 alone begins one.
+   argv[1] is nothing but a mark on its command line. */
+#include "pmmpi.h"
 #include <mpi.h>
 #include <unistd.h>
 
@@ -7,7 +8,9 @@ int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 1) MPI_Pcontrol(2);
+    pmmpi_end("never begun");
+    pmmpi_begin("outer");
+    if (rank == 1) pmmpi_begin("alone");
     sleep(300);
     MPI_Finalize();
     return 0;

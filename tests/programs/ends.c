@@ -1,7 +1,8 @@
 /* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
    writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. "late": it
-   comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk; then "kill"
-   as argv[4] has it killed. "trap": all end well, and early, once one was told to end. */
+   comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk, with "go on" as
+   argv[4] once what is kept of the run is there; then "kill" has it killed. "trap": all end well, and early, once one was told to end. */
+#include <glob.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,12 @@ int main(int argc, char **argv) {
         if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
         if (!strcmp(how, "exit")) exit(5);
         if (!strcmp(how, "segv")) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
-        if (!strcmp(how, "fill")) fill(argv[3]);
+        if (!strcmp(how, "fill")) {
+            glob_t found;
+            snprintf(name, sizeof name, "%s/runs/*.partial/*.node", argv[3]);
+            while (argc > 4 && !strcmp(argv[4], "go on") && glob(name, 0, NULL, &found)) usleep(1000);
+            fill(argv[3]);
+        }
         if (!strcmp(how, "kill") || (argc > 4 && !strcmp(argv[4], "kill"))) raise(SIGKILL);
         snprintf(name, sizeof name, "%s/go", argv[3]);
         while (!strcmp(how, "late") && access(name, F_OK)) usleep(1000);

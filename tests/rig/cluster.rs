@@ -2,6 +2,7 @@
 
 use crate::tool::{self, Folder, Output, Started};
 use crate::{FOR_ROOT, Mpi};
+use pmmpi::record::{RankRecord, Run};
 use std::ffi::OsStr;
 use std::fs;
 use std::marker::PhantomData;
@@ -21,6 +22,8 @@ pub fn machine() -> MutexGuard<'static, ()> {
 /// Hosts that `mpirun` can reach through a remote shell of the rig's.
 pub struct Cluster {
     hosts: Vec<String>,
+    /// By how much each host's clocks since boot are off (ns).
+    offsets_ns: Vec<i64>,
     folder: Folder,
 }
 
@@ -30,7 +33,8 @@ impl Cluster {
         let folder = Folder::new("cluster");
         let table: String = hosts.iter().map(|(name, offset)| format!("{name} {offset}\n")).collect();
         fs::write(folder.path().join("table"), table).expect("the table of hosts");
-        let cluster = Self { hosts: hosts.iter().map(|(name, _)| name.to_string()).collect(), folder };
+        let (names, offsets_ns) = hosts.iter().map(|(name, offset)| (name.to_string(), *offset)).unzip();
+        let cluster = Self { hosts: names, offsets_ns, folder };
         let host = tool::target().join("release/pmmpi-rig-host");
         let table = cluster.folder.path().join("table");
         let script = format!("#!/bin/sh\nexec {} --rsh {} \"$@\"\n", host.display(), table.display());
@@ -49,26 +53,73 @@ impl Cluster {
 
     /// A job of `ranks`, the same number on each host as far as it goes.
     pub fn mpirun(&self, mpi: Mpi, ranks: usize) -> Job<'_> {
-        let each = ranks.div_ceil(self.hosts.len());
         let mut job = Job::new(mpi, ranks);
         match mpi {
             Mpi::OpenMpi => {
-                let lines: String = self.hosts.iter().map(|host| format!("{host} slots={each}\n")).collect();
-                let hostfile = self.folder.path().join(format!("hosts-{each}"));
-                fs::write(&hostfile, lines).expect("the host file");
-                job.command.arg("--hostfile").arg(hostfile);
+                job.command.arg("--hostfile").arg(self.hostfile(ranks));
                 job.command.args(["--mca", "plm", "rsh", "--mca", "plm_rsh_agent"]).arg(self.shell());
                 job.command.args(["--map-by", "slot"]);
             }
             Mpi::Mpich => {
                 job.command.args(["-launcher", "ssh", "-launcher-exec"]).arg(self.shell());
-                job.command.args(["-hosts", &self.hosts.join(","), "-ppn", &each.to_string()]);
+                let each = self.ranks_a_host(ranks).to_string();
+                job.command.args(["-hosts", &self.hosts.join(","), "-ppn", &each]);
             }
         }
         job
     }
 
-    fn shell(&self) -> PathBuf {
+    pub(crate) fn names(&self) -> &[String] {
+        &self.hosts
+    }
+
+    pub(crate) fn ranks_a_host(&self, ranks: usize) -> usize {
+        ranks.div_ceil(self.hosts.len())
+    }
+
+    /// Open MPI's list of hosts for a job of `ranks`.
+    pub(crate) fn hostfile(&self, ranks: usize) -> PathBuf {
+        let each = self.ranks_a_host(ranks);
+        let lines: String = self.hosts.iter().map(|host| format!("{host} slots={each}\n")).collect();
+        let hostfile = self.folder.path().join(format!("hosts-{each}"));
+        fs::write(&hostfile, lines).expect("the host file");
+        hostfile
+    }
+
+    /// When it was `ns` on a host's clock since boot, by the one clock that all hosts share.
+    fn common_ns(&self, host: &str, ns: i64) -> i64 {
+        let at = self.hosts.iter().position(|name| name == host).expect("a host of the cluster");
+        ns - self.offsets_ns[at]
+    }
+
+    /// When each rank came to t1 and to t2, by one clock: what nobody but the rig can know. Unlike what a program reads
+    /// beside these instants it is exact, however busy the machine.
+    pub fn instants_ns(&self, run: &Run) -> Vec<[i64; 2]> {
+        let instants = |rank: &RankRecord| {
+            let host = &run.nodes[rank.node as usize].key.hostname;
+            let [_, t1, t2, _] = <[i64; 4]>::from(rank.stamps);
+            [t1, t2].map(|ns| self.common_ns(host, ns))
+        };
+        run.ranks.iter().map(instants).collect()
+    }
+
+    /// What the bounds of a run must hold between them, but for what rounding takes: from the first t1 to the last t2.
+    pub fn elapsed_ns(&self, run: &Run) -> i64 {
+        let instants = self.instants_ns(run);
+        let (begins, ends) = (instants.iter().map(|at| at[0]), instants.iter().map(|at| at[1]));
+        ends.max().expect("ranks") - begins.min().expect("ranks")
+    }
+
+    /// The truth is in the bounds, to the last nanoseconds.
+    pub fn assert_bounded(&self, run: &Run) {
+        const ROUNDING_NS: i64 = 10;
+        let (truth, bounds) = (self.elapsed_ns(run), run.elapsed().expect("a complete run"));
+        assert!(bounds.lower_ns - ROUNDING_NS <= truth, "{truth} is below {bounds:?}");
+        assert!(truth <= bounds.upper_ns + ROUNDING_NS, "{truth} is above {bounds:?}");
+    }
+
+    /// What stands for ssh.
+    pub(crate) fn shell(&self) -> PathBuf {
         self.folder.path().join("rsh")
     }
 }
@@ -86,12 +137,18 @@ pub struct Job<'a> {
 
 impl Job<'_> {
     fn new(mpi: Mpi, ranks: usize) -> Self {
-        let mut command = Command::new(format!("mpirun.{}", mpi.name()));
-        command.envs(FOR_ROOT);
+        let mut job = Self::of(format!("mpirun.{}", mpi.name()));
         if mpi == Mpi::OpenMpi {
-            command.args(["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
+            job.command.args(["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]);
         }
-        command.args(["-n", &ranks.to_string()]);
+        job.command.args(["-n", &ranks.to_string()]);
+        job
+    }
+
+    /// Of a launcher, without anything that it is told.
+    pub(crate) fn of(launcher: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(launcher);
+        command.envs(FOR_ROOT);
         Self { command, cluster: PhantomData }
     }
 

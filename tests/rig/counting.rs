@@ -62,11 +62,9 @@ pub fn alone(name: &str, encoding: Encoding) -> Vec<Group> {
 
 /// What the program `pmmpi-rig-pmu`, which is started, reads from an event that was opened for it.
 pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<String, String> {
-    let counters = Counters::open(&alone("event", encoding), Target::NextProgram);
-    counters.hand_down().map_err(|e| e.to_string())?;
-    let [handle] = counters.opened().handles.as_slice() else {
-        return Err(format!("{:?}", counters.opened()));
-    };
+    let mut counters = Counters::open(&alone("event", encoding), Target::NextProgram);
+    let opened = counters.hand_down().map_err(|e| e.to_string())?.opened;
+    let [handle] = opened.handles.as_slice() else { return Err(format!("{opened:?}")) };
     let args = [work, &handle.descriptor.to_string(), &handle.id.to_string()];
     let output = Command::new(program).arg("inherited").args(args).output().map_err(|e| e.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

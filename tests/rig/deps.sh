@@ -3,9 +3,9 @@
 set -eu
 
 packages="${*:-build-essential pkg-config libhwloc-dev libudev-dev libclang-dev libpfm4
-    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace
+    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace musl-tools
     gfortran python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl
-    slurmctld slurmd slurm-client slurm-wlm-basic-plugins}"
+    procps slurmctld slurmd slurm-client slurm-wlm-basic-plugins}"
 
 if ! command -v cargo > /dev/null; then
     echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2

@@ -5,7 +5,7 @@
 set -eu
 program=$1
 [ -x "$program" ] && exit 0
-folder=$(mktemp -d "${TMPDIR:-/tmp}/pmmpi-hpcc.XXXXXX")
+folder=$(mktemp -d "${TMPDIR:-/tmp}/test-hpcc.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 mkdir -p lists/partial cache/archives/partial parts

@@ -7,15 +7,22 @@ pub mod counting;
 pub mod kinds;
 pub mod known;
 pub mod lp;
+pub mod proctrack;
 pub mod programs;
+pub mod remains;
 pub mod slurm;
 pub mod sys;
 pub mod tool;
 pub mod users;
+pub mod wheels;
 
 /// Environment variables that let root run MPI jobs and several ranks share a core.
-pub const FOR_ROOT: [(&str, &str); 2] =
-    [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+pub const FOR_ROOT: [(&str, &str); 4] = [
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+    ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+];
 
 /// The MPIs that the tool is tested with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,6 +95,25 @@ pub fn plain(name: &str) -> PathBuf {
     compile("cc", &[], name, "plain")
 }
 
+/// A library for LD_PRELOAD, compiled for one MPI. Its extension says whether it is C or C++.
+pub fn preloaded(mpi: Mpi, file: &str) -> String {
+    let compiler = if file.ends_with(".cc") { "mpicxx" } else { "mpicc" };
+    let flags = ["-shared", "-fPIC", "-Wl,--no-as-needed"];
+    compile(&format!("{compiler}.{}", mpi.name()), &flags, file, mpi.name()).display().to_string()
+}
+
+/// A program for musl, by Debian's musl-gcc.
+pub fn for_musl() -> PathBuf {
+    compile("musl-gcc", &[], "musl", "musl")
+}
+
+/// The same with an MPI library of its own.
+pub fn mpi_for_musl() -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12"];
+    let library = compile("musl-gcc", &flags, "musl_mpi", "musl-mpi").display().to_string();
+    compile("musl-gcc", &["-DWITH_MPI", &library, "-Wl,-rpath,$ORIGIN"], "musl", "musl-mpi")
+}
+
 /// A statically linked program.
 pub fn statically_linked(name: &str) -> PathBuf {
     compile("cc", &["-static"], name, "static")
@@ -111,6 +130,15 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
     let program = compile("cc", &flags, "through_library", mpi.name());
     assert_eq!(program.parent(), Some(folder.as_path()));
     program
+}
+
+/// A program whose MPI calls itself "Derived MPI".
+pub fn with_derived_mpi(mpi: Mpi) -> PathBuf {
+    let (compiler, kind) = (format!("mpicc.{}", mpi.name()), format!("derived-{}", mpi.name()));
+    // It calls nothing of the library that it is made from, and needs it all the same.
+    let flags = ["-shared", "-fPIC", "-Wl,--no-as-needed"];
+    let library = compile(&compiler, &flags, "derived", &kind).display().to_string();
+    compile(&compiler, &["-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", &library], "says", &kind)
 }
 
 /// A program of the standard ABI that finds tests/programs/mpi_abi.c beside it: on top of `mpi`, to whose
@@ -157,7 +185,7 @@ pub fn hpcc_input(order: usize, ranks: usize) -> String {
     example.lines().enumerate().map(line).collect()
 }
 
-fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
+pub(crate) fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = if name.contains('.') { name.to_owned() } else { format!("{name}.c") };
     let name = name.split('.').next().unwrap_or(name);

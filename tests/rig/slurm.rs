@@ -1,6 +1,7 @@
 //! A real Slurm cluster of four nodes on this machine, each node with its own name and clock.
 
 use crate::cluster::machine;
+use crate::proctrack::Proctrack;
 use crate::tool::{self, Folder, Output};
 use crate::{FOR_ROOT, Mpi};
 use std::fs::{self, File};
@@ -60,6 +61,7 @@ pub fn read(file: PathBuf) -> String {
 pub struct Slurm {
     folder: Folder,
     daemons: Vec<Child>,
+    proctrack: Proctrack,
     /// Another test could not use it.
     spoilt: bool,
 }
@@ -120,23 +122,32 @@ impl DerefMut for Turn {
 impl Slurm {
     /// Waits for the cluster, which is started where there is none.
     pub fn turn() -> Turn {
+        Self::turn_with(Proctrack::LinuxProc)
+    }
+
+    /// Of a cluster with this plugin: another one ends first.
+    pub fn turn_with(proctrack: Proctrack) -> Turn {
         let _wanted = Wanted::new();
         let _alone = machine();
         let mut cluster = CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
-        cluster.get_or_insert_with(Self::start);
+        if cluster.as_ref().is_some_and(|cluster| cluster.proctrack != proctrack) {
+            *cluster = None;
+        }
+        cluster.get_or_insert_with(|| Self::start(proctrack));
         Turn { _wanted, cluster, _alone }
     }
 
     /// Starts the controller and the nodes, and waits until all are idle.
-    fn start() -> Self {
-        let mut slurm = Self { folder: Folder::new("slurm"), daemons: Vec::new(), spoilt: false };
+    fn start(proctrack: Proctrack) -> Self {
+        let mut slurm = Self { folder: Folder::new("slurm"), daemons: Vec::new(), proctrack, spoilt: false };
         slurm.configure();
         slurm.daemon(&mut Command::new("slurmctld"), "ctld", &["-D", "-i"]);
         for node in 0..NODES {
             let name = format!("node{node}");
-            let mut command = Command::new(tool::target().join("release/pmmpi-rig-host"));
+            let host = text(tool::target().join("release/pmmpi-rig-host"));
             let offset = (node as i64 * 3 + 1) * HOUR_NS;
-            command.args([&name, &offset.to_string(), "--", "slurmd"]);
+            let line = [host, name.clone(), offset.to_string(), "--".to_owned(), "slurmd".to_owned()];
+            let mut command = proctrack.daemon(slurm.folder.path(), &line);
             slurm.daemon(&mut command, &name, &["-D", "-N", &name]);
         }
         slurm.wait_until_idle();
@@ -214,18 +225,20 @@ impl Slurm {
             "ClusterName=rig\nSlurmctldHost={hostname}(127.0.0.1)\nSlurmctldPort={}\nSlurmUser=root\n\
              AuthType=auth/none\nCredType=cred/none\nStateSaveLocation={folder}/state\n\
              SlurmdSpoolDir={folder}/spool.%n\nSlurmctldPidFile={folder}/ctld.pid\nSlurmdPidFile={folder}/%n.pid\n\
-             TmpFS={folder}/tmp.%n\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+             TmpFS={folder}/tmp.%n\nTaskPlugin=task/none\n\
              SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\nMpiDefault=none\n\
              ReturnToService=2\nSlurmdParameters=config_overrides\nJobAcctGatherType=jobacct_gather/none\n\
              AccountingStorageType=accounting_storage/none\nJobCompType=jobcomp/none\nSchedulerType=sched/backfill\n\
              SchedulerParameters=bf_interval=1\nInactiveLimit=0\nKillWait=2\n\
              NodeName=node[0-{}] NodeAddr=127.0.0.1 Port=[{}] CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \
              ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN\n\
-             PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n",
+             PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n{}",
             ports[0],
             NODES - 1,
-            node_ports.join(",")
+            node_ports.join(","),
+            self.proctrack.configuration()
         );
+        self.proctrack.configure(self.folder.path());
         fs::write(self.configuration(), text).expect("slurm.conf");
         fs::write(self.folder.path().join("mpi.conf"), MPI_CONF).expect("mpi.conf");
         let nodes = (0..NODES).flat_map(|node| [format!("spool.node{node}"), format!("tmp.node{node}")]);
@@ -279,6 +292,7 @@ impl Drop for Slurm {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
+        self.proctrack.clean(self.folder.path());
     }
 }
 

@@ -11,6 +11,7 @@ use crate::tool::Folder;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 /// A machine's files, removed in the end.
 pub struct Machine(Folder);
@@ -79,6 +80,22 @@ impl Machine {
         symlink(format!("../../../devices/{name}"), bus.join(name)).expect("a link of /sys");
     }
 
+    /// A command on this machine, as far as it asks the kernel's files which processor and PMUs there are. What the kernel then
+    /// counts is what it can, here. In a mount namespace of its own; as root.
+    pub fn run_here(&self, program: &Path) -> Command {
+        let root = self.root().display();
+        let script = format!(
+            "set -e; devices=$(mktemp -d {root}/here.XXXXXX); cd {root}
+             if [ -d sys/bus ]; then cp -rL sys/bus/event_source/devices/. $devices; fi
+             mount --bind $devices /sys/bus/event_source/devices
+             if [ -e proc/cpuinfo ]; then mount --bind proc/cpuinfo /proc/cpuinfo; fi
+             cd /; exec \"$@\""
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script, "sh"]).arg(program);
+        command
+    }
+
     fn everywhere(&self, online: &str) {
         self.put("sys/devices/system/cpu/online", format!("{online}\n"));
         self.pmu("software", 1, &[], &[], &[]);
@@ -94,7 +111,10 @@ impl Machine {
     /// Two sockets of Skylake-SP: 18 cores each, two threads a core.
     pub fn intel_server() -> Self {
         let machine = Self::bare();
-        machine.put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\n");
+        machine.put(
+            "proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n",
+        );
         machine.everywhere("0-71");
         machine.pmu("cpu", 4, &[], X86_CORE, &[INTEL_EVENTS, MEMORY_EVENTS].concat());
         machine.msr(8);
@@ -152,7 +172,10 @@ impl Machine {
     /// Alder Lake: eight cores of one kind with two threads each, eight of another.
     pub fn hybrid_client() -> Self {
         let machine = Self::bare();
-        machine.put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\n");
+        machine.put(
+            "proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n",
+        );
         machine.everywhere("0-23");
         let slots = [("slots", "event=0x00,umask=0x4"), ("mem-loads", "event=0xcd,umask=0x1,ldlat=3")];
         machine.pmu("cpu_core", 4, &[("cpus", "0-15")], X86_CORE, &[INTEL_EVENTS, &slots].concat());
@@ -203,7 +226,10 @@ impl Machine {
     /// Two sockets of Zen 4, of eight cores and two memory channels each.
     pub fn amd_server() -> Self {
         let machine = Self::bare();
-        machine.put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\n");
+        machine.put(
+            "proc/cpuinfo",
+            "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n",
+        );
         machine.everywhere("0-15");
         let format = [
             ("event", "config:0-7,32-35"),

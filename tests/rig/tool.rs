@@ -117,7 +117,7 @@ impl Output {
     /// machine.
     pub fn err(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
-        let is_said = |line: &&str| !line.contains("plm:rsh: Warning: setpgid(");
+        let is_said = |line: &&str| !line.contains("sh: Warning: setpgid(");
         text.split_inclusive('\n').filter(is_said).collect()
     }
 
@@ -144,7 +144,7 @@ pub struct Started {
 
 /// Starts a command; its output goes to files, so that it never waits for a reader.
 pub fn start(command: &mut Command) -> Started {
-    hear_hangups();
+    hear_signals();
     let output = Folder::new("output");
     let create = |name: &str| File::create(output.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(create("out")).stderr(create("err")).process_group(0);
@@ -152,12 +152,15 @@ pub fn start(command: &mut Command) -> Started {
     Started { child, command: format!("{command:?}"), output, limit: TIMEOUT, reaped: false }
 }
 
-/// Under nohup(1) this process ignores SIGHUP, and so would all that tests start.
-fn hear_hangups() {
+/// Under nohup(1) this process ignores SIGHUP, in the background of a script SIGINT and SIGQUIT, and so would all that
+/// tests start.
+fn hear_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: the default disposition needs no handler.
-    ONCE.call_once(|| unsafe {
-        libc::signal(libc::SIGHUP, libc::SIG_DFL);
+    ONCE.call_once(|| {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: the default disposition needs no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
     });
 }
 
@@ -169,6 +172,12 @@ pub fn processes_with(mark: &str) -> Vec<i32> {
     };
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(marked).collect()
+}
+
+/// Waits until no process has that in its command line: what carries for a job ends a moment after it.
+pub fn wait_until_gone(mark: &Path) {
+    let left = || processes_with(&mark.display().to_string());
+    assert!(is_over_within(TIMEOUT, || left().is_empty()), "left: {:?}", left());
 }
 
 /// Runs a command to its end; one that hangs is killed and fails the test.
@@ -194,6 +203,11 @@ impl Started {
     pub fn wait_for_error(&self, text: &str) {
         self.wait(|| String::from_utf8_lossy(&self.read("err")).contains(text) || self.has_ended());
         assert!(String::from_utf8_lossy(&self.read("err")).contains(text), "{} ended early", self.command);
+    }
+
+    /// The number of the process, and of its group.
+    pub fn id(&self) -> i32 {
+        self.child.id() as i32
     }
 
     /// Sends a signal to the process itself, not to its group.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Records the run files that tests/runs/vN holds, of real jobs: two hosts with clocks of their own, regions, a plain program
-# under an MPI launcher, a program that a signal killed, and one that was told to end. For a new schema version.
+# under an MPI launcher, a program that a signal killed, one that was told to end, and one of which more was asked for than can be
+# counted, or nothing. For a new schema version.
 #
 # usage: record.sh BIN RIG_HOST FOLDER     the folder of pmmpi, the rig's program that makes hosts, tests/runs/vN
 set -eu
@@ -10,7 +11,7 @@ mkdir -p "$3"
 folder=$(cd "$3" && pwd)
 PATH=$bin:$PATH
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/pmmpi-record.XXXXXX")
+work=$(mktemp -d "${TMPDIR:-/tmp}/test-record.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 TMPDIR=$work RUNS=3 "$(dirname "$0")/../rig/demo.sh" "$bin" "$rig_host"
 cp "$work"/*/pmmpi-results/*.pmr "$folder"
@@ -28,4 +29,7 @@ for launch in 1 2; do
 done
 pmmpi sh -c 'kill -9 $$' || true
 timeout 0.45 pmmpi --runs 3 sh -c 'trap "exit 0" TERM; sleep 0.3 & wait' || true
+# More than a machine counts, and nothing.
+pmmpi --group smt --events cycles,page-faults sleep 0.05
+pmmpi --counters off sleep 0.05
 rm -r "$folder/.nodes"

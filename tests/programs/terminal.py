@@ -1,0 +1,33 @@
+"""Runs a command as the leader of a session whose terminal is this program: terminal.py ACTIONS FILE COMMAND...
+
+Once FILE holds "ready" it does what each letter of ACTIONS says: w gives the window another size, c and q type ^C and
+^\\, h hangs up. FILE is what the command writes to."""
+import fcntl
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+import time
+
+actions, file, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+process, terminal = pty.fork()
+if process == 0:
+    output = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.execv(command[0], command)
+# A test that gives up says so; what runs here is in a session of its own.
+signal.signal(signal.SIGTERM, lambda *_: os.killpg(process, signal.SIGKILL))
+while not os.path.exists(file) or "ready" not in open(file).read():
+    time.sleep(0.01)
+for action in actions:
+    if action == "w":
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 0, 0))
+    elif action == "h":
+        os.close(terminal)
+    else:
+        os.write(terminal, {"c": b"\x03", "q": b"\x1c"}[action])
+    time.sleep(0.1)
+_, status = os.waitpid(process, 0)
+sys.exit(os.waitstatus_to_exitcode(status))

