@@ -15,10 +15,10 @@ PEERS = $(CARGO_TARGET_DIR)/peers
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench bench-report bench-pmu simulate demo install
+.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 deps: ## install the Debian packages that build, tests and demo need
 	@tests/rig/deps.sh
@@ -50,6 +50,7 @@ stage:
 test: build ## every test
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
 	tests/rig/mpi4py.sh $(CARGO_TARGET_DIR)/programs/mpi4py
+	tests/rig/wheels.sh $(CARGO_TARGET_DIR)/programs/wheels
 	$(CARGO) test $(ALL)
 
 test-pmu: ## counters of a processor that has some, in an emulated machine: from Debian's packages
@@ -72,9 +73,9 @@ bench: build ## what pmmpi costs, side by side with what it is compared to
 	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
 
-bench-report: build ## the part of it about `pmmpi report`, on stdout
+bench-%: build ## one part of it on stdout: start, jobs, counters, regions, scale, widths, bounds or report
 	@bench/peers/venv.sh $(PEERS)
-	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python report
+	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 
 simulate: build ## what the statistics find on fleets whose truth is known, and how often they are wrong
 	$(RELEASE)/examples/simulate > $(CARGO_TARGET_DIR)/simulation.md

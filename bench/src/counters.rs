@@ -32,7 +32,8 @@ fn default_set() -> Result<String, Failed> {
     let handles = counters.opened().handles.clone();
     let (events, groups) = (events_of(&counters), handles.len());
     let words = words(counters.opened().words());
-    let mut inherited = Inherited::take(counters.opened().clone(), &counters.descriptors());
+    let handed = counters.hand_down()?;
+    let mut inherited = Inherited::take(handed.opened, &handed.descriptors);
     let table = time(
         &mut [
             Way::new("bare", || {

@@ -16,6 +16,7 @@ mod report;
 mod scale;
 mod tables;
 mod trivial;
+mod widths;
 
 use pmmpi::runfile::EXTENSION;
 use std::error::Error;
@@ -42,22 +43,41 @@ fn main() -> ExitCode {
     }
 }
 
+type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
+
+/// In their order in bench/RESULTS.md. A part is what has one name.
+const PARTS: [(&str, Part); 11] = [
+    ("start", trivial::report),
+    ("jobs", jobs::oversubscribed),
+    ("jobs", jobs::hpcc),
+    ("counters", |_| counters::report()),
+    ("regions", regions::report),
+    ("scale", scale::report),
+    ("widths", widths::report),
+    ("bounds", |_| bounds::report()),
+    ("report", report::large),
+    ("report", report::many),
+    ("report", tables::report),
+];
+
 fn run() -> Result<(), Box<dyn Error>> {
     let folder = Folder::new()?;
-    println!("{}", host::describe());
-    if std::env::args().nth(3).is_none() {
-        println!("{}", trivial::report(&folder)?);
-        println!("{}", jobs::oversubscribed(&folder)?);
-        println!("{}", jobs::hpcc(&folder)?);
-        println!("{}", counters::report()?);
-        println!("{}", regions::report(&folder)?);
-        println!("{}", scale::report(&folder)?);
-        println!("{}", bounds::report()?);
+    let wanted = std::env::args().nth(3);
+    let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    let parts: Vec<Part> =
+        PARTS.into_iter().filter(|(name, _)| is_wanted(name)).map(|(_, part)| part).collect();
+    if parts.is_empty() {
+        return Err(format!(
+            "there is no part {}: see PARTS in bench/src/main.rs",
+            wanted.unwrap_or_default()
+        )
+        .into());
     }
-    println!("{}", report::large(&folder)?);
-    println!("{}", report::many(&folder)?);
-    println!("{}", tables::report(&folder)?);
-    Ok(())
+    println!("{}", host::describe());
+    parts.into_iter().try_for_each(|part| {
+        println!("{}", part(&folder)?);
+        Ok(())
+    })
 }
 
 /// A temporary folder, removed in the end.
@@ -65,14 +85,23 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     fn new() -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("pmmpi-bench-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
     }
 
     /// Compiles a program of bench/programs.
     fn compile(&self, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
+        self.compile_from("programs", compiler, name)
+    }
+
+    /// Compiles a program of tests/programs.
+    fn compile_test(&self, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
+        self.compile_from("../tests/programs", compiler, name)
+    }
+
+    fn compile_from(&self, place: &str, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(format!("{name}.c"));
         let program = self.0.join(name);
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include");
         let mut command = Command::new(compiler);
@@ -94,10 +123,9 @@ impl Drop for Folder {
 }
 
 /// The tool that is measured: this program's first argument. The second is a Python interpreter for
-/// [`peers::Peers`]; a third leaves out all but `pmmpi report`.
+/// [`peers::Peers`]; a third names the one of [`PARTS`] that is wanted.
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
-    let path =
-        std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [report]")?;
+    let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [PART]")?;
     Ok(std::fs::canonicalize(path)?)
 }
 

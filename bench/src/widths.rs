@@ -1,0 +1,106 @@
+//! How far the two bounds of a job are apart, by its number of ranks: on hosts with clocks of their own, where one rank
+//! comes so late that the others sleep.
+
+use crate::paired::{Spread, Way, in_turns};
+use crate::{Folder, must_succeed, pmmpi, run_file};
+use pmmpi::runfile;
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RANKS: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
+const HOSTS: usize = 4;
+const ROUNDS: usize = 15;
+/// All work 50 ms, the last rank 350 ms more: a rank that waits sleeps after 100 ms.
+const WORK_MS: &str = "50";
+const LATE_MS: &str = "350";
+
+/// As Markdown.
+pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
+    let hosts = Hosts::new(&folder.0)?;
+    let (tool, out) = (pmmpi()?, folder.0.join("widths"));
+    let mut text = format!(
+        "## Between the bounds, {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds, in turns)\n\n\
+         The last rank works {LATE_MS} ms longer than the others.\n\n\
+         | ranks | Open MPI, us | times that of 4 | MPICH, us | times that of 4 |\n|---|---|---|---|---|\n"
+    );
+    let mut columns = Vec::new();
+    for (compiler, launch) in [("mpicc.openmpi", Hosts::open_mpi as Launch), ("mpicc.mpich", Hosts::mpich)] {
+        let program = folder.compile_test(compiler, "late")?;
+        let once = |ranks: usize| {
+            let (hosts, tool, out, program) = (&hosts, &tool, &out, &program);
+            move || {
+                let mut command = launch(hosts, ranks)?;
+                command.arg(tool).arg("--quiet").arg("--out").arg(out).arg(program);
+                must_succeed(command.args([WORK_MS, &(ranks - 1).to_string(), LATE_MS]))?;
+                let file = run_file(out)?;
+                let bounds = runfile::read(&file)?.elapsed().ok_or("a rank is missing")?;
+                fs::remove_file(file)?;
+                Ok((bounds.upper_ns - bounds.lower_ns) as f64)
+            }
+        };
+        let mut ways: Vec<Way<f64>> = RANKS.iter().map(|ranks| Way::new("", once(*ranks))).collect();
+        columns.push(in_turns(&mut ways, ROUNDS)?);
+    }
+    let four = RANKS.iter().position(|ranks| *ranks == 4).unwrap_or_default();
+    for (at, ranks) in RANKS.iter().enumerate() {
+        let cells = columns.iter().map(|table| {
+            let width = Spread::of(table, |row| row[at]);
+            let ratio = width.median / Spread::of(table, |row| row[four]).median;
+            format!("{} | {ratio:.2}", width.text(1e-3, 0))
+        });
+        text += &format!("| {ranks} | {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    }
+    Ok(text)
+}
+
+type Launch = fn(&Hosts, usize) -> Result<Command, Box<dyn Error>>;
+
+/// Hosts that a launcher reaches through the test rig's remote shell.
+struct Hosts {
+    names: Vec<String>,
+    folder: PathBuf,
+}
+
+impl Hosts {
+    fn new(folder: &Path) -> Result<Self, Box<dyn Error>> {
+        const HOUR_NS: usize = 3_600_000_000_000;
+        let own = std::env::current_exe()?;
+        let host = own.parent().ok_or("no folder")?.join("pmmpi-rig-host");
+        let names: Vec<String> = (0..HOSTS).map(|host| format!("node{host}")).collect();
+        let line = |(at, name): (usize, &String)| format!("{name} {}\n", (at * at + 1) * HOUR_NS + at);
+        fs::write(folder.join("table"), names.iter().enumerate().map(line).collect::<String>())?;
+        let shell = folder.join("shell");
+        let script =
+            format!("#!/bin/sh\nexec {} --rsh {} \"$@\"\n", host.display(), folder.join("table").display());
+        fs::write(&shell, script)?;
+        fs::set_permissions(&shell, fs::Permissions::from_mode(0o755))?;
+        Ok(Self { names, folder: folder.to_owned() })
+    }
+
+    /// The hosts of a job, and how many ranks each has at most.
+    fn of(&self, ranks: usize) -> (&[String], usize) {
+        let hosts = &self.names[..ranks.min(HOSTS)];
+        (hosts, ranks.div_ceil(hosts.len()))
+    }
+
+    fn open_mpi(&self, ranks: usize) -> Result<Command, Box<dyn Error>> {
+        let (hosts, each) = self.of(ranks);
+        let file = self.folder.join("hosts");
+        fs::write(&file, hosts.iter().map(|host| format!("{host} slots={each}\n")).collect::<String>())?;
+        let mut command = crate::jobs::mpirun(&ranks.to_string(), None);
+        command.arg("--hostfile").arg(file).args(["--map-by", "slot", "--mca", "plm", "rsh"]);
+        command.args(["--mca", "plm_rsh_agent"]).arg(self.folder.join("shell"));
+        Ok(command)
+    }
+
+    fn mpich(&self, ranks: usize) -> Result<Command, Box<dyn Error>> {
+        let (hosts, each) = self.of(ranks);
+        let mut command = Command::new("mpiexec.hydra");
+        command.args(["-launcher", "ssh", "-launcher-exec"]).arg(self.folder.join("shell"));
+        command.args(["-hosts", &hosts.join(","), "-ppn", &each.to_string(), "-n", &ranks.to_string()]);
+        Ok(command)
+    }
+}
