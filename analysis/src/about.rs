@@ -5,6 +5,8 @@ use crate::regions;
 use crate::results::{Rejected, Results};
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
+use pmmpi::counters::asked;
+use pmmpi::counters::totals::Total;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::selfcheck;
 use pmmpi::summary::{count, seconds_between};
@@ -66,7 +68,12 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             "node-unknown",
             format!("nothing is recorded of the hardware of {}", unknown.join(", ")),
-            "it is compared with no other node; start each rank with pmmpi",
+            if run.is_complete() {
+                "it is compared with no other node; start each rank with pmmpi (where each was, reading it took longer \
+                 than 10 s)"
+            } else {
+                "it is compared with no other node; the rank that reads it was lost before it had"
+            },
         );
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
@@ -78,8 +85,25 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     warnings.extend(about_slew(run));
     warnings.extend(lateness.warning());
     warnings.extend(regions::warnings(run));
+    warnings.extend(about_uncounted(run));
     warnings.extend(about_counters(run, trust));
     warnings
+}
+
+/// What was asked for and has no value, as it was said when the run started; and on other nodes.
+fn about_uncounted(run: &Run) -> Option<Warning> {
+    if run.asked.is_empty() {
+        return None;
+    }
+    let totals = run.counts.totals(|row| row.region.is_none());
+    let uncounted = asked::uncounted(&run.asked, |scope, name| {
+        let mut all = totals.iter().filter(|total| total.scope == scope && total.event.name == name);
+        let reason = |total: &Total| total.reason.clone().unwrap_or_default();
+        let first = all.next().filter(|total| !total.quality.has_value())?;
+        all.all(|total| !total.quality.has_value()).then(|| reason(first))
+    });
+    let said: Vec<String> = uncounted.iter().map(ToString::to_string).collect();
+    (!said.is_empty()).then(|| Warning::new("uncounted-events", said.join("; "), asked::ADVICE))
 }
 
 /// Counters that failed where their counts are known on paper.

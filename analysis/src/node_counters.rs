@@ -265,7 +265,8 @@ mod tests {
     fn a_lost_rank_is_a_rank() {
         let mut run = run(None);
         run.ranks.pop();
-        let lost = pmmpi::record::LostRank { rank: 1, node: 0, t_ns: vec![], end: End::Lost, ended_ns: None };
+        let (t_ns, ended_ns, whereabouts) = (vec![], None, None);
+        let lost = pmmpi::record::LostRank { rank: 1, node: 0, t_ns, end: End::Lost, ended_ns, whereabouts };
         run.lost.push(lost);
         assert_eq!(of(&run).why_not("cycles"), Some("1 of its 2 ranks counted it"));
     }

@@ -129,5 +129,32 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
             "elapsed contains that time",
         ));
     }
+    warnings.extend(where_it_ended(run));
     warnings
+}
+
+/// A rank that waits at a region's begin or end, and others elsewhere: there the program hangs.
+fn where_it_ended(run: &Run) -> Option<Warning> {
+    let mut places: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for lost in &run.lost {
+        let place = lost.whereabouts.as_ref().map_or("elsewhere".to_owned(), ToString::to_string);
+        places.entry(place).or_default().push(lost.rank);
+    }
+    let listed = |(place, ranks): (&String, &Vec<u32>)| format!("{place}: {}", ranks_of(ranks));
+    run.lost.iter().any(|lost| lost.whereabouts.is_some()).then(|| {
+        Warning::new(
+            "ended-in-region",
+            format!("when it ended, ranks were {}", places.iter().map(listed).collect::<Vec<_>>().join("; ")),
+            "where some wait at the begin or end of a region for ever, others did not come there",
+        )
+    })
+}
+
+fn ranks_of(ranks: &[u32]) -> String {
+    const MOST_NAMED: usize = 8;
+    let named = ranks.iter().take(MOST_NAMED).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    match ranks.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }

@@ -13,6 +13,7 @@ use crate::results::{Rejected, Results};
 use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
+use pmmpi::region_table::At;
 use pmmpi::summary::count;
 use pmmpi::trust::Trust;
 use serde::Serialize;
@@ -129,6 +130,10 @@ pub struct LostRank {
     pub worked_s: Option<f64>,
     /// True where its work was over and it waited for other ranks.
     pub finished: bool,
+    /// The region that it was in, if any, and where in it: waiting at its begin or end, or inside.
+    pub region: Option<String>,
+    /// See `region`.
+    pub region_at: Option<&'static str>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
@@ -301,6 +306,12 @@ fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
         end,
         worked_s: worked_ns.map(|ns| ns as f64 / 1e9),
         finished: lost.t_ns.len() > 2,
+        region: lost.whereabouts.as_ref().map(|place| place.region.clone()),
+        region_at: lost.whereabouts.as_ref().map(|place| match place.at {
+            At::Begin => "begin",
+            At::Inside => "inside",
+            At::End => "end",
+        }),
         null_reasons,
     }
 }

@@ -479,7 +479,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
     // Now one was.
     spool.cell().set_end(End::Signaled(9), i64::MAX);
-    pmmpi::partial::keep(&file, spool.cell(), spool.regions(), &Default::default()).unwrap();
+    runs::carry(&path, &spool);
     let ended = report_json();
     assert_valid("report", &ended);
     let run = &ended["runs"][0];
@@ -490,7 +490,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert_eq!(codes(run), ["failed-run", "incomplete-run", "node-unknown"]);
     // Saved as a whole between the listing and the reading.
     let name = path.to_str().unwrap();
-    std::fs::remove_file(path.join("run")).unwrap();
+    std::fs::remove_file(file).unwrap();
     assert_eq!(report(&["report", name]).status.code(), Some(2));
     folder.write(&by_hand());
     std::fs::rename(folder.0.join(format!("{}.pmr", by_hand().header.run_id)), path.with_extension("pmr"))
@@ -502,12 +502,11 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
 #[test]
 fn what_is_left_of_a_run_of_another_version_is_named() {
     let folder = Folder::new();
-    let changed = |id: &str, name: &str, at: usize, to: u8| {
+    let changed = |id: &str, at: usize, to: u8| {
         let (path, node, _) = folder.begin(id, 1);
-        let file = if name == "run" { path.join(name) } else { node };
-        let mut bytes = std::fs::read(&file).unwrap();
+        let mut bytes = std::fs::read(&node).unwrap();
         bytes[at] = to;
-        std::fs::write(&file, bytes).unwrap();
+        std::fs::write(node, bytes).unwrap();
         path
     };
     let said = |path: &std::path::Path, what: &str| {
@@ -515,16 +514,21 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
         assert!(output.status.code() == Some(2) && err(&output).contains(what), "{what}: {}", err(&output));
     };
     let other = "was kept by another version of pmmpi: report it with that one";
-    said(&changed("other", "run", 7, 99), other);
-    said(&changed("other-page", "node", 65536 + 7, 2), other);
-    said(&changed("foreign", "run", 0, b'X'), "is not a run file of pmmpi");
-    said(&changed("newer", "run", 8, 9), "has schema 9");
+    said(&changed("other", 7, 99), other);
+    said(&changed("foreign", 0, b'X'), "is not a run file of pmmpi");
+    said(&changed("newer", 8, 9), "has schema 9");
+    // What versions before this layout left: a file of its own about the run, and nodes' files that begin with a hole.
+    let old = folder.0.join("old.partial");
+    std::fs::create_dir(&old).unwrap();
+    std::fs::write(old.join("run"), b"PMMPI\0\0\x07and so on").unwrap();
+    std::fs::write(old.join("node0-0123456789abcdef.node"), [0; 65536]).unwrap();
+    said(&old, other);
     let (path, ..) = folder.begin("renamed", 1);
     let to = folder.0.join("victim.partial");
     std::fs::rename(path, &to).unwrap();
     said(&to, "it holds the run of renamed.partial");
-    let (path, ..) = folder.begin("empty", 1);
-    std::fs::write(path.join("run"), "").unwrap();
+    let (path, node, _) = folder.begin("empty", 1);
+    std::fs::write(node, "").unwrap();
     said(&path, "is empty");
     // Nothing half-written is left under a name of its own.
     let (path, ..) = folder.begin("whole", 1);

@@ -11,7 +11,7 @@ impl Folder {
     pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("pmmpi-analysis-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-analysis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -7,14 +7,14 @@ use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::Solo;
 use pmmpi::meeting::Meeting;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
-use pmmpi::partial::{self, Page, Place};
+use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Told, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::session::{Beginning, Memory, Session};
 use pmmpi::slew::RawClock;
 use pmmpi::spool::Spool;
 use pmmpi::stamps::Stamps;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Folder {
     pub fn write(&self, run: &Run) -> PathBuf {
@@ -23,20 +23,33 @@ impl Folder {
 
     /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its spool.
     pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, Spool) {
-        let place = Place::new(&self.0, &run(run_id, &[]).header).unwrap();
-        partial::begin(&place, size).unwrap();
+        let folder = folder_of(&self.0, run_id).unwrap();
         let spool = Spool::create().unwrap();
         assert!(spool.cell().claim());
-        let beginning = Beginning { began_ns: 0, pings: false, meeting: Meeting::default() };
+        let beginning = Beginning { began_ns: 0, pings: false, tight_end: true, meeting: Meeting::default() };
         let (cell, regions) = (spool.cell(), spool.regions());
         let memory = Memory { cell, regions, counters: CounterTable::default() };
         let mut session = Session::open(memory, Scripted::default(), Solo, beginning);
-        let page = Page::create(&place.folder, &session.part_before(None, vec![]), spool.cell()).unwrap();
-        let file = page.file().to_owned();
-        session.keep_in(page);
+        let part = session.part_before(None, vec![]);
+        Told { folder: folder.clone(), part }.tell(&spool).unwrap();
         session.start().unwrap();
-        (place.folder, file, spool)
+        spool.cell().size.store(size, std::sync::atomic::Ordering::Relaxed);
+        carry(&folder, &spool);
+        let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        (folder, file, spool)
     }
+}
+
+/// What is in the memory of a rank gets to the disk.
+pub fn carry(folder: &Path, spool: &Spool) {
+    let header = run("by this launcher", &[]).header;
+    let kept = KeptRank::of(spool, &Told::hear(spool).unwrap()).unwrap();
+    let frame = |whole: bool| Frame {
+        about: whole.then(|| About::of(spool, header.clone(), folder).unwrap()),
+        ranks: vec![kept.clone()],
+        ..Frame::default()
+    };
+    NodeFile::of(folder, None).add(frame).unwrap();
 }
 
 /// A node that is like all others.
