@@ -1,9 +1,8 @@
-//! Which of a job's processes on a node acts for the node: it reads what the node is, and counts what belongs
-//! to its cores and sockets. What a launcher calls local rank 0 need not run through pmmpi, and not every
-//! launcher says such a thing.
+//! Which of a job's processes on a node does what only one of them is to do. What a launcher calls local rank 0 need not
+//! run through pmmpi, and not every launcher says such a thing.
 //!
-//! The processes agree on a name of this user, node and job. The first to bind it leads, for as long as it
-//! lives; the others follow. Who cannot tell (another network namespace, a stranger with that name, no
+//! The processes agree on a name of this user, node, job and duty. The first to bind it leads, for as long as it
+//! has the listener; the others follow. Who cannot tell (another network namespace, a stranger with that name, no
 //! descriptor left) leads, too: two leaders cost work and no truth, since each core's counts are taken once
 //! where the ranks' records come together.
 
@@ -14,6 +13,24 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
+
+/// What one process of a node does for all. Each duty has an election of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Reads what the node is, and counts what belongs to its cores and sockets.
+    Read,
+    /// Carries what ranks measured from shared memory to the disk.
+    Carry,
+}
+
+impl Duty {
+    fn name(self) -> &'static str {
+        match self {
+            Duty::Read => "node",
+            Duty::Carry => "carrier",
+        }
+    }
+}
 
 /// What this process is on its node.
 pub enum Role {
@@ -33,21 +50,27 @@ pub struct Leader {
 
 /// A process that leaves its node to another one.
 pub struct Follower {
-    name: String,
+    /// `None` where the leader cannot be reached.
+    name: Option<String>,
     /// To the leader, not blocking; `None` where the leader's queue was full.
     connection: Option<UnixStream>,
 }
 
 impl Role {
-    /// The role of this process among those of `job` on this node. `job` is the same text in all processes of the
+    /// The role of this process among those of `job` on this node that have this duty. `job` is the same text in all processes of the
     /// job, and in no other job of this user that runs at the same time; `None` where the process is a job of its own.
-    pub fn enter(job: Option<&str>) -> Self {
-        job.map_or_else(Self::alone, |job| elect(name_of("node", job)))
+    pub fn enter(duty: Duty, job: Option<&str>) -> Self {
+        job.map_or_else(Self::alone, |job| elect(name_of(duty.name(), job)))
     }
 
     /// The only process of its job on this node.
     pub fn alone() -> Self {
         Role::Leader(Leader::default())
+    }
+
+    /// Of a process that cannot meet the others of its job: the first rank of the node leads, as the launcher numbers them.
+    pub fn by_local_rank(rank: u32) -> Self {
+        if rank == 0 { Self::alone() } else { Role::Follower(Follower { name: None, connection: None }) }
     }
 
     /// True for the process that acts for its node.
@@ -70,23 +93,22 @@ impl Leader {
         self.listener.as_ref()
     }
 
-    /// Another process is to be the leader, by having the listener: this one acts for the node and follows it.
+    /// Another process is to be the leader, by having the listener: this one follows it.
     pub fn hand_on(&mut self) -> Option<(UnixListener, Follower)> {
         let listener = self.listener.take()?;
-        Some((listener, Follower { name: self.name.clone(), connection: None }))
+        Some((listener, Follower { name: Some(self.name.clone()), connection: None }))
     }
 }
 
 impl Follower {
-    /// The same, for whoever needs it after this one was dropped.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let connection = self.connection.as_ref().map(UnixStream::try_clone).transpose()?;
-        Ok(Self { name: self.name.clone(), connection })
+    /// The leader hears nothing from this process before it connects again.
+    pub fn hang_up(&mut self) {
+        self.connection = None;
     }
 
     /// The role of this process now that its leader has gone.
     pub fn again(&self) -> Role {
-        elect(self.name.clone())
+        self.name.clone().map_or_else(Role::alone, elect)
     }
 
     /// A connection to the leader, which does not block. The leader need not have accepted it: what is sent waits
@@ -95,7 +117,8 @@ impl Follower {
         match &mut self.connection {
             Some(connection) => Ok(connection),
             none => {
-                let connection = local_socket::connect(&self.name)?;
+                let name = self.name.as_deref().ok_or(ErrorKind::NotConnected)?;
+                let connection = local_socket::connect(name)?;
                 if !local_socket::is_own(&connection) {
                     return Err(ErrorKind::PermissionDenied.into());
                 }
@@ -129,10 +152,10 @@ fn elect(name: String) -> Role {
         }
         match local_socket::connect(&name) {
             Ok(connection) if local_socket::is_own(&connection) => {
-                return Role::Follower(Follower { name, connection: Some(connection) });
+                return Role::Follower(Follower { name: Some(name), connection: Some(connection) });
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                return Role::Follower(Follower { name, connection: None });
+                return Role::Follower(Follower { name: Some(name), connection: None });
             }
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::thread::sleep(PAUSE),
             _ => return Role::alone(),
@@ -153,23 +176,33 @@ mod tests {
 
     #[test]
     fn who_has_no_job_leads_and_binds_nothing() {
-        let role = Role::enter(None);
-        assert!(role.leads() && role.keep_across_exec().unwrap().is_none() && Role::enter(None).leads());
+        let role = Role::enter(Duty::Read, None);
+        assert!(role.leads() && role.keep_across_exec().unwrap().is_none() && Role::enter(Duty::Read, None).leads());
+    }
+
+    #[test]
+    fn ranks_that_cannot_meet_go_by_the_launcher() {
+        let leads = [0, 1, 7].map(|rank| Role::by_local_rank(rank).leads());
+        assert_eq!(leads, [true, false, false]);
+        let Role::Follower(mut follower) = Role::by_local_rank(1) else { panic!("it leads") };
+        assert_eq!(follower.connection().unwrap_err().kind(), ErrorKind::NotConnected);
+        assert!(follower.again().leads());
     }
 
     #[test]
     fn a_job_has_one_leader_and_jobs_have_one_each() {
-        let first = Role::enter(Some(&job("a")));
-        assert!(first.leads() && !Role::enter(Some(&job("a"))).leads());
-        assert!(Role::enter(Some(&job("b"))).leads());
+        let first = Role::enter(Duty::Read, Some(&job("a")));
+        assert!(first.leads() && !Role::enter(Duty::Read, Some(&job("a"))).leads());
+        assert!(Role::enter(Duty::Read, Some(&job("b"))).leads());
+        assert!(Role::enter(Duty::Carry, Some(&job("a"))).leads(), "another duty");
         drop(first);
-        assert!(Role::enter(Some(&job("a"))).leads(), "a step after another one");
+        assert!(Role::enter(Duty::Read, Some(&job("a"))).leads(), "a step after another one");
     }
 
     #[test]
     fn what_a_follower_sends_waits_for_its_leader() {
-        let Role::Leader(leader) = Role::enter(Some(&job("talk"))) else { panic!("nobody else is here") };
-        let Role::Follower(mut follower) = Role::enter(Some(&job("talk"))) else { panic!("two leaders") };
+        let Role::Leader(leader) = Role::enter(Duty::Read, Some(&job("talk"))) else { panic!("nobody else is here") };
+        let Role::Follower(mut follower) = Role::enter(Duty::Read, Some(&job("talk"))) else { panic!("two leaders") };
         follower.connection().unwrap().write_all(b"hello").unwrap();
         drop(follower);
         let (mut guest, _) = leader.listener().unwrap().accept().unwrap();
@@ -180,8 +213,8 @@ mod tests {
 
     #[test]
     fn a_full_queue_makes_no_second_leader() {
-        let _leader = Role::enter(Some(&job("full")));
-        let enter = |_| Role::enter(Some(&job("full")));
+        let _leader = Role::enter(Duty::Read, Some(&job("full")));
+        let enter = |_| Role::enter(Duty::Read, Some(&job("full")));
         let (mut waiting, mut followers) = (0, Vec::new());
         while waiting < 3 && followers.len() < 10_000 {
             let Role::Follower(follower) = enter(()) else { panic!("two leaders") };
@@ -232,7 +265,7 @@ mod tests {
     #[test]
     fn a_process_of_a_job() {
         let Ok(job) = std::env::var(AS_PROCESS) else { return };
-        let role = Role::enter(Some(&job));
+        let role = Role::enter(Duty::Read, Some(&job));
         println!("{}", if role.leads() { "leader" } else { "follower" });
         let _ = std::io::stdin().read(&mut [0]);
     }

@@ -23,6 +23,7 @@ pub use frame::{About, Frame, KeptRank, Told};
 pub use node_file::NodeFile;
 pub use reading::read;
 
+use crate::counters::asked::AskedFor;
 use crate::record::RunHeader;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -46,12 +47,14 @@ pub struct Place {
     pub folder: PathBuf,
     /// What is known of the run.
     pub header: RunHeader,
+    /// What the user asked for, as [`crate::record::Run`] has it.
+    pub asked: Vec<AskedFor>,
 }
 
 impl Place {
     /// For a run in the folder `out`, which exists.
-    pub fn new(out: &Path, header: &RunHeader) -> io::Result<Self> {
-        Ok(Self { folder: folder_of(out, &header.run_id)?, header: header.clone() })
+    pub fn new(out: &Path, header: RunHeader, asked: Vec<AskedFor>) -> io::Result<Self> {
+        Ok(Self { folder: folder_of(out, &header.run_id)?, header, asked })
     }
 }
 

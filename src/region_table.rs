@@ -78,8 +78,6 @@ struct Slot {
     longest_ns: AtomicI64,
 }
 
-const TABLE_WORDS: usize = size_of::<RegionTable>() / size_of::<u64>();
-
 impl RegionTable {
     /// For a rank that shares it with nobody.
     pub fn boxed() -> Box<Self> {
@@ -93,25 +91,6 @@ impl RegionTable {
             }
             Box::from_raw(table.cast())
         }
-    }
-
-    /// As it would be in a file; empty where no region was entered.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        // SAFETY: the table is made of atomics of 8 bytes, without gaps.
-        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(self).cast() };
-        let used = if self.is_empty() { 0 } else { TABLE_WORDS };
-        words[..used].iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
-    }
-
-    /// From a file; what is missing at its end is zero.
-    pub fn from_bytes(bytes: &[u8]) -> Box<Self> {
-        let table = Self::boxed();
-        // SAFETY: as above.
-        let words: &[AtomicU64; TABLE_WORDS] = unsafe { &*std::ptr::from_ref(&*table).cast() };
-        for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
-            word.store(u64::from_le_bytes(*bytes), Relaxed);
-        }
-        table
     }
 
     /// From now on nothing is recorded on this rank.
@@ -130,13 +109,6 @@ impl RegionTable {
 
     fn is_paused(&self) -> bool {
         self.paused_since_ns.load(Relaxed) != 0
-    }
-
-    fn is_empty(&self) -> bool {
-        self.used.load(Acquire) == 0
-            && self.unrecorded.load(Relaxed) == 0
-            && self.paused_ns.load(Relaxed) == 0
-            && self.now.load(Relaxed) == 0
     }
 
     /// In which region the rank is, if it is in one.
@@ -395,7 +367,7 @@ mod tests {
     #[test]
     fn entries_add_up_in_a_fixed_place() {
         let table = RegionTable::boxed();
-        assert!(table.to_bytes().is_empty());
+        assert_eq!(table.regions(4), Regions::default());
         let mut recorder = Recorder::without_counters(&table);
         recorder.begin(b"outer", 0, 5);
         for at in 1..=10_000 {
@@ -411,7 +383,7 @@ mod tests {
         }
         table.resume(30);
         recorder.end_all(2_000_000, 2_000_007);
-        let regions = RegionTable::from_bytes(&table.to_bytes()).regions(4);
+        let regions = table.regions(4);
         assert_eq!(regions.names, ["solve", "outer"]);
         let solve = RegionTotals {
             rank: 4,
@@ -433,9 +405,7 @@ mod tests {
     fn it_is_known_where_a_rank_is() {
         let table = RegionTable::boxed();
         let mut recorder = Recorder::without_counters(&table);
-        let at = |table: &RegionTable| {
-            RegionTable::from_bytes(&table.to_bytes()).whereabouts().map(|at| at.to_string())
-        };
+        let at = |table: &RegionTable| table.whereabouts().map(|at| at.to_string());
         assert_eq!(at(&table), None);
         recorder.arrive(b"outer", At::Begin);
         assert_eq!(at(&table).unwrap(), "at the begin of region `outer`");
@@ -463,7 +433,17 @@ mod tests {
         let regions = table.regions(0);
         assert_eq!((regions.names.len(), regions.unrecorded), (MOST, 3));
         assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
-        assert_eq!(RegionTable::from_bytes(&[0xff; 100_000]).regions(0).names.len(), MOST);
+    }
+
+    /// A rank of the same user may write there what it likes.
+    #[test]
+    fn whatever_is_in_the_memory_can_be_read() {
+        const WORDS: usize = size_of::<RegionTable>() / size_of::<u64>();
+        let table = RegionTable::boxed();
+        // SAFETY: the table is made of atomics of 8 bytes, without gaps.
+        let words: &[AtomicU64; WORDS] = unsafe { &*std::ptr::from_ref(&*table).cast() };
+        words.iter().for_each(|word| word.store(u64::MAX, Relaxed));
+        assert_eq!((table.regions(0).names.len(), table.whereabouts()), (MOST, None));
     }
 
     #[test]

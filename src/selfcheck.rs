@@ -15,11 +15,11 @@ use std::time::Duration;
 pub struct Expectation {
     /// Its name, as [`crate::record::Job`] has it.
     pub launcher: String,
-    /// How many ranks it started.
-    pub ranks: u32,
+    /// How many ranks it started, if it tells.
+    pub ranks: Option<u32>,
     /// Which of them this one is.
     pub rank: u32,
-    /// This rank speaks for all.
+    /// This rank speaks for all, of what rank 0 knows.
     pub speaks: bool,
     /// The job on this node: the same text for all of its ranks. `None` where nothing but errors is to be said.
     pub job: Option<String>,
@@ -47,24 +47,46 @@ impl Expectation {
         local_socket::listen(&name_of("speaker", &format!("{job} {topic}"))).ok()
     }
 
+    /// True where this process is to say that its world is not the job that was started. Where the launcher does not
+    /// tell how many ranks there are, all but rank 0 notice; one of a node says so then.
+    pub fn speaks_of_mismatch(&self) -> bool {
+        if self.ranks.is_some() {
+            return self.speaks;
+        }
+        match self.speak_for_node("mismatch") {
+            Some(right) => {
+                std::mem::forget(right); // for as long as this process lives
+                true
+            }
+            None => self.abort && self.job.is_none(),
+        }
+    }
+
     /// What is wrong where pmmpi's own MPI program, which measures plain programs, has a world of `size` ranks.
     pub fn contradicted_by_runner(&self, size: u32, mpi_library: &str) -> Option<String> {
-        let (launcher, ranks, library) = (&self.launcher, self.ranks, first_words(mpi_library));
+        let (launcher, library) = (&self.launcher, first_words(mpi_library));
         let advice = match advice(launcher, mpi_library) {
             advice if launcher == "srun" => advice,
             _ => "build pmmpi with the mpicc of this launcher's MPI",
         };
-        (size < ranks).then(|| {
-            format!(
-                "{launcher} started {ranks} ranks, but pmmpi's runner runs as jobs of {size}: the MPI that it was \
-                 built for ({library}) and the launcher do not understand each other; {advice}"
-            )
-        })
+        let started = self.started_beyond(size)?;
+        Some(format!(
+            "{launcher} started {started}, but pmmpi's runner runs as jobs of {size}: the MPI that it was built for \
+             ({library}) and the launcher do not understand each other; {advice}"
+        ))
     }
 
-    /// What is wrong with a world of `size` ranks, by [`contradiction`].
+    /// What is wrong with a world of `size` ranks.
     pub fn contradicted_by(&self, size: u32, mpi_library: &str) -> Option<String> {
-        contradiction(&self.launcher, self.ranks, size, mpi_library)
+        Some(message(&self.launcher, &self.started_beyond(size)?, size, mpi_library))
+    }
+
+    /// The ranks that were started, where a world of `size` has not all of them: a rank's own number tells, too.
+    fn started_beyond(&self, size: u32) -> Option<String> {
+        match self.ranks {
+            Some(ranks) => (size < ranks).then(|| format!("{ranks} ranks")),
+            None => (size <= self.rank).then(|| format!("at least {} ranks", u64::from(self.rank) + 1)),
+        }
     }
 }
 
@@ -74,14 +96,15 @@ const OPEN_MPIS: [&str; 3] = ["Open MPI", "Spectrum MPI", "Fujitsu MPI"];
 /// What is wrong where a launcher started `launched` ranks and MPI's world has `size`; `None` where nothing
 /// is. (More than were launched is right: several launches may make one world.)
 pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str) -> Option<String> {
-    if size >= launched {
-        return None;
-    }
+    (size < launched).then(|| message(launcher, &format!("{launched} ranks"), size, mpi_library))
+}
+
+fn message(launcher: &str, started: &str, size: u32, mpi_library: &str) -> String {
     let (library, advice) = (first_words(mpi_library), advice(launcher, mpi_library));
-    Some(format!(
-        "{launcher} started {launched} ranks, but the program runs as jobs of {size}: its MPI ({library}) and the \
-         launcher do not understand each other; {advice}"
-    ))
+    format!(
+        "{launcher} started {started}, but the program runs as jobs of {size}: its MPI ({library}) and the launcher do \
+         not understand each other; {advice}"
+    )
 }
 
 fn advice(launcher: &str, mpi_library: &str) -> &'static str {
@@ -111,7 +134,7 @@ mod tests {
     fn rank_0_loses_patience_first_and_nobody_waits_for_ever() {
         let patience = |rank| {
             let launcher = "srun".to_owned();
-            let (ranks, speaks, abort) = (u32::MAX, rank == 0, false);
+            let (ranks, speaks, abort) = (Some(u32::MAX), rank == 0, false);
             Expectation { launcher, ranks, rank, speaks, job: None, abort }.patience().as_secs()
         };
         assert_eq!([0, 1, 2, 3, 20_000, u32::MAX].map(patience), [30, 60, 60, 90, 450, 960]);
@@ -121,7 +144,7 @@ mod tests {
     fn one_rank_of_a_node_speaks() {
         let expectation = |job| Expectation {
             launcher: "srun".to_owned(),
-            ranks: 2,
+            ranks: Some(2),
             rank: 0,
             speaks: true,
             job,
@@ -132,6 +155,28 @@ mod tests {
         assert!(first.is_some() && own.speak_for_node("topic").is_none());
         drop(first);
         assert!(own.speak_for_node("topic").is_some() && expectation(None).speak_for_node("topic").is_none());
+    }
+
+    /// A launcher that tells each rank its number and no more.
+    #[test]
+    fn a_rank_beyond_its_world_notices() {
+        let of = |rank, name: &str| Expectation {
+            launcher: "prterun".to_owned(),
+            ranks: None,
+            rank,
+            speaks: rank == 0,
+            job: Some(format!("beyond {} {name}", std::process::id())),
+            abort: false,
+        };
+        let mpich = "MPICH Version: 4.0.2";
+        assert_eq!((of(0, "a").contradicted_by(1, mpich), of(2, "a").contradicted_by(3, mpich)), (None, None));
+        let message = of(1, "a").contradicted_by(1, mpich).unwrap();
+        assert!(message.contains("prterun started at least 2 ranks, but the program runs as jobs of 1"), "{message}");
+        assert!(of(2, "a").contradicted_by_runner(1, mpich).unwrap().contains("at least 3 ranks"));
+        let speak = [of(2, "a"), of(1, "a"), of(1, "b")].map(|one| one.speaks_of_mismatch());
+        assert_eq!(speak, [true, false, true], "one of a node and job");
+        let silent = |abort| Expectation { job: None, abort, ..of(1, "a") }.speaks_of_mismatch();
+        assert_eq!([silent(false), silent(true)], [false, true]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use pmmpi::record::{End, Mode};
 use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, pmmpi, processes_with, run};
+use rig::wheels::Launcher;
 use rig::{FOR_ROOT, Mpi, programs};
 use std::process::Command;
 
@@ -28,6 +29,23 @@ fn the_other_mpis_launcher_is_named() {
         assert!(aborted.err().contains(advice) && !aborted.out().contains("rank"), "{}", aborted.out());
         assert_eq!(folder.runs().len(), 4);
     }
+}
+
+/// A launcher that tells each rank its number and not how many there are: one rank of the node notices and says so.
+#[test]
+fn a_launcher_that_tells_no_size_is_named_too() {
+    let folder = Folder::new("no-size");
+    let job = |more: &[&str]| {
+        let job = Launcher::Prterun.local(3).arg(pmmpi()).arg("--out").arg(folder.path()).args(more);
+        job.arg(programs::mpi(Mpi::Mpich, "says")).run()
+    };
+    let said = "ranks, but the program runs as jobs of 1: its MPI (MPICH";
+    let warned = job(&[]).success();
+    assert_eq!(warned.err().matches(said).count(), 1, "{}", warned.err());
+    assert!(warned.err().contains("warning: prterun started at least "), "{}", warned.err());
+    assert!(!job(&["--quiet"]).success().err().contains(said));
+    let aborted = job(&["--on-mismatch", "abort"]);
+    assert!(aborted.code() == 125 && aborted.err().contains(said), "{} {}", aborted.code(), aborted.err());
 }
 
 /// pmmpi's own MPI program is checked like any other: here it is the one of the other MPI.

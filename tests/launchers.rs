@@ -149,6 +149,23 @@ fn a_script_keeps_its_mpi_init_for_its_mpi_program() {
     }
 }
 
+/// While another rank is still at its first one, from whose process the node is carried.
+#[test]
+fn the_second_program_of_a_slot_has_its_node_read() {
+    for starter in Starter::all() {
+        let folder = Folder::new("second");
+        let script = "rank=${PMIX_RANK:-$PMI_RANK}
+            $0 -q --mode mpi sh -c \"test $rank = 0 || until test -e $PMMPI_OUT/go; do sleep 0.01; done; exit 1\"
+            test $rank != 0 || { sleep 1; : > $PMMPI_OUT/go; } &
+            exec $0 -q --scope core $1";
+        let output = starter.script(folder.path(), script).success();
+        assert_eq!(said(&output.out()), ranks_say(2), "{starter:?} {}", output.err());
+        let run = folder.runs().into_iter().find(|run| run.ranks.len() == 2).expect("a run of both");
+        assert!(run.nodes[0].facts.is_some(), "{starter:?} {}", output.err());
+        assert_eq!(node_readers(&run).len(), 1, "{starter:?}: ranks that counted on cores");
+    }
+}
+
 #[test]
 fn who_asks_for_ranks_gets_them_in_a_script() {
     for mpi in Mpi::ALL {
@@ -286,6 +303,9 @@ fn a_launcher_behind_pmmpi_is_told_apart() {
     assert!(output.err().contains("warning: mpirun.openmpi starts the ranks of a job"), "{}", output.err());
     assert!(output.err().contains(&right), "{}", output.err());
     assert_eq!(folder.runs().len(), 1);
+    let behind = measure(&["env", "A=B", "mpirun.openmpi", "--oversubscribe", "-n", "2", "true"]);
+    let right = format!("env A=B mpirun.openmpi --oversubscribe -n 2 pmmpi --out {out} true");
+    assert!(behind.err().contains(&right), "{}", behind.err());
     let meant = measure(&["--mode", "plain", "mpirun.openmpi", "--oversubscribe", "-n", "2", "true"]);
     assert!(!meant.err().contains("warning"), "{}", meant.err());
 }

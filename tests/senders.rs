@@ -55,6 +55,38 @@ fn a_process_and_its_group_are_told_apart() {
     assert_eq!(counts(started), "10x1 12x2 14x3 15x1 34x1");
 }
 
+/// As where a site gives its jobs no time to end: what pmmpi has got the workload gets.
+#[test]
+fn a_signal_just_before_the_kill_is_passed_on() {
+    for _ in 0..5 {
+        let folder = Folder::new("kill");
+        let started = start(&mut counting(&[], &[&libc::SIGTERM.to_string(), folder.path().to_str().unwrap()]));
+        started.wait_for("ready", 1);
+        started.signal(libc::SIGTERM);
+        // Its handler has run: nothing is pending, and it sleeps.
+        let status = || std::fs::read_to_string(format!("/proc/{}/status", started.id())).unwrap_or_default();
+        let is_done = |status: &str| {
+            !status.contains("ShdPnd:\t0000000000004") && status.contains("State:\tS")
+        };
+        while !is_done(&status()) {
+            started.assert_running();
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        started.signal(libc::SIGKILL);
+        started.finish();
+        let counts = || {
+            let file = std::fs::read_dir(folder.path()).unwrap().flatten().next();
+            file.map(|file| std::fs::read_to_string(file.path()).unwrap()).unwrap_or_default()
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while counts().is_empty() {
+            assert!(Instant::now() < deadline, "the workload got nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(counts().trim(), "15x1");
+    }
+}
+
 /// One after the other, as slurmstepd with proctrack/linuxproc.
 #[test]
 fn each_process_of_a_group_in_turn_is_one_signal() {
@@ -111,6 +143,37 @@ fn a_terminal_is_heard_once() {
         let text = std::fs::read_to_string(&log).unwrap();
         assert_eq!(text, format!("ready\n{expected}\n"), "{}", output.err());
     }
+}
+
+/// However a job of several rounds ends, and however reading for a report does.
+#[test]
+fn no_progress_is_left_on_a_terminal() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/terminal.py").display().to_string();
+    let folder = Folder::new("bar");
+    let log = folder.path().join("log").display().to_string();
+    let show = |shown: &str, words: &[&str]| {
+        let tool = pmmpi().display().to_string();
+        let mut command = Command::new("python3");
+        command.args([script.as_str(), "c", &log, &tool]).args(words).env("SHOWN", shown).env("TERM", "xterm");
+        let output = start(&mut command).within(Duration::from_secs(60)).finish();
+        assert_eq!(output.code(), 256 - libc::SIGINT, "{}", output.err());
+        output.out()
+    };
+    // Nothing after the last time that it was shown, but for erasing the line.
+    let rest = |text: &str, shown: &str| text.rsplit(shown).next().unwrap().replace("^C", "");
+    let text = show("measuring", &["--no-save", "--runs", "3", "sleep", "100"]);
+    let after = rest(&text, "measuring");
+    assert!(after.contains("\x1b[2K") && after.contains("stopped by signal 2"), "{text:?}");
+    // Many files, all of one run: reading them takes more than a second.
+    let runs = folder.path().join("runs");
+    std::fs::create_dir(&runs).unwrap();
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/v5");
+    let stored = std::fs::read_dir(stored).unwrap().flatten().map(|entry| entry.path());
+    let run = stored.into_iter().find(|path| path.extension().is_some_and(|e| e == "pmr")).unwrap();
+    std::fs::copy(run, runs.join("0.pmr")).unwrap();
+    (1..60_000).for_each(|at| std::fs::hard_link(runs.join("0.pmr"), runs.join(format!("{at}.pmr"))).unwrap());
+    let text = show("reading: ", &["report", runs.to_str().unwrap()]);
+    assert!(rest(&text, "reading: ").ends_with("\r\x1b[K"), "{text:?}");
 }
 
 /// The launcher's variables are there, and the sender is the parent in another group: as a launcher is.

@@ -1,6 +1,7 @@
 //! `pmmpi-report`: what `pmmpi report` and `pmmpi bounds` become.
 
 mod options;
+mod progress_line;
 
 use clap::Parser;
 use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
@@ -10,7 +11,6 @@ use pmmpi::summary::{count, printable};
 use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::input::{self, Input};
-use pmmpi_analysis::progress::Progress;
 use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
 use pmmpi_analysis::results;
 use pmmpi_analysis::stats::runs;
@@ -20,10 +20,9 @@ use pmmpi_analysis::{about, export, output, report, stamps_csv};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Large columns come and go: the system's allocator gives their pages back each time.
 #[global_allocator]
@@ -62,6 +61,7 @@ fn usage(error: &clap::Error) -> ! {
 }
 
 fn say(message: &str) {
+    progress_line::clear();
     // Nothing is left to do about a closed stderr.
     let _ = writeln!(io::stderr(), "pmmpi: {}", printable(message));
 }
@@ -152,7 +152,7 @@ fn reading(options: &OfOthers, class_by: Option<ClassBy>) -> results::Options {
         class_by: class_by.unwrap_or_default(),
         counters: None,
         keep_parts: false,
-        progress: progress(),
+        progress: progress_line::show(),
     }
 }
 
@@ -231,24 +231,5 @@ fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     output::write(text, file).map_err(|e| {
         let place = file.map_or_else(|| "stdout".to_owned(), |file| file.display().to_string());
         Failure { code: PARTIAL, message: format!("{place}: the result could not be written: {e}") }
-    })
-}
-
-/// A counter on stderr where that is a terminal and reading takes its time.
-fn progress() -> Progress {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    if !io::stderr().is_terminal() {
-        return Progress::default();
-    }
-    let (began, mut last) = (Instant::now(), Instant::now());
-    Progress::new(move |done, all| {
-        let (is_over, is_time) = (done >= all, last.elapsed() > PATIENCE / 10);
-        if began.elapsed() > PATIENCE && (is_time || is_over) {
-            last = Instant::now();
-            let end = if is_over { "\r\x1b[K" } else { "" };
-            let [done, all] = [done, all].map(|bytes| bytes.div_ceil(1 << 20));
-            // As in `say`.
-            let _ = write!(io::stderr(), "\rreading: {done} of {all} MiB{end}");
-        }
     })
 }

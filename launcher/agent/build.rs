@@ -6,6 +6,7 @@
 //! - The stack unwinder: Rust's standard library asks for libgcc_s.so. A program that brings another one, or
 //!   none, must not notice that it is measured, so a linker script answers the name and takes the static form.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -40,12 +41,30 @@ fn main() {
     let for_agent = |argument: &str| println!("cargo::rustc-link-arg-cdylib={argument}");
     let folder = out.join("libc");
     match stand_in_for_libc(&folder) {
-        Ok(()) => for_agent(&format!("-L{}", folder.display())),
+        Ok(()) => {
+            for_agent(&format!("-L{}", folder.display()));
+            // Another Rust toolchain may ask for one function more: the agent then needs this machine's C library,
+            // which a test of tests/house.rs names.
+            if let Some(own) = own_libc() {
+                for_agent(&own);
+            }
+        }
         Err(why) => println!("cargo::warning=the agent needs a C library as new as this machine's: {why}"),
     }
     for name in ["dlsym", "dlopen", "dladdr"] {
         for_agent(&format!("-Wl,--wrap={name}")); // see src/loader.rs
     }
+}
+
+/// This machine's C library, as its compiler finds it.
+fn own_libc() -> Option<String> {
+    let output = Command::new(compiler()).arg("-print-file-name=libc.so.6").output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    Path::new(&path).is_absolute().then_some(path)
+}
+
+fn compiler() -> OsString {
+    env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into())
 }
 
 /// A libc.so for the linker alone: functions that have names and versions, and do nothing.
@@ -79,7 +98,7 @@ fn stand_in_for_libc(out: &Path) -> Result<(), String> {
     let write = |name: &str, text: &str| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
     write("libc.s", &source)?;
     write("libc.map", &versions)?;
-    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let compiler = compiler();
     let mut command = Command::new(&compiler);
     command.current_dir(out).args(["-shared", "-nostdlib", "-Wl,-soname,libc.so.6"]);
     command.args(["-Wl,--version-script=libc.map", "-o", "libc.so", "libc.s"]);

@@ -39,13 +39,15 @@ pub struct Started {
 }
 
 /// Starts the program. Where that fails, nothing of it runs. `slot` has room for the run, if this rank is to save it.
-pub fn start(task: &mut Task, slot: Option<&Slot>) -> Result<Started, Failure> {
+pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     let agent = install::agent()?;
     let spool = Arc::new(
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
     );
     let header = task.header(Mode::Mpi);
-    let place = task.settings.out.as_deref().and_then(|out| Place::new(out, &header).ok());
+    let asked = &task.settings.selection.asked;
+    let place =
+        task.settings.out.as_deref().and_then(|out| Place::new(out, header.clone(), asked.clone()).ok());
     let orders = Orders { place, extras: task.settings.extras, local_ranks: task.launch.local_size };
     if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
         spool.cell().note(Fault::NoPartial);
@@ -58,7 +60,7 @@ pub fn start(task: &mut Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     }
     let mut carrier = Carrier::new(spool.clone(), slot.and_then(Slot::room), header.clone());
     if task.settings.out.is_some() {
-        carrier.begin(&mut task.role);
+        carrier.begin(task.job.as_deref());
     }
     // Before counters are open, or they would count the program that reads the topology, and the witness.
     describe_node(task, &spool);
@@ -81,7 +83,7 @@ pub fn start(task: &mut Task, slot: Option<&Slot>) -> Result<Started, Failure> {
 impl Started {
     /// Waits for the program's end, and saves what the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
-        let Self { header, spool, carrier, running, began_ns, counters } = self;
+        let Self { header, spool, mut carrier, running, began_ns, counters } = self;
         let ended = running
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
@@ -89,15 +91,12 @@ impl Started {
         signals::no_more_children();
         let end = ended.for_the_record();
         spool.cell().set_end(end, ended_ns);
-        let mut carrier = Some(carrier);
         let kept = if spool.cell().phase() == Phase::Fresh && task.speaks() {
             outside::keep(task, header, Around { began_ns, ended_ns, ended: &ended, counters }, &spool, slot)
         } else {
             keep(task, header, &spool, Left { carrier: &mut carrier, counters }, slot, end)
         };
-        if let Some(carrier) = carrier {
-            carrier.let_go();
-        }
+        carrier.let_go();
         let status = ended.status();
         if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
             task.launch.end_job(code);
@@ -198,17 +197,17 @@ fn keep(
     saved.map(drop)
 }
 
-/// Leaders carry from a certain time after their ranks' t1 on, and only while one of these works. Every t1 is later
-/// than rank 0's t0, and such a time is earlier than rank 0's t3.
+/// A run is carried from a certain time after its ranks' t1 on, and only before it has come together here. Every t1 is
+/// later than rank 0's t0.
 fn may_have_been_carried(cell: &RankCell) -> bool {
     const ANY_CLOCK: u32 = 20; // in a 20th, nearer than clocks are
-    let [t0, t3] = [0, 3].map(|at: usize| cell.t_ns[at].load(Ordering::Relaxed));
-    t3 - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
+    let t0 = cell.t_ns[0].load(Ordering::Relaxed);
+    clock::monotonic_ns() - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
 /// What there is of a rank that ended badly.
 struct Left<'a> {
-    carrier: &'a mut Option<Carrier>,
+    carrier: &'a mut Carrier,
     counters: Counters,
 }
 
@@ -216,7 +215,7 @@ impl Left<'_> {
     /// Sees to it that it gets to the disk; gives the folder, or why there is nothing.
     fn keep(&mut self, spool: &Spool) -> Result<PathBuf, String> {
         put_counts(spool, &last_counts(spool, &mut self.counters));
-        self.carrier.take().map_or_else(|| Err("it was carried before".to_owned()), Carrier::keep)
+        self.carrier.keep()
     }
 }
 
@@ -269,7 +268,9 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
             "\n       What each rank measured is in {}: `pmmpi report` reads it as it is",
             folder.display()
         ),
-        Err(_) => "\n       Nothing of it is kept: measure again with another folder, see --out".to_owned(),
+        Err(why) => {
+            format!("\n       Nothing of it is kept ({why}): measure again with another folder, see --out")
+        }
     };
     failure
 }

@@ -1,22 +1,23 @@
 //! How what ranks measured gets from shared memory to the disk: one process a node carries it.
 //!
-//! The launcher that leads its node starts that process, before its program; all launchers of the node give it
+//! The first launcher of the node starts that process, before its program; all launchers of the node give it
 //! their ranks' spools and sleep until their ranks have ended. It sleeps as well, outlives them, and carries:
 //! - what a rank left that ended badly, or whose launcher was killed, at once;
 //! - what has changed, some time after t1 and then at growing intervals: so much is left where it is killed, too.
 //!
 //! Of a job that ends well within the first moment nothing is carried. Where that process was killed and
-//! launchers live, the first one whose rank ends badly carries for all that do so at the same time.
+//! launchers live, the first one whose rank ends badly carries for all that do so at the same time. A process that
+//! still carries for a job's first programs takes those on that its ranks start next.
 
 mod handing;
 mod leader;
 mod members;
 mod process;
 
-use handing::Word;
+use handing::{Answer, Word};
 use leader::Leader;
 use members::Member;
-use pmmpi::node_election::{Follower, Role};
+use pmmpi::node_election::{Duty, Follower, Role};
 use pmmpi::partial::Told;
 use pmmpi::record::RunHeader;
 use pmmpi::spool::Spool;
@@ -57,19 +58,22 @@ impl Carrier {
     }
 
     /// Before this process has started anything: gives the spool to the process that carries for the node, and starts
-    /// that where this launcher leads. Waits for nothing.
-    pub fn begin(&mut self, role: &mut Role) {
-        self.part = match role {
-            Role::Leader(role) => {
+    /// that where there is none. `job` as in [`Role::enter`]. Waits for nothing.
+    pub fn begin(&mut self, job: Option<&str>) {
+        self.part = match Role::enter(Duty::Carry, job) {
+            Role::Leader(mut role) => {
                 let (listener, follower) = role.hand_on().unzip();
                 let carrier = process::start(self.member(), listener, self.header.clone());
                 carrier.map_or(Part::Alone, |carrier| Part::Leads(carrier, follower))
             }
-            Role::Follower(follower) => follower.try_clone().map_or(Part::Alone, |mut follower| {
-                // What cannot go now goes where it is needed.
+            Role::Follower(mut follower) => {
                 let handed = follower.connection().is_ok_and(|leader| self.hand_to(leader, &[Word::Here]));
+                if !handed {
+                    // What cannot go now goes where it is needed. Nobody is to wait for it until then.
+                    follower.hang_up();
+                }
                 Part::Follows(follower, handed)
-            }),
+            }
         };
     }
 
@@ -80,40 +84,55 @@ impl Carrier {
 
     /// The rank has ended badly: sees to it that what there is of it gets to the disk. Gives the folder, or why
     /// there is nothing.
-    pub fn keep(mut self) -> Result<PathBuf, String> {
+    pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told =
             Told::hear(&self.spool).ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
-        let kept = match std::mem::replace(&mut self.part, Part::Alone) {
-            Part::Leads(carrier, follower) => ask(&carrier).or_else(|| self.find_leader(&follower?)),
+        let deadline = Instant::now() + PATIENCE;
+        let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {
+            Part::Leads(carrier, follower) => (ask(&carrier, deadline), follower),
             Part::Follows(mut follower, handed) => {
                 let carrier = follower.connection().ok().filter(|_| handed);
-                carrier.and_then(ask).or_else(|| self.find_leader(&follower))
+                (carrier.map_or(Answer::Gone, |carrier| ask(carrier, deadline)), Some(follower))
             }
-            Part::Alone => None,
+            Part::Alone => (Answer::Gone, None),
         };
-        // Nobody answers: it does what it can.
-        let kept = kept.unwrap_or_else(|| self.lead(None));
+        let kept = match (answer, follower) {
+            (Answer::Gone, Some(follower)) => self.find_leader(&follower, deadline),
+            (answer, _) => answer,
+        };
+        let kept = match kept {
+            Answer::Is(kept) => kept,
+            // It is there, and has heard: it goes on where this launcher cannot wait.
+            Answer::Late => Err(format!(
+                "pmmpi-carrier, which writes there for this node, has not done so within {} s and goes on trying",
+                PATIENCE.as_secs()
+            )),
+            // Nobody answers: it does what it can.
+            Answer::Gone => self.lead(None),
+        };
         self.spool.cell().settle();
         kept.map(|()| told.folder.clone()).map_err(|why| format!("{}: {why}", told.folder.display()))
     }
 
-    /// Where the leader has gone: this launcher is the next one, or follows that. `None` where none answers.
-    fn find_leader(&self, follower: &Follower) -> Option<Result<(), String>> {
-        let deadline = Instant::now() + PATIENCE;
+    /// Where the leader has gone: this launcher is the next one, or follows that.
+    fn find_leader(&self, follower: &Follower, deadline: Instant) -> Answer {
         while Instant::now() < deadline {
             match follower.again() {
-                Role::Leader(role) => return Some(self.lead(Some(role.listener()?.try_clone().ok()?))),
+                Role::Leader(mut role) => {
+                    return Answer::Is(self.lead(role.hand_on().map(|(listener, _)| listener)));
+                }
                 Role::Follower(mut follower) => {
-                    let leader = follower.connection().ok()?;
-                    if self.hand_to(leader, &[Word::Here, Word::Ended])
-                        && let Some(kept) = handing::answer(leader, deadline)
-                    {
-                        return Some(kept);
+                    let Ok(leader) = follower.connection() else { break };
+                    if self.hand_to(leader, &[Word::Here, Word::Ended]) {
+                        match handing::answer(leader, deadline) {
+                            Answer::Gone => {}
+                            answer => return answer,
+                        }
                     }
                 }
             }
         }
-        None
+        Answer::Gone
     }
 
     /// This launcher carries, for itself and, where they can come, for others whose ranks end now.
@@ -130,8 +149,9 @@ impl Carrier {
     }
 }
 
-/// `None` where the process that carries has gone, or does not answer.
-fn ask(carrier: &UnixStream) -> Option<Result<(), String>> {
-    handing::send(carrier, &[Word::Ended], &[]).ok()?;
-    handing::answer(carrier, Instant::now() + PATIENCE)
+fn ask(carrier: &UnixStream, deadline: Instant) -> Answer {
+    match handing::send(carrier, &[Word::Ended], &[]) {
+        Ok(()) => handing::answer(carrier, deadline),
+        Err(_) => Answer::Gone,
+    }
 }

@@ -21,6 +21,7 @@ use crate::options::{Examination, FailOn, Format};
 use check::{Check, Report, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;
+use pmmpi::node_election::{Duty, Role};
 use pmmpi_rounds::Failure;
 use std::io::{IsTerminal, Write};
 
@@ -59,7 +60,10 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
 
 /// Examines this machine and says so on stdout, once a node where several ranks of a job are asked to.
 pub fn run(typed: &Examination) -> Result<i32, Failure> {
-    if !Launch::read().is_first_of_node() {
+    let launch = Launch::read();
+    // Until this rank has examined the node, if it is the one to do so.
+    let role = Role::enter(Duty::Read, launch.job_key().as_deref());
+    if !launch.is_first_of_node().unwrap_or(role.leads()) {
         return Ok(0);
     }
     let report = examine(&Here::new(typed.out.clone()), &NodeKey::own().hostname);

@@ -5,7 +5,8 @@ mod table;
 
 use pmmpi::record::Job;
 use starter::Starter;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::OnceLock;
 use table::{Ending, Manager, Row};
 
@@ -69,9 +70,11 @@ impl Launch {
             step_id: text("SLURM_STEP_ID"),
             ..Self::default()
         };
+        let is_of_another = table::contradicts_srun(text, number);
         let started_by = |row: &&Row| {
             row.marks.iter().all(|mark| is_set(mark))
                 && [row.rank, row.local_rank].into_iter().flatten().all(|name| number(name).is_some())
+                && !(row.launcher == table::SRUN && is_of_another)
         };
         let Some(row) = table::ROWS.iter().chain(&table::UNKNOWN).find(started_by) else { return ids };
         Self {
@@ -98,9 +101,9 @@ impl Launch {
         self.rank.map_or(leads, |rank| rank == 0)
     }
 
-    /// True for the first rank of a node, as the launcher has it.
-    pub fn is_first_of_node(&self) -> bool {
-        self.local_rank.unwrap_or(0) == 0
+    /// True for the first rank of a node; `None` where the launcher does not tell.
+    pub fn is_first_of_node(&self) -> Option<bool> {
+        self.local_rank.map(|rank| rank == 0)
     }
 
     /// The job among all that this user runs on this node: the same text in each of its processes. `None` where this
@@ -154,26 +157,39 @@ impl Launch {
     }
 }
 
-/// Programs that start ranks, by the names of their files: see [`starts_ranks`].
-const LAUNCHERS: &[&str] = &[
-    "mpirun",
-    "mpiexec",
-    "orterun",
-    "prterun",
-    "prun",
-    "mpirun_rsh",
-    "mpiexec_mpt",
-    "srun",
-    "jsrun",
-    "lrun",
-    "aprun",
-    "blaunch",
-    "pbsdsh",
+/// Programs that start ranks, by the names of their files, and the command of those that have several.
+const LAUNCHERS: &[(&str, Option<&str>)] = &[
+    ("mpirun", None),
+    ("mpiexec", None),
+    ("orterun", None),
+    ("prterun", None),
+    ("prun", None),
+    ("mpirun_rsh", None),
+    ("mpiexec_mpt", None),
+    ("srun", None),
+    ("flux", Some("run")),
+    ("jsrun", None),
+    ("lrun", None),
+    ("ibrun", None),
+    ("aprun", None),
+    ("blaunch", None),
+    ("pbsdsh", None),
 ];
 
-/// True for a program of this file name that is a launcher, as far as names tell: mpirun, mpirun.openmpi.
-pub fn starts_ranks(name: &str) -> bool {
-    is_named(name, LAUNCHERS)
+/// The number of words with which a command line begins that starts ranks, as far as names tell: 1 for mpirun or
+/// mpirun.openmpi, 2 for flux run, 0 for what is no launcher.
+pub fn words_of_launcher(argv: &[OsString]) -> usize {
+    let Some(name) = argv.first().map(|word| file_name(word)) else { return 0 };
+    let is_it = |(launcher, command): &&(&str, Option<&str>)| {
+        is_named(&name, &[launcher])
+            && command.is_none_or(|command| argv.get(1).is_some_and(|word| word == command))
+    };
+    LAUNCHERS.iter().find(is_it).map_or(0, |(_, command)| 1 + usize::from(command.is_some()))
+}
+
+/// The last part of a path.
+pub fn file_name(word: &OsStr) -> String {
+    Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// NAME or NAME.SUFFIX, for one of `names`.

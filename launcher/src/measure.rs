@@ -11,7 +11,7 @@ use pmmpi::counters::linux::Target;
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::selection::Selection;
 use pmmpi::fabric::Solo;
-use pmmpi::node_election::Role;
+use pmmpi::node_election::{Duty, Role};
 use pmmpi::record::{End, Mode, RunHeader, Series};
 use pmmpi::runfile::Slot;
 use pmmpi::selfcheck::Expectation;
@@ -33,7 +33,7 @@ pub struct Task<'a> {
     /// How it is measured.
     pub way: Way,
     /// Its job among all of this user on this node, where there are other ranks that are to know it.
-    job: Option<String>,
+    pub job: Option<String>,
     /// What this process is among those of its job on this node.
     pub role: Role,
     /// When the tool began to work (CLOCK_MONOTONIC, ns).
@@ -70,6 +70,15 @@ impl Way {
         let meets = self != Way::Alone || launch.rank.is_none();
         meets.then(|| launch.job_key()).flatten()
     }
+
+    /// What this process is on its node. Where the job has no name (a PID namespace around each rank), the launcher's
+    /// local ranks must do.
+    fn role(self, launch: &Launch, job: Option<&str>) -> Role {
+        match (job, launch.local_rank) {
+            (None, Some(rank)) if self != Way::Alone => Role::by_local_rank(rank),
+            _ => Role::enter(Duty::Read, job),
+        }
+    }
 }
 
 /// Measures, and gives the workload's end.
@@ -81,12 +90,12 @@ pub fn run(typed: Measurement) -> Result<End, Failure> {
         Ok(settings) => settings,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
     };
-    let (mut task, slot) = match get_ready(&settings, launch.clone(), began_ns) {
+    let (task, slot) = match get_ready(&settings, launch.clone(), began_ns) {
         Ok(ready) => ready,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
     };
     match task.way {
-        Way::Inside => match agent::start(&mut task, slot.as_ref()) {
+        Way::Inside => match agent::start(&task, slot.as_ref()) {
             Ok(started) => started.measure(&task, slot),
             Err(failure) => Ok(not_begun(&launch, &failure)),
         },
@@ -113,7 +122,7 @@ fn get_ready(
     let choice = work::choose(&program, settings, &launch)?;
     let way = Way::choose(choice.mode, settings, &launch);
     let job = way.job(&launch);
-    let role = Role::enter(job.as_deref());
+    let role = way.role(&launch, job.as_deref());
     let task = Task { settings, launch, program, way, job, role, began_ns };
     let slot = task.prepare(&choice)?;
     Ok((task, slot))
@@ -188,8 +197,7 @@ impl Task<'_> {
         let settings = self.settings;
         Some(Expectation {
             launcher: self.launch.launcher?.to_owned(),
-            // Where it does not say, any world is right.
-            ranks: self.launch.size.unwrap_or(1),
+            ranks: self.launch.size,
             rank: self.launch.rank.unwrap_or(0),
             speaks: self.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
             job: self.job.clone().filter(|_| !settings.quiet),

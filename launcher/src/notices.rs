@@ -5,7 +5,6 @@ use crate::measure::{Task, Way};
 use crate::options::Mode;
 use pmmpi_rounds::console::warn;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
 /// Gives every warning that `task` deserves.
 pub fn give(task: &Task) {
@@ -43,37 +42,47 @@ fn measured_alone(task: &Task) -> Option<String> {
 /// `pmmpi mpirun -n 2 ./prog`: the ranks are not measured.
 fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
     let argv = &task.settings.argv;
-    let name = file_name(&argv[0]);
-    let is_meant = task.settings.mode != Mode::Auto || argv.iter().any(|arg| file_name(arg) == "pmmpi");
-    if is_meant || !launch::starts_ranks(&name) {
-        return None;
-    }
+    let is_meant =
+        task.settings.mode != Mode::Auto || argv.iter().any(|arg| launch::file_name(arg) == "pmmpi");
+    let at = launcher_in(argv).filter(|_| !is_meant)?;
+    let words = launch::words_of_launcher(&argv[at..]);
+    let name = join(argv[at..at + words].iter().map(OsString::as_os_str));
     let options = own.get(1..own.len().checked_sub(argv.len())?).unwrap_or_default();
     let options = options.iter().filter(|arg| *arg != "run" && *arg != "--");
     let pmmpi: Vec<&OsStr> =
         std::iter::once(OsStr::new("pmmpi")).chain(options.map(OsString::as_os_str)).collect();
-    let right = match program_of(argv) {
+    let right = match program_after(argv, at + words) {
         Some(at) => {
             let (launch, program) = argv.split_at(at);
             let words = launch.iter().map(OsString::as_os_str).chain(pmmpi);
             join(words.chain(program.iter().map(OsString::as_os_str)))
         }
-        None => format!("{} ARGS... {} PROGRAM", argv[0].display(), join(pmmpi)),
+        None => format!("{name} ARGS... {} PROGRAM", join(pmmpi)),
     };
     Some(format!(
         "{name} starts the ranks of a job: what is measured is {name}, not its ranks. To measure them: {right}"
     ))
 }
 
-fn file_name(word: &OsStr) -> String {
-    Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// Where a launcher's name is: in the first place, or after env's own arguments.
+fn launcher_in(argv: &[OsString]) -> Option<usize> {
+    let is_envs = |word: &OsString| {
+        let word = word.as_encoded_bytes();
+        word.starts_with(b"-") || word.contains(&b'=')
+    };
+    let at = match launch::file_name(&argv[0]).as_str() {
+        "env" => (1..argv.len()).find(|at| !is_envs(&argv[*at]))?,
+        _ => 0,
+    };
+    (launch::words_of_launcher(&argv[at..]) > 0).then_some(at)
 }
 
-/// Where a launcher's own arguments end: at the first word that is no option and names a program.
-fn program_of(argv: &[OsString]) -> Option<usize> {
+/// Where a launcher's own arguments end, of which the first is at `from`: at the first word that is no option and names
+/// a program.
+fn program_after(argv: &[OsString], from: usize) -> Option<usize> {
     let is_program =
         |word: &OsString| !word.as_encoded_bytes().starts_with(b"-") && crate::program::find(word).is_ok();
-    (1..argv.len()).find(|at| is_program(&argv[*at]))
+    (from..argv.len()).find(|at| is_program(&argv[*at]))
 }
 
 fn join<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
@@ -85,11 +94,22 @@ fn join<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
 mod tests {
     use super::*;
 
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
     #[test]
     fn the_program_of_a_launch_is_found_behind_its_options() {
-        let at = |words: &str| program_of(&words.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let at = |line: &str| program_after(&words(line), 1);
         assert_eq!(at("mpirun -n 2 --bind-to none /bin/true"), Some(5));
         assert_eq!(at("srun -N2 --mpi=pmix sh -c true"), Some(3));
         assert_eq!(at("mpirun -n 2 ./absent"), None);
+    }
+
+    #[test]
+    fn a_launcher_is_found_behind_env() {
+        let at = |line: &str| launcher_in(&words(line));
+        assert_eq!([at("mpirun a"), at("env -i A=B mpirun a"), at("flux run a")], [Some(0), Some(3), Some(0)]);
+        assert_eq!([at("env A=B hpl"), at("env"), at("hpl mpirun")], [None; 3]);
     }
 }

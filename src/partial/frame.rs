@@ -1,7 +1,8 @@
 //! What is carried to the disk at once, and how it is found again.
 
-use super::SUFFIX;
+use super::{Place, SUFFIX};
 use crate::cell::{self, Phase, RankCell};
+use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 use crate::part::Part;
 use crate::record::RunHeader;
@@ -32,6 +33,8 @@ pub struct About {
     pub size: u32,
     /// As that launcher has it.
     pub header: RunHeader,
+    /// What the user asked for, as [`crate::record::Run`] has it.
+    pub asked: Vec<AskedFor>,
 }
 
 /// One rank, as far as it came.
@@ -91,13 +94,14 @@ impl KeptRank {
 }
 
 impl About {
-    /// By the launcher of the rank in `spool`, for the run that is kept in `folder`.
-    pub fn of(spool: &Spool, mut header: RunHeader, folder: &Path) -> Option<Self> {
+    /// By the launcher of the rank in `spool`, which knows `place`, for the run that is kept in `folder`.
+    pub fn of(spool: &Spool, place: Place, folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+        let Place { mut header, asked, .. } = place;
         // Each launcher has a number for the run; rank 0's counts.
         name.clone_into(&mut header.run_id);
         let cell = spool.cell();
-        Some(Self { rank: cell.rank.load(Relaxed), size: cell.size.load(Relaxed), header })
+        Some(Self { rank: cell.rank.load(Relaxed), size: cell.size.load(Relaxed), header, asked })
     }
 }
 

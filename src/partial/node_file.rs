@@ -140,8 +140,10 @@ impl NodeFile {
 
     /// The run was saved as a whole while this was written: takes it back, and the folder with the last file.
     pub fn withdraw(&mut self) {
-        let _ = fs::remove_file(&self.path);
-        let _ = fs::remove_dir(self.folder());
+        // Who saved the run has removed both, unless this came later.
+        if fs::remove_file(&self.path).is_ok() {
+            let _ = fs::remove_dir(self.folder());
+        }
         self.state = State::New;
     }
 }

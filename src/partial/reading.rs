@@ -143,10 +143,11 @@ impl Left {
 
     fn into_run(self) -> Result<Run, RunFileError> {
         let Self { about, mut ranks, hosts, gathered, failure } = self;
-        let Some(About { size, header, .. }) = about else {
+        let Some(About { size, header, asked, .. }) = about else {
             return Err(failure.unwrap_or(RunFileError::Empty));
         };
         let mut run = Run::empty(header, size);
+        run.asked = asked;
         let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
         let is_whole =
             |part: &Part| part.ranks.iter().all(|record| record.rank < size) && part.counts.is_sound(size);

@@ -1,7 +1,8 @@
 use super::*;
 use crate::cell::Phase;
 use crate::clock;
-use crate::counters::probe::Scripted;
+use crate::counters::asked::AskedFor;
+use crate::counters::probe::{Scope, Scripted};
 use crate::counters::table::CounterTable;
 use crate::fabric::Threads;
 use crate::meeting::Meeting;
@@ -30,6 +31,10 @@ impl Drop for Folder {
 
 fn header(run_id: &str) -> RunHeader {
     RunHeader::new(run_id.into(), vec!["work".into()], Mode::Mpi, 0)
+}
+
+fn asked() -> Vec<AskedFor> {
+    vec![AskedFor { typed: "--events work".into(), events: vec![(Scope::Task, "work".into())] }]
 }
 
 /// A rank that has come to t1, with what its agent told.
@@ -69,7 +74,8 @@ impl Rank {
     }
 
     fn about(&self, header: RunHeader) -> Option<About> {
-        About::of(&self.spool, header, &self.told.folder)
+        let place = Place { folder: self.told.folder.clone(), header, asked: asked() };
+        About::of(&self.spool, place, &self.told.folder)
     }
 
     /// A frame about this rank.

@@ -1,13 +1,14 @@
 /* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
    writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. "late": it
    comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk, with "go on" as
-   argv[4] once what is kept of the run is there; then "kill" has it killed. "trap": all end well, and early, once one was told to end. */
+   argv[4] once what is kept of the run is there, argv[5] in it; then "kill" has it killed. "trap": all end well, and early, once one was told to end. */
 #include <glob.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t told;
@@ -54,7 +55,11 @@ int main(int argc, char **argv) {
         if (!strcmp(how, "fill")) {
             glob_t found;
             snprintf(name, sizeof name, "%s/runs/*.partial/*.node", argv[3]);
-            while (argc > 4 && !strcmp(argv[4], "go on") && glob(name, 0, NULL, &found)) usleep(1000);
+            struct stat kept = {0};
+            while (argc > 5 && !strcmp(argv[4], "go on") && (size_t)kept.st_size < strlen(argv[5])) {
+                usleep(1000);
+                if (glob(name, 0, NULL, &found) == 0) stat(found.gl_pathv[0], &kept);
+            }
             fill(argv[3]);
         }
         if (!strcmp(how, "kill") || (argc > 4 && !strcmp(argv[4], "kill"))) raise(SIGKILL);

@@ -1,7 +1,8 @@
 """Runs a command as the leader of a session whose terminal is this program: terminal.py ACTIONS FILE COMMAND...
 
-Once FILE holds "ready" it does what each letter of ACTIONS says: w gives the window another size, c and q type ^C and
-^\\, h hangs up. FILE is what the command writes to."""
+Once FILE holds "ready", or the terminal shows $SHOWN where that is set, it does what each letter of ACTIONS says: w gives
+the window another size, c and q type ^C and ^\\, h hangs up. FILE is what the command writes to. Says in the end what the
+terminal was told to show."""
 import fcntl
 import os
 import pty
@@ -19,7 +20,27 @@ if process == 0:
     os.execv(command[0], command)
 # A test that gives up says so; what runs here is in a session of its own.
 signal.signal(signal.SIGTERM, lambda *_: os.killpg(process, signal.SIGKILL))
-while not os.path.exists(file) or "ready" not in open(file).read():
+os.set_blocking(terminal, False)
+text = b""
+
+
+def look():
+    """Reads what there is to show: a command waits for a terminal that is full."""
+    global text
+    try:
+        text += os.read(terminal, 1 << 16)
+    except OSError:  # nothing, or nobody there
+        pass
+
+
+def is_ready():
+    look()
+    if "SHOWN" in os.environ:
+        return os.environ["SHOWN"].encode() in text
+    return os.path.exists(file) and "ready" in open(file).read()
+
+
+while not is_ready():
     time.sleep(0.01)
 for action in actions:
     if action == "w":
@@ -29,5 +50,11 @@ for action in actions:
     else:
         os.write(terminal, {"c": b"\x03", "q": b"\x1c"}[action])
     time.sleep(0.1)
-_, status = os.waitpid(process, 0)
-sys.exit(os.waitstatus_to_exitcode(status))
+status = None
+while status is None:
+    look()
+    ended, code = os.waitpid(process, os.WNOHANG)
+    status = code if ended else time.sleep(0.01)
+look()
+sys.stdout.buffer.write(text)
+sys.exit(os.waitstatus_to_exitcode(status) % 256)

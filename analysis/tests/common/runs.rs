@@ -7,7 +7,7 @@ use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::Solo;
 use pmmpi::meeting::Meeting;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
-use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Told, folder_of};
+use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Place, Told, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::session::{Beginning, Memory, Session};
@@ -43,9 +43,10 @@ impl Folder {
 /// What is in the memory of a rank gets to the disk.
 pub fn carry(folder: &Path, spool: &Spool) {
     let header = run("by this launcher", &[]).header;
+    let place = Place { folder: folder.to_owned(), header, asked: Vec::new() };
     let kept = KeptRank::of(spool, &Told::hear(spool).unwrap()).unwrap();
     let frame = |whole: bool| Frame {
-        about: whole.then(|| About::of(spool, header.clone(), folder).unwrap()),
+        about: whole.then(|| About::of(spool, place.clone(), folder).unwrap()),
         ranks: vec![kept.clone()],
         ..Frame::default()
     };

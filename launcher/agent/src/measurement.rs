@@ -213,7 +213,7 @@ fn expectation(spool: &Spool) -> Option<Expectation> {
 
 /// Said now, not after the job has burnt its hour.
 fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
-    if expectation.speaks {
+    if expectation.speaks_of_mismatch() {
         environment::say(&format!("{}{message}", if expectation.abort { "" } else { "warning: " }));
     }
     if expectation.abort {

@@ -4,6 +4,7 @@
 //! terminal's foreground and out of the group that an MPI launcher signals; so the descendants are found
 //! one by one.
 
+use crate::proc_stat::ProcStat;
 use std::collections::HashMap;
 use std::fs;
 use std::sync::OnceLock;
@@ -48,21 +49,13 @@ fn processes() -> (Children, Vec<libc::pid_t>) {
     let mut ended = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(process) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let Some((state, parent)) = status(process) else { continue };
-        children.entry(parent).or_default().push(process);
-        if state == 'Z' || state == 'X' {
+        let Ok(stat) = ProcStat::read(process) else { continue };
+        children.entry(stat.parent).or_default().push(process);
+        if stat.state == 'Z' || stat.state == 'X' {
             ended.push(process);
         }
     }
     (children, ended)
-}
-
-/// State and parent, as proc(5) has them in /proc/PID/stat: the command between may hold anything.
-fn status(process: libc::pid_t) -> Option<(char, libc::pid_t)> {
-    let text = fs::read(format!("/proc/{process}/stat")).ok()?;
-    let rest = &text[text.iter().rposition(|byte| *byte == b')')? + 1..];
-    let mut words = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
-    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
 /// Each of them gets `signal`.
@@ -74,9 +67,11 @@ pub fn signal(processes: &[libc::pid_t], signal: libc::c_int) {
     }
 }
 
-/// Orphans that this process adopted and that have ended: nobody else waits for them.
+/// What has ended of orphans that this process adopted and of what it started before [`adopt`]: nobody else waits for them.
 pub fn reap_all_but(child: libc::pid_t) {
-    let Some(others) = OTHERS.get() else { return };
+    if OTHERS.get().is_none() {
+        return;
+    }
     loop {
         // SAFETY: an all-zero siginfo is valid, and waitid fills it in.
         let ended = unsafe {
@@ -84,7 +79,7 @@ pub fn reap_all_but(child: libc::pid_t) {
             let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
             if libc::waitid(libc::P_ALL, 0, &mut info, options) == 0 { info.si_pid() } else { 0 }
         };
-        if ended == 0 || ended == child || others.contains(&ended) {
+        if ended == 0 || ended == child {
             return;
         }
         // SAFETY: it has ended, so this does not wait.

@@ -22,6 +22,9 @@ static HEAP: AtomicUsize = AtomicUsize::new(0);
 const WORD: c_int = 64;
 /// A code that no other sender uses, for a signal that carries a [`Word`].
 const WORD_CODE: c_int = -1789;
+/// It has ended when this comes and the witness has another parent. Pending though it is ignored by default, since it is
+/// blocked, and never passed on.
+const PARENT_ENDED: c_int = libc::SIGCHLD;
 /// The mask of the kernel's: a bit a signal.
 const MASK_BYTES: c_long = 8;
 
@@ -151,16 +154,19 @@ pub(crate) fn sender(info: &libc::siginfo_t) -> pid_t {
 fn watch(parent: pid_t) -> ! {
     // SAFETY: calls about this process alone.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
-            libc::_exit(0);
-        }
+        libc::prctl(libc::PR_SET_PDEATHSIG, PARENT_ENDED);
         be_nobody();
     }
     close_all();
     let mut ledger = Ledger::new();
     loop {
-        let wait_ns = ledger.wait_ns(now_ns());
+        // SAFETY: asks who the parent is now.
+        let is_orphan = unsafe { libc::getppid() } != parent;
+        let wait_ns = match ledger.wait_ns(now_ns()) {
+            // What its parent told last may still be pending.
+            None if is_orphan => Some(0),
+            wait_ns => wait_ns,
+        };
         match next_signal(wait_ns) {
             Some(info) if info.si_code == WORD_CODE => {
                 // SAFETY: as long, and all its bits are valid.
@@ -177,6 +183,10 @@ fn watch(parent: pid_t) -> ! {
             }
             // Only now is everything known that was sent until now.
             None => {
+                if is_orphan && ledger.wait_ns(0).is_none() {
+                    // SAFETY: ends this process, which has nothing to undo.
+                    unsafe { libc::_exit(0) };
+                }
                 let now_ns = now_ns();
                 while let Some(got) = ledger.due(now_ns) {
                     pass_on(got);

@@ -1,5 +1,4 @@
-//! What launchers of a node say to one another: over a connection of the election's, without ever waiting but for
-//! an answer.
+//! What launchers of a node say to the process that carries for them, without ever waiting but for an answer.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -16,6 +15,17 @@ pub enum Word {
     Here = b'h',
     /// Its rank has ended badly, and it waits for an answer.
     Ended = b'e',
+}
+
+/// What becomes of a launcher's question.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// What its rank left was written, or why not.
+    Is(Result<(), String>),
+    /// The leader lives and has not answered.
+    Late,
+    /// The leader has ended.
+    Gone,
 }
 
 /// A leader's answer where all went well; else why not.
@@ -108,23 +118,23 @@ pub fn reply(to: &UnixStream, kept: &Result<(), String>) {
     };
 }
 
-/// The leader's answer; `None` where none comes.
-pub fn answer(mut from: &UnixStream, deadline: Instant) -> Option<Result<(), String>> {
+/// The leader's answer, by then.
+pub fn answer(mut from: &UnixStream, deadline: Instant) -> Answer {
     loop {
+        let mut answer = [0; LONGEST_ANSWER];
+        match from.read(&mut answer) {
+            Ok(0) => return Answer::Gone,
+            Ok(length) if &answer[..length] == KEPT => return Answer::Is(Ok(())),
+            Ok(length) => return Answer::Is(Err(String::from_utf8_lossy(&answer[..length]).into_owned())),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Answer::Gone,
+        }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return None;
+            return Answer::Late;
         }
         let mut poll = [libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
         wait(&mut poll, left);
-        let mut answer = [0; LONGEST_ANSWER];
-        match from.read(&mut answer) {
-            Ok(0) => return None,
-            Ok(length) if &answer[..length] == KEPT => return Some(Ok(())),
-            Ok(length) => return Some(Err(String::from_utf8_lossy(&answer[..length]).into_owned())),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(_) => return None,
-        }
     }
 }
 
@@ -143,7 +153,7 @@ mod tests {
     #[test]
     fn words_and_files_come_as_they_went() {
         let (one, other) = UnixStream::pair().unwrap();
-        other.set_nonblocking(true).unwrap();
+        [&one, &other].iter().for_each(|end| end.set_nonblocking(true).unwrap());
         assert!(receive(&other).unwrap().unwrap().1.is_empty(), "nothing came, and nobody waits");
         let path = std::env::temp_dir().join(format!("pmmpi-handing-{}", std::process::id()));
         let mut file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
@@ -162,12 +172,12 @@ mod tests {
         assert_eq!(text, "shared");
         let soon = || Instant::now() + Duration::from_secs(60);
         reply(&other, &Ok(()));
-        assert_eq!(answer(&one, soon()), Some(Ok(())));
+        assert_eq!(answer(&one, soon()), Answer::Is(Ok(())));
         reply(&other, &Err("full".to_owned()));
-        assert_eq!(answer(&one, soon()), Some(Err("full".to_owned())));
-        assert_eq!(answer(&one, Instant::now()), None);
+        assert_eq!(answer(&one, soon()), Answer::Is(Err("full".to_owned())));
+        assert_eq!(answer(&one, Instant::now()), Answer::Late);
         drop(other);
-        assert_eq!(answer(&one, soon()), None);
+        assert_eq!(answer(&one, soon()), Answer::Gone);
         assert!(send(&one, &[Word::Here], &[]).is_err());
     }
 }

@@ -3,13 +3,12 @@
 use super::FIRST;
 use super::handing::{self, Word};
 use super::members::{Ended, Member, Members};
-use pmmpi::cell::Phase;
 use pmmpi::local_socket;
 use pmmpi::node::NodeKey;
 use pmmpi::record::RunHeader;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 /// Between two looks whether ranks have come to t1, at most.
@@ -32,12 +31,14 @@ const PER_NODE: Duration = Duration::from_micros(100);
 pub struct Leader {
     listener: Option<UnixListener>,
     members: Members,
+    /// Of launchers that have come and not yet said for which rank.
+    silent: Vec<UnixStream>,
     /// When what has changed is carried next, and how long from then to the next time.
     next: Instant,
     pause: Duration,
     /// Some rank had come to t1 when it was looked at last.
     started: bool,
-    /// What works was carried once.
+    /// The first moment of the first programs has passed.
     begun: bool,
     /// When what ended ranks left was carried last, and how long until that is done again.
     carried: Option<Instant>,
@@ -53,16 +54,32 @@ impl Leader {
         }
         let (next, pause) = (Instant::now() + FIRST, FIRST);
         let members = Members::new(own, header, listener.is_none());
-        Self { listener, members, next, pause, started: false, begun: false, carried: None, batch: BATCH / 2 }
+        let (started, begun) = (false, false);
+        Self { listener, members, silent: Vec::new(), next, pause, started, begun, carried: None, batch: BATCH / 2 }
     }
 
     /// Until no launcher of the node is left, in the process that [`super::process::start`] makes.
     pub fn run(&mut self) {
-        while self.members.all.iter().any(|member| member.connection.is_some()) || self.members.any_ended() {
+        while self.is_needed() {
             let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
             let until = batch.map_or(self.next, |batch| batch.min(self.next));
             self.listen(until.saturating_duration_since(Instant::now()), batch.is_none());
             self.look();
+        }
+        self.members.withdraw_saved();
+    }
+
+    /// Who comes at the last moment counts, too.
+    fn is_needed(&mut self) -> bool {
+        let has_work = |leader: &Self| {
+            let all = &leader.members.all;
+            all.iter().any(|member| member.connection.is_some())
+                || leader.members.any_ended()
+                || !leader.silent.is_empty()
+        };
+        has_work(self) || {
+            self.accept();
+            has_work(self)
         }
     }
 
@@ -99,13 +116,13 @@ impl Leader {
 
     fn carry_living(&mut self, now: Instant) {
         if self.begun {
-            self.members.carry_living(false);
+            self.members.carry_living(now);
             self.pause = (self.pause * 2).min(LONGEST);
         } else if self.started {
             self.begun = true;
-            self.members.carry_living(true);
+            self.members.carry_living(now);
             self.pause = SHORTEST;
-        } else if self.members.all.iter().any(|member| member.phase() >= Phase::Started) {
+        } else if self.members.see(now) {
             self.started = true;
             self.pause = FIRST + self.turn();
         } else {
@@ -141,8 +158,9 @@ impl Leader {
     fn listen(&mut self, longest: Duration, listens: bool) {
         let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let connection = |member: &Member| member.connection.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        // One a member, then the listener: a descriptor below zero is left out.
+        // One a member, then the silent ones, then the listener: a descriptor below zero is left out.
         let mut poll: Vec<_> = self.members.all.iter().map(|member| on(connection(member))).collect();
+        poll.extend(self.silent.iter().map(|launcher| on(launcher.as_raw_fd())));
         poll.extend(
             self.listener.iter().filter(|_| self.hears_all()).map(|listener| on(listener.as_raw_fd())),
         );
@@ -153,6 +171,9 @@ impl Leader {
                 Some(Ok(None) | Err(_)) => member.has_gone(),
                 None => {}
             }
+        }
+        for launcher in std::mem::take(&mut self.silent) {
+            self.welcome(launcher);
         }
     }
 
@@ -169,16 +190,29 @@ impl Leader {
                     return;
                 }
             };
-            // Anybody on the machine may know the name. What a launcher sends it sends at once.
-            if !local_socket::is_own(&follower) || follower.set_nonblocking(true).is_err() {
-                continue;
+            // Anybody on the machine may know the name.
+            if local_socket::is_own(&follower) && follower.set_nonblocking(true).is_ok() {
+                self.welcome(follower);
             }
-            let Ok(Some((words, files))) = handing::receive(&follower) else { continue };
-            let mut files = files.into_iter();
-            let (spool, room) = (files.next(), files.next());
-            if let Some(Ok(mut member)) = spool.map(|spool| Member::of(spool, room, follower)) {
-                hear(&mut member, &words);
-                self.members.all.push(member);
+        }
+    }
+
+    /// The rank of a launcher that has come, as soon as it says which.
+    fn welcome(&mut self, launcher: UnixStream) {
+        let Ok(Some((words, files))) = handing::receive(&launcher) else { return };
+        if words.is_empty() {
+            self.silent.push(launcher); // it has connected, and is about to send
+            return;
+        }
+        let mut files = files.into_iter();
+        let (spool, room) = (files.next(), files.next());
+        if let Some(Ok(mut member)) = spool.map(|spool| Member::of(spool, room, launcher)) {
+            hear(&mut member, &words);
+            self.members.all.push(member);
+            // A program that a rank starts later has a first moment of its own.
+            if self.begun {
+                self.pause = SHORTEST;
+                self.next = self.next.min(Instant::now() + SHORTEST);
             }
         }
     }
@@ -187,5 +221,59 @@ impl Leader {
 fn hear(member: &mut Member, words: &[u8]) {
     if words.contains(&(Word::Ended as u8)) {
         member.end = Ended::Badly;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmmpi::record::Mode;
+    use pmmpi::spool::Spool;
+    use std::sync::Arc;
+
+    fn member() -> Member {
+        Member::own(Arc::new(Spool::create().unwrap()), None)
+    }
+
+    fn leader(name: &str) -> (Leader, String) {
+        let name = format!("pmmpi-test-{name}-{}", std::process::id());
+        let listener = local_socket::listen(&name).unwrap();
+        let header = RunHeader::new("run".into(), vec!["work".into()], Mode::Mpi, 0);
+        (Leader::new(Some(listener), member(), header), name)
+    }
+
+    /// On a crowded node much may happen between the two.
+    #[test]
+    fn a_launcher_that_connects_and_speaks_later_is_heard() {
+        let (mut leader, name) = leader("later");
+        let [follower, gone] = [(); 2].map(|()| local_socket::connect(&name).unwrap());
+        assert!(leader.is_needed(), "somebody has come");
+        assert_eq!((leader.members.all.len(), leader.silent.len()), (1, 2));
+        drop(gone);
+        let rank = member();
+        handing::send(&follower, &[Word::Here], &rank.descriptors()).unwrap();
+        leader.listen(Duration::ZERO, true);
+        assert_eq!((leader.members.all.len(), leader.silent.len()), (2, 0));
+        assert!(leader.is_needed());
+        handing::send(&follower, &[Word::Ended], &[]).unwrap();
+        leader.listen(Duration::ZERO, true);
+        assert_eq!(leader.members.all[1].end, Ended::Badly);
+        drop(follower);
+        leader.carry_ended();
+        leader.listen(Duration::ZERO, true);
+        assert!(!leader.is_needed());
+    }
+
+    /// A program that a rank starts after another one has a first moment of its own.
+    #[test]
+    fn who_joins_late_is_looked_at_soon() {
+        let (mut leader, name) = leader("joins");
+        leader.begun = true;
+        (leader.next, leader.pause) = (Instant::now() + LONGEST, LONGEST);
+        let follower = local_socket::connect(&name).unwrap();
+        handing::send(&follower, &[Word::Here], &member().descriptors()).unwrap();
+        leader.accept();
+        assert_eq!((leader.members.all.len(), leader.pause), (2, SHORTEST));
+        assert!(leader.next <= Instant::now() + SHORTEST);
     }
 }

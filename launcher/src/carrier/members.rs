@@ -1,9 +1,9 @@
 //! The ranks whose shared memory a leader has, and how they get to the disk.
 
-use super::handing;
+use super::{FIRST, handing};
 use pmmpi::cell::Phase;
 use pmmpi::orders::Orders;
-use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Told};
+use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Place, Told};
 use pmmpi::record::RunHeader;
 use pmmpi::runfile::EXTENSION;
 use pmmpi::spool::{Blob, Spool};
@@ -16,6 +16,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How much longer a rank that has come to t2 is left alone: others are about to come there, too.
+const LATER: Duration = Duration::from_secs(1);
 
 /// One rank of the node.
 pub struct Member {
@@ -24,6 +28,8 @@ pub struct Member {
     /// To its launcher; `None` where that has gone, or is this process.
     pub connection: Option<UnixStream>,
     told: Option<Told>,
+    /// When it was first seen to have come to t1.
+    seen: Option<Instant>,
     /// Nothing more comes of it.
     pub end: Ended,
     /// What was carried of it last.
@@ -54,7 +60,7 @@ pub struct Members {
 impl Member {
     /// The rank of this launcher.
     pub fn own(spool: Arc<Spool>, room: Option<File>) -> Self {
-        Self { spool, room, connection: None, told: None, end: Ended::NotYet, carried: None }
+        Self { spool, room, connection: None, told: None, seen: None, end: Ended::NotYet, carried: None }
     }
 
     /// The rank of another one.
@@ -100,6 +106,17 @@ impl Member {
         }
     }
 
+    /// Its run has lasted for longer than the first moment, and cannot have been saved: it works, or has long waited
+    /// for another node's ranks.
+    fn is_to_be_carried(&self, now: Instant) -> bool {
+        let least = match self.phase() {
+            Phase::Started => FIRST,
+            Phase::Stopped => FIRST + LATER,
+            _ => return false,
+        };
+        self.seen.is_some_and(|seen| now >= seen + least)
+    }
+
     fn gathered(&self) -> Vec<u8> {
         self.spool.take(Blob::Gathered).unwrap_or_default()
     }
@@ -123,9 +140,9 @@ impl Member {
         Some((kept, hasher.finish()))
     }
 
-    fn header(&self) -> Option<RunHeader> {
+    fn place(&self) -> Option<Place> {
         let orders: Orders = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
-        orders.place.map(|place| place.header)
+        orders.place
     }
 }
 
@@ -139,22 +156,33 @@ impl Members {
         self.all.iter().any(|member| member.end == Ended::Badly)
     }
 
-    /// What has changed of ranks that still work. What fails may go well the next time.
-    pub fn carry_living(&mut self, first: bool) {
+    /// Notes which ranks have come to t1; true where any has.
+    pub fn see(&mut self, now: Instant) -> bool {
+        for member in self.all.iter_mut().filter(|member| member.phase() >= Phase::Started) {
+            member.seen.get_or_insert(now);
+        }
+        self.all.iter().any(|member| member.seen.is_some())
+    }
+
+    /// What has changed of runs in which a rank still works. What fails may go well the next time.
+    pub fn carry_living(&mut self, now: Instant) {
+        self.see(now);
         for folder in self.folders() {
-            // As long as one works no run can have been saved; where all wait for another node's it will be soon, or not.
-            let lives = |member: &Member| match member.phase() {
-                Phase::Started => true,
-                Phase::Stopped => !first,
-                _ => false,
-            };
-            if self.all.iter().any(|member| member.is_of(&folder) && lives(member)) {
-                let _ = self.carry(&folder);
-                let mut its = self.all.iter().filter(|member| member.is_of(&folder));
-                let over = its.all(|member| member.phase() >= Phase::Gathered);
-                if over && is_saved(&folder) {
-                    self.files.iter_mut().filter(|file| file.folder() == folder).for_each(NodeFile::withdraw);
-                }
+            if !self.all.iter().any(|member| member.is_of(&folder) && member.is_to_be_carried(now)) {
+                continue;
+            }
+            let _ = self.carry(&folder);
+        }
+        self.withdraw_saved();
+    }
+
+    /// Takes back what was written of runs that were saved as a whole meanwhile.
+    pub fn withdraw_saved(&mut self) {
+        let Self { all, files, .. } = self;
+        for file in files.iter_mut().filter(|file| file.is_begun()) {
+            let mut its = all.iter().filter(|member| member.is_of(file.folder()));
+            if its.all(|member| member.phase() >= Phase::Gathered) && is_saved(file.folder()) {
+                file.withdraw();
             }
         }
     }
@@ -275,5 +303,6 @@ fn is_saved(folder: &Path) -> bool {
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
     let lowest = its.min_by_key(|member| member.spool.cell().rank.load(Relaxed))?;
-    About::of(&lowest.spool, lowest.header().unwrap_or_else(|| own.clone()), folder)
+    let own = || Place { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
+    About::of(&lowest.spool, lowest.place().unwrap_or_else(own), folder)
 }

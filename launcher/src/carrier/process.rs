@@ -3,6 +3,7 @@
 
 use super::leader::Leader;
 use super::members::Member;
+use pmmpi::counters::room::Room;
 use pmmpi::record::RunHeader;
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};
@@ -63,19 +64,8 @@ fn detach(kept: &[RawFd]) -> bool {
         {
             libc::close(descriptor);
         }
-        raise_descriptor_limit();
     }
+    // Each rank of the node takes a descriptor or two.
+    std::mem::forget(Room::make());
     true
-}
-
-/// Each rank of the node takes a descriptor or two.
-fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is a live local.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! The process that made this one a rank: its launcher, or the launcher's daemon on this node. Shells and
 //! wrappers may stand between the two.
 
+use pmmpi_rounds::proc_stat::ProcStat;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Result};
 use std::os::unix::ffi::OsStrExt;
@@ -26,13 +27,12 @@ impl Starter {
     pub fn find(names: &[&str], variables: &[(&str, OsString)]) -> Option<Self> {
         let mut process = i32::try_from(std::os::unix::process::parent_id()).ok()?;
         for depth in 0..DEEPEST {
-            let stat = match (process, std::fs::read(format!("/proc/{process}/stat"))) {
-                // A parent in another PID namespace has no number here.
-                (..=0, _) => return None,
-                (_, Ok(stat)) => Stat::parse(&stat),
-                // Another user's, on a system that hides them (proc(5), hidepid): a daemon.
-                (_, Err(_)) => None,
-            };
+            // A parent in another PID namespace has no number here.
+            if process <= 0 {
+                return None;
+            }
+            // Another user's, on a system that hides them (proc(5), hidepid): a daemon.
+            let stat = ProcStat::read(process).ok();
             let starter =
                 Self { process, began: stat.as_ref().map_or(0, |stat| stat.began), is_parent: depth == 0 };
             let Some(stat) = stat else { return Some(starter).filter(|_| process > 1) };
@@ -60,27 +60,6 @@ impl Starter {
     }
 }
 
-/// What /proc/PID/stat says of a process (proc_pid_stat(5)).
-struct Stat {
-    /// At most 15 bytes.
-    name: String,
-    parent: i32,
-    began: u64,
-}
-
-impl Stat {
-    fn parse(stat: &[u8]) -> Option<Self> {
-        let stat = String::from_utf8_lossy(stat);
-        // The name may have anything in it, parentheses too.
-        let (before, after) = stat.rsplit_once(')')?;
-        let (_, name) = before.split_once('(')?;
-        let mut fields = after.split_ascii_whitespace(); // from the third on
-        let parent = fields.nth(1)?.parse().ok()?;
-        let began = fields.nth(17)?.parse().ok()?;
-        Some(Self { name: name.to_owned(), parent, began })
-    }
-}
-
 fn was_started_with(process: i32, variables: &[(&str, OsString)]) -> Result<bool> {
     let environment = std::fs::read(format!("/proc/{process}/environ"))?;
     let has = |(name, value): &(&str, OsString)| {
@@ -97,21 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_look_like_fields() {
-        let text = b"77 (a) S 1 (b) S 42 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1 2";
-        let stat = Stat::parse(text).unwrap();
-        assert_eq!((stat.name.as_str(), stat.parent, stat.began), ("a) S 1 (b", 42, 123_456));
-        assert!(Stat::parse(b"").is_none() && Stat::parse(b"1 (x) S").is_none());
-        let own = Stat::parse(&std::fs::read("/proc/self/stat").unwrap()).unwrap();
-        assert_eq!(own.parent, std::os::unix::process::parent_id() as i32);
-    }
-
-    #[test]
     fn who_did_not_have_the_variables_set_them() {
         // Nobody was started with this one: the parent set it.
         let starter = Starter::find(&[], &[("PMMPI_TEST_RANK", "1".into())]).unwrap();
         assert!(starter.is_parent && starter.began > 0);
-        let parent = Stat::parse(&std::fs::read(format!("/proc/{}/stat", starter.process)).unwrap()).unwrap();
+        let parent = ProcStat::read(starter.process).unwrap();
         assert!(Starter::find(&[&parent.name], &[]).unwrap().is_parent);
     }
 

@@ -218,7 +218,7 @@ pub const ROWS: &[Row] = &[
     // srun(1), "Output environment variables". SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: the latter is set in a batch
     // script, too.
     Row {
-        launcher: "srun",
+        launcher: SRUN,
         marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"],
         rank: Some("SLURM_PROCID"),
         size: Some("SLURM_STEP_NUM_TASKS"),
@@ -277,6 +277,20 @@ pub const UNKNOWN: [Row; 2] = [
         ..NO_ROW
     },
 ];
+
+/// As messages and run files have it.
+pub const SRUN: &str = "srun";
+
+/// True where a launcher that the table has not started a rank within a step of srun, whose variables it hands down:
+/// PMI's or PMIx's do not fit srun's. In a heterogeneous step PMI counts the ranks of all components.
+pub fn contradicts_srun(text: impl Fn(&str) -> Option<String>, number: impl Fn(&str) -> Option<u32>) -> bool {
+    let differ = |one, other| number(one).is_some_and(|value| number(other).is_some_and(|own| own != value));
+    // Slurm's src/plugins/mpi/pmix/pmixp_info.c
+    let is_named = text("PMIX_NAMESPACE").is_some_and(|name| !name.is_empty() && !name.starts_with("slurm."));
+    is_named
+        || number("SLURM_HET_SIZE").is_none()
+            && (differ("PMI_RANK", "SLURM_PROCID") || differ("PMI_SIZE", "SLURM_STEP_NUM_TASKS"))
+}
 
 /// As messages and run files have it.
 pub const UNKNOWN_LAUNCHER: &str = "an unknown launcher";

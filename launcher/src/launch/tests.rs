@@ -16,7 +16,7 @@ const SRUN: [(&str, &str); 5] = [
 fn nobody_started_a_program_in_a_shell() {
     let nobody = launch(&[]);
     assert_eq!((nobody.launcher, nobody.family, nobody.job_key()), (None, None, None));
-    assert!(nobody.speaks(true) && nobody.is_first_of_node() && nobody.unknown_by().is_none());
+    assert!(nobody.speaks(true) && nobody.is_first_of_node().is_none() && nobody.unknown_by().is_none());
     let batch_script = [("SLURM_PROCID", "0"), ("SLURM_LOCALID", "0"), ("SLURM_NTASKS", "8")];
     assert_eq!(launch(&batch_script).launcher, None);
     // Flux's, LSF's and PBS's batch scripts.
@@ -207,6 +207,23 @@ fn every_mark_is_needed() {
 }
 
 #[test]
+fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
+    let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat());
+    let unknown = with(&[("PMI_RANK", "0"), ("PMI_SIZE", "4")]);
+    assert_eq!((unknown.launcher, unknown.rank, unknown.size), (Some("an unknown launcher"), Some(0), Some(4)));
+    let unknown = with(&[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "grid-7")]);
+    assert_eq!((unknown.launcher, unknown.rank), (Some("an unknown launcher"), Some(0)));
+    // Slurm's own, of a heterogeneous step, too.
+    for own in [
+        &[("PMI_RANK", "0"), ("PMI_SIZE", "1")][..],
+        &[("PMI_RANK", "3"), ("PMI_SIZE", "4"), ("SLURM_HET_SIZE", "2")],
+        &[("PMIX_RANK", "3"), ("PMIX_NAMESPACE", "slurm.pmix.7.0")],
+    ] {
+        assert_eq!(with(own).launcher, Some("srun"), "{own:?}");
+    }
+}
+
+#[test]
 fn what_is_no_number_is_no_rank() {
     assert_eq!(launch(&[("PMI_RANK", "first"), ("PMI_SIZE", "2")]).launcher, None);
     // Open MPI's own singleton, and Slurm's batch script.
@@ -235,6 +252,12 @@ fn a_job_without_a_name_has_that_of_its_starter() {
 
 #[test]
 fn launchers_are_known_by_their_names() {
-    assert!(starts_ranks("mpirun") && starts_ranks("mpiexec.hydra") && starts_ranks("srun"));
-    assert!(!starts_ranks("mpirunner") && !starts_ranks("run") && !starts_ranks("hpl"));
+    let words = |line: &str| words_of_launcher(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+    for launcher in ["mpirun", "mpiexec.hydra -n 2", "/usr/bin/srun ./hpl", "ibrun ./hpl"] {
+        assert_eq!(words(launcher), 1, "{launcher}");
+    }
+    assert_eq!(words("flux run -n 2 ./hpl"), 2);
+    for other in ["mpirunner", "run", "hpl", "flux", "flux jobs", "./run srun"] {
+        assert_eq!(words(other), 0, "{other}");
+    }
 }
