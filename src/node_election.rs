@@ -177,7 +177,11 @@ mod tests {
     #[test]
     fn who_has_no_job_leads_and_binds_nothing() {
         let role = Role::enter(Duty::Read, None);
-        assert!(role.leads() && role.keep_across_exec().unwrap().is_none() && Role::enter(Duty::Read, None).leads());
+        assert!(
+            role.leads()
+                && role.keep_across_exec().unwrap().is_none()
+                && Role::enter(Duty::Read, None).leads()
+        );
     }
 
     #[test]
@@ -201,8 +205,12 @@ mod tests {
 
     #[test]
     fn what_a_follower_sends_waits_for_its_leader() {
-        let Role::Leader(leader) = Role::enter(Duty::Read, Some(&job("talk"))) else { panic!("nobody else is here") };
-        let Role::Follower(mut follower) = Role::enter(Duty::Read, Some(&job("talk"))) else { panic!("two leaders") };
+        let Role::Leader(leader) = Role::enter(Duty::Read, Some(&job("talk"))) else {
+            panic!("nobody else is here")
+        };
+        let Role::Follower(mut follower) = Role::enter(Duty::Read, Some(&job("talk"))) else {
+            panic!("two leaders")
+        };
         follower.connection().unwrap().write_all(b"hello").unwrap();
         drop(follower);
         let (mut guest, _) = leader.listener().unwrap().accept().unwrap();

@@ -169,9 +169,15 @@ mod tests {
             abort: false,
         };
         let mpich = "MPICH Version: 4.0.2";
-        assert_eq!((of(0, "a").contradicted_by(1, mpich), of(2, "a").contradicted_by(3, mpich)), (None, None));
+        assert_eq!(
+            (of(0, "a").contradicted_by(1, mpich), of(2, "a").contradicted_by(3, mpich)),
+            (None, None)
+        );
         let message = of(1, "a").contradicted_by(1, mpich).unwrap();
-        assert!(message.contains("prterun started at least 2 ranks, but the program runs as jobs of 1"), "{message}");
+        assert!(
+            message.contains("prterun started at least 2 ranks, but the program runs as jobs of 1"),
+            "{message}"
+        );
         assert!(of(2, "a").contradicted_by_runner(1, mpich).unwrap().contains("at least 3 ranks"));
         let speak = [of(2, "a"), of(1, "a"), of(1, "b")].map(|one| one.speaks_of_mismatch());
         assert_eq!(speak, [true, false, true], "one of a node and job");

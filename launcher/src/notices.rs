@@ -109,7 +109,10 @@ mod tests {
     #[test]
     fn a_launcher_is_found_behind_env() {
         let at = |line: &str| launcher_in(&words(line));
-        assert_eq!([at("mpirun a"), at("env -i A=B mpirun a"), at("flux run a")], [Some(0), Some(3), Some(0)]);
+        assert_eq!(
+            [at("mpirun a"), at("env -i A=B mpirun a"), at("flux run a")],
+            [Some(0), Some(3), Some(0)]
+        );
         assert_eq!([at("env A=B hpl"), at("env"), at("hpl mpirun")], [None; 3]);
     }
 }

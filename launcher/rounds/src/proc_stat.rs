@@ -44,7 +44,10 @@ mod tests {
     fn a_name_may_look_like_fields() {
         let text = b"77 (a) S 1 (b) S 42 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1 2";
         let stat = ProcStat::parse(text).unwrap();
-        assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.began), ("a) S 1 (b", 'S', 42, 123_456));
+        assert_eq!(
+            (stat.name.as_str(), stat.state, stat.parent, stat.began),
+            ("a) S 1 (b", 'S', 42, 123_456)
+        );
         assert!(ProcStat::parse(b"").is_none() && ProcStat::parse(b"1 (x) S").is_none());
         let own = ProcStat::read(std::process::id() as libc::pid_t).unwrap();
         assert_eq!(own.parent, std::os::unix::process::parent_id() as libc::pid_t);

@@ -99,6 +99,7 @@ impl Prepared {
         let signals = Held::back();
         let mut pid: libc::pid_t = 0;
         let code = Attributes::new(&signals).and_then(|attributes| {
+            signals.take_pending();
             // SAFETY: every pointer is to a live C string or to a null-terminated array of them.
             let code = unsafe {
                 libc::posix_spawn(

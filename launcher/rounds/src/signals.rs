@@ -198,12 +198,10 @@ impl Held {
         &self.before
     }
 
-    /// From now on signals go to this child, and those first that came before it.
+    /// From now on signals go to this child, and those first that came before it. What came since it is there waits until
+    /// signals are no longer held back, and goes the way of all others.
     pub(crate) fn hand_to(&self, child: libc::pid_t) {
         CHILD.store(child, Ordering::Release);
-        if FORWARDS.load(Ordering::Acquire) {
-            self.take_pending();
-        }
         let pending = PENDING.swap(0, Ordering::AcqRel);
         for signal in passed_on().filter(|signal| pending & bit(*signal) != 0) {
             // SAFETY: no memory is involved.
@@ -211,8 +209,13 @@ impl Held {
         }
     }
 
-    /// What came to this process since [`Held::back`]: the witness may have it, and the child was not there.
-    fn take_pending(&self) {
+    /// To be called just before the child is made. What came to this process since [`Held::back`] the child is to get,
+    /// though the witness may have it as well. In the microseconds between this and the child one to the whole group is
+    /// taken for one that the child has; after it, for what it is.
+    pub(crate) fn take_pending(&self) {
+        if !FORWARDS.load(Ordering::Acquire) {
+            return;
+        }
         // SAFETY: all is initialised before it is used.
         unsafe {
             let mut set: libc::sigset_t = zeroed();

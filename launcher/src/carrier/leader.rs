@@ -55,7 +55,17 @@ impl Leader {
         let (next, pause) = (Instant::now() + FIRST, FIRST);
         let members = Members::new(own, header, listener.is_none());
         let (started, begun) = (false, false);
-        Self { listener, members, silent: Vec::new(), next, pause, started, begun, carried: None, batch: BATCH / 2 }
+        Self {
+            listener,
+            members,
+            silent: Vec::new(),
+            next,
+            pause,
+            started,
+            begun,
+            carried: None,
+            batch: BATCH / 2,
+        }
     }
 
     /// Until no launcher of the node is left, in the process that [`super::process::start`] makes.

@@ -210,7 +210,10 @@ fn every_mark_is_needed() {
 fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
     let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat());
     let unknown = with(&[("PMI_RANK", "0"), ("PMI_SIZE", "4")]);
-    assert_eq!((unknown.launcher, unknown.rank, unknown.size), (Some("an unknown launcher"), Some(0), Some(4)));
+    assert_eq!(
+        (unknown.launcher, unknown.rank, unknown.size),
+        (Some("an unknown launcher"), Some(0), Some(4))
+    );
     let unknown = with(&[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "grid-7")]);
     assert_eq!((unknown.launcher, unknown.rank), (Some("an unknown launcher"), Some(0)));
     // Slurm's own, of a heterogeneous step, too.
