@@ -1,7 +1,9 @@
 //! `pmmpi-report`: what `pmmpi report` and `pmmpi bounds` become.
 
+mod allocator;
 mod options;
 mod progress_line;
+mod supervise;
 
 use clap::Parser;
 use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
@@ -12,7 +14,7 @@ use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
-use pmmpi_analysis::results;
+use pmmpi_analysis::results::{self, Decoding};
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
@@ -23,10 +25,11 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use supervise::supervise;
 
 /// Large columns come and go: the system's allocator gives their pages back each time.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Some of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
@@ -37,15 +40,26 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
-    let done = match options.command {
-        Command::Report(options) => report(&options),
-        Command::Export(options) => export(&options),
-        Command::Bounds(options) => bounds(&options),
-    };
-    ExitCode::from(done.unwrap_or_else(|failure| {
+    ExitCode::from(match options.command {
+        Command::Report(options) => {
+            supervise(reads_stdin(&options.paths), |decoding| code(report(&options, decoding)))
+        }
+        Command::Export(options) => {
+            supervise(reads_stdin(&options.paths), |decoding| code(export(&options, decoding)))
+        }
+        Command::Bounds(options) => code(bounds(&options)),
+    })
+}
+
+fn code(done: Result<u8, Failure>) -> u8 {
+    done.unwrap_or_else(|failure| {
         say(&failure.message);
         failure.code
-    }))
+    })
+}
+
+fn reads_stdin(paths: &[PathBuf]) -> bool {
+    paths.iter().any(|path| path == Path::new("-"))
 }
 
 /// Help and version end with 0.
@@ -77,10 +91,13 @@ impl Failure {
     }
 }
 
-fn report(options: &Report) -> Result<u8, Failure> {
+fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
     let settings = settings(options)?;
     let only = Some(input::OF_REPORT.as_slice());
-    let from = results::Options { counters: only, ..reading(&options.of_others, options.class_by.clone()) };
+    let from = results::Options {
+        counters: only,
+        ..reading(&options.of_others, options.class_by.clone(), decoding)
+    };
     let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let input = input::read(&paths(&options.paths), &from, &trust);
     if input.is_empty() {
@@ -113,8 +130,8 @@ fn report(options: &Report) -> Result<u8, Failure> {
     })
 }
 
-fn export(options: &Export) -> Result<u8, Failure> {
-    let from = reading(&options.of_others, options.class_by.clone());
+fn export(options: &Export, decoding: Decoding) -> Result<u8, Failure> {
+    let from = reading(&options.of_others, options.class_by.clone(), decoding);
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
     if folder.exists() && !folder.is_dir() {
@@ -143,7 +160,7 @@ fn paths(given: &[PathBuf]) -> Vec<PathBuf> {
     if given.is_empty() { vec![default_folder()] } else { given.to_vec() }
 }
 
-fn reading(options: &OfOthers, class_by: Option<ClassBy>) -> results::Options {
+fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> results::Options {
     results::Options {
         format: None,
         path: options.path_pattern.clone(),
@@ -153,6 +170,7 @@ fn reading(options: &OfOthers, class_by: Option<ClassBy>) -> results::Options {
         counters: None,
         keep_parts: false,
         progress: progress_line::show(),
+        decoding,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Reading that takes no longer is not reported.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// To the begin of the line, and what is there goes.
-const CLEAR: &str = "\r\x1b[K";
+pub const CLEAR: &str = "\r\x1b[K";
 
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 

@@ -9,6 +9,7 @@
 
 mod building;
 mod csv;
+mod decoding;
 pub mod detect;
 mod fault;
 mod folder;
@@ -23,6 +24,7 @@ mod row;
 mod superbench;
 mod wrong;
 
+pub use decoding::Decoding;
 pub use detect::Format;
 pub use path_pattern::PathPattern;
 
@@ -123,10 +125,13 @@ pub struct Options {
     pub keep_parts: bool,
     /// Who is told how far reading is.
     pub progress: Progress,
+    /// Tells a parent process which Parquet file is decoded.
+    pub decoding: Decoding,
 }
 
 /// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is
-/// reached twice is read once. What cannot be used is told in the result and stops nothing.
+/// reached twice is read once. What cannot be used is told in the result and stops nothing. A damaged Parquet file can
+/// crash the process: [`Options::decoding`].
 pub fn read(paths: &[PathBuf], options: &Options) -> Results {
     let mut building = Building::new(options);
     read_into(&mut building, paths, options);

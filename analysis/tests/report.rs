@@ -16,6 +16,7 @@ use pmmpi::slew::RawClock;
 use proptest::prelude::*;
 use runs::run;
 use serde_json::json;
+use std::process::Stdio;
 
 const HOUR: i64 = 3_600_000_000_000;
 
@@ -592,6 +593,30 @@ proptest! {
         for node in &nodes {
             let own = medians.iter().find(|(name, _)| *name == node.node).unwrap().1;
             prop_assert!((node.slowdown.unwrap() - (own / medians[1].1 - 1.0)).abs() < 1e-9);
+        }
+    }
+}
+
+/// The report is made in a child process. A signal ends both, whoever gets it, and nobody goes on to read.
+#[test]
+fn no_child_is_left_behind() {
+    use std::io::Write;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    for (signal, is_from_a_terminal) in [(libc::SIGTERM, false), (libc::SIGKILL, false), (libc::SIGINT, true)]
+    {
+        let mut report = command(&["report", "-"]);
+        report.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut report = report.spawn().unwrap();
+        let mut stdin = report.stdin.take().unwrap();
+        // More than a pipe holds: someone reads.
+        stdin.write_all(b"node,run,elapsed_s\n").unwrap();
+        stdin.write_all(&b"a,1,1\n".repeat(1 << 17)).unwrap();
+        let pid = report.id() as i32;
+        // SAFETY: the process is a child that was not waited for, and its group has no other.
+        unsafe { libc::kill(if is_from_a_terminal { -pid } else { pid }, signal) };
+        assert_eq!(report.wait().unwrap().signal(), Some(signal));
+        while stdin.write_all(b"a,1,1\n").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }

@@ -33,11 +33,14 @@ pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> R
         return Err(Fault::Pipe);
     }
     quiet();
-    // A damaged file may be a panic in the library. What was read before it stays.
+    // A damaged file can make the library panic, which ends here (rows that were read before stay), or crash the process.
     READING.fetch_add(1, Ordering::Relaxed);
-    let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
+    let read = options.decoding.of(path, || {
+        let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
+        read.unwrap_or_else(|_| Err(contradiction()))
+    });
     READING.fetch_sub(1, Ordering::Relaxed);
-    read.unwrap_or_else(|_| Err(contradiction()))
+    read
 }
 
 fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {

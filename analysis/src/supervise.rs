@@ -1,0 +1,121 @@
+//! Reads and reports in a child process. A damaged Parquet file can crash that process; the user still gets a report.
+//!
+//! The Parquet library (Polars) trusts the numbers in a file. A wrong one makes it ask for 2^61 bytes or overflow its stack.
+//! Rust then ends the process, and no code in that process can catch it. The child tells the parent which file it decodes.
+//! After a crash the parent starts a new child, which reports that file as damaged and reads the others.
+
+use crate::progress_line::CLEAR;
+use crate::say;
+use pmmpi_analysis::results::Decoding;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{self, ExitStatus};
+
+/// Exit status of a child that got no memory: 100 + ENOMEM.
+pub const NO_MEMORY: u8 = 112;
+/// Exit status after a crash that a new child cannot avoid.
+const CRASHED: u8 = 1;
+/// Signals of a crash. The kernel sends SIGKILL when the machine has no memory left.
+const CRASHES: [i32; 7] =
+    [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGKILL, libc::SIGSEGV, libc::SIGTRAP];
+
+/// A terminal sends these to parent and child. The parent waits for the child's end, as system(3) does.
+const FROM_A_TERMINAL: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
+/// Does `work` in a child process and returns its exit status. Call this before any thread starts.
+pub fn supervise(reads_stdin: bool, work: impl Fn(Decoding) -> u8) -> u8 {
+    let mut fatal = Vec::new();
+    loop {
+        let Ok((status, told)) = in_child(|teller| work(Decoding::new(fatal.clone(), Some(teller)))) else {
+            // The system starts no more processes: work without a child.
+            return work(Decoding::new(fatal, None));
+        };
+        let why = match (status.code(), status.signal()) {
+            (Some(code), _) if code != i32::from(NO_MEMORY) => return code as u8,
+            (Some(_), _) => "there is not enough memory".to_owned(),
+            (None, Some(signal)) if !CRASHES.contains(&signal) => end_by(signal),
+            (None, _) => format!("it crashed ({status})"),
+        };
+        clear_progress();
+        match Decoding::interrupted(&told) {
+            Some(file) if reads_stdin => {
+                let file = file.display();
+                say(&format!(
+                    "{file}: is damaged: {why}. Leave this file out: stdin cannot be read a second time"
+                ));
+                return CRASHED;
+            }
+            Some(file) if !fatal.contains(&file) => fatal.push(file),
+            _ => {
+                say(&format!("cannot finish: {why}"));
+                return CRASHED;
+            }
+        }
+    }
+}
+
+/// Does `work` in a child; returns how the child ended and what it told about files.
+fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let (mut reader, teller) = io::pipe()?;
+    let parent = process::id();
+    // SAFETY: this process has one thread, so the child may do anything after fork. Some callers leave SIGCHLD ignored; the
+    // kernel then keeps no exit status.
+    let child = unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::fork()
+    };
+    match child {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            drop(reader);
+            // If someone kills the parent, the child ends too.
+            // SAFETY: they change nothing but this process.
+            let orphan = unsafe {
+                // No message of Rust's about a stack overflow: the parent reports it.
+                libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 && libc::getppid() as u32 != parent
+            };
+            if orphan {
+                process::exit(CRASHED.into());
+            }
+            process::exit(work(teller).into())
+        }
+        child => {
+            drop(teller);
+            // SAFETY: it changes nothing but this process.
+            let before = FROM_A_TERMINAL.map(|signal| unsafe { libc::signal(signal, libc::SIG_IGN) });
+            let mut told = Vec::new();
+            // Returns when the child ends. After an error the file is unknown, and the crash is still reported.
+            let _ = reader.read_to_end(&mut told);
+            let mut status = 0;
+            // SAFETY: `status` is a live local, and the child is waited for once.
+            while unsafe { libc::waitpid(child, &mut status, 0) } == -1 {
+                let error = io::Error::last_os_error();
+                assert!(error.kind() == io::ErrorKind::Interrupted, "waitpid: {error}");
+            }
+            for (signal, before) in FROM_A_TERMINAL.into_iter().zip(before) {
+                // SAFETY: it restores what was there before.
+                unsafe { libc::signal(signal, before) };
+            }
+            Ok((ExitStatus::from_raw(status), told))
+        }
+    }
+}
+
+/// Removes the progress line that the child left on a terminal.
+fn clear_progress() {
+    if io::stderr().is_terminal() {
+        // Nothing is left to do about a closed stderr.
+        let _ = write!(io::stderr(), "{CLEAR}");
+    }
+}
+
+/// Ends as the child did: a user or a scheduler sent this signal.
+fn end_by(signal: i32) -> ! {
+    // SAFETY: they change nothing but this process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+    process::exit(128 + signal)
+}
