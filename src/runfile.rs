@@ -19,7 +19,7 @@
 //! | 5 | what was asked for beside the default set of events |
 
 use crate::crystal::Crystal;
-use crate::record::Run;
+use crate::record::{Run, RunHeader};
 use crate::temporary;
 use crate::wire;
 use std::ffi::CString;
@@ -101,6 +101,8 @@ pub struct Slot {
     identity: (u64, u64),
     /// A file without a name, where the file system knows such files (open(2), O_TMPFILE).
     unnamed: Option<File>,
+    /// So many bytes of its disk are its own.
+    reserved: u64,
 }
 
 impl Slot {
@@ -122,22 +124,24 @@ impl Slot {
             let (_, probe) = temporary::create(directory, ".probe-", 0o666)?;
             std::fs::remove_file(&probe)?;
         }
-        Ok(Self { directory: directory.to_owned(), identity, unnamed })
+        Ok(Self { directory: directory.to_owned(), identity, unnamed, reserved: 0 })
     }
 
-    /// Sets room aside for a run of `ranks`, so that it can be saved on a disk that fills up while it runs.
+    /// Sets room aside, see [`reserved_bytes`], so that a run can be saved on a disk that fills up while it runs.
     /// An error only where there is no room: not every file system can do this.
-    pub fn reserve(self, ranks: u32) -> io::Result<Self> {
-        let bytes = reserved_bytes(ranks) as i64;
-        let Some(file) = &self.unnamed else { return Ok(self) };
+    pub fn reserve(mut self, bytes: u64) -> io::Result<Self> {
+        let Some(file) = self.unnamed.as_ref().filter(|_| bytes > 0) else { return Ok(self) };
+        let length = libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
         // KEEP_SIZE: the file does not get longer, which a limit on file sizes could forbid with a signal.
         // SAFETY: no memory is involved.
-        let failed = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, bytes) } != 0;
+        let failed = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, length) } != 0;
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) if failed => Err(error),
-            _ => Ok(self),
+            Some(libc::ENOSPC | libc::EDQUOT) if failed => return Err(error),
+            _ if !failed => self.reserved = bytes,
+            _ => {}
         }
+        Ok(self)
     }
 
     /// The file that has the room, to set its length to 0 where the room is needed for something else.
@@ -152,14 +156,23 @@ impl Slot {
 
     /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
     /// Either the whole file is there in the end or none. A directory that was removed is made again.
+    ///
+    /// A run shorter than [`SHORT_NS`] on a local disk is not synced, which takes as long as a short program: it is
+    /// sooner measured again. Only a machine that fails within half a minute leaves such a file empty.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         let target = self.directory.join(format!("{}.{EXTENSION}", run.header.run_id));
         if let Some(mut file) = self.unnamed {
             file.write_all(&bytes)?;
-            file.set_len(bytes.len() as u64)?; // gives back what it does not need
-            file.sync_data()?; // its size, too, and not its times: fdatasync(2)
+            let length = bytes.len() as u64;
+            if self.reserved > length.next_multiple_of(BLOCK_BYTES) {
+                file.set_len(length)?; // gives back what it does not need
+            }
+            // Where no room was set aside, a disk that is full may show here only.
+            if self.reserved < length || outer_ns(run) >= SHORT_NS {
+                file.sync_data()?; // its size, too, and not its times: fdatasync(2)
+            }
             let own = format!("/proc/self/fd/{}", file.as_raw_fd());
             if link(Path::new(&own), &target).is_ok() {
                 return Ok(target);
@@ -176,12 +189,30 @@ impl Slot {
     }
 }
 
+/// See [`Slot::store`].
+const SHORT_NS: i64 = 1_000_000_000;
+
+/// What most file systems allocate at once.
+const BLOCK_BYTES: u64 = 4096;
+
+/// The longest that any rank was in its barriers and between them.
+fn outer_ns(run: &Run) -> i64 {
+    run.ranks.iter().map(|rank| rank.stamps.outer_ns()).max().unwrap_or(0)
+}
+
 /// The room that is set aside for a run of `ranks`.
 pub fn reserved_bytes(ranks: u32) -> u64 {
     const LEAST_BYTES: u64 = 64 << 10;
     const RANK_BYTES: u64 = 2048; // with counters, and thirty regions
     const MOST_BYTES: u64 = 256 << 20;
     (LEAST_BYTES + RANK_BYTES * u64::from(ranks)).min(MOST_BYTES)
+}
+
+/// The room for a run of one rank without regions that counts the default set, with `header` in it.
+pub fn reserved_bytes_alone(header: &RunHeader) -> u64 {
+    const MORE_BYTES: u64 = 2048;
+    let header = wire::encode(header).map_or(0, |header| header.len() as u64);
+    (header + MORE_BYTES).next_multiple_of(BLOCK_BYTES)
 }
 
 fn identity(directory: &Path) -> io::Result<(u64, u64)> {

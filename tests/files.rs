@@ -3,8 +3,9 @@
 //! tests/runs/vN holds files that a pmmpi of schema N wrote of real jobs, and what `pmmpi report` says of
 //! them. With BLESS=1 in the environment what it says now becomes what it should say.
 
-use pmmpi::runfile::VERSION;
-use rig::tool::{run, runs_in, tool};
+use pmmpi::runfile::{self, Slot, VERSION};
+use rig::tool::{Folder, run, runs_in, tool};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,6 +32,23 @@ fn every_schema_version_is_stored_and_read() {
             let expected = std::fs::read_to_string(&golden).unwrap();
             assert_eq!(output.out(), expected, "{}", golden.display());
         }
+    }
+}
+
+/// What a run does not need of the room that was set aside for it is free again.
+#[test]
+fn a_file_takes_the_room_that_it_needs() {
+    let run = &runs_in(&stored(VERSION))[0];
+    let folder = Folder::new("room");
+    let mut needed = None;
+    for reserved in [0, 4096, 1 << 20] {
+        let slot = Slot::take(folder.path()).unwrap().reserve(reserved).unwrap();
+        let path = slot.store(run).unwrap();
+        let (length, room) = (path.metadata().unwrap().len(), path.metadata().unwrap().blocks() * 512);
+        assert_eq!(&runfile::read(&path).unwrap(), run);
+        assert!(room < length + (64 << 10), "{room} bytes for {length}, {reserved} reserved");
+        assert_eq!(*needed.get_or_insert(length), length);
+        std::fs::remove_file(path).unwrap();
     }
 }
 

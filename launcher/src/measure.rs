@@ -13,7 +13,7 @@ use pmmpi::counters::selection::Selection;
 use pmmpi::fabric::Solo;
 use pmmpi::node_election::{Duty, Role};
 use pmmpi::record::{End, Mode, RunHeader, Series};
-use pmmpi::runfile::Slot;
+use pmmpi::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::selfcheck::Expectation;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
@@ -151,7 +151,13 @@ impl Task<'_> {
         self.warn_of_uncounted(choice);
         let saves = self.speaks() || self.way == Way::Alone || self.launch.family.is_none();
         let ranks = self.launch.size.unwrap_or(1);
-        self.settings.out.as_deref().filter(|_| saves).map(|out| out::prepare(out, ranks)).transpose()
+        let is_small = self.way == Way::Alone && self.settings.selection.asked.is_empty();
+        let bytes = || match is_small {
+            true => reserved_bytes_alone(&self.header(Mode::Plain)),
+            false => reserved_bytes(ranks),
+        };
+        let out = self.settings.out.as_deref().filter(|_| saves);
+        out.map(|out| out::prepare(out, ranks, bytes())).transpose()
     }
 
     /// What was asked for and cannot be counted, once a job: on the node of the rank that speaks.

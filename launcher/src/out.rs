@@ -1,7 +1,7 @@
 //! The folder that run files go to.
 
 use pmmpi::record::Run;
-use pmmpi::runfile::{Slot, reserved_bytes};
+use pmmpi::runfile::Slot;
 use pmmpi::summary::count;
 use pmmpi_rounds::{Failure, saving};
 use std::ffi::CString;
@@ -9,11 +9,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Makes sure, before the workload starts, that its run can be saved.
-pub fn prepare(folder: &Path, ranks: u32) -> Result<Slot, Failure> {
-    Slot::take(folder).and_then(|slot| slot.reserve(ranks)).map_err(|e| {
+/// Makes sure, before the workload starts, that its run can be saved: in so many bytes.
+pub fn prepare(folder: &Path, ranks: u32, bytes: u64) -> Result<Slot, Failure> {
+    Slot::take(folder).and_then(|slot| slot.reserve(bytes)).map_err(|e| {
         let room = match e.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => missing_room(folder, ranks),
+            Some(libc::ENOSPC | libc::EDQUOT) => missing_room(folder, ranks, bytes),
             _ => String::new(),
         };
         let folder = folder.display();
@@ -24,9 +24,9 @@ pub fn prepare(folder: &Path, ranks: u32) -> Result<Slot, Failure> {
 }
 
 /// How much room a run takes, and how much there is.
-fn missing_room(folder: &Path, ranks: u32) -> String {
+fn missing_room(folder: &Path, ranks: u32, bytes: u64) -> String {
     let kib = |bytes: u64| bytes.div_ceil(1024);
-    let needed = kib(reserved_bytes(ranks));
+    let needed = kib(bytes);
     let free = free_bytes(folder).map_or(String::new(), |free| format!(", {} KiB are free", kib(free)));
     format!(" (a run of {} needs {needed} KiB{free})", count(ranks as usize, "rank"))
 }
