@@ -19,6 +19,8 @@ use std::time::Duration;
 pub enum Duty {
     /// Reads what the node is, and counts what belongs to its cores and sockets.
     Read,
+    /// Says what the node allows a measurement (`pmmpi doctor`).
+    Examine,
     /// Carries what ranks measured from shared memory to the disk.
     Carry,
 }
@@ -27,6 +29,7 @@ impl Duty {
     fn name(self) -> &'static str {
         match self {
             Duty::Read => "node",
+            Duty::Examine => "doctor",
             Duty::Carry => "carrier",
         }
     }

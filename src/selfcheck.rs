@@ -23,6 +23,8 @@ pub struct Expectation {
     pub speaks: bool,
     /// The job on this node: the same text for all of its ranks. `None` where nothing but errors is to be said.
     pub job: Option<String>,
+    /// Nothing is to be said.
+    pub quiet: bool,
     /// The job is to end.
     pub abort: bool,
 }
@@ -47,19 +49,10 @@ impl Expectation {
         local_socket::listen(&name_of("speaker", &format!("{job} {topic}"))).ok()
     }
 
-    /// True where this process is to say that its world is not the job that was started. Where the launcher does not
-    /// tell how many ranks there are, all but rank 0 notice; one of a node says so then.
-    pub fn speaks_of_mismatch(&self) -> bool {
-        if self.ranks.is_some() {
-            return self.speaks;
-        }
-        match self.speak_for_node("mismatch") {
-            Some(right) => {
-                std::mem::forget(right); // for as long as this process lives
-                true
-            }
-            None => self.abort && self.job.is_none(),
-        }
+    /// True where this process is to say that its world of `size` ranks is not the job that was started. Where the launcher
+    /// does not tell how many ranks there are, ranks notice whose number is beyond their world: the first of them says so.
+    pub fn speaks_of_mismatch(&self, size: u32) -> bool {
+        self.ranks.map_or(self.rank == size, |_| self.speaks) && !self.quiet
     }
 
     /// What is wrong where pmmpi's own MPI program, which measures plain programs, has a world of `size` ranks.
@@ -135,7 +128,7 @@ mod tests {
         let patience = |rank| {
             let launcher = "srun".to_owned();
             let (ranks, speaks, abort) = (Some(u32::MAX), rank == 0, false);
-            Expectation { launcher, ranks, rank, speaks, job: None, abort }.patience().as_secs()
+            Expectation { launcher, ranks, rank, speaks, job: None, quiet: false, abort }.patience().as_secs()
         };
         assert_eq!([0, 1, 2, 3, 20_000, u32::MAX].map(patience), [30, 60, 60, 90, 450, 960]);
     }
@@ -148,6 +141,7 @@ mod tests {
             rank: 0,
             speaks: true,
             job,
+            quiet: false,
             abort: false,
         };
         let own = expectation(Some(format!("speaks {}", std::process::id())));
@@ -160,29 +154,27 @@ mod tests {
     /// A launcher that tells each rank its number and no more.
     #[test]
     fn a_rank_beyond_its_world_notices() {
-        let of = |rank, name: &str| Expectation {
+        let of = |rank| Expectation {
             launcher: "prterun".to_owned(),
             ranks: None,
             rank,
             speaks: rank == 0,
-            job: Some(format!("beyond {} {name}", std::process::id())),
+            job: None,
+            quiet: false,
             abort: false,
         };
         let mpich = "MPICH Version: 4.0.2";
-        assert_eq!(
-            (of(0, "a").contradicted_by(1, mpich), of(2, "a").contradicted_by(3, mpich)),
-            (None, None)
-        );
-        let message = of(1, "a").contradicted_by(1, mpich).unwrap();
+        assert_eq!((of(0).contradicted_by(1, mpich), of(2).contradicted_by(3, mpich)), (None, None));
+        let message = of(1).contradicted_by(1, mpich).unwrap();
         assert!(
             message.contains("prterun started at least 2 ranks, but the program runs as jobs of 1"),
             "{message}"
         );
-        assert!(of(2, "a").contradicted_by_runner(1, mpich).unwrap().contains("at least 3 ranks"));
-        let speak = [of(2, "a"), of(1, "a"), of(1, "b")].map(|one| one.speaks_of_mismatch());
-        assert_eq!(speak, [true, false, true], "one of a node and job");
-        let silent = |abort| Expectation { job: None, abort, ..of(1, "a") }.speaks_of_mismatch();
-        assert_eq!([silent(false), silent(true)], [false, true]);
+        assert!(of(2).contradicted_by_runner(1, mpich).unwrap().contains("at least 3 ranks"));
+        assert_eq!([1, 2, 3].map(|rank| of(rank).speaks_of_mismatch(1)), [true, false, false]);
+        assert!(!Expectation { quiet: true, ..of(1) }.speaks_of_mismatch(1));
+        let known = |rank| Expectation { ranks: Some(4), ..of(rank) }.speaks_of_mismatch(1);
+        assert_eq!([known(0), known(1)], [true, false]);
     }
 
     #[test]

@@ -310,7 +310,7 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         // Without room for what is kept while it runs: nothing is, and nothing half-written.
         let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["at once", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
-        let said = ["Nothing of it is kept (", "No space left on device", "): measure again"];
+        let said = ["Nothing of it is known to be kept (", "No space left on device", "): measure again"];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
         assert_eq!(left.filter(|name| name != ".nodes").collect::<Vec<_>>(), [""; 0], "{mpi:?}");

@@ -1,6 +1,6 @@
-//! mimalloc. A process that gets no memory ends at once with its own exit status, and `supervise` reports the reason.
+//! mimalloc. A process that gets no memory ends at once: a child with an exit status by which `supervise` reports the reason.
 
-use crate::supervise::NO_MEMORY;
+use crate::supervise::{self, NO_MEMORY};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -26,11 +26,23 @@ unsafe impl GlobalAlloc for Allocator {
 }
 
 /// Rust would print its own message and abort, perhaps with a core file.
+#[cold]
+fn none_left() -> ! {
+    const MESSAGE: &str = "pmmpi: there is not enough memory\n";
+    // SAFETY: any thread may end the process, and the bytes live for ever.
+    unsafe {
+        if supervise::is_child() {
+            libc::_exit(NO_MEMORY.into())
+        }
+        libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::_exit(1)
+    }
+}
+
 #[inline]
 fn got(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
-        // SAFETY: any thread may end the process.
-        unsafe { libc::_exit(NO_MEMORY.into()) }
+        none_left()
     }
     memory
 }

@@ -42,10 +42,10 @@ fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     ExitCode::from(match options.command {
         Command::Report(options) => {
-            supervise(reads_stdin(&options.paths), |decoding| code(report(&options, decoding)))
+            supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding)))
         }
         Command::Export(options) => {
-            supervise(reads_stdin(&options.paths), |decoding| code(export(&options, decoding)))
+            supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
         }
         Command::Bounds(options) => code(bounds(&options)),
     })
@@ -58,8 +58,11 @@ fn code(done: Result<u8, Failure>) -> u8 {
     })
 }
 
-fn reads_stdin(paths: &[PathBuf]) -> bool {
-    paths.iter().any(|path| path == Path::new("-"))
+/// True where a path is stdin or a pipe, which can be read once.
+fn reads_a_pipe(paths: &[PathBuf]) -> bool {
+    let is_pipe =
+        |path: &PathBuf| path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    paths.iter().any(|path| path == Path::new("-") || is_pipe(path))
 }
 
 /// Help and version end with 0.

@@ -1,4 +1,4 @@
-//! The line on a terminal that says how far reading has come. However reading ends, nothing of it stays.
+//! The line on a terminal that says how far reading has come. Nothing of it stays when reading ends, or Ctrl-C ends it.
 
 use pmmpi_analysis::progress::Progress;
 use std::io::{self, IsTerminal, Write};

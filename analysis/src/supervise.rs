@@ -10,6 +10,7 @@ use pmmpi_analysis::results::Decoding;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{self, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 /// Exit status of a child that got no memory: 100 + ENOMEM.
 pub const NO_MEMORY: u8 = 112;
@@ -19,11 +20,29 @@ const CRASHED: u8 = 1;
 const CRASHES: [i32; 7] =
     [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGKILL, libc::SIGSEGV, libc::SIGTRAP];
 
-/// A terminal sends these to parent and child. The parent waits for the child's end, as system(3) does.
-const FROM_A_TERMINAL: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+/// A terminal sends these to parent and child, others to the parent alone: it passes them on and waits for the child's end.
+const PASSED_ON: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
+/// 0 where there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// This process is such a child.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// True where a parent says why this process ended.
+pub fn is_child() -> bool {
+    IS_CHILD.load(Relaxed)
+}
+
+extern "C" fn pass_on(signal: libc::c_int) {
+    let child = CHILD.load(Relaxed);
+    if child != 0 {
+        // SAFETY: no memory is involved. A child that a terminal has told to end already does so once.
+        unsafe { libc::kill(child, signal) };
+    }
+}
 
 /// Does `work` in a child process and returns its exit status. Call this before any thread starts.
-pub fn supervise(reads_stdin: bool, work: impl Fn(Decoding) -> u8) -> u8 {
+pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
     let mut fatal = Vec::new();
     loop {
         let Ok((status, told)) = in_child(|teller| work(Decoding::new(fatal.clone(), Some(teller)))) else {
@@ -38,10 +57,10 @@ pub fn supervise(reads_stdin: bool, work: impl Fn(Decoding) -> u8) -> u8 {
         };
         clear_progress();
         match Decoding::interrupted(&told) {
-            Some(file) if reads_stdin => {
+            Some(file) if reads_a_pipe => {
                 let file = file.display();
                 say(&format!(
-                    "{file}: is damaged: {why}. Leave this file out: stdin cannot be read a second time"
+                    "{file}: is damaged: {why}. Leave this file out: a pipe cannot be read a second time"
                 ));
                 return CRASHED;
             }
@@ -73,8 +92,11 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
             let orphan = unsafe {
                 // No message of Rust's about a stack overflow: the parent reports it.
                 libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 && libc::getppid() as u32 != parent
+                let asked = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0;
+                // A parent in another PID namespace has no number here.
+                asked && ![0, parent].contains(&(libc::getppid() as u32))
             };
+            IS_CHILD.store(true, Relaxed);
             if orphan {
                 process::exit(CRASHED.into());
             }
@@ -82,8 +104,15 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
         }
         child => {
             drop(teller);
-            // SAFETY: it changes nothing but this process.
-            let before = FROM_A_TERMINAL.map(|signal| unsafe { libc::signal(signal, libc::SIG_IGN) });
+            CHILD.store(child, Relaxed);
+            // SAFETY: the handler is async-signal-safe. What was ignored stays so.
+            let before = PASSED_ON.map(|signal| unsafe {
+                let before = libc::signal(signal, pass_on as *const () as libc::sighandler_t);
+                if before == libc::SIG_IGN {
+                    libc::signal(signal, libc::SIG_IGN);
+                }
+                before
+            });
             let mut told = Vec::new();
             // Returns when the child ends. After an error the file is unknown, and the crash is still reported.
             let _ = reader.read_to_end(&mut told);
@@ -93,7 +122,8 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
                 let error = io::Error::last_os_error();
                 assert!(error.kind() == io::ErrorKind::Interrupted, "waitpid: {error}");
             }
-            for (signal, before) in FROM_A_TERMINAL.into_iter().zip(before) {
+            CHILD.store(0, Relaxed);
+            for (signal, before) in PASSED_ON.into_iter().zip(before) {
                 // SAFETY: it restores what was there before.
                 unsafe { libc::signal(signal, before) };
             }

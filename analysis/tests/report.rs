@@ -602,7 +602,11 @@ proptest! {
 fn no_child_is_left_behind() {
     use std::io::Write;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
-    for (signal, is_from_a_terminal) in [(libc::SIGTERM, false), (libc::SIGKILL, false), (libc::SIGINT, true)]
+    // In the background of a script this process ignores SIGINT, and so would what it starts.
+    // SAFETY: sets a disposition; no handler is involved.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+    for (signal, is_from_a_terminal) in
+        [(libc::SIGTERM, false), (libc::SIGKILL, false), (libc::SIGINT, false), (libc::SIGINT, true)]
     {
         let mut report = command(&["report", "-"]);
         report.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -269,7 +269,9 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
             folder.display()
         ),
         Err(why) => {
-            format!("\n       Nothing of it is kept ({why}): measure again with another folder, see --out")
+            format!(
+                "\n       Nothing of it is known to be kept ({why}): measure again with another folder, see --out"
+            )
         }
     };
     failure

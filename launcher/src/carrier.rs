@@ -102,9 +102,9 @@ impl Carrier {
         };
         let kept = match kept {
             Answer::Is(kept) => kept,
-            // It is there, and has heard: it goes on where this launcher cannot wait.
+            // It is there, and may go on where this launcher cannot wait.
             Answer::Late => Err(format!(
-                "pmmpi-carrier, which writes there for this node, has not done so within {} s and goes on trying",
+                "pmmpi-carrier, which writes there for this node, did not answer within {} s",
                 PATIENCE.as_secs()
             )),
             // Nobody answers: it does what it can.

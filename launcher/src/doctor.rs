@@ -62,7 +62,7 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
 pub fn run(typed: &Examination) -> Result<i32, Failure> {
     let launch = Launch::read();
     // Until this rank has examined the node, if it is the one to do so.
-    let role = Role::enter(Duty::Read, launch.job_key().as_deref());
+    let role = Role::enter(Duty::Examine, launch.job_key().as_deref());
     if !launch.is_first_of_node().unwrap_or(role.leads()) {
         return Ok(0);
     }

@@ -205,8 +205,9 @@ impl Task<'_> {
             launcher: self.launch.launcher?.to_owned(),
             ranks: self.launch.size,
             rank: self.launch.rank.unwrap_or(0),
-            speaks: self.speaks() && (!settings.quiet || settings.on_mismatch == OnMismatch::Abort),
+            speaks: self.speaks(),
             job: self.job.clone().filter(|_| !settings.quiet),
+            quiet: settings.quiet && settings.on_mismatch != OnMismatch::Abort,
             abort: settings.on_mismatch == OnMismatch::Abort,
         })
     }

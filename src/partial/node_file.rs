@@ -140,8 +140,10 @@ impl NodeFile {
 
     /// The run was saved as a whole while this was written: takes it back, and the folder with the last file.
     pub fn withdraw(&mut self) {
-        // Who saved the run has removed both, unless this came later.
-        if fs::remove_file(&self.path).is_ok() {
+        // Who saved the run has removed both, unless this came later; or the folder was not empty then, since NFS keeps a file
+        // that is open.
+        let removed = fs::remove_file(&self.path);
+        if removed.is_ok() || removed.is_err_and(|e| e.kind() == ErrorKind::NotFound) {
             let _ = fs::remove_dir(self.folder());
         }
         self.state = State::New;

@@ -41,6 +41,8 @@ def is_ready():
 
 
 while not is_ready():
+    if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        sys.exit("it ended before it was ready: " + text.decode())
     time.sleep(0.01)
 for action in actions:
     if action == "w":

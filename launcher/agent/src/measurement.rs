@@ -148,7 +148,7 @@ fn join(library: Library, spool: Option<&Spool>, cell: &RankCell) -> Result<(Wor
     if let Some(expectation) = &expectation
         && let Some(message) = expectation.contradicted_by(world.size(), &version)
     {
-        check_failed(expectation, &message, cell);
+        check_failed(expectation, world.size(), &message, cell);
     }
     world.await_all()?;
     let size = world.size();
@@ -212,8 +212,8 @@ fn expectation(spool: &Spool) -> Option<Expectation> {
 }
 
 /// Said now, not after the job has burnt its hour.
-fn check_failed(expectation: &Expectation, message: &str, cell: &RankCell) {
-    if expectation.speaks_of_mismatch() {
+fn check_failed(expectation: &Expectation, size: u32, message: &str, cell: &RankCell) {
+    if expectation.speaks_of_mismatch(size) {
         environment::say(&format!("{}{message}", if expectation.abort { "" } else { "warning: " }));
     }
     if expectation.abort {

@@ -18,7 +18,7 @@ use pmmpi::message;
 use pmmpi::orders::{Extras, Told};
 use pmmpi::record::{End, Run};
 use pmmpi::region_table::RegionTable;
-use pmmpi::runfile::Slot;
+use pmmpi::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::session::{Beginning, Memory, Session, Work};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -155,7 +155,10 @@ fn settle(
     run.asked.clone_from(&plan.selection.asked);
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
-            let slot = slot.take().map_or_else(|| Slot::take(folder), Ok);
+            // Of several ranks the runs after the first may find a full disk.
+            let bytes = if round.size == 1 { reserved_bytes_alone(&run.header) } else { 0 };
+            let new = || Slot::take(folder).and_then(|slot| slot.reserve(bytes));
+            let slot = slot.take().map_or_else(new, Ok);
             saving::save(folder, slot.map_err(|e| saving::not_saved(folder, e))?, &run, plan.quiet)
         };
         let started = run.ranks.iter().any(|rank| !matches!(rank.end, End::NotStarted(_)));

@@ -67,7 +67,7 @@ const NOT_THE_JOB: i32 = 125;
 /// Is this the job that was started? Else each rank would be a job of its own. True where the ranks are to go on.
 fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
     let Some(message) = expectation.contradicted_by_runner(size, mpi_library) else { return true };
-    match (expectation.speaks_of_mismatch(), expectation.abort) {
+    match (expectation.speaks_of_mismatch(size), expectation.abort) {
         (true, true) => say(message),
         (true, false) => warn(message),
         (false, _) => {}

@@ -70,27 +70,26 @@ impl Leader {
 
     /// Until no launcher of the node is left, in the process that [`super::process::start`] makes.
     pub fn run(&mut self) {
-        while self.is_needed() {
+        while self.is_needed() || self.is_needed_after_all() {
             let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
             let until = batch.map_or(self.next, |batch| batch.min(self.next));
             self.listen(until.saturating_duration_since(Instant::now()), batch.is_none());
             self.look();
         }
-        self.members.withdraw_saved();
+        // Who comes now is to lead; the end of this process may take its time.
+        self.listener = None;
     }
 
-    /// Who comes at the last moment counts, too.
-    fn is_needed(&mut self) -> bool {
-        let has_work = |leader: &Self| {
-            let all = &leader.members.all;
-            all.iter().any(|member| member.connection.is_some())
-                || leader.members.any_ended()
-                || !leader.silent.is_empty()
-        };
-        has_work(self) || {
-            self.accept();
-            has_work(self)
-        }
+    fn is_needed(&self) -> bool {
+        let is_connected = self.members.all.iter().any(|member| member.connection.is_some());
+        is_connected || self.members.any_ended() || !self.silent.is_empty()
+    }
+
+    /// Before this process ends: who comes at the last moment counts, too.
+    fn is_needed_after_all(&mut self) -> bool {
+        self.members.withdraw_saved();
+        self.accept();
+        self.is_needed()
     }
 
     /// Carries what a launcher's own rank left that ended badly, and what others did that end meanwhile: in that
@@ -137,6 +136,9 @@ impl Leader {
             self.pause = FIRST + self.turn();
         } else {
             self.pause = (self.pause * 2).min(LONGEST_LOOK);
+        }
+        if self.begun && self.members.any_fresh() {
+            self.pause = self.pause.min(LONGEST_LOOK);
         }
         self.next = now + self.pause;
     }
@@ -257,7 +259,7 @@ mod tests {
     fn a_launcher_that_connects_and_speaks_later_is_heard() {
         let (mut leader, name) = leader("later");
         let [follower, gone] = [(); 2].map(|()| local_socket::connect(&name).unwrap());
-        assert!(leader.is_needed(), "somebody has come");
+        assert!(leader.is_needed_after_all(), "somebody has come");
         assert_eq!((leader.members.all.len(), leader.silent.len()), (1, 2));
         drop(gone);
         let rank = member();
@@ -271,7 +273,8 @@ mod tests {
         drop(follower);
         leader.carry_ended();
         leader.listen(Duration::ZERO, true);
-        assert!(!leader.is_needed());
+        assert!(!leader.is_needed_after_all());
+        assert_eq!(leader.members.all.len(), 1, "what is over is forgotten");
     }
 
     /// A program that a rank starts after another one has a first moment of its own.

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +98,9 @@ impl Member {
     /// Its launcher has: killed, if it has not said that it is done with its rank.
     pub fn has_gone(&mut self) {
         self.connection = None;
+        if self.spool.cell().is_settled() {
+            self.room = None; // what is there may be a whole run by now
+        }
         let is_done = self.end != Ended::NotYet || self.spool.cell().is_settled();
         // Of a rank that has sent what it measured, rank 0's launcher knows.
         let is_lost =
@@ -185,6 +189,27 @@ impl Members {
                 file.withdraw();
             }
         }
+        self.forget();
+    }
+
+    /// Lets go what no more is to be done about: a rank may start thousands of programs. The first member is this process's
+    /// own launcher.
+    fn forget(&mut self) {
+        let Self { all, files, .. } = self;
+        let is_begun =
+            |member: &Member| files.iter().any(|file| file.is_begun() && member.is_of(file.folder()));
+        let mut at = 0;
+        all.retain(|member| {
+            at += 1;
+            let is_over = member.connection.is_none() && member.end != Ended::Badly;
+            at == 1 || !is_over || is_begun(member)
+        });
+        files.retain(NodeFile::is_begun);
+    }
+
+    /// True where a launcher's rank has not been carried: it may come to t1 at any time.
+    pub fn any_fresh(&self) -> bool {
+        self.all.iter().any(|member| member.connection.is_some() && member.carried.is_none())
     }
 
     /// What ranks left that ended badly, and what else has changed; tells those who wait. Gives what became of the
@@ -235,11 +260,13 @@ impl Members {
     fn carry_surely(&mut self, folder: &Path) -> Result<(), String> {
         let mut kept = self.carry(folder);
         match kept.as_ref().map_err(io::Error::raw_os_error) {
-            // No whole run will come of this job, so the room that was set aside for it is free.
+            // No whole run will come of this job, so the room that was set aside for it is free: of a file without a
+            // name and without a byte.
             Err(Some(libc::ENOSPC | libc::EDQUOT)) => {
-                // The file is empty; what was set aside behind its end goes.
-                let freed =
-                    self.all.iter().filter_map(|member| member.room.as_ref()).map(|room| room.set_len(0));
+                let is_empty = |room: &&File| room.metadata().is_ok_and(|m| m.nlink() == 0 && m.len() == 0);
+                let its = self.all.iter().filter(|member| member.is_of(folder));
+                let rooms = its.filter_map(|member| member.room.as_ref()).filter(is_empty);
+                let freed = rooms.map(|room| room.set_len(0));
                 if freed.filter(Result::is_ok).count() > 0 {
                     kept = self.carry(folder);
                 }

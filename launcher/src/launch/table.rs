@@ -281,15 +281,16 @@ pub const UNKNOWN: [Row; 2] = [
 /// As messages and run files have it.
 pub const SRUN: &str = "srun";
 
-/// True where a launcher that the table has not started a rank within a step of srun, whose variables it hands down:
-/// PMI's or PMIx's do not fit srun's. In a heterogeneous step PMI counts the ranks of all components.
+/// True where a launcher that the table has not started a rank within a step of srun, whose variables it hands down: PMIx's
+/// name of the job is not Slurm's, or PMI has more ranks than the step. (Fewer may be left of a step around this one, and in a
+/// heterogeneous step PMI counts the ranks of all components.) All ranks of a job have the same answer.
 pub fn contradicts_srun(text: impl Fn(&str) -> Option<String>, number: impl Fn(&str) -> Option<u32>) -> bool {
-    let differ = |one, other| number(one).is_some_and(|value| number(other).is_some_and(|own| own != value));
     // Slurm's src/plugins/mpi/pmix/pmixp_info.c
     let is_named = text("PMIX_NAMESPACE").is_some_and(|name| !name.is_empty() && !name.starts_with("slurm."));
-    is_named
-        || number("SLURM_HET_SIZE").is_none()
-            && (differ("PMI_RANK", "SLURM_PROCID") || differ("PMI_SIZE", "SLURM_STEP_NUM_TASKS"))
+    let has_more = || {
+        number("PMI_SIZE").is_some_and(|size| number("SLURM_STEP_NUM_TASKS").is_some_and(|own| size > own))
+    };
+    is_named || number("SLURM_HET_SIZE").is_none() && has_more()
 }
 
 /// As messages and run files have it.

@@ -208,7 +208,7 @@ fn every_mark_is_needed() {
 
 #[test]
 fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
-    let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat());
+    let with = |extra: &[(&str, &str)]| launch(&[extra, &SRUN[..]].concat());
     let unknown = with(&[("PMI_RANK", "0"), ("PMI_SIZE", "4")]);
     assert_eq!(
         (unknown.launcher, unknown.rank, unknown.size),
@@ -221,6 +221,8 @@ fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
         &[("PMI_RANK", "0"), ("PMI_SIZE", "1")][..],
         &[("PMI_RANK", "3"), ("PMI_SIZE", "4"), ("SLURM_HET_SIZE", "2")],
         &[("PMIX_RANK", "3"), ("PMIX_NAMESPACE", "slurm.pmix.7.0")],
+        // Left of the step of a shell, in which srun was typed.
+        &[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4")],
     ] {
         assert_eq!(with(own).launcher, Some("srun"), "{own:?}");
     }
