@@ -265,10 +265,12 @@ fn rounds_of_what_may_start_mpi_are_refused() {
             let job = Job::local(mpi, 2).arg(pmmpi()).args(["--runs", "7", "--out"]).arg(folder.path());
             let job = python.environment.iter().fold(job, |job, (name, value)| job.env(name, value));
             let output = job.args(&argv).run();
-            assert_eq!(
-                (output.code(), output.out().as_str()),
-                (125, ""),
-                "{mpi:?} {argv:?} {}",
+            // Hydra may say of its own that the job ended badly.
+            let nothing_ran = !output.out().contains("rank ");
+            assert!(
+                output.code() == 125 && nothing_ran,
+                "{mpi:?} {argv:?} {} {}",
+                output.out(),
                 output.err()
             );
             assert!(
