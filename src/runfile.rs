@@ -157,8 +157,9 @@ impl Slot {
     /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
     /// Either the whole file is there in the end or none. A directory that was removed is made again.
     ///
-    /// A run shorter than [`SHORT_NS`] on a local disk is not synced, which takes as long as a short program: it is
-    /// sooner measured again. Only a machine that fails within half a minute leaves such a file empty.
+    /// A run whose barriers lie less than a second apart is not synced where room was set aside for it: that takes as long as
+    /// a short program, and such a run is soon measured again. Only where the machine fails within half a minute the file
+    /// may be empty.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
