@@ -34,10 +34,15 @@ const MOST_CPUS: u32 = 1 << 20;
 /// The files in `events` that describe another file there.
 const BESIDE: [&str; 4] = [".scale", ".unit", ".per-pkg", ".snapshot"];
 
+/// The kernel's own PMUs, of no hardware.
+const OF_THE_KERNEL: [&str; 5] = ["breakpoint", "kprobe", "software", "tracepoint", "uprobe"];
+
 /// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of
 /// which cores it is.
 pub fn is_core(devices: &Path, name: &str) -> bool {
-    matches!(name, "cpu" | "cpum_cf") || devices.join(name).join("cpus").exists()
+    // A server has a hundred of "uncore", and each rank asks.
+    let is_elsewhere = OF_THE_KERNEL.contains(&name) || name.starts_with("uncore_");
+    matches!(name, "cpu" | "cpum_cf") || !is_elsewhere && devices.join(name).join("cpus").exists()
 }
 
 /// True where the PMU has a name for this event.
