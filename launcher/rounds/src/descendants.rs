@@ -67,7 +67,7 @@ pub fn signal(processes: &[libc::pid_t], signal: libc::c_int) {
     }
 }
 
-/// What has ended of orphans that this process adopted and of what it started before [`adopt`]: nobody else waits for them.
+/// What has ended of orphans that this process adopted and of what it started before [`adopt`]: no other code waits for these.
 pub fn reap_all_but(child: libc::pid_t) {
     if OTHERS.get().is_none() {
         return;

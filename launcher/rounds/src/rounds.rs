@@ -63,10 +63,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
         console.begin(number, number < plan.warmup);
         let session =
             Beginning { began_ns, pings: told.extras.pings, tight_end: true, meeting: told.meeting };
-        let round = measure(&mut fabric, &program, plan, &place, session).map_err(in_round)?;
-        if number + 1 == plan.rounds() {
-            signals::no_more_children();
-        }
+        let round = measure(&mut fabric, &program, plan, &place, session, number).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
             verdict =
@@ -114,6 +111,7 @@ fn measure<F: Fabric>(
     plan: &Plan,
     place: &Place,
     beginning: Beginning,
+    number: u32,
 ) -> Result<Round, FabricError> {
     let started_unix_ns = clock::realtime_ns();
     let (cell, regions) = (RankCell::default(), RegionTable::boxed());
@@ -133,6 +131,9 @@ fn measure<F: Fabric>(
         Err(e) => Ended::not_started(e.raw_os_error().unwrap_or(libc::EIO)),
     };
     let left = session.stop();
+    if number + 1 == plan.rounds() {
+        signals::no_more_children(); // the witness ends while the ranks' records are gathered
+    }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
     entered.and(left)?;

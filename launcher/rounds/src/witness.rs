@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 static WITNESS: AtomicI32 = AtomicI32::new(0);
 /// One that was told to end, and not waited for; 0 where there is none.
 static DISMISSED: AtomicI32 = AtomicI32::new(0);
-/// Where the heap begins; 0 where nobody said so.
+/// From where on the heap is not for the witness; 0 before [`note_heap`].
 static HEAP: AtomicUsize = AtomicUsize::new(0);
 
 /// What the handler tells comes as the last of all signals: what is pending with it is known before.
@@ -45,10 +45,17 @@ struct Word {
 
 const _: () = assert!(size_of::<Word>() == size_of::<libc::siginfo_t>());
 
-/// To be called before anything allocates: notes where the heap begins, which the witness is not to have. It would be
-/// copied page by page, whichever process writes to it.
+/// To be called before anything else allocates: notes from where on the heap is not for the witness. It would be copied
+/// page by page, whichever process writes to it. Before that lies what the C library allocated when it started: a static
+/// program's variables of the thread are among it.
 pub(crate) fn note_heap() {
-    HEAP.store(heap_end(), Ordering::Release);
+    // SAFETY: allocates, and frees the same.
+    let first = unsafe {
+        let first = libc::malloc(1);
+        libc::free(first);
+        first
+    };
+    HEAP.store(first as usize, Ordering::Release);
 }
 
 fn heap_end() -> usize {
@@ -214,7 +221,7 @@ unsafe fn be_nobody() {
     }
 }
 
-/// Nobody waits in vain for the end of a pipe.
+/// A pipe ends when the last of its writers closes it: the witness must not be one.
 fn close_all() {
     // SAFETY: nothing here uses a descriptor.
     if unsafe { libc::syscall(libc::SYS_close_range, 0, c_int::MAX, 0) } == 0 {
