@@ -197,12 +197,13 @@ fn keep(
     saved.map(drop)
 }
 
-/// A run is carried from a certain time after its ranks' t1 on, and only before it has come together here. Every t1 is
+/// A run is carried from a certain time after its ranks' t1 on, and only until it has come together on rank 0. Every t1 is
 /// later than rank 0's t0.
 fn may_have_been_carried(cell: &RankCell) -> bool {
     const ANY_CLOCK: u32 = 20; // in a 20th, nearer than clocks are
-    let t0 = cell.t_ns[0].load(Ordering::Relaxed);
-    clock::monotonic_ns() - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
+    let [t0, t3] = [0, 3].map(|at: usize| cell.t_ns[at].load(Ordering::Relaxed));
+    let gathered = t3 + cell.gather_ns.load(Ordering::Relaxed);
+    gathered - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
 /// What there is of a rank that ended badly.

@@ -69,7 +69,7 @@ impl Carrier {
             Role::Follower(mut follower) => {
                 let handed = follower.connection().is_ok_and(|leader| self.hand_to(leader, &[Word::Here]));
                 if !handed {
-                    // What cannot go now goes where it is needed. Nobody is to wait for it until then.
+                    // What cannot be sent now is sent when it is needed. Until then no process waits for it.
                     follower.hang_up();
                 }
                 Part::Follows(follower, handed)
@@ -107,7 +107,7 @@ impl Carrier {
                 "pmmpi-carrier, which writes there for this node, did not answer within {} s",
                 PATIENCE.as_secs()
             )),
-            // Nobody answers: it does what it can.
+            // No process answers: this launcher does what it can.
             Answer::Gone => self.lead(None),
         };
         self.spool.cell().settle();

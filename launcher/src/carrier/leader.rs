@@ -49,7 +49,7 @@ impl Leader {
     /// Of a launcher's own rank, and of those whose launchers come to `listener`.
     pub fn new(listener: Option<UnixListener>, own: Member, header: RunHeader) -> Self {
         if let Some(listener) = &listener {
-            // Where that fails, nobody is accepted.
+            // Where that fails, no connection is accepted.
             let _ = listener.set_nonblocking(true);
         }
         let (next, pause) = (Instant::now() + FIRST, FIRST);
@@ -166,7 +166,7 @@ impl Leader {
         self.begun || self.members.all[0].connection.is_none()
     }
 
-    /// Sleeps until something is heard, or for so long; only that where nobody is listened to.
+    /// Sleeps until a message comes, or for so long. Without connections it sleeps for so long.
     fn listen(&mut self, longest: Duration, listens: bool) {
         let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let connection = |member: &Member| member.connection.as_ref().map_or(-1, AsRawFd::as_raw_fd);

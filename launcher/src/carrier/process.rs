@@ -38,7 +38,7 @@ pub fn start(own: Member, listener: Option<UnixListener>, header: RunHeader) -> 
     }
 }
 
-/// Nobody waits for this process, and no signal to the job ends it: what holds the launchers' pipes and sockets
+/// No process waits for this one, and no signal to the job ends it: what holds the launchers' pipes and sockets
 /// open would be waited for. False where that cannot be.
 fn detach(kept: &[RawFd]) -> bool {
     // SAFETY: plain system calls on this process and on descriptors that nothing here uses again.
