@@ -597,7 +597,7 @@ proptest! {
     }
 }
 
-/// The report is made in a child process. A signal ends both, whoever gets it, and nobody goes on to read.
+/// The report is made in a child process. A signal to either ends both, and no process reads on.
 #[test]
 fn no_child_is_left_behind() {
     use std::io::Write;
