@@ -191,7 +191,7 @@ impl World {
         from.receive_into_with_tag::<[u8]>(&mut [], tag(kind, exchange));
     }
 
-    /// A message without bytes. This rank waits for nobody here.
+    /// A message without bytes. Returns at once.
     fn say(&mut self, kind: i32, exchange: &Exchange) {
         const NOTHING: &[u8] = &[];
         let to = self.comm.process_at_rank(exchange.to as i32);
