@@ -78,8 +78,35 @@ struct Slot {
     longest_ns: AtomicI64,
 }
 
+impl Slot {
+    const UNUSED: Self = Self {
+        name: [const { AtomicU64::new(0) }; NAME_WORDS],
+        entries: AtomicU64::new(0),
+        which: AtomicU64::new(0),
+        start_barrier_ns: AtomicI64::new(0),
+        inner_ns: AtomicI64::new(0),
+        end_barrier_ns: AtomicI64::new(0),
+        shortest_ns: AtomicI64::new(0),
+        longest_ns: AtomicI64::new(0),
+    };
+}
+
 impl RegionTable {
-    /// For a rank that shares it with nobody.
+    /// Of a program that has no regions. No memory is written for it.
+    pub fn unused() -> &'static Self {
+        static UNUSED: RegionTable = RegionTable {
+            used: AtomicU64::new(0),
+            unrecorded: AtomicU64::new(0),
+            paused_ns: AtomicI64::new(0),
+            paused_since_ns: AtomicI64::new(0),
+            slots: [const { Slot::UNUSED }; MOST],
+            now_name: [const { AtomicU64::new(0) }; NAME_WORDS],
+            now: AtomicU64::new(0),
+        };
+        &UNUSED
+    }
+
+    /// For one rank.
     pub fn boxed() -> Box<Self> {
         let layout = Layout::new::<Self>();
         // SAFETY: every field is an atomic integer, and zeros are such; the memory has the type's layout and

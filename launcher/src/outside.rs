@@ -85,9 +85,9 @@ impl Around<'_> {
     /// Since its start, when all were 0.
     fn counts(&mut self) -> Counts {
         let words: Vec<_> = std::iter::repeat_with(AtomicU64::default)
-            .take(CounterTable::words(self.counters.opened()))
+            .take(CounterTable::words_of_snapshots(self.counters.opened()))
             .collect();
-        let table = CounterTable::new(&words, self.counters.opened());
+        let table = CounterTable::without_regions(&words, self.counters.opened());
         table.start_at_zero(self.counters.opened());
         self.counters.snapshot(table.of(Snapshot::Stop));
         Counts::of_rank(0, self.counters.opened(), table, &Regions::default())

@@ -34,7 +34,7 @@ pub const GROUP_HEAD: usize = 3;
 impl<'a> CounterTable<'a> {
     /// Words that all of what was opened takes.
     pub fn words(opened: &Opened) -> usize {
-        SNAPSHOTS * opened.words() + MOST * opened.task_words()
+        Self::words_of_snapshots(opened) + MOST * opened.task_words()
     }
 
     /// In memory that is large enough for what was opened, or that is for nothing.
@@ -43,6 +43,19 @@ impl<'a> CounterTable<'a> {
             return Self::default();
         }
         Self { words, snapshot: opened.words(), region: opened.task_words() }
+    }
+
+    /// Words of the two snapshots.
+    pub fn words_of_snapshots(opened: &Opened) -> usize {
+        SNAPSHOTS * opened.words()
+    }
+
+    /// The same as [`Self::new`] for a program that has no regions: without their sums.
+    pub fn without_regions(words: &'a [AtomicU64], opened: &Opened) -> Self {
+        if words.len() < Self::words_of_snapshots(opened) {
+            return Self::default();
+        }
+        Self { words, snapshot: opened.words(), region: 0 }
     }
 
     /// A first snapshot of counters that have not counted yet.

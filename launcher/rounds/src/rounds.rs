@@ -114,15 +114,15 @@ fn measure<F: Fabric>(
     number: u32,
 ) -> Result<Round, FabricError> {
     let started_unix_ns = clock::realtime_ns();
-    let (cell, regions) = (RankCell::default(), RegionTable::boxed());
+    let cell = RankCell::default();
     let size = fabric.size();
     let opening_ns = clock::monotonic_ns();
     let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
     cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
-    let words = CounterTable::words(counters.opened());
+    let words = CounterTable::words_of_snapshots(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
-    let table = CounterTable::new(&words, counters.opened());
-    let memory = Memory { cell: &cell, regions: &regions, counters: table };
+    let table = CounterTable::without_regions(&words, counters.opened());
+    let memory = Memory { cell: &cell, regions: RegionTable::unused(), counters: table };
     let mut session = Session::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
