@@ -79,16 +79,18 @@ struct Slot {
 }
 
 impl Slot {
-    const UNUSED: Self = Self {
-        name: [const { AtomicU64::new(0) }; NAME_WORDS],
-        entries: AtomicU64::new(0),
-        which: AtomicU64::new(0),
-        start_barrier_ns: AtomicI64::new(0),
-        inner_ns: AtomicI64::new(0),
-        end_barrier_ns: AtomicI64::new(0),
-        shortest_ns: AtomicI64::new(0),
-        longest_ns: AtomicI64::new(0),
-    };
+    const fn unused() -> Self {
+        Self {
+            name: [const { AtomicU64::new(0) }; NAME_WORDS],
+            entries: AtomicU64::new(0),
+            which: AtomicU64::new(0),
+            start_barrier_ns: AtomicI64::new(0),
+            inner_ns: AtomicI64::new(0),
+            end_barrier_ns: AtomicI64::new(0),
+            shortest_ns: AtomicI64::new(0),
+            longest_ns: AtomicI64::new(0),
+        }
+    }
 }
 
 impl RegionTable {
@@ -99,7 +101,7 @@ impl RegionTable {
             unrecorded: AtomicU64::new(0),
             paused_ns: AtomicI64::new(0),
             paused_since_ns: AtomicI64::new(0),
-            slots: [const { Slot::UNUSED }; MOST],
+            slots: [const { Slot::unused() }; MOST],
             now_name: [const { AtomicU64::new(0) }; NAME_WORDS],
             now: AtomicU64::new(0),
         };

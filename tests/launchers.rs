@@ -256,6 +256,23 @@ fn without_hydras_banner(text: &str) -> String {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('=')).collect()
 }
 
+/// All ranks fail alike: the message of one is enough, and none is lost.
+#[test]
+fn why_nothing_runs_is_printed_once_a_job() {
+    for mpi in Mpi::ALL {
+        for (argv, message, expected) in [
+            (&["--no-such-option", "true"][..], "unexpected argument", 125),
+            (&["/nonexistent"], "/nonexistent", 127),
+            (&["--runs", "2", "sh", "-c", "true"], "Repeat the launch instead", 125),
+        ] {
+            let output = Job::local(mpi, 3).arg(pmmpi()).args(argv).run();
+            let (code, text) = (output.code(), output.err());
+            assert!(text.contains(message), "{mpi:?} {argv:?} {text}");
+            assert_eq!((code, text.matches("pmmpi: ").count()), (expected, 1), "{mpi:?} {argv:?} {text}");
+        }
+    }
+}
+
 /// Several rounds of what may be an MPI program would be so many jobs of one rank.
 #[test]
 fn rounds_of_what_may_start_mpi_are_refused() {

@@ -1,5 +1,6 @@
 //! From what was typed to what is to be done.
 
+use crate::launch::Launch;
 use crate::options::{self, Command, Options};
 use clap::Parser;
 use pmmpi_rounds::console::say;
@@ -23,9 +24,15 @@ pub fn parse() -> Command {
 fn end_with(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
-        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
         let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
-        std::process::exit(if starts_nothing { 2 } else { 125 })
+        let code = if starts_nothing { 2 } else { 125 };
+        let launch = Launch::read();
+        launch.let_rank_0_speak();
+        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        if launch.is_direct() {
+            launch.end_job(code);
+        }
+        std::process::exit(code)
     }
     // A closed stdout leaves nobody to tell.
     let _ = error.print();

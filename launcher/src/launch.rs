@@ -8,6 +8,7 @@ use starter::Starter;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 use table::{Ending, Manager, Row};
 
 /// The MPI families that a job can be started with, as the runner is built for them.
@@ -140,10 +141,19 @@ impl Launch {
         let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
         let Some(connection) = connection.filter(|_| by_message) else { return };
         // What was said on stderr is still on its way, and mpiexec does not wait for it.
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         let message = format!("cmd=abort exitcode={code}\n"); // PMI-1
         // SAFETY: the bytes live through the call. Nothing can be done about a manager that is gone.
         unsafe { libc::write(connection, message.as_ptr().cast(), message.len()) };
+    }
+
+    /// To be called before this rank prints why it runs nothing. Usually all ranks fail alike: rank 0 prints it first, and
+    /// its exit status ends the job before the other ranks print the same. A script may go on, and is not kept waiting.
+    pub fn let_rank_0_speak(&self) {
+        const JOB_ENDS_WITHIN: Duration = Duration::from_secs(2);
+        if self.rank.is_some_and(|rank| rank > 0) && self.is_direct() {
+            std::thread::sleep(JOB_ENDS_WITHIN);
+        }
     }
 
     /// As it is stored.

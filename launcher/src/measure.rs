@@ -106,6 +106,7 @@ pub fn run(typed: Measurement) -> Result<End, Failure> {
 
 /// Nothing runs here, and the other ranks must not wait for this one.
 fn not_begun(launch: &Launch, failure: &Failure) -> End {
+    launch.let_rank_0_speak();
     say(failure);
     launch.end_job(failure.code);
     End::Exited(failure.code)
