@@ -7,7 +7,7 @@ use object::read::{ReadCache, ReadRef, StringTable};
 use object::{Endianness, FileKind, Object, ObjectSymbol};
 use pmmpi::mpi_library::is_mpi_library;
 use std::collections::{HashSet, VecDeque};
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,7 @@ impl ElfFile {
     }
 
     fn parse<'data, H: FileHeader, R: ReadRef<'data>>(path: &Path, data: R) -> Option<Self> {
+        const USUAL_TEXT_BYTES: u64 = 256;
         let header = H::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let segments = header.program_headers(endian, data).ok()?;
@@ -115,11 +116,20 @@ impl ElfFile {
             let is_loaded = s.p_type(endian) == elf::PT_LOAD && within < s.p_filesz(endian).into();
             is_loaded.then(|| s.p_offset(endian).into().checked_add(within)).flatten()
         })?;
-        let strings = StringTable::new(data, start, start.checked_add(size)?);
+        let end = start.checked_add(size)?;
+        let strings = StringTable::new(data, start, end);
         for entry in entries.iter().take_while(|e| e.tag(endian) != elf::DT_NULL) {
             let text = || {
                 let offset = u32::try_from(entry.val(endian)).ok()?;
-                Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
+                let at = start.checked_add(offset.into())?;
+                // StringTable finds the end of long texts, but first asks the processor for its features: CPUID,
+                // which is slow in a virtual machine.
+                let piece = data.read_bytes_at(at, end.checked_sub(at)?.min(USUAL_TEXT_BYTES)).ok()?;
+                let text = match CStr::from_bytes_until_nul(piece) {
+                    Ok(text) => text.to_bytes(),
+                    Err(_) => strings.get(offset).ok()?,
+                };
+                Some(String::from_utf8_lossy(text).into_owned())
             };
             let list = |text: String| text.split(':').map(str::to_owned).collect::<Vec<_>>();
             match entry.tag(endian) {

@@ -28,8 +28,11 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
         memory.keep(&read);
         read
     });
-    // Asked of the processor itself, which is sooner done than remembered.
-    hardware.crystal = Crystal::here();
+    // Asked of the processor itself, which is sooner done than remembered; in a virtual machine CPUID is slow and does not
+    // tell.
+    if !hardware.hypervisor {
+        hardware.crystal = Crystal::here();
+    }
     encoded(NodeFacts { hardware, settings }, topology)
 }
 
