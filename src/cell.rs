@@ -135,6 +135,8 @@ pub enum Fault {
     OtherLaunch = 256,
     /// The program's C library is not glibc: the program was left alone.
     OtherLibc = 512,
+    /// MPI_Init was called; it may never have returned.
+    InInit = 1024,
 }
 
 /// The layout that `word` names, if it names one.

@@ -94,7 +94,7 @@ impl Slot {
 }
 
 impl RegionTable {
-    /// Of a program that has no regions. No memory is written for it.
+    /// Of a program that has no regions: all such share it, and what is written are the zeros that it holds.
     pub fn unused() -> &'static Self {
         static UNUSED: RegionTable = RegionTable {
             used: AtomicU64::new(0),

@@ -54,6 +54,25 @@ fn a_run_that_loses_a_node_is_recorded() {
     }
 }
 
+/// Without -K srun lets the other ranks wait in MPI_Init for the one that could not save the run.
+#[test]
+fn a_step_that_rank_0_cannot_begin_ends() {
+    let slurm = Slurm::turn();
+    for mpi in Mpi::ALL {
+        let (folder, tool) = (Folder::new("refused"), text(pmmpi()));
+        for program in ["true".to_owned(), text(programs::mpi(mpi, "says"))] {
+            let layout = ["-N4", "--ntasks-per-node=1", manager(mpi)];
+            let args = [&layout[..], &[&tool, "--out", "/proc/nowhere/runs", &program]].concat();
+            let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
+            assert!(started.ends_within(Duration::from_secs(60)), "{mpi:?} {program}");
+            let output = started.finish();
+            assert_ne!(output.code(), 0, "{mpi:?} {program} {}", output.err());
+            let refusals = output.err().matches("runs cannot be saved here").count();
+            assert_eq!(refusals, 1, "{mpi:?} {program} {}", output.err());
+        }
+    }
+}
+
 /// tests/programs/ends.c on each node: how, which rank, and how long at most.
 fn four_ranks(slurm: &Slurm, mpi: Mpi, folder: &Folder, [how, rank, ms]: &[&str; 3]) -> Started {
     let (tool, program, here) = (text(pmmpi()), text(programs::mpi(mpi, "ends")), text(folder.path()));

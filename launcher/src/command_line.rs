@@ -3,7 +3,7 @@
 use crate::launch::Launch;
 use crate::options::{self, Command, Options};
 use clap::Parser;
-use pmmpi_rounds::console::say;
+use pmmpi_rounds::Failure;
 use std::ffi::OsString;
 
 /// This process's command line. A command is the first word; a program of the same name follows `run`.
@@ -26,13 +26,8 @@ fn end_with(error: &clap::Error) -> ! {
         let text = error.render().to_string();
         let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
         let code = if starts_nothing { 2 } else { 125 };
-        let launch = Launch::read();
-        launch.let_rank_0_speak();
-        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
-        if launch.is_direct() {
-            launch.end_job(code);
-        }
-        std::process::exit(code)
+        let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
+        std::process::exit(Launch::read().refuse(&Failure { code, message }))
     }
     // A closed stdout leaves nobody to tell.
     let _ = error.print();

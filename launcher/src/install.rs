@@ -5,6 +5,7 @@ use crate::launch::Family;
 use crate::program;
 use pmmpi::spool::SPOOL_VARIABLE;
 use pmmpi_rounds::Failure;
+use pmmpi_rounds::plan::ABORT;
 use pmmpi_rounds::process::Prepared;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -62,6 +63,12 @@ pub fn exec_runner(runner: &Path, spool: &str) -> Failure {
     let others = std::env::vars_os().filter(|(name, _)| name != SPOOL_VARIABLE);
     let environment = others.chain([(SPOOL_VARIABLE.into(), spool.into())]);
     let error = exec(runner, &[runner.as_os_str().to_owned()], environment);
+    Failure::own(format_args!("{}: {error}", runner.display()))
+}
+
+/// Becomes the runner, which calls MPI_Abort. Returns only where that fails.
+pub fn exec_runner_to_abort(runner: &Path) -> Failure {
+    let error = exec(runner, &[runner.as_os_str().to_owned(), ABORT.into()], std::env::vars_os());
     Failure::own(format_args!("{}: {error}", runner.display()))
 }
 

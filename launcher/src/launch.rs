@@ -4,6 +4,8 @@ mod starter;
 mod table;
 
 use pmmpi::record::Job;
+use pmmpi_rounds::Failure;
+use pmmpi_rounds::console::say;
 use starter::Starter;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -147,13 +149,20 @@ impl Launch {
         unsafe { libc::write(connection, message.as_ptr().cast(), message.len()) };
     }
 
-    /// To be called before this rank prints why it runs nothing. Usually all ranks fail alike: rank 0 prints it first, and
-    /// its exit status ends the job before the other ranks print the same. A script may go on, and is not kept waiting.
-    pub fn let_rank_0_speak(&self) {
-        const JOB_ENDS_WITHIN: Duration = Duration::from_secs(2);
-        if self.rank.is_some_and(|rank| rank > 0) && self.is_direct() {
-            std::thread::sleep(JOB_ENDS_WITHIN);
+    /// Prints why this rank runs nothing, and sees to it that no other rank waits for it for ever; gives the exit status.
+    /// A script that started this process may go on: its job is not ended.
+    pub fn refuse(&self, failure: &Failure) -> i32 {
+        say(failure);
+        if self.is_direct() {
+            self.end_job(failure.code);
         }
+        failure.code
+    }
+
+    /// True where the other ranks wait for this one until one rank of the job calls MPI_Abort.
+    pub fn ends_by_mpi_abort(&self) -> bool {
+        let others = self.size.is_none_or(|size| size > 1);
+        others && self.is_direct() && self.row.is_some_and(|row| row.ending == Ending::MpiAbort)
     }
 
     /// As it is stored.

@@ -106,10 +106,7 @@ pub fn run(typed: Measurement) -> Result<End, Failure> {
 
 /// Nothing runs here, and the other ranks must not wait for this one.
 fn not_begun(launch: &Launch, failure: &Failure) -> End {
-    launch.let_rank_0_speak();
-    say(failure);
-    launch.end_job(failure.code);
-    End::Exited(failure.code)
+    End::Exited(launch.refuse(failure))
 }
 
 /// Whatever can fail before the program starts.
@@ -150,7 +147,8 @@ impl Task<'_> {
             notices::give(self);
         }
         self.warn_of_uncounted(choice);
-        let saves = self.speaks() || self.way == Way::Alone || self.launch.family.is_none();
+        let saves_for_all = self.speaks() && self.way != Way::Alone;
+        let saves = saves_for_all || self.way == Way::Alone || self.launch.family.is_none();
         let ranks = self.launch.size.unwrap_or(1);
         let is_small = self.way == Way::Alone && self.settings.selection.asked.is_empty();
         let bytes = || match is_small {
@@ -158,7 +156,12 @@ impl Task<'_> {
             false => reserved_bytes(ranks),
         };
         let out = self.settings.out.as_deref().filter(|_| saves);
-        out.map(|out| out::prepare(out, ranks, bytes())).transpose()
+        let prepared = out.map(|out| out::prepare(out, ranks, bytes())).transpose();
+        // Of all ranks this one alone knows it.
+        prepared.map_err(|failure| match (saves_for_all, self.launch.family) {
+            (true, Some(family)) if self.launch.ends_by_mpi_abort() => runner::abort(family, failure),
+            _ => failure,
+        })
     }
 
     /// What was asked for and cannot be counted, once a job: on the node of the rank that speaks.

@@ -68,6 +68,8 @@ fn warn_that_it_is_no_more(task: &Task, spool: &Spool) {
     } else if spool.cell().has(Fault::OtherLibc) {
         "it calls MPI_Init with another C library than glibc, which pmmpi cannot measure from inside"
             .to_owned()
+    } else if spool.cell().has(Fault::InInit) {
+        "it ended in MPI_Init, where it waits for the other ranks of its job".to_owned()
     } else {
         let unseen = task.unseen();
         format!(

@@ -7,6 +7,7 @@ use crate::{environment, host, install};
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;
 use pmmpi_rounds::Failure;
+use pmmpi_rounds::console::say;
 
 /// Becomes the runner of `family`, which finds its plan in the spool; or says why it cannot.
 pub fn exec(task: &Task, family: Family) -> Failure {
@@ -14,6 +15,14 @@ pub fn exec(task: &Task, family: Family) -> Failure {
         || fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")));
     let ready = install::runner(family).and_then(|runner| Ok((runner, spool()?)));
     ready.map_or_else(|failure| failure, |(runner, spool)| install::exec_runner(&runner, &spool.path()))
+}
+
+/// For a failure that no other rank knows of: prints it and becomes the runner of `family`, which ends the job. Returns
+/// only where that fails.
+pub fn abort(family: Family, failure: Failure) -> Failure {
+    let Ok(runner) = install::runner(family) else { return failure };
+    say(&failure);
+    install::exec_runner_to_abort(&runner)
 }
 
 fn fill(task: &Task) -> std::io::Result<Spool> {

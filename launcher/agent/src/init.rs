@@ -18,6 +18,7 @@ static DEPTH: AtomicU32 = AtomicU32::new(0);
 fn enter(name: &CStr) -> (*const c_void, bool) {
     let outermost = DEPTH.fetch_add(1, Ordering::AcqRel) == 0;
     if outermost {
+        contained(measurement::note_init);
         contained(environment::leave);
     }
     (resolve::function(name), outermost)

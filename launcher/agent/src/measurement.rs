@@ -316,6 +316,11 @@ pub fn note_abort(code: i32) {
     }
 }
 
+/// Right before the real MPI_Init, which may never return.
+pub fn note_init() {
+    note(Fault::InInit);
+}
+
 /// The tool's own code panicked.
 pub fn note_panic() {
     note(Fault::Panic);

@@ -7,6 +7,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The runner's one argument, where it is to end the job and nothing else.
+pub const ABORT: &str = "--abort";
+
 /// What to do when a round's program fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {

@@ -15,7 +15,7 @@ use pmmpi::selfcheck::Expectation;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::wire;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::plan::Plan;
+use pmmpi_rounds::plan::{ABORT, Plan};
 use pmmpi_rounds::rounds::{self, Place};
 use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
@@ -35,7 +35,16 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     }
 }
 
+/// On a rank that pmmpi cannot start: the others wait for it in their MPI_Init.
+fn abort() -> Result<End, Failure> {
+    let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
+    universe.world().abort(OWN_FAILURE)
+}
+
 fn run() -> Result<End, Failure> {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == ABORT) {
+        return abort();
+    }
     let Orders { plan, host, expectation } = orders()?;
     signals::prepare();
     if let Some(descriptor) = plan.leads_by {
@@ -52,7 +61,7 @@ fn run() -> Result<End, Failure> {
     let library = mpi_library.as_deref().unwrap_or_default();
     let size = world.size().unsigned_abs();
     if !expectation.is_none_or(|expectation| is_right(&expectation, size, library)) {
-        return Ok(End::Exited(NOT_THE_JOB));
+        return Ok(End::Exited(OWN_FAILURE));
     }
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.
     let place = Place { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
@@ -62,7 +71,7 @@ fn run() -> Result<End, Failure> {
 }
 
 /// pmmpi's own failure.
-const NOT_THE_JOB: i32 = 125;
+const OWN_FAILURE: i32 = 125;
 
 /// Is this the job that was started? Else each rank would be a job of its own. True where the ranks are to go on.
 fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {

@@ -50,6 +50,8 @@ pub enum Ending {
     /// MPI_Init. For one that left without MPI_Finalize Hydra kills them, and a launcher among the killed makes the
     /// status a matter of chance.
     PmiAbort,
+    /// From MPI_Abort. Unless it was told otherwise (-K), srun lets the other ranks wait for one that left before MPI_Init.
+    MpiAbort,
 }
 
 const NO_ROW: Row = Row {
@@ -226,6 +228,7 @@ pub const ROWS: &[Row] = &[
         local_size: Some("SLURM_STEP_TASKS_PER_NODE"),
         job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
         daemons: &["slurmstepd"],
+        ending: Ending::MpiAbort,
         ..NO_ROW
     },
     // HPE's pals.h. Slurm's and Flux's plugins for the same machines set these, too.

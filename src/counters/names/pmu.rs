@@ -34,7 +34,7 @@ const MOST_CPUS: u32 = 1 << 20;
 /// The files in `events` that describe another file there.
 const BESIDE: [&str; 4] = [".scale", ".unit", ".per-pkg", ".snapshot"];
 
-/// The kernel's own PMUs, of no hardware.
+/// The kernel's own PMUs, which are not a processor's.
 const OF_THE_KERNEL: [&str; 5] = ["breakpoint", "kprobe", "software", "tracepoint", "uprobe"];
 
 /// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of
