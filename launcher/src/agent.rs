@@ -96,7 +96,11 @@ impl Started {
         } else {
             keep(task, header, &spool, Left { carrier: &mut carrier, counters }, slot, end)
         };
-        carrier.let_go();
+        // After a rank sent what it measured, rank 0 may have been killed before that came: who carries looks later.
+        let in_doubt = spool.cell().phase() == Phase::Gathered && !task.speaks() && !end.is_success();
+        if !in_doubt {
+            carrier.let_go();
+        }
         let status = ended.status();
         if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
             task.launch.end_job(code);

@@ -72,7 +72,8 @@ impl Leader {
     pub fn run(&mut self) {
         while self.is_needed() || self.is_needed_after_all() {
             let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
-            let until = batch.map_or(self.next, |batch| batch.min(self.next));
+            let until =
+                [batch, self.members.in_doubt_until()].into_iter().flatten().fold(self.next, Instant::min);
             self.listen(until.saturating_duration_since(Instant::now()), batch.is_none());
             self.look();
         }
@@ -82,7 +83,8 @@ impl Leader {
 
     fn is_needed(&self) -> bool {
         let is_connected = self.members.all.iter().any(|member| member.connection.is_some());
-        is_connected || self.members.any_ended() || !self.silent.is_empty()
+        let in_doubt = self.members.in_doubt_until().is_some();
+        is_connected || self.members.any_ended() || in_doubt || !self.silent.is_empty()
     }
 
     /// Before this process ends: who comes at the last moment counts, too.
@@ -115,6 +117,7 @@ impl Leader {
         if due || self.hears_all() {
             self.accept();
         }
+        self.members.leave_no_doubt(now);
         if self.members.any_ended() && self.carried.is_none_or(|carried| now >= carried + self.batch) {
             self.carry_ended();
         }
@@ -239,7 +242,10 @@ fn hear(member: &mut Member, words: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::record::Mode;
+    use pmmpi::cell::Phase;
+    use pmmpi::part::Part;
+    use pmmpi::partial::{self, Told};
+    use pmmpi::record::{End, Mode, RankRecord};
     use pmmpi::spool::Spool;
     use std::sync::Arc;
 
@@ -275,6 +281,34 @@ mod tests {
         leader.listen(Duration::ZERO, true);
         assert!(!leader.is_needed_after_all());
         assert_eq!(leader.members.all.len(), 1, "what is over is forgotten");
+    }
+
+    /// A rank that has sent what it measured, to a rank 0 that was killed before it came.
+    #[test]
+    fn what_was_sent_and_never_saved_is_carried() {
+        let folder = std::env::temp_dir().join(format!("rig-sent-{}.partial", std::process::id()));
+        for is_saved in [false, true] {
+            let (mut leader, name) = leader("sent");
+            let spool = Arc::new(Spool::create().unwrap());
+            let record = RankRecord::unmeasured(End::Finalized);
+            let part = Part::of_rank(NodeKey::own().clone(), Vec::new(), record);
+            Told { folder: folder.clone(), part }.tell(&spool).unwrap();
+            spool.cell().claim();
+            spool.cell().set_phase(Phase::Gathered);
+            let follower = local_socket::connect(&name).unwrap();
+            let rank = Member::own(spool, None);
+            handing::send(&follower, &[Word::Here], &rank.descriptors()).unwrap();
+            drop(follower);
+            leader.members.all[0].end = Ended::Done;
+            if is_saved {
+                std::fs::write(folder.with_extension("pmr"), "").unwrap();
+            }
+            leader.accept();
+            leader.run();
+            assert_eq!(folder.exists(), !is_saved);
+            partial::remove(&folder);
+        }
+        std::fs::remove_file(folder.with_extension("pmr")).unwrap();
     }
 
     /// A program that a rank starts after another one has a first moment of its own.

@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// How long after a rank that sent what it measured rank 0's launcher has saved the run, or is gone.
+const SAVED_WITHIN: Duration = Duration::from_secs(2);
 /// How much longer a rank that has come to t2 is left alone: others are about to come there, too.
 const LATER: Duration = Duration::from_secs(1);
 
@@ -41,6 +43,9 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     NotYet,
+    /// After it had sent what it measured, and not well: rank 0 may have ended before that came. If the run is not saved
+    /// then, it is carried.
+    InDoubt(Instant),
     /// Its launcher waits for an answer, if it is another one.
     Badly,
     /// What was to be done about it is done.
@@ -95,19 +100,20 @@ impl Member {
         self.spool.cell().size.load(Relaxed)
     }
 
-    /// Its launcher has: killed, if it has not said that it is done with its rank.
+    /// Its launcher has: killed or in doubt, if it has not said that it is done with its rank.
     pub fn has_gone(&mut self) {
         self.connection = None;
         if self.spool.cell().is_settled() {
             self.room = None; // what is there may be a whole run by now
         }
-        let is_done = self.end != Ended::NotYet || self.spool.cell().is_settled();
-        // Of a rank that has sent what it measured, rank 0's launcher knows.
-        let is_lost =
-            (Phase::Started..Phase::Gathered).contains(&self.phase()) || !self.gathered().is_empty();
-        if !is_done && is_lost {
-            self.end = Ended::Badly;
+        if self.end != Ended::NotYet || self.spool.cell().is_settled() {
+            return;
         }
+        self.end = match self.phase() {
+            Phase::Fresh | Phase::Claimed => Ended::NotYet,
+            Phase::Gathered if self.gathered().is_empty() => Ended::InDoubt(Instant::now() + SAVED_WITHIN),
+            _ => Ended::Badly,
+        };
     }
 
     /// Its run has lasted for longer than the first moment, and cannot have been saved: it works, or has long waited
@@ -160,6 +166,27 @@ impl Members {
         self.all.iter().any(|member| member.end == Ended::Badly)
     }
 
+    /// When it is to be seen next whether a rank is lost that had sent what it measured.
+    pub fn in_doubt_until(&self) -> Option<Instant> {
+        let until = |member: &Member| match member.end {
+            Ended::InDoubt(until) => Some(until),
+            _ => None,
+        };
+        self.all.iter().filter_map(until).min()
+    }
+
+    /// Looks, for each rank of which that time has come, whether its run is saved.
+    pub fn leave_no_doubt(&mut self, now: Instant) {
+        for member in &mut self.all {
+            if matches!(member.end, Ended::InDoubt(until) if now >= until) {
+                member.end = match member.folder() {
+                    Some(folder) if !is_saved(&folder) => Ended::Badly,
+                    _ => Ended::Done,
+                };
+            }
+        }
+    }
+
     /// Notes which ranks have come to t1; true where any has.
     pub fn see(&mut self, now: Instant) -> bool {
         for member in self.all.iter_mut().filter(|member| member.phase() >= Phase::Started) {
@@ -201,7 +228,8 @@ impl Members {
         let mut at = 0;
         all.retain(|member| {
             at += 1;
-            let is_over = member.connection.is_none() && member.end != Ended::Badly;
+            let is_over =
+                member.connection.is_none() && !matches!(member.end, Ended::Badly | Ended::InDoubt(_));
             at == 1 || !is_over || is_begun(member)
         });
         files.retain(NodeFile::is_begun);
