@@ -1,8 +1,7 @@
 //! A rank's live record: what it measures, while it measures.
 
+use crate::bounds::{RawClock, Stamps};
 use crate::record::{End, LostRank, RankRecord};
-use crate::slew::RawClock;
-use crate::stamps::Stamps;
 use std::mem::size_of;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};

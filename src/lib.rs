@@ -1,12 +1,12 @@
 //! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
 //!
-//! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`stamps::Stamps`]
+//! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`bounds::Stamps`]
 //! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
 //! [`record::Run`], which [`runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!
 //! Invariants that the whole house relies on:
-//! - The clocks of two nodes are never subtracted: [`stamps::Stamps`] has no way to.
+//! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] has no way to.
 //! - Between t1 and t2 the tool does nothing.
 //! - Raw values are stored, everything else is derived later. What was not measured is absent, never 0.
 //!
@@ -14,7 +14,6 @@
 
 #![warn(missing_docs)]
 
-pub mod anchors;
 pub mod backoff;
 pub mod bounds;
 pub mod cell;
@@ -28,7 +27,6 @@ mod end;
 pub mod end_barrier;
 pub mod fabric;
 pub mod gather;
-pub mod lateness;
 pub mod local_socket;
 pub mod meeting;
 pub mod message;
@@ -49,9 +47,7 @@ mod run_id;
 pub mod runfile;
 pub mod selfcheck;
 pub mod session;
-pub mod slew;
 pub mod spool;
-pub mod stamps;
 pub mod summary;
 pub mod sync;
 pub mod temporary;

@@ -1,11 +1,11 @@
 //! What ranks send to rank 0: of one rank, or of several, joined.
 
+use crate::bounds::Pings;
 use crate::counters::counts::Counts;
 use crate::crystal::Crystal;
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::record::RankRecord;
 use crate::regions::Regions;
-use crate::sync::Pings;
 use serde::{Deserialize, Serialize};
 
 /// What some ranks of a run measured.

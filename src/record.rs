@@ -1,18 +1,13 @@
 //! What one measurement leaves behind: raw values only; everything derived is derived later.
 
-use crate::anchors::Anchors;
-use crate::bounds::{ElapsedBounds, JobStamps, MaxDrift};
+use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings, RawClock, Stamps};
 use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 pub use crate::end::End;
-use crate::lateness::NodeLateness;
 use crate::node::{CpuSet, NodeFacts, NodeKey, Topology};
 use crate::part::{HostPart, NodePart, Part};
 use crate::region_table::Whereabouts;
 use crate::regions::Regions;
-use crate::slew::RawClock;
-use crate::stamps::Stamps;
-use crate::sync::Pings;
 use crate::wire::{self, WireError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

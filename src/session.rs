@@ -4,6 +4,7 @@
 //! the two snapshots a session does nothing, but where the program asks it to: no system call, no thread, no
 //! memory of its own.
 
+use crate::bounds::Pings;
 use crate::cell::{Fault, Phase, RankCell};
 use crate::clock;
 use crate::counters::counts::{Cost, Counts};
@@ -17,7 +18,7 @@ use crate::part::Part;
 use crate::record::{End, RankRecord};
 use crate::region_table::{At, Recorder, RegionTable};
 use crate::regions::Regions;
-use crate::sync::{self, Leaders, Pings};
+use crate::sync::{self, Leaders};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where a rank's measurement is recorded as it happens: memory that may outlive the rank.

@@ -126,9 +126,9 @@ fn fixed(units: i64, decimals: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Stamps;
     use crate::node::NodeKey;
     use crate::record::{Mode, RankRecord, RunHeader};
-    use crate::stamps::Stamps;
 
     #[test]
     fn bounds_are_rounded_outward_to_what_tells_them_apart() {

@@ -4,43 +4,16 @@
 //! two clocks' offset is, the hub's reading happened between those of the node. That is an anchor for
 //! [`crate::bounds`], not a clock that is trusted.
 
+use crate::bounds::Ping;
 use crate::clock;
 use crate::fabric::{Fabric, FabricError};
 use crate::message;
 use crate::node::NodeKey;
 use crate::wire;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Pings of a node before the work and after it.
 pub const PINGS: u32 = 10;
-
-/// One exchange (CLOCK_MONOTONIC, ns).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ping {
-    /// When it left, on the node's clock.
-    pub sent_ns: i64,
-    /// What the hub's clock read when it came.
-    pub hub_ns: i64,
-    /// When the answer was there, on the node's clock.
-    pub back_ns: i64,
-}
-
-/// All exchanges of a node with the hub; empty where there were none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pings {
-    /// Before t0.
-    pub before: Vec<Ping>,
-    /// After t3.
-    pub after: Vec<Ping>,
-}
-
-impl Pings {
-    /// True where there were none.
-    pub fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.after.is_empty()
-    }
-}
 
 /// The first rank of each node but rank 0's, ascending.
 #[derive(Clone, Debug, Default)]

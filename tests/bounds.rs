@@ -1,9 +1,6 @@
 //! The bounds against simulated clusters, whose truth is known, and against a linear program.
 
-use pmmpi::anchors::Anchors;
-use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift};
-use pmmpi::stamps::Stamps;
-use pmmpi::sync::{Ping, Pings};
+use pmmpi::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, Ping, Pings, Stamps};
 use proptest::prelude::*;
 use rig::lp::{Solution, maximise};
 

@@ -1,17 +1,16 @@
 //! A processor with several kinds of cores, from the kernel's files to the report. No machine of CI has one: the
 //! kernel's files and its counts are written down here.
 
+use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
 use pmmpi::counters::names::{Asked, Capacity, Names, plan};
 use pmmpi::counters::probe::{Handle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Quality;
-use pmmpi::metrics;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
-use pmmpi::runfile;
-use pmmpi::stamps::Stamps;
 use pmmpi::summary::Summary;
+use pmmpi::{metrics, runfile};
 use rig::counting::Counted;
 use rig::sys::Machine;
 use rig::tool::{Folder, pmmpi, run};

@@ -78,7 +78,7 @@ fn measure_with_pings(mpi: Mpi) {
         assert_complete(&run, ranks, hosts);
         assert_eq!(run.sync.len(), hosts - 1, "each node but the hub's");
         for (_, pings) in &run.sync {
-            let of = |pings: &[pmmpi::sync::Ping]| pings.iter().all(|ping| ping.sent_ns < ping.back_ns);
+            let of = |pings: &[pmmpi::bounds::Ping]| pings.iter().all(|ping| ping.sent_ns < ping.back_ns);
             assert!(of(&pings.before) && of(&pings.after));
             assert_eq!((pings.before.len(), pings.after.len()), (10, 10));
         }

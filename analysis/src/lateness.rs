@@ -1,6 +1,6 @@
 //! Who was waited for: how much later a node, and a rank, came to the end of a job than the others.
 //!
-//! What can be proved of nodes is [`pmmpi::lateness`]'s. Ranks of one node read one clock, which orders them:
+//! What can be proved of nodes is [`pmmpi::bounds`]'s. Ranks of one node read one clock, which orders them:
 //! a rank came after all others by the less of its node's lateness and its distance from the next rank of
 //! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
 
@@ -8,7 +8,7 @@ use crate::report::{MOST_LISTED, RunReport};
 use crate::stats::bh::{self, Test};
 use crate::stats::{binomial, within};
 use crate::warning::Warning;
-use pmmpi::lateness::NodeLateness;
+use pmmpi::bounds::NodeLateness;
 use pmmpi::record::{RankRecord, Run};
 use pmmpi::summary::seconds_between;
 use serde::Serialize;

@@ -134,13 +134,13 @@ fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmmpi::bounds::Stamps;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::{Encoding, Event, kind};
     use pmmpi::counters::probe::Set;
     use pmmpi::counters::reading::Gap;
     use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
     use pmmpi::record::{End, Mode, RunHeader};
-    use pmmpi::stamps::Stamps;
     use pmmpi::trust::Trust;
 
     const S: i64 = 1_000_000_000;

@@ -4,8 +4,7 @@
 //! Rows are read one by one and joined at once: memory grows with nodes, and by one number a rank.
 
 use csv::{ByteRecord, ReaderBuilder, Trim};
-use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift};
-use pmmpi::stamps::Stamps;
+use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift, Stamps};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt;

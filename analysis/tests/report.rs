@@ -5,14 +5,13 @@ mod common;
 mod runs;
 
 use common::*;
-use pmmpi::bounds::MaxDrift;
+use pmmpi::bounds::{MaxDrift, RawClock};
 use pmmpi::counters::counts::{Counts, GroupCounts, Row};
 use pmmpi::counters::event::{Encoding, Event};
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::node::{HwThread, Topology};
 use pmmpi::record::{End, Run};
 use pmmpi::runfile;
-use pmmpi::slew::RawClock;
 use proptest::prelude::*;
 use runs::run;
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! Bounds of a large job: time and memory.
 
-use pmmpi::bounds::{JobStamps, MaxDrift};
-use pmmpi::stamps::Stamps;
+use pmmpi::bounds::{JobStamps, MaxDrift, Stamps};
 use std::error::Error;
 use std::process::Command;
 use std::time::Instant;

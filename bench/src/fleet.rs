@@ -4,10 +4,10 @@
 //! order, and the nodes of a smaller fleet are those of a larger one.
 
 use crate::{must_succeed, run_file};
+use pmmpi::bounds::Stamps;
 use pmmpi::node::NodeKey;
 use pmmpi::record::Run;
 use pmmpi::runfile;
-use pmmpi::stamps::Stamps;
 use std::error::Error;
 use std::f64::consts::TAU;
 use std::fs::File;

@@ -3,10 +3,10 @@
 use crate::fleet::Fleet;
 use crate::process::{Measured, Program};
 use crate::{Folder, bounds, must_succeed, pmmpi};
+use pmmpi::bounds::RawClock;
 use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
-use pmmpi::slew::RawClock;
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;

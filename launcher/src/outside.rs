@@ -2,8 +2,8 @@
 
 use crate::measure::Task;
 use crate::{host, out};
+use pmmpi::bounds::Stamps;
 use pmmpi::cell::Fault;
-use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::Counters;
 use pmmpi::counters::probe::Probe;
@@ -14,9 +14,8 @@ use pmmpi::record::{Mode, RankRecord, Run, RunHeader};
 use pmmpi::regions::Regions;
 use pmmpi::runfile::Slot;
 use pmmpi::spool::{Blob, Spool};
-use pmmpi::stamps::Stamps;
 use pmmpi::summary::Summary;
-use pmmpi::wire;
+use pmmpi::{clock, wire};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Ended;

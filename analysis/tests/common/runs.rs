@@ -1,7 +1,7 @@
 //! Runs made by hand.
 
 use super::common::Folder;
-use pmmpi::bounds::MaxDrift;
+use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::probe::Scripted;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::Solo;
@@ -11,9 +11,7 @@ use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Place, Told, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use pmmpi::runfile;
 use pmmpi::session::{Beginning, Memory, Session};
-use pmmpi::slew::RawClock;
 use pmmpi::spool::Spool;
-use pmmpi::stamps::Stamps;
 use std::path::{Path, PathBuf};
 
 impl Folder {

@@ -1,5 +1,6 @@
 //! Metrics of cores, of runs that were made by hand.
 
+use crate::bounds::Stamps;
 use crate::counters::counts::{Cost, Counts, GroupCounts, Row};
 use crate::counters::event::{Encoding, Event};
 use crate::counters::probe::{Scope, Set};
@@ -9,7 +10,6 @@ use crate::metrics::*;
 use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use crate::part::HostPart;
 use crate::record::{End, LostRank, Mode, RankRecord, Run, RunHeader};
-use crate::stamps::Stamps;
 use crate::trust::Trust;
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@
 //! a quartz oscillator covers that. `CLOCK_MONOTONIC_RAW` counts the same oscillator and is never slewed
 //! (clock_gettime(2)), so the two side by side show it.
 
-use crate::stamps::Stamps;
+use super::stamps::Stamps;
 use serde::{Deserialize, Serialize};
 
 /// `CLOCK_MONOTONIC_RAW` around a rank's stamps.

@@ -18,9 +18,9 @@
 //! These bounds hold beside those of the barriers, so the tighter of each is taken. (J. D. McCalpin asks for
 //! clocks that are synchronised; this trusts none.)
 
-use crate::bounds::MaxDrift;
-use crate::stamps::NodeStamps;
-use crate::sync::{Ping, Pings};
+use super::drift::MaxDrift;
+use super::pings::{Ping, Pings};
+use super::stamps::NodeStamps;
 use std::collections::HashMap;
 
 /// What the nodes of a job exchanged with the hub.

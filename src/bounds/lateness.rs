@@ -30,12 +30,13 @@
 //! The end barrier alone tells nothing of two nodes: a node that waited long may have come early, or may have
 //! been let go late. It is the first barrier that makes the difference, and what is unsure is how long nodes
 //! were in it together and, in a long run, the clocks' rates (as in [`crate::bounds`]: each term takes its
-//! own worst case). With pings to a hub (see [`crate::anchors`]) each A_n lies in an interval of the hub's
+//! own worst case). With pings to a hub (see [`crate::bounds`]) each A_n lies in an interval of the hub's
 //! time, without a long difference of any clock: A_m - A_n is also at most the end of one less the begin of
 //! the other.
 
-use crate::anchors::{Anchors, Between, Placed};
-use crate::bounds::{JobStamps, MaxDrift, to_i64};
+use super::drift::{MaxDrift, to_i64};
+use super::elapsed::JobStamps;
+use super::ping_bounds::{Anchors, Between, Placed};
 
 /// How much later than others a node's last rank came to the end (ns): between these two; earlier where below
 /// zero.
@@ -175,7 +176,7 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stamps::Stamps;
+    use crate::bounds::Stamps;
 
     fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
         let mut job = JobStamps::new();
