@@ -1,5 +1,8 @@
 //! The clocks that a rank reads, each with its unit and its zero.
 //!
+//! Here belongs what asks the kernel or the processor for a time. Not here: what several nodes' times prove
+//! ([`crate::bounds`]).
+//!
 //! - [`monotonic_ns`]: `CLOCK_MONOTONIC`, nanoseconds since an instant fixed for one boot of one time
 //!   namespace (clock_gettime(2), time_namespaces(7)). Read through the vDSO: no system call.
 //! - [`raw_ns`]: `CLOCK_MONOTONIC_RAW`, the same without a time service's slew. A system call before
@@ -8,6 +11,11 @@
 //! - [`tsc`]: the time stamp counter in its own ticks, where it is invariant (constant rate in every
 //!   P-, C- and T-state: CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3 "Invariant TSC").
 
+#[cfg(target_arch = "x86_64")]
+mod cpuid;
+mod crystal;
+
+pub use crystal::Crystal;
 use std::sync::OnceLock;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
@@ -41,7 +49,7 @@ pub fn tsc() -> Option<u64> {
 
 #[cfg(target_arch = "x86_64")]
 fn tsc_is_invariant() -> bool {
-    use crate::cpuid::cpuid;
+    use cpuid::cpuid;
     cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & (1 << 8) != 0
 }
 

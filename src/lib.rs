@@ -20,9 +20,6 @@ pub mod cell;
 pub mod clock;
 pub mod cores;
 pub mod counters;
-#[cfg(target_arch = "x86_64")]
-mod cpuid;
-pub mod crystal;
 mod end;
 pub mod end_barrier;
 pub mod fabric;

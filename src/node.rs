@@ -3,7 +3,7 @@
 //! Everything is read under a root path, so that tests bring their own /proc and /sys. A value that
 //! cannot be read is `None`, never a guess.
 
-use crate::crystal::Crystal;
+use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,8 +1,8 @@
 //! What ranks send to rank 0: of one rank, or of several, joined.
 
 use crate::bounds::Pings;
+use crate::clock::Crystal;
 use crate::counters::counts::Counts;
-use crate::crystal::Crystal;
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::record::RankRecord;
 use crate::regions::Regions;

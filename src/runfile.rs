@@ -18,10 +18,9 @@
 //! | 4 | the crystals of its nodes, of those that have one |
 //! | 5 | what was asked for beside the default set of events |
 
-use crate::crystal::Crystal;
+use crate::clock::Crystal;
 use crate::record::{Run, RunHeader};
-use crate::temporary;
-use crate::wire;
+use crate::{temporary, wire};
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;

@@ -1,11 +1,10 @@
 //! What is recorded of a node, read once by one rank of it.
 
 use crate::install;
-use pmmpi::crystal::Crystal;
+use pmmpi::clock::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
 use pmmpi::part::HostPart;
-use pmmpi::temporary;
-use pmmpi::wire;
+use pmmpi::{temporary, wire};
 use pmmpi_rounds::console::warn;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

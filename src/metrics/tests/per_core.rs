@@ -1,11 +1,11 @@
 //! Metrics of cores, of runs that were made by hand.
 
 use crate::bounds::Stamps;
+use crate::clock::Crystal;
 use crate::counters::counts::{Cost, Counts, GroupCounts, Row};
 use crate::counters::event::{Encoding, Event};
 use crate::counters::probe::{Scope, Set};
 use crate::counters::reading::{Cause, Gap, Quality};
-use crate::crystal::Crystal;
 use crate::metrics::*;
 use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use crate::part::HostPart;

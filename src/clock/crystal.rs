@@ -86,7 +86,7 @@ impl Leaves {
 #[cfg(target_arch = "x86_64")]
 fn here() -> Crystal {
     Crystal::told(|leaf| {
-        let told = crate::cpuid::cpuid(leaf);
+        let told = super::cpuid::cpuid(leaf);
         [told.eax, told.ebx, told.ecx, told.edx]
     })
 }
