@@ -18,7 +18,6 @@ pub mod backoff;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
-pub mod cores;
 pub mod counters;
 mod end;
 pub mod end_barrier;

@@ -2,7 +2,6 @@
 
 use crate::options::{self, Measurement};
 use crate::vendor;
-use pmmpi::cores::Cores;
 use pmmpi::counters::asked::AskedFor;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -11,7 +10,7 @@ use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Gap;
 use pmmpi::counters::selection::{Selection, Wanted};
 use pmmpi::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
-use pmmpi::node::{CpuSet, NodeFacts};
+use pmmpi::node::{Cores, CpuSet, NodeFacts};
 use pmmpi_rounds::Failure;
 use std::path::{Path, PathBuf};
 

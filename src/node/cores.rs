@@ -1,7 +1,8 @@
 //! Which hardware threads share a core, as the kernel has it: whoever opens counters must know that before the program
 //! starts. A run's [`crate::node::Topology`] says the same afterwards, with all else that hwloc knows.
 
-use crate::node::{self, CpuSet};
+use super::cpu_set::CpuSet;
+use super::kernel_files::text;
 use std::path::Path;
 
 /// A node's cores, each with its hardware threads that are online, ascending.
@@ -35,7 +36,7 @@ impl Cores {
 /// Itself included. The kernel before 5.3 has the older name alone
 /// (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn siblings(root: &Path, thread: u32) -> Option<CpuSet> {
-    let list = |name| node::text(root, &format!("sys/devices/system/cpu/cpu{thread}/topology/{name}"));
+    let list = |name| text(root, &format!("sys/devices/system/cpu/cpu{thread}/topology/{name}"));
     let list = list("core_cpus_list").or_else(|| list("thread_siblings_list"))?;
     CpuSet::parse(&list)
 }

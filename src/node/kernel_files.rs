@@ -1,0 +1,15 @@
+//! The small files in which the kernel describes the machine.
+
+use std::io::Read;
+use std::path::Path;
+
+/// A small file of /proc or /sys, trimmed; `None` where it is empty. One open and one read: such a
+/// file is made as it is read, so neither its size nor its end is asked for.
+pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
+    const LARGEST_BYTES: usize = 4096;
+    let mut bytes = [0u8; LARGEST_BYTES];
+    let read = std::fs::File::open(root.join(path)).and_then(|mut file| file.read(&mut bytes)).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..read]);
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
