@@ -2,16 +2,12 @@
 
 use crate::counters::probe::Opened;
 use crate::counters::table::CounterTable;
-use crate::regions::{RegionTotals, Regions};
-use serde::{Deserialize, Serialize};
+use crate::regions::{At, MOST, RegionTotals, Regions, Whereabouts};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
-use std::fmt;
 use std::mem::size_of;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Regions of one program; entries of others are not recorded.
-pub const MOST: usize = 255;
 /// Bytes of a region's name that count.
 pub const NAME_BYTES: usize = 63;
 const NAME_WORDS: usize = (NAME_BYTES + 1) / size_of::<u64>();
@@ -32,37 +28,6 @@ pub struct RegionTable {
     /// Where the rank is, by the name of a region and 1 + [`At`]; 0 where it is in none.
     now_name: [AtomicU64; NAME_WORDS],
     now: AtomicU64,
-}
-
-/// Where a rank is in a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum At {
-    /// It waits there for others.
-    Begin = 0,
-    /// It works.
-    Inside = 1,
-    /// It waits there for others.
-    End = 2,
-}
-
-/// In which region a rank is, and where in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whereabouts {
-    /// The region's name.
-    pub region: String,
-    /// Where in it.
-    pub at: At,
-}
-
-impl fmt::Display for Whereabouts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = match self.at {
-            At::Begin => "at the begin of",
-            At::Inside => "in",
-            At::End => "at the end of",
-        };
-        write!(f, "{at} region `{}`", self.region)
-    }
 }
 
 #[derive(Debug)]

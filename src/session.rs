@@ -16,8 +16,8 @@ use crate::meeting::Meeting;
 use crate::node::{CpuSet, NodeKey};
 use crate::part::Part;
 use crate::record::{End, RankRecord};
-use crate::region_table::{At, Recorder, RegionTable};
-use crate::regions::Regions;
+use crate::region_table::{Recorder, RegionTable};
+use crate::regions::{At, Regions};
 use crate::sync::{self, Leaders};
 use std::sync::atomic::Ordering::Relaxed;
 

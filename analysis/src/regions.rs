@@ -3,8 +3,7 @@
 use crate::counters::{self, CounterReport};
 use crate::warning::Warning;
 use pmmpi::record::Run;
-use pmmpi::region_table::MOST;
-use pmmpi::regions::RegionBounds;
+use pmmpi::regions::{MOST, RegionBounds};
 use pmmpi::trust::RunTrust;
 use serde::Serialize;
 use std::collections::BTreeMap;

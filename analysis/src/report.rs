@@ -13,7 +13,7 @@ use crate::results::{Rejected, Results};
 use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
-use pmmpi::region_table::At;
+use pmmpi::regions::At;
 use pmmpi::summary::count;
 use pmmpi::trust::Trust;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Where snapshots lie: memory that outlives the rank.
 
 use super::probe::Opened;
-use crate::region_table::MOST;
+use crate::regions::MOST;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -6,7 +6,7 @@ use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 use crate::part::Part;
 use crate::record::RunHeader;
-use crate::region_table::Whereabouts;
+use crate::regions::Whereabouts;
 use crate::runfile::VERSION;
 use crate::spool::{Blob, Spool};
 use crate::wire;

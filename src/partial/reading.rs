@@ -6,7 +6,7 @@ use crate::cell::{self, Phase, RankCell};
 use crate::node::NodeKey;
 use crate::part::Part;
 use crate::record::{End, LostRank, RankRecord, Run};
-use crate::region_table::Whereabouts;
+use crate::regions::Whereabouts;
 use crate::runfile::RunFileError;
 use crate::wire;
 use std::collections::HashMap;

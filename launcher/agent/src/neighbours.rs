@@ -1,7 +1,7 @@
 //! Where the ranks of this node are, when one of them waits too long: their launchers have their spools open.
 
 use pmmpi::cell::Phase;
-use pmmpi::region_table::Whereabouts;
+use pmmpi::regions::Whereabouts;
 use pmmpi::selfcheck::Expectation;
 use pmmpi::spool::{Blob, Spool};
 use pmmpi::wire;

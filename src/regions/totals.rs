@@ -1,0 +1,204 @@
+//! Parts of a program's work that it names itself, each entry between barriers of its own.
+//!
+//! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a
+//! [`RegionTable`](crate::region_table::RegionTable), so that thousands of them take no more memory than one. What is left to say of n entries, whose
+//! true durations are W_1 .. W_n (from the first rank's t1 to the last rank's t2), is that of each W_i, added:
+//!
+//! max over ranks of sum (t2 - t1) <= W_1 + .. + W_n <= min over ranks of sum (t3 - t0).
+//!
+//! Each sum is of one clock, so that no clock's offset matters, and its rate's error counts as in
+//! [`crate::bounds`].
+
+use crate::bounds::MaxDrift;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Regions of one program; entries of others are not recorded.
+pub const MOST: usize = 255;
+
+/// What some ranks did in regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Regions {
+    /// Each once.
+    pub names: Vec<String>,
+    /// One row a rank and region.
+    pub totals: Vec<RegionTotals>,
+    /// Ranks that called MPI_Pcontrol(0), and how long they were paused (ns).
+    pub paused: Vec<(u32, i64)>,
+    /// Entries, over all ranks, of regions beyond the first [`MOST`](crate::regions::MOST) of a rank, or too deep in one another.
+    pub unrecorded: u64,
+}
+
+/// One rank's entries of one region, added up (ns of its own clock).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegionTotals {
+    /// The rank.
+    pub rank: u32,
+    /// Index into [`Regions::names`].
+    pub region: u32,
+    /// How often it was entered and left.
+    pub entries: u64,
+    /// A checksum of which entries these are: times of different ones must not be compared.
+    pub which: u32,
+    /// Sum of t1 - t0.
+    pub start_barrier_ns: i64,
+    /// Sum of t2 - t1.
+    pub inner_ns: i64,
+    /// Sum of t3 - t2.
+    pub end_barrier_ns: i64,
+    /// Least t2 - t1.
+    pub shortest_ns: i64,
+    /// Largest t2 - t1.
+    pub longest_ns: i64,
+}
+
+impl RegionTotals {
+    /// Sum of t3 - t0.
+    pub fn outer_ns(&self) -> i64 {
+        self.start_barrier_ns.saturating_add(self.inner_ns).saturating_add(self.end_barrier_ns)
+    }
+}
+
+/// How long a job was in one region, over all its entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionBounds<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How often each rank entered it; `None` where they did not count the same entries.
+    pub entries: Option<u64>,
+    /// Not shorter than this (ns).
+    pub lower_ns: i64,
+    /// Not longer than this (ns).
+    pub upper_ns: i64,
+    /// The rank that was in it longest between its barriers, and how long (ns).
+    pub slowest: (u32, i64),
+    /// Mean over ranks of their time between the barriers (ns).
+    pub mean_ns: i64,
+    /// Mean over ranks of their time at the barriers that end it (ns).
+    pub mean_wait_ns: i64,
+    /// The shortest and the longest of all entries, of any rank between its barriers (ns).
+    pub entry_ns: [i64; 2],
+}
+
+impl Regions {
+    /// Adds what other ranks did.
+    pub fn join(&mut self, other: Self) {
+        let mut known: HashMap<String, u32> = self.names.iter().cloned().zip(0..).collect();
+        let mut numbers = Vec::with_capacity(other.names.len());
+        for name in other.names {
+            numbers.push(*known.entry(name).or_insert_with_key(|name| {
+                self.names.push(name.clone());
+                self.names.len() as u32 - 1
+            }));
+        }
+        let renumbered = |totals: RegionTotals| {
+            let region = *numbers.get(totals.region as usize)?;
+            Some(RegionTotals { region, ..totals })
+        };
+        self.totals.extend(other.totals.into_iter().filter_map(renumbered));
+        self.paused.extend(other.paused);
+        self.unrecorded = self.unrecorded.saturating_add(other.unrecorded);
+    }
+
+    /// True where every index is that of something, and each rank has one row a region, in order.
+    pub(crate) fn is_sound(&self, size: u32) -> bool {
+        self.totals.iter().all(|t| t.rank < size && (t.region as usize) < self.names.len())
+            && self.totals.windows(2).all(|w| (w[0].region, w[0].rank) < (w[1].region, w[1].rank))
+            && self.paused.iter().all(|(rank, _)| *rank < size)
+    }
+
+    /// Of each region, in the order of their numbers. `ranks` is how many there should be.
+    pub fn bounds(&self, ranks: usize, drift: MaxDrift) -> Vec<RegionBounds<'_>> {
+        let mut rows: Vec<Vec<&RegionTotals>> = vec![Vec::new(); self.names.len()];
+        self.totals.iter().filter(|t| t.entries > 0).for_each(|t| rows[t.region as usize].push(t));
+        let named = self.names.iter().zip(rows);
+        named.filter_map(|(name, rows)| RegionBounds::of(name, &rows, ranks, drift)).collect()
+    }
+}
+
+impl<'a> RegionBounds<'a> {
+    /// From the rows of one region; `None` without any.
+    fn of(name: &'a str, rows: &[&RegionTotals], ranks: usize, drift: MaxDrift) -> Option<Self> {
+        let slowest = rows.iter().max_by_key(|t| t.inner_ns)?;
+        let outer_ns = rows.iter().map(|t| t.outer_ns()).min()?;
+        let entries = |t: &RegionTotals| (t.entries, t.which);
+        let same = rows.len() == ranks && rows.iter().all(|t| entries(t) == entries(slowest));
+        let mean = |of: fn(&RegionTotals) -> i64| {
+            let sum: i128 = rows.iter().map(|t| i128::from(of(t))).sum();
+            (sum / rows.len() as i128) as i64
+        };
+        Some(Self {
+            name,
+            entries: same.then_some(slowest.entries),
+            lower_ns: drift.at_least(slowest.inner_ns),
+            upper_ns: drift.at_most(outer_ns),
+            slowest: (slowest.rank, slowest.inner_ns),
+            mean_ns: mean(|t| t.inner_ns),
+            mean_wait_ns: mean(|t| t.end_barrier_ns),
+            entry_ns: [rows.iter().map(|t| t.shortest_ns).min()?, rows.iter().map(|t| t.longest_ns).max()?],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region_table::{Recorder, RegionTable};
+    #[test]
+    fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
+        let of = |rank: u32, ended_first: [&str; 2], inner_ns: i64| {
+            let table = RegionTable::boxed();
+            let mut recorder = Recorder::without_counters(&table);
+            ["a", "bb"].iter().for_each(|name| _ = recorder.begin(name.as_bytes(), 0, 10));
+            for name in ended_first {
+                recorder.end(name.as_bytes(), 10 + inner_ns + name.len() as i64, 200);
+            }
+            table.regions(rank)
+        };
+        let mut regions = of(0, ["a", "bb"], 50);
+        regions.join(of(1, ["bb", "a"], 60));
+        assert_eq!(regions.names, ["a", "bb"]);
+        let bounds = regions.bounds(2, MaxDrift::from_ppm(0.0).unwrap());
+        assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
+        assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
+        assert_eq!(bounds[1].mean_wait_ns, (138 + 128) / 2);
+        assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
+    }
+
+    /// One rank paused in the first of two entries, the other in the second: their sums are of different times.
+    #[test]
+    fn ranks_that_counted_other_entries_are_not_compared() {
+        let of = |rank: u32, paused: i64| {
+            let table = RegionTable::boxed();
+            let mut recorder = Recorder::without_counters(&table);
+            for entry in 1..=3 {
+                recorder.begin(b"a", entry * 100, entry * 100 + 1);
+                if entry == paused {
+                    table.pause(1);
+                }
+                recorder.end(b"a", entry * 100 + 50, entry * 100 + 51);
+                table.resume(2);
+            }
+            table.regions(rank)
+        };
+        let entries = |other: i64| {
+            let mut regions = of(0, 1);
+            regions.join(of(1, other));
+            regions.bounds(2, MaxDrift::DEFAULT)[0].entries
+        };
+        assert_eq!((entries(1), entries(2)), (Some(2), None));
+    }
+
+    /// One rank's row twice would stand for a rank that is missing.
+    #[test]
+    fn a_row_that_is_there_twice_is_refused() {
+        let table = RegionTable::boxed();
+        let mut recorder = Recorder::without_counters(&table);
+        recorder.begin(b"a", 0, 1);
+        recorder.end(b"a", 2, 3);
+        let mut regions = table.regions(1);
+        assert!(regions.is_sound(2) && !regions.is_sound(1));
+        regions.totals.push(regions.totals[0]);
+        assert!(!regions.is_sound(2));
+    }
+}
