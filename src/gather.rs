@@ -7,8 +7,7 @@
 use crate::fabric::{Fabric, FabricError};
 use crate::meeting::{Left, Meeting};
 use crate::message;
-use crate::part::Part;
-use crate::wire;
+use crate::record::{Part, wire};
 
 /// Collective. The nodes' parts in wire form on rank 0, `None` elsewhere.
 pub fn gather<F: Fabric>(

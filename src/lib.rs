@@ -2,7 +2,7 @@
 //!
 //! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`bounds::Stamps`]
 //! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
-//! [`record::Run`], which [`runfile`] stores and [`bounds`] turns into the two durations that the job's
+//! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!
 //! Invariants that the whole house relies on:
@@ -19,7 +19,6 @@ pub mod bounds;
 pub mod cell;
 pub mod clock;
 pub mod counters;
-mod end;
 pub mod end_barrier;
 pub mod fabric;
 pub mod gather;
@@ -32,24 +31,18 @@ pub mod node;
 pub mod node_election;
 pub mod orders;
 pub mod origin;
-pub mod part;
 pub mod partial;
 pub mod record;
 pub mod region_table;
 pub mod regions;
 #[cfg(feature = "mpi")]
 pub mod rsmpi;
-mod run_id;
-pub mod runfile;
 pub mod selfcheck;
 pub mod session;
 pub mod spool;
 pub mod summary;
 pub mod sync;
-pub mod temporary;
 pub mod trust;
-pub mod wire;
 
 #[cfg(feature = "mpi")]
 pub use rsmpi::Session;
-pub use run_id::{civil_from_days, new_run_id};

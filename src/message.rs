@@ -4,7 +4,7 @@
 //! an int, can overflow, however much a large job has to say: what is long goes in several rounds.
 
 use crate::fabric::{Fabric, FabricError};
-use crate::wire::{self, LIMIT_BYTES};
+use crate::record::wire::{self, LIMIT_BYTES};
 
 /// Of the first message of a string, its length included: whatever is short takes one.
 const FIRST_BYTES: usize = 512;

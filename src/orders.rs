@@ -1,12 +1,11 @@
 //! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
 //! same would wait for one another.
 
-use crate::counters::probe::Opened;
 use crate::fabric::{Fabric, FabricError};
 use crate::meeting::Meeting;
 use crate::message;
 use crate::partial::Place;
-use crate::wire;
+use crate::record::wire;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -19,15 +18,6 @@ pub struct Orders {
     pub extras: Extras,
     /// Ranks on this node, where the launcher of the ranks says it.
     pub local_ranks: Option<u32>,
-}
-
-/// Counters that a launcher opened for its rank's program, and handed down to it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct HandedDown {
-    /// What is counted.
-    pub opened: Opened,
-    /// The descriptors of its groups.
-    pub descriptors: Vec<i32>,
 }
 
 /// What ranks do together beside the barriers.

@@ -14,12 +14,11 @@ use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use crate::meeting::Meeting;
 use crate::node::{NodeFacts, NodeKey};
 use crate::orders::Told;
-use crate::part::HostPart;
-use crate::record::{End, Mode, Run, RunHeader};
+use crate::record::wire::{self, WireError};
+use crate::record::{End, HostPart, Mode, Run, RunHeader};
 use crate::region_table::RegionTable;
 use crate::session::{self, Beginning, Memory, Work};
 use crate::sync::Leaders;
-use crate::wire::{self, WireError};
 use mpi::datatype::PartitionMut;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::SimpleCommunicator;
@@ -53,7 +52,7 @@ impl World {
 /// let sum = session.region("sum", || (0..1_000_000u64).sum::<u64>())?;
 /// if let Some(run) = session.end()? {
 ///     println!("{sum}: {}", pmmpi::summary::Summary { run: &run, file: None });
-///     pmmpi::runfile::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
+///     pmmpi::record::runfile::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
 /// }
 /// # Ok(())
 /// # }
@@ -118,7 +117,7 @@ fn host() -> Vec<u8> {
 
 fn header(started_unix_ns: i64) -> RunHeader {
     RunHeader::new(
-        crate::new_run_id(started_unix_ns),
+        crate::record::new_run_id(started_unix_ns),
         std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
         Mode::Mpi,
         started_unix_ns,

@@ -23,7 +23,7 @@ pub const SPOOL_VARIABLE: &str = "PMMPI_SPOOL";
 /// A byte string with a fixed place in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blob {
-    /// The node's [`crate::part::HostPart`], from the launcher.
+    /// The node's [`crate::record::HostPart`], from the launcher.
     Node = 0,
     /// What the runner is to do, from the launcher.
     Plan = 1,
@@ -33,7 +33,7 @@ pub enum Blob {
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
     Expectation = 4,
-    /// A [`crate::orders::HandedDown`], from the launcher, or nothing.
+    /// A [`crate::counters::probe::HandedDown`], from the launcher, or nothing.
     Counters = 5,
     /// What a rank that ended badly counted, from its launcher: [`crate::counters::counts::Counts`].
     Counted = 6,
@@ -50,7 +50,7 @@ impl Blob {
     const SPACING_BYTES: u64 = 8 << 20;
 
     fn limit_bytes(self) -> u64 {
-        if self == Blob::Gathered { crate::wire::LIMIT_BYTES as u64 } else { Self::SPACING_BYTES }
+        if self == Blob::Gathered { crate::record::wire::LIMIT_BYTES as u64 } else { Self::SPACING_BYTES }
     }
 }
 

@@ -5,11 +5,10 @@
 //! [`crate::bounds`], not a clock that is trusted.
 
 use crate::bounds::Ping;
-use crate::clock;
 use crate::fabric::{Fabric, FabricError};
-use crate::message;
 use crate::node::NodeKey;
-use crate::wire;
+use crate::record::wire;
+use crate::{clock, message};
 use std::collections::HashSet;
 
 /// Pings of a node before the work and after it.

@@ -6,8 +6,7 @@
 use crate::counters::event::Event;
 use crate::counters::names::pmu_family;
 use crate::node::Hardware;
-use crate::record::Run;
-use crate::temporary;
+use crate::record::{Run, temporary};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -3,8 +3,9 @@
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Cause, Gap, Quality};
 use pmmpi::node::Settings as NodeSettings;
+use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::{partial, runfile};
+use pmmpi::record::runfile;
 use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, Paranoid, pmmpi, run, tool};
 use rig::{Mpi, programs};

@@ -3,7 +3,7 @@
 //! tests/runs/vN holds files that a pmmpi of schema N wrote of real jobs, and what `pmmpi report` says of
 //! them. With BLESS=1 in the environment what it says now becomes what it should say.
 
-use pmmpi::runfile::{self, Slot, VERSION};
+use pmmpi::record::runfile::{self, Slot, VERSION};
 use rig::tool::{Folder, run, runs_in, tool};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -61,8 +61,8 @@ fn no_damage_goes_unnoticed() {
     for at in 0..whole.len() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
-        assert!(pmmpi::runfile::from_bytes(&damaged).is_err(), "byte {at}");
-        assert!(pmmpi::runfile::from_bytes(&whole[..at]).is_err(), "cut at {at}");
+        assert!(pmmpi::record::runfile::from_bytes(&damaged).is_err(), "byte {at}");
+        assert!(pmmpi::record::runfile::from_bytes(&whole[..at]).is_err(), "cut at {at}");
     }
-    assert!(pmmpi::runfile::from_bytes(&whole).is_ok());
+    assert!(pmmpi::record::runfile::from_bytes(&whole).is_ok());
 }

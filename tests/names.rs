@@ -6,7 +6,7 @@ use pmmpi::counters::names::{
 };
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::{CpuSet, Settings};
-use pmmpi::wire;
+use pmmpi::record::wire;
 use proptest::prelude::*;
 use rig::sys::Machine;
 use rig::tool::{pmmpi, run, target};

@@ -3,7 +3,7 @@
 
 use crate::results::Results;
 use crate::table::{RunTable, UNDATED};
-use pmmpi::civil_from_days;
+use pmmpi::record::civil_from_days;
 use polars::prelude::{PolarsError, Schema};
 use polars_io::parquet::write::{
     BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
@@ -66,7 +66,7 @@ fn create(folder: &Path) -> io::Result<()> {
 /// A file is there whole or not at all; its name is nobody else's. Readers pass over hidden files.
 fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let name = format!("{}.parquet", pmmpi::temporary::name(&format!("pmmpi-{now_ns}-")));
+    let name = format!("{}.parquet", pmmpi::record::temporary::name(&format!("pmmpi-{now_ns}-")));
     let (temporary, file) = (folder.join(format!(".{name}.tmp")), folder.join(name));
     let written = write_rows(table, rows, &temporary)
         .and_then(|()| std::fs::rename(&temporary, &file))

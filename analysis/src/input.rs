@@ -10,7 +10,7 @@ use crate::table::BOUNDS;
 use crate::warning::Warning;
 use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::runfile::{self, EXTENSION, RunFileError};
+use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
 use pmmpi::trust::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -8,7 +8,7 @@ mod supervise;
 use clap::Parser;
 use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
 use pmmpi::bounds::MaxDrift;
-use pmmpi::runfile::default_folder;
+use pmmpi::record::runfile::default_folder;
 use pmmpi::summary::{count, printable};
 use pmmpi::trust::{self, Trust};
 use pmmpi_analysis::class::ClassBy;

@@ -35,5 +35,5 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn temporary(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    file.with_file_name(format!("{}.tmp", pmmpi::temporary::name(&format!(".{name}."))))
+    file.with_file_name(format!("{}.tmp", pmmpi::record::temporary::name(&format!(".{name}."))))
 }

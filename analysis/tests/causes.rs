@@ -1,6 +1,6 @@
 //! From what was counted to a cause: stored runs, columns of others, and nodes made by hand.
 
-use pmmpi::runfile;
+use pmmpi::record::runfile;
 use pmmpi::trust::Trust;
 use pmmpi_analysis::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};

@@ -6,8 +6,7 @@
 use crate::{must_succeed, run_file};
 use pmmpi::bounds::Stamps;
 use pmmpi::node::NodeKey;
-use pmmpi::record::Run;
-use pmmpi::runfile;
+use pmmpi::record::{Run, runfile};
 use std::error::Error;
 use std::f64::consts::TAU;
 use std::fs::File;

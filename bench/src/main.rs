@@ -18,7 +18,7 @@ mod tables;
 mod trivial;
 mod widths;
 
-use pmmpi::runfile::EXTENSION;
+use pmmpi::record::runfile::EXTENSION;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

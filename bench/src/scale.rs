@@ -3,7 +3,7 @@
 use crate::jobs::mpirun;
 use crate::paired::Spread;
 use crate::{Folder, must_succeed, pmmpi, run_file};
-use pmmpi::runfile;
+use pmmpi::record::runfile;
 use std::error::Error;
 use std::path::Path;
 

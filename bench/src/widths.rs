@@ -3,7 +3,7 @@
 
 use crate::paired::{Spread, Way, in_turns};
 use crate::{Folder, must_succeed, pmmpi, run_file};
-use pmmpi::runfile;
+use pmmpi::record::runfile;
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -3,8 +3,7 @@
 use crate::install;
 use pmmpi::clock::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
-use pmmpi::part::HostPart;
-use pmmpi::{temporary, wire};
+use pmmpi::record::{HostPart, temporary, wire};
 use pmmpi_rounds::console::warn;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -12,8 +12,8 @@ use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::selection::Selection;
 use pmmpi::fabric::Solo;
 use pmmpi::node_election::{Duty, Role};
+use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode, RunHeader, Series};
-use pmmpi::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::selfcheck::Expectation;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::Plan;
@@ -248,7 +248,7 @@ impl Task<'_> {
     /// What is known of a run that begins now.
     pub fn header(&self, mode: Mode) -> RunHeader {
         let started_unix_ns = clock::realtime_ns();
-        let run_id = pmmpi::new_run_id(started_unix_ns);
+        let run_id = pmmpi::record::new_run_id(started_unix_ns);
         let several = self.settings.runs > 1;
         RunHeader {
             series: self

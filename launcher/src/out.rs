@@ -1,7 +1,7 @@
 //! The folder that run files go to.
 
 use pmmpi::record::Run;
-use pmmpi::runfile::Slot;
+use pmmpi::record::runfile::Slot;
 use pmmpi::summary::count;
 use pmmpi_rounds::{Failure, saving};
 use std::ffi::CString;

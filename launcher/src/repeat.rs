@@ -14,7 +14,7 @@ use std::ffi::OsString;
 /// Launches all rounds; gives the end of the first that failed, or of the last.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
     let program = program::find(launches.launcher())?;
-    let series = pmmpi::new_run_id(clock::realtime_ns());
+    let series = pmmpi::record::new_run_id(clock::realtime_ns());
     signals::prepare();
     signals::forward();
     let mut result = End::Exited(0);

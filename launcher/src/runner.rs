@@ -4,8 +4,8 @@
 use crate::launch::Family;
 use crate::measure::Task;
 use crate::{environment, host, install};
+use pmmpi::record::wire;
 use pmmpi::spool::{Blob, Spool};
-use pmmpi::wire;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 

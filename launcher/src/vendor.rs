@@ -2,7 +2,7 @@
 
 use crate::install;
 use pmmpi::counters::names::{Answer, Described};
-use pmmpi::wire;
+use pmmpi::record::wire;
 use std::process::{Command, Stdio};
 
 /// What vendors' tables say of these names, in their order; or why nobody could be asked.

@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(MaxDrift::NONE.plus(5.5).ppm(), 5.5);
         assert_eq!(MaxDrift::DEFAULT.plus(1e9), MaxDrift::LARGEST);
         // From a file that anybody may have made.
-        let stored = |ppb: u32| crate::wire::decode::<MaxDrift>(&crate::wire::encode(&ppb).unwrap());
+        let stored =
+            |ppb: u32| crate::record::wire::decode::<MaxDrift>(&crate::record::wire::encode(&ppb).unwrap());
         assert_eq!(stored(100_000), Ok(MaxDrift::DEFAULT));
         assert!(stored(100_000_001).is_err());
     }

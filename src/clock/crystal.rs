@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn its_form_is_kept() {
         let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
-        let bytes = crate::wire::encode(&vec![(1u32, crystal)]).unwrap();
+        let bytes = crate::record::wire::encode(&vec![(1u32, crystal)]).unwrap();
         assert_eq!(bytes, [1, 1, 1, 252, 0x40, 0x78, 0x7d, 0x01, 1, 160, 2]);
-        assert_eq!(crate::wire::decode::<Vec<(u32, Crystal)>>(&bytes).unwrap(), [(1, crystal)]);
+        assert_eq!(crate::record::wire::decode::<Vec<(u32, Crystal)>>(&bytes).unwrap(), [(1, crystal)]);
     }
 
     /// A processor's leaves 0, 1, 15H and 16H, and nothing else.

@@ -2,10 +2,9 @@
 
 use super::arm;
 use super::event::{Encoding, Event, Group, Modes, kind};
-use super::probe::{Handle, Opened, Probe, Scope, Set};
+use super::probe::{HandedDown, Handle, Opened, Probe, Scope, Set};
 use super::reading::{Cause, Gap};
 use super::room::Room;
-use crate::orders::HandedDown;
 use perf_event::{Builder, Counter, ReadFormat, events};
 use std::collections::HashMap;
 use std::io;

@@ -30,6 +30,15 @@ pub struct Opened {
     pub handles: Vec<Handle>,
 }
 
+/// Counters that a launcher opened for its rank's program, and handed down to it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HandedDown {
+    /// What is counted.
+    pub opened: Opened,
+    /// The descriptors of its groups.
+    pub descriptors: Vec<i32>,
+}
+
 /// Events that are counted at the same places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Set {

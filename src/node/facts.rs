@@ -41,7 +41,7 @@ pub struct Hardware {
     pub memory_bytes: Option<u64>,
     /// uname -r.
     pub kernel: Option<String>,
-    /// What some of its events count. Travels in [`crate::part::HostPart`], and is in run files from schema 4 on.
+    /// What some of its events count. Travels in [`crate::record::HostPart`], and is in run files from schema 4 on.
     #[serde(skip)]
     pub crystal: Crystal,
 }

@@ -4,12 +4,10 @@ use super::{Place, SUFFIX};
 use crate::cell::{self, Phase, RankCell};
 use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
-use crate::part::Part;
-use crate::record::RunHeader;
+use crate::record::runfile::VERSION;
+use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
-use crate::runfile::VERSION;
 use crate::spool::{Blob, Spool};
-use crate::wire;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +51,7 @@ pub struct KeptRank {
 pub struct Frame {
     /// In the first frame of a file.
     pub about: Option<About>,
-    /// The node's [`crate::part::HostPart`] in wire form, in the first frame of a file.
+    /// The node's [`crate::record::HostPart`] in wire form, in the first frame of a file.
     pub host: Vec<u8>,
     /// Those that changed since the frame before.
     pub ranks: Vec<KeptRank>,

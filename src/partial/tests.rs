@@ -6,8 +6,8 @@ use crate::counters::probe::{Scope, Scripted};
 use crate::counters::table::CounterTable;
 use crate::fabric::Threads;
 use crate::meeting::Meeting;
+use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
-use crate::runfile::RunFileError;
 use crate::session::{Beginning, Memory, Session};
 use crate::spool::Spool;
 use std::io::Write;
@@ -185,7 +185,7 @@ fn what_was_gathered_and_not_saved_is_read() {
         let ends: Vec<_> = ranks.iter_mut().map(|rank| scope.spawn(|| end(rank))).collect();
         ends.into_iter().filter_map(|end| end.join().unwrap()).next().unwrap()
     });
-    let gathered = crate::wire::join(&gathered).unwrap();
+    let gathered = crate::record::wire::join(&gathered).unwrap();
     NodeFile::of(&folder, None)
         .add(|whole| Frame { gathered: gathered.clone(), ..ranks[0].frame(whole) })
         .unwrap();

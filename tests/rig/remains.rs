@@ -1,8 +1,9 @@
 //! What a job leaves behind.
 
 use crate::tool::wait_until_gone;
+use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::{partial, runfile};
+use pmmpi::record::runfile;
 use std::fs;
 use std::path::{Path, PathBuf};
 

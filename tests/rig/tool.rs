@@ -1,7 +1,6 @@
 //! The built tool, temporary folders, and commands with a time limit.
 
-use pmmpi::record::Run;
-use pmmpi::runfile;
+use pmmpi::record::{Run, runfile};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Files in folders, in an order that does not depend on the file system.
 
 use pmmpi::partial::SUFFIX;
-use pmmpi::runfile::EXTENSION;
+use pmmpi::record::runfile::EXTENSION;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};

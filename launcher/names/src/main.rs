@@ -9,7 +9,7 @@ mod pfm;
 
 use pfm::Library;
 use pmmpi::counters::names::{Answer, Described, Vendor, closest};
-use pmmpi::wire;
+use pmmpi::record::wire;
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;

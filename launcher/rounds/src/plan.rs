@@ -61,7 +61,7 @@ impl Plan {
     pub fn header_of(&self, number: u32, started_unix_ns: i64) -> RunHeader {
         let in_series = |series: Series| Series { round: series.round + number, ..series };
         RunHeader {
-            run_id: pmmpi::new_run_id(started_unix_ns),
+            run_id: pmmpi::record::new_run_id(started_unix_ns),
             started_unix_ns,
             series: self.header.series.clone().map(in_series),
             ..self.header.clone()

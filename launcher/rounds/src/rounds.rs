@@ -1,25 +1,21 @@
 //! Rounds of a plain program on any fabric: each bracketed by barriers, each saved before the next.
 
-use crate::Failure;
 use crate::console::{Console, say};
-use crate::descendants;
 use crate::plan::{OnFailure, Plan};
 use crate::process::{Ended, Prepared};
-use crate::saving;
-use crate::signals;
+use crate::{Failure, descendants, saving, signals};
 use pmmpi::cell::RankCell;
-use pmmpi::clock;
 use pmmpi::counters::linux::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::fabric::{Fabric, FabricError};
 use pmmpi::meeting::Meeting;
-use pmmpi::message;
 use pmmpi::orders::{Extras, Told};
+use pmmpi::record::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::region_table::RegionTable;
-use pmmpi::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::session::{Beginning, Memory, Session, Work};
+use pmmpi::{clock, message};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Place {
     /// What MPI_Get_library_version says; `None` without MPI.
     pub mpi_library: Option<String>,
-    /// A [`pmmpi::part::HostPart`] in wire form, or nothing.
+    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     pub host: Vec<u8>,
     /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
@@ -202,8 +198,7 @@ mod tests {
     use super::*;
     use pmmpi::counters::selection::Selection;
     use pmmpi::fabric::{Fabric, Solo, Threads};
-    use pmmpi::record::{Mode, RunHeader, Series};
-    use pmmpi::runfile;
+    use pmmpi::record::{Mode, RunHeader, Series, runfile};
     use std::path::Path;
 
     struct Folder(PathBuf);

@@ -9,11 +9,10 @@ mod descriptors;
 use descriptors::Descriptors;
 use mpi::traits::Communicator;
 use pmmpi::clock;
-use pmmpi::record::End;
+use pmmpi::record::{End, wire};
 use pmmpi::rsmpi::World;
 use pmmpi::selfcheck::Expectation;
 use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
-use pmmpi::wire;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::{ABORT, Plan};
 use pmmpi_rounds::rounds::{self, Place};
@@ -87,7 +86,7 @@ fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
 /// What the launcher left in the spool.
 struct Orders {
     plan: Plan,
-    /// A [`pmmpi::part::HostPart`] in wire form, or nothing.
+    /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     host: Vec<u8>,
     /// `None` where no launcher started this process.
     expectation: Option<Expectation>,

@@ -243,9 +243,8 @@ fn hear(member: &mut Member, words: &[u8]) {
 mod tests {
     use super::*;
     use pmmpi::cell::Phase;
-    use pmmpi::part::Part;
     use pmmpi::partial::{self, Told};
-    use pmmpi::record::{End, Mode, RankRecord};
+    use pmmpi::record::{End, Mode, Part, RankRecord};
     use pmmpi::spool::Spool;
     use std::sync::Arc;
 

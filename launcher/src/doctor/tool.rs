@@ -3,8 +3,8 @@
 use super::check::Check;
 use super::machine::Machine;
 use pmmpi::node::Topology;
+use pmmpi::record::wire;
 use pmmpi::summary::count;
-use pmmpi::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn write() -> Result<(), Box<dyn Error>> {
-    let bytes = pmmpi::wire::encode(&describe(&read()?))?;
+    let bytes = pmmpi::record::wire::encode(&describe(&read()?))?;
     Ok(std::io::stdout().write_all(&bytes)?)
 }
 

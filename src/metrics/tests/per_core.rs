@@ -8,8 +8,7 @@ use crate::counters::probe::{Scope, Set};
 use crate::counters::reading::{Cause, Gap, Quality};
 use crate::metrics::*;
 use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
-use crate::part::HostPart;
-use crate::record::{End, LostRank, Mode, RankRecord, Run, RunHeader};
+use crate::record::{End, HostPart, LostRank, Mode, RankRecord, Run, RunHeader};
 use crate::trust::Trust;
 use proptest::prelude::*;
 
@@ -421,10 +420,10 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     // A cluster of several kinds of nodes, and one of which no rank reported.
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
     run.add_node(NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 });
-    let read = crate::runfile::write(&folder, &run).and_then(|path| {
+    let read = crate::record::runfile::write(&folder, &run).and_then(|path| {
         let bytes = std::fs::read(path)?;
         std::fs::remove_dir_all(&folder)?;
-        Ok(crate::runfile::from_bytes(&bytes).unwrap())
+        Ok(crate::record::runfile::from_bytes(&bytes).unwrap())
     });
     assert_eq!(read.unwrap(), run);
 }
@@ -437,6 +436,6 @@ fn a_nodes_crystal_travels_with_its_facts() {
         ..hardware("GenuineIntel", 6, 0x6a)
     };
     let facts = NodeFacts { hardware, settings: Default::default() };
-    let bytes = crate::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
-    assert_eq!(crate::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
+    let bytes = crate::record::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
+    assert_eq!(crate::record::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
 }

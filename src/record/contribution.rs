@@ -1,10 +1,10 @@
 //! What ranks send to rank 0: of one rank, or of several, joined.
 
+use super::rank::RankRecord;
 use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
 use crate::node::{NodeFacts, NodeKey, Topology};
-use crate::record::RankRecord;
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 

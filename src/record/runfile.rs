@@ -18,9 +18,10 @@
 //! | 4 | the crystals of its nodes, of those that have one |
 //! | 5 | what was asked for beside the default set of events |
 
+use super::header::RunHeader;
+use super::run::Run;
+use super::{temporary, wire};
 use crate::clock::Crystal;
-use crate::record::{Run, RunHeader};
-use crate::{temporary, wire};
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;

@@ -3,7 +3,7 @@
 //! A process's number tells nothing apart there: the first process of every PID namespace is number 1, and nodes that
 //! share a folder count for themselves.
 
-use crate::run_id::random_u64;
+use super::run_id::random_u64;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;

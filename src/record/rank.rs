@@ -1,0 +1,79 @@
+//! One rank of a run.
+
+use super::outcome::End;
+use crate::bounds::{RawClock, Stamps};
+use crate::node::CpuSet;
+use crate::regions::Whereabouts;
+use serde::{Deserialize, Serialize};
+
+/// One rank of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankRecord {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Index into [`Run::nodes`](super::Run::nodes): the clock that the stamps were read from.
+    pub node: u32,
+    /// CLOCK_MONOTONIC at t0..t3.
+    pub stamps: Stamps,
+    /// CLOCK_MONOTONIC_RAW around them.
+    pub raw: RawClock,
+    /// CLOCK_REALTIME right after t1 and right before t2, ns since 1970: when, never how long.
+    pub real_ns: [i64; 2],
+    /// Time stamp counter there, in ticks; `None` where it is not invariant.
+    pub tsc: Option<[u64; 2]>,
+    /// CPU time spent between t1 and t2 by the rank's process and its threads (MPI) or by the child
+    /// and its descendants (plain), in user mode (ns).
+    pub cpu_user_ns: i64,
+    /// The same in the kernel.
+    pub cpu_system_ns: i64,
+    /// Hardware threads that the rank may run on.
+    pub allowed: CpuSet,
+    /// Hardware thread that it ran on at t1 and at t2; `None` where the kernel does not say.
+    pub ran_on: [Option<u32>; 2],
+    /// How its work ended.
+    pub end: End,
+    /// Time the tool took before t0, finding the other ranks included (ns).
+    pub setup_ns: i64,
+}
+
+impl RankRecord {
+    /// A rank of which nothing is known but its end.
+    pub fn unmeasured(end: End) -> Self {
+        Self {
+            rank: 0,
+            node: 0,
+            stamps: Stamps::default(),
+            raw: RawClock::default(),
+            real_ns: [0; 2],
+            tsc: None,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            allowed: CpuSet::default(),
+            ran_on: [None; 2],
+            end,
+            setup_ns: 0,
+        }
+    }
+
+    /// What its clock's rate differed by from the oscillator's, at least (ppm).
+    pub fn slew_ppm(&self) -> f64 {
+        self.raw.slew_ppm(self.stamps)
+    }
+}
+
+/// A rank that came to t1 and not to t3.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostRank {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Index into [`Run::nodes`](super::Run::nodes).
+    pub node: u32,
+    /// t0, t1 and, where it came so far, t2 (CLOCK_MONOTONIC, ns).
+    pub t_ns: Vec<i64>,
+    /// How it ended.
+    pub end: End,
+    /// When its launcher saw that (CLOCK_MONOTONIC, ns); `None` where the launcher did not.
+    pub ended_ns: Option<i64>,
+    /// The region that it was in, as far as that is known.
+    pub whereabouts: Option<Whereabouts>,
+}

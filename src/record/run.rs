@@ -1,0 +1,299 @@
+//! One run: what its ranks and nodes sent, put together, and what follows of that.
+
+use super::contribution::{HostPart, NodePart, Part};
+use super::header::RunHeader;
+use super::outcome::End;
+use super::rank::{LostRank, RankRecord};
+use super::wire::{self, WireError};
+use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings};
+use crate::counters::asked::AskedFor;
+use crate::counters::counts::Counts;
+use crate::node::{NodeFacts, NodeKey, Topology};
+use crate::regions::Regions;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// One node of one run, or more exactly one clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// Which node and which clock.
+    pub key: NodeKey,
+    /// What could be read about it; `None` where no rank of it reported.
+    pub facts: Option<NodeFacts>,
+    /// Index into [`Run::topologies`].
+    pub topology: Option<u32>,
+}
+
+/// What the tool itself took (ns), as the rank saw it that came last: the others would have waited for it
+/// without the tool, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Overhead {
+    /// From the end of MPI_Init to t1.
+    pub starting_ns: i64,
+    /// t3 - t2.
+    pub end_barrier_ns: i64,
+    /// From t3 until rank 0 had everything.
+    pub gather_ns: i64,
+}
+
+impl Overhead {
+    /// All of it.
+    pub fn total_ns(self) -> i64 {
+        self.starting_ns.saturating_add(self.end_barrier_ns).saturating_add(self.gather_ns)
+    }
+}
+
+/// One run: complete where every rank came to t3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Command, job, library.
+    pub header: RunHeader,
+    /// Ranks in the job; `ranks` may hold fewer.
+    pub size: u32,
+    /// One a clock.
+    pub nodes: Vec<NodeRecord>,
+    /// The distinct topologies of the nodes.
+    pub topologies: Vec<Topology>,
+    /// Those that came to t3, in rank order.
+    pub ranks: Vec<RankRecord>,
+    /// Those that did not, in rank order. A run file holds none: see [`crate::partial`].
+    #[serde(skip)]
+    pub lost: Vec<LostRank>,
+    /// Time from t3 until the gather was complete, on rank 0 (ns).
+    pub gather_ns: i64,
+    /// What the program did in regions of its own. From here on a run file has parts of their own for each
+    /// schema: see [`crate::record::runfile`].
+    #[serde(skip)]
+    pub regions: Regions,
+    /// What the nodes exchanged with rank 0's, the hub; empty without `--sync pingpong`.
+    #[serde(skip)]
+    pub sync: Vec<(u32, Pings)>,
+    /// The least time that a rank took from the end of its MPI_Init to t1 (ns).
+    #[serde(skip)]
+    pub starting_ns: Option<i64>,
+    /// What ranks counted between their t1 and t2.
+    #[serde(skip)]
+    pub counts: Counts,
+    /// What of that the user asked for, beside the default set.
+    #[serde(skip)]
+    pub asked: Vec<AskedFor>,
+}
+
+impl Run {
+    /// A run of `size` ranks from their nodes' parts in wire form.
+    pub fn assemble(
+        header: RunHeader,
+        size: u32,
+        parts: &[Vec<u8>],
+        gather_ns: i64,
+    ) -> Result<Self, WireError> {
+        let mut run = Self { gather_ns, ..Self::empty(header, size) };
+        let mut known: HashMap<NodeKey, u32> = HashMap::new();
+        for bytes in parts {
+            run.add(wire::decode(bytes)?, &mut known)?;
+        }
+        run.sort();
+        Ok(run)
+    }
+
+    /// Adds what some ranks sent; `known` are the nodes so far.
+    pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, u32>) -> Result<(), WireError> {
+        let mut nodes = Vec::with_capacity(part.nodes.len());
+        for NodePart { key, host, pings } in part.nodes {
+            let node = *known.entry(key).or_insert_with_key(|key| self.add_node(key.clone()));
+            self.describe(node, &host)?;
+            self.sync.extend((!pings.is_empty()).then_some((node, pings)));
+            nodes.push(node);
+        }
+        let known = |rank: &RankRecord| nodes.get(rank.node as usize).copied();
+        let ranks =
+            part.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank }));
+        self.ranks.extend(ranks);
+        self.regions.join(part.regions);
+        self.counts.join(part.counts);
+        self.starting_ns = [self.starting_ns, part.starting_ns].into_iter().flatten().min();
+        self.header.mpi_library = self.header.mpi_library.take().or(part.mpi_library);
+        Ok(())
+    }
+
+    /// In order, and what was counted of a node once.
+    pub(crate) fn sort(&mut self) {
+        self.ranks.sort_by_key(|rank| rank.rank);
+        self.lost.sort_by_key(|rank| rank.rank);
+        self.regions.totals.sort_by_key(|totals| (totals.region, totals.rank));
+        self.regions.paused.sort_unstable();
+        self.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
+        self.sync.sort_by_key(|(node, _)| *node);
+        let (ranks, lost) = (&self.ranks, &self.lost);
+        self.counts.keep_nodes_once(|rank| match ranks.binary_search_by_key(&rank, |own| own.rank) {
+            Ok(at) => Some(ranks[at].node),
+            Err(_) => lost.binary_search_by_key(&rank, |own| own.rank).ok().map(|at| lost[at].node),
+        });
+    }
+
+    /// A run of `size` ranks of which nothing is known.
+    pub fn empty(header: RunHeader, size: u32) -> Self {
+        Self {
+            header,
+            size,
+            nodes: Vec::new(),
+            topologies: Vec::new(),
+            ranks: Vec::new(),
+            lost: Vec::new(),
+            gather_ns: 0,
+            regions: Regions::default(),
+            sync: Vec::new(),
+            starting_ns: None,
+            counts: Counts::default(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Another clock; gives its index.
+    pub(crate) fn add_node(&mut self, key: NodeKey) -> u32 {
+        self.nodes.push(NodeRecord { key, facts: None, topology: None });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// `host` is a [`HostPart`] in wire form, or empty.
+    pub(crate) fn describe(&mut self, node: u32, host: &[u8]) -> Result<(), WireError> {
+        if host.is_empty() {
+            return Ok(());
+        }
+        let (facts, topology) = wire::decode::<HostPart>(host)?.facts();
+        let topology = topology.map(|topology| index_of(&mut self.topologies, topology));
+        let record = &mut self.nodes[node as usize];
+        (record.facts, record.topology) = (Some(facts), topology);
+        Ok(())
+    }
+
+    /// The ranks' stamps, joined per clock.
+    pub fn job_stamps(&self) -> JobStamps {
+        let mut job = JobStamps::new();
+        for rank in &self.ranks {
+            job.add(rank.node, rank.stamps);
+        }
+        job
+    }
+
+    /// How long it took; `None` where not every rank came to its end.
+    pub fn elapsed(&self) -> Option<ElapsedBounds> {
+        if !self.is_complete() {
+            return None;
+        }
+        let (stamps, drift) = (self.job_stamps(), self.max_drift());
+        match self.anchors() {
+            Some(anchors) => stamps.elapsed_with(&anchors, drift),
+            None => stamps.elapsed(drift),
+        }
+    }
+
+    /// How much later than others each clock's last rank came to the end; none where not every rank did, of a
+    /// single clock, and where the clocks contradict one another.
+    pub fn lateness(&self) -> Vec<NodeLateness> {
+        match self.is_complete() {
+            true => self.job_stamps().lateness(self.anchors().as_ref(), self.max_drift()),
+            false => Vec::new(),
+        }
+    }
+
+    /// What nodes exchanged with the hub, rank 0's node.
+    fn anchors(&self) -> Option<Anchors<'_>> {
+        Anchors::new(self.ranks.first()?.node, &self.sync)
+    }
+
+    /// The rate error that each clock is allowed: the user's limit, and above it what a time service
+    /// was seen to slew a clock by, beyond the oscillator's own error.
+    pub fn max_drift(&self) -> MaxDrift {
+        let allowed = self.header.max_drift;
+        let slew = self.ranks.iter().map(|rank| rank.slew_ppm().abs()).fold(0.0, f64::max);
+        if slew <= allowed.ppm() { allowed } else { allowed.plus(slew) }
+    }
+
+    /// Time the tool added on the way from MPI_Init to MPI_Finalize; `None` where no rank came to t3.
+    pub fn overhead(&self) -> Option<Overhead> {
+        let starting = |r: &RankRecord| r.setup_ns.saturating_add(r.stamps.start_barrier_ns());
+        let end_barrier_ns = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
+        Some(Overhead {
+            // Of a run file of schema 1: without the time that finding the others took.
+            starting_ns: self.starting_ns.or_else(|| self.ranks.iter().map(starting).min())?,
+            end_barrier_ns,
+            gather_ns: self.gather_ns,
+        })
+    }
+
+    /// All of [`Run::overhead`] (ns).
+    pub fn overhead_ns(&self) -> Option<i64> {
+        self.overhead().map(Overhead::total_ns)
+    }
+
+    /// True where every rank came to t3.
+    pub fn is_complete(&self) -> bool {
+        self.ranks.len() == self.size as usize
+    }
+
+    /// The end that tells most of why it ended so: the first one that was not a success, of those that no
+    /// launcher brought about if there is one. `None` where no rank is known, and where none failed and of
+    /// some no end was seen: it may still run.
+    pub fn end(&self) -> Option<End> {
+        self.telling_rank().map(|(_, _, end)| end)
+    }
+
+    /// The rank, its node and its end that [`Run::end`] is.
+    pub fn telling_rank(&self) -> Option<(u32, u32, End)> {
+        let complete = self.ranks.iter().map(|r| (r.end.follows(), r.rank, r.node, r.end));
+        // A lost rank that left with 0 left too early all the same.
+        let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
+        let lost = self.lost.iter().map(|r| (early(r.end), r.rank, r.node, r.end));
+        let telling = complete.chain(lost).min_by_key(|(follows, rank, ..)| (*follows, *rank));
+        // Ranks that a launcher ended, and a node of which nothing was heard: that is why.
+        if let Some((_, _, _, end)) = telling
+            && end.is_brought_about()
+            && let Some(rank) = self.rank_of_a_lost_node()
+        {
+            return Some((rank.rank, rank.node, End::Lost));
+        }
+        telling.filter(|(.., end)| *end != End::Lost).map(|(_, rank, node, end)| (rank, node, end))
+    }
+
+    /// The first rank of a node all of whose ranks are lost with their launchers.
+    fn rank_of_a_lost_node(&self) -> Option<&LostRank> {
+        let mut heard_of = vec![false; self.nodes.len()];
+        let mut hear = |node: u32| heard_of[node as usize] = true;
+        self.ranks.iter().for_each(|rank| hear(rank.node));
+        self.lost.iter().filter(|rank| rank.end != End::Lost).for_each(|rank| hear(rank.node));
+        self.lost.iter().find(|rank| !heard_of[rank.node as usize])
+    }
+
+    /// Host names, each once: two clocks may belong to one.
+    pub fn host_count(&self) -> usize {
+        let names: std::collections::HashSet<&str> =
+            self.nodes.iter().map(|n| n.key.hostname.as_str()).collect();
+        names.len()
+    }
+
+    /// True where every index and count points at something: what a reader must know before use.
+    pub(crate) fn is_sound(&self) -> bool {
+        let nodes = self.nodes.len();
+        let topology_exists =
+            |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
+        self.ranks.len() + self.lost.len() <= self.size as usize
+            && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
+            && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
+            && self.nodes.iter().all(topology_exists)
+            && self.regions.is_sound(self.size)
+            && self.counts.is_sound(self.size)
+            && self.sync.iter().all(|(node, _)| (*node as usize) < nodes)
+            && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
+            && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)
+            && self.lost.iter().all(|l| self.ranks.binary_search_by_key(&l.rank, |r| r.rank).is_err())
+    }
+}
+
+fn index_of(topologies: &mut Vec<Topology>, topology: Topology) -> u32 {
+    let known = topologies.iter().position(|t| *t == topology);
+    known.unwrap_or_else(|| {
+        topologies.push(topology);
+        topologies.len() - 1
+    }) as u32
+}
