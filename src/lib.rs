@@ -1,6 +1,6 @@
 //! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
 //!
-//! One measurement: a [`session::Session`] on a [`fabric::Fabric`] takes a rank's [`bounds::Stamps`]
+//! One measurement: a [`session::Session`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`]
 //! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
 //! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
@@ -14,21 +14,12 @@
 
 #![warn(missing_docs)]
 
-pub mod backoff;
 pub mod bounds;
 pub mod cell;
 pub mod clock;
 pub mod counters;
-pub mod end_barrier;
-pub mod fabric;
-pub mod gather;
-pub mod local_socket;
-pub mod meeting;
-pub mod message;
 pub mod metrics;
-pub mod mpi_library;
 pub mod node;
-pub mod node_election;
 pub mod orders;
 pub mod origin;
 pub mod partial;
@@ -41,7 +32,7 @@ pub mod selfcheck;
 pub mod session;
 pub mod spool;
 pub mod summary;
-pub mod sync;
+pub mod transport;
 pub mod trust;
 
 #[cfg(feature = "mpi")]

@@ -1,11 +1,11 @@
 //! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
 //! same would wait for one another.
 
-use crate::fabric::{Fabric, FabricError};
-use crate::meeting::Meeting;
-use crate::message;
 use crate::partial::Place;
 use crate::record::wire;
+use crate::transport::collectives;
+use crate::transport::fabric::{Fabric, FabricError};
+use crate::transport::node_meeting::Meeting;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct Extras {
     pub pings: bool,
     /// Regions of the program's.
     pub marks: Marks,
-    /// [`crate::fabric::Fabric::prepare_end`]: worth its cost where ranks have several clocks. Of one clock bounds are exact.
+    /// [`crate::transport::fabric::Fabric::prepare_end`]: worth its cost where ranks have several clocks. Of one clock bounds are exact.
     pub tight_end: bool,
 }
 
@@ -59,7 +59,7 @@ impl Told {
     pub fn hear<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
         let said = if fabric.rank() == 0 { say() } else { Self::default() };
         // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
-        let told = message::spread(fabric, wire::encode(&said).unwrap_or_default())?;
+        let told = collectives::spread(fabric, wire::encode(&said).unwrap_or_default())?;
         Ok(wire::decode(&told).unwrap_or_default())
     }
 }

@@ -2,23 +2,23 @@
 //!
 //! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
 
-use crate::backoff::Backoff;
 use crate::cell::RankCell;
 use crate::clock;
 use crate::counters::linux::{Counters, Target};
 use crate::counters::names::Names;
 use crate::counters::probe::Probe;
 use crate::counters::table::CounterTable;
-use crate::end_barrier::{self, Exchange};
-use crate::fabric::{Fabric, FabricError, Wait, mpi_counts};
-use crate::meeting::Meeting;
 use crate::node::{NodeFacts, NodeKey};
 use crate::orders::Told;
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
 use crate::region_table::RegionTable;
 use crate::session::{self, Beginning, Memory, Work};
-use crate::sync::Leaders;
+use crate::transport::backoff::Backoff;
+use crate::transport::end_barrier::{self, Exchange};
+use crate::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
+use crate::transport::node_meeting::Meeting;
+use crate::transport::ping_exchange::Leaders;
 use mpi::datatype::PartitionMut;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::SimpleCommunicator;

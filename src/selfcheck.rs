@@ -4,8 +4,8 @@
 //! ("singletons"): an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, or
 //! any under an srun without a process manager. Nobody says so, and each runs the whole problem.
 
-use crate::local_socket;
-use crate::node_election::name_of;
+use crate::transport::local_socket;
+use crate::transport::node_election::name_of;
 use serde::{Deserialize, Serialize};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;

@@ -10,14 +10,14 @@ use crate::clock;
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
 use crate::counters::table::{CounterTable, Snapshot};
-use crate::fabric::{Fabric, FabricError, Wait};
-use crate::gather::gather;
-use crate::meeting::Meeting;
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, Part, RankRecord};
 use crate::region_table::{Recorder, RegionTable};
 use crate::regions::{At, Regions};
-use crate::sync::{self, Leaders};
+use crate::transport::fabric::{Fabric, FabricError, Wait};
+use crate::transport::gather::gather;
+use crate::transport::node_meeting::Meeting;
+use crate::transport::ping_exchange::{self, Leaders};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where a rank's measurement is recorded as it happens: memory that may outlive the rank.
@@ -154,7 +154,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         if self.beginning.pings {
             let (leaders, pings) = self.pings.insert(Default::default());
             *leaders = Leaders::find(&mut self.fabric, NodeKey::own())?;
-            pings.before = sync::exchange(&mut self.fabric, leaders)?;
+            pings.before = ping_exchange::exchange(&mut self.fabric, leaders)?;
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
         if let Some((leaders, pings)) = &mut self.pings {
             // The program may have left messages under way that would meet those that follow.
             self.fabric.isolate()?;
-            pings.after = sync::exchange(&mut self.fabric, leaders)?;
+            pings.after = ping_exchange::exchange(&mut self.fabric, leaders)?;
         }
         Ok(())
     }
@@ -309,9 +309,9 @@ fn current_cpu() -> i32 {
 mod tests {
     use super::*;
     use crate::counters::probe::Scripted;
-    use crate::fabric::{Solo, Threads};
     use crate::orders::Told;
     use crate::record::{Mode, Run, RunHeader};
+    use crate::transport::fabric::{Solo, Threads};
     use std::time::Duration;
 
     fn work(end: End) -> Work {

@@ -21,7 +21,7 @@ use crate::options::{Examination, FailOn, Format};
 use check::{Check, Report, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;
-use pmmpi::node_election::{Duty, Role};
+use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_rounds::Failure;
 use std::io::{IsTerminal, Write};
 

@@ -5,7 +5,7 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::read::{ReadCache, ReadRef, StringTable};
 use object::{Endianness, FileKind, Object, ObjectSymbol};
-use pmmpi::mpi_library::is_mpi_library;
+use pmmpi::transport::mpi_family::is_mpi_library;
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{CStr, OsStr};
 use std::fs::File;

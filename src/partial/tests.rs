@@ -4,12 +4,12 @@ use crate::clock;
 use crate::counters::asked::AskedFor;
 use crate::counters::probe::{Scope, Scripted};
 use crate::counters::table::CounterTable;
-use crate::fabric::Threads;
-use crate::meeting::Meeting;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::{Beginning, Memory, Session};
 use crate::spool::Spool;
+use crate::transport::fabric::Threads;
+use crate::transport::node_meeting::Meeting;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 

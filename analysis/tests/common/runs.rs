@@ -4,13 +4,13 @@ use super::common::Folder;
 use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::probe::Scripted;
 use pmmpi::counters::table::CounterTable;
-use pmmpi::fabric::Solo;
-use pmmpi::meeting::Meeting;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Place, Told, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
 use pmmpi::session::{Beginning, Memory, Session};
 use pmmpi::spool::Spool;
+use pmmpi::transport::fabric::Solo;
+use pmmpi::transport::node_meeting::Meeting;
 use std::path::{Path, PathBuf};
 
 impl Folder {

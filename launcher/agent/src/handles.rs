@@ -5,7 +5,7 @@
 //! int handle writes the low half of a zeroed word, on the little-endian machines that this is built for.
 
 use crate::resolve;
-use pmmpi::mpi_library::Family;
+use pmmpi::transport::mpi_family::Family;
 use std::ffi::{CString, c_int, c_void};
 use std::mem::transmute;
 

@@ -3,9 +3,9 @@
 use crate::handles::{Handle, Handles};
 use crate::resolve;
 use crate::tree;
-use pmmpi::backoff::Backoff;
-use pmmpi::end_barrier::{self, Exchange};
-use pmmpi::fabric::{Fabric, FabricError, Wait, mpi_counts};
+use pmmpi::transport::backoff::Backoff;
+use pmmpi::transport::end_barrier::{self, Exchange};
+use pmmpi::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The files that this process is made of: its program and the libraries that are loaded.
 
-use pmmpi::mpi_library::is_mpi_library;
+use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// A program or a library in this process.

@@ -2,7 +2,7 @@
 
 use crate::objects::{file_name, mpi_libraries};
 use crate::{environment, passing};
-use pmmpi::mpi_library::is_mpi_library;
+use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 

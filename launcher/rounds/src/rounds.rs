@@ -5,17 +5,18 @@ use crate::plan::{OnFailure, Plan};
 use crate::process::{Ended, Prepared};
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::cell::RankCell;
+use pmmpi::clock;
 use pmmpi::counters::linux::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::table::CounterTable;
-use pmmpi::fabric::{Fabric, FabricError};
-use pmmpi::meeting::Meeting;
 use pmmpi::orders::{Extras, Told};
 use pmmpi::record::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::region_table::RegionTable;
 use pmmpi::session::{Beginning, Memory, Session, Work};
-use pmmpi::{clock, message};
+use pmmpi::transport::collectives;
+use pmmpi::transport::fabric::{Fabric, FabricError};
+use pmmpi::transport::node_meeting::Meeting;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -68,7 +69,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
                     STOP
                 });
         }
-        let verdict = message::spread(&mut fabric, vec![verdict]).map_err(in_round)?;
+        let verdict = collectives::spread(&mut fabric, vec![verdict]).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
             result = Some(round.own.status());
         }
@@ -197,8 +198,8 @@ fn in_round(error: FabricError) -> Failure {
 mod tests {
     use super::*;
     use pmmpi::counters::selection::Selection;
-    use pmmpi::fabric::{Fabric, Solo, Threads};
     use pmmpi::record::{Mode, RunHeader, Series, runfile};
+    use pmmpi::transport::fabric::{Fabric, Solo, Threads};
     use std::path::Path;
 
     struct Folder(PathBuf);

@@ -3,9 +3,9 @@
 use super::FIRST;
 use super::handing::{self, Word};
 use super::members::{Ended, Member, Members};
-use pmmpi::local_socket;
 use pmmpi::node::NodeKey;
 use pmmpi::record::RunHeader;
+use pmmpi::transport::local_socket;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -4,7 +4,7 @@ use super::check::Check;
 use super::command::Said;
 use super::machine::Machine;
 use crate::launch::{Family, Launch};
-use pmmpi::mpi_library::is_mpi_library;
+use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 

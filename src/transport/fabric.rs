@@ -41,7 +41,7 @@ pub trait Fabric {
         Ok(())
     }
     /// Before the work, collective: whatever a patient barrier needs so that its last rank leaves it at once, as
-    /// [`crate::end_barrier`] has it.
+    /// [`crate::transport::end_barrier`] has it.
     fn prepare_end(&mut self) -> Result<(), FabricError> {
         Ok(())
     }

@@ -5,8 +5,8 @@
 //! descriptor left, another user's socket, a queue that is full), takes its own bytes along: that costs
 //! messages and no truth. Other users may know the name and connect: nothing of theirs is read.
 
-use crate::local_socket;
 use crate::node::NodeKey;
+use crate::transport::local_socket;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};

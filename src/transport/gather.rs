@@ -4,10 +4,10 @@
 //! 1,000,000 ranks on 8,000 nodes ends in 8,000 messages to rank 0, not in 1,000,000. docs/scale.md
 //! counts the bytes and steps.
 
-use crate::fabric::{Fabric, FabricError};
-use crate::meeting::{Left, Meeting};
-use crate::message;
 use crate::record::{Part, wire};
+use crate::transport::collectives;
+use crate::transport::fabric::{Fabric, FabricError};
+use crate::transport::node_meeting::{Left, Meeting};
 
 /// Collective. The nodes' parts in wire form on rank 0, `None` elsewhere.
 pub fn gather<F: Fabric>(
@@ -31,7 +31,7 @@ pub fn gather<F: Fabric>(
             }
         }
     }
-    let parts = message::collect(fabric, &bytes)?;
+    let parts = collectives::collect(fabric, &bytes)?;
     met?;
     Ok((fabric.rank() == 0).then_some(parts))
 }
@@ -44,9 +44,9 @@ fn encode(part: &Part) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Threads;
     use crate::node::NodeKey;
     use crate::record::{End, RankRecord};
+    use crate::transport::fabric::Threads;
 
     #[test]
     fn the_ranks_of_a_node_come_in_one_part_and_each_once() {

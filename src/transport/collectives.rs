@@ -3,8 +3,8 @@
 //! They go as the fabric has it, without messages from rank to rank that could meet the program's own. No count,
 //! an int, can overflow, however much a large job has to say: what is long goes in several rounds.
 
-use crate::fabric::{Fabric, FabricError};
 use crate::record::wire::{self, LIMIT_BYTES};
+use crate::transport::fabric::{Fabric, FabricError};
 
 /// Of the first message of a string, its length included: whatever is short takes one.
 const FIRST_BYTES: usize = 512;
@@ -86,7 +86,7 @@ fn length_of(bytes: &[u8]) -> Result<usize, FabricError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Threads;
+    use crate::transport::fabric::Threads;
 
     fn pattern(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at % 251) as u8).collect()

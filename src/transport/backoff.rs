@@ -1,7 +1,7 @@
 //! How a process waits for something that other processes will bring about.
 
 use crate::clock;
-use crate::fabric::Wait;
+use crate::transport::fabric::Wait;
 use std::time::Duration;
 
 /// Waits between two looks at something that other processes will bring about.

@@ -6,8 +6,8 @@
 //! descriptor left) leads, too: two leaders cost work and no truth, since each core's counts are taken once
 //! where the ranks' records come together.
 
-use crate::local_socket;
 use crate::node::NodeKey;
+use crate::transport::local_socket;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
@@ -243,7 +243,7 @@ mod tests {
     impl Process {
         fn start(job: &str) -> Self {
             let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", "node_election::tests::a_process_of_a_job", "--nocapture"]);
+            command.args(["--exact", "transport::node_election::tests::a_process_of_a_job", "--nocapture"]);
             let (input, output) = (Stdio::piped(), Stdio::piped());
             let mut child = command.env(AS_PROCESS, job).stdin(input).stdout(output).spawn().unwrap();
             let output = BufReader::new(child.stdout.take().unwrap());

@@ -5,10 +5,11 @@
 //! [`crate::bounds`], not a clock that is trusted.
 
 use crate::bounds::Ping;
-use crate::fabric::{Fabric, FabricError};
+use crate::clock;
 use crate::node::NodeKey;
 use crate::record::wire;
-use crate::{clock, message};
+use crate::transport::collectives;
+use crate::transport::fabric::{Fabric, FabricError};
 use std::collections::HashSet;
 
 /// Pings of a node before the work and after it.
@@ -26,7 +27,7 @@ impl Leaders {
         let firsts = digests.as_chunks::<8>().0.iter().zip(0..).filter(|(digest, _)| known.insert(*digest));
         let leaders: Vec<u32> = firsts.map(|(_, rank)| rank).skip(1).collect();
         // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
-        let leaders = message::spread(fabric, wire::encode(&leaders).unwrap_or_default())?;
+        let leaders = collectives::spread(fabric, wire::encode(&leaders).unwrap_or_default())?;
         Ok(Self(wire::decode(&leaders).unwrap_or_default()))
     }
 
@@ -68,7 +69,7 @@ fn ping<F: Fabric>(fabric: &mut F) -> Result<Ping, FabricError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Threads;
+    use crate::transport::fabric::Threads;
 
     #[test]
     fn the_first_rank_of_a_node_leads_it() {
