@@ -1,7 +1,7 @@
 //! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
 //!
 //! One measurement: a [`session::Session`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`]
-//! around the work and records them in its [`cell::RankCell`]; the ranks' parts are gathered into a
+//! around the work and records them in its [`session::live_record::RankCell`]; the ranks' parts are gathered into a
 //! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!
@@ -15,22 +15,16 @@
 #![warn(missing_docs)]
 
 pub mod bounds;
-pub mod cell;
 pub mod clock;
 pub mod counters;
 pub mod metrics;
 pub mod node;
-pub mod orders;
-pub mod origin;
 pub mod partial;
 pub mod record;
-pub mod region_table;
 pub mod regions;
 #[cfg(feature = "mpi")]
 pub mod rsmpi;
-pub mod selfcheck;
 pub mod session;
-pub mod spool;
 pub mod summary;
 pub mod transport;
 pub mod trust;

@@ -32,7 +32,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[cfg(doc)]
-use crate::cell::RankCell;
+use crate::session::live_record::RankCell;
 
 /// The name of such a folder ends with this.
 pub const SUFFIX: &str = ".partial";

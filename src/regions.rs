@@ -1,7 +1,7 @@
 //! Regions: parts of a program's work that it names itself.
 //!
 //! Here belongs what ranks did in them, once it is measured. Not here: the memory in which a rank keeps them while it
-//! runs ([`crate::region_table`]).
+//! runs ([`crate::session::live_regions`]).
 
 mod totals;
 mod whereabouts;

@@ -2,17 +2,17 @@
 //!
 //! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
 
-use crate::cell::RankCell;
 use crate::clock;
 use crate::counters::linux::{Counters, Target};
 use crate::counters::names::Names;
 use crate::counters::probe::Probe;
 use crate::counters::table::CounterTable;
 use crate::node::{NodeFacts, NodeKey};
-use crate::orders::Told;
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
-use crate::region_table::RegionTable;
+use crate::session::instructions::Told;
+use crate::session::live_record::RankCell;
+use crate::session::live_regions::RegionTable;
 use crate::session::{self, Beginning, Memory, Work};
 use crate::transport::backoff::Backoff;
 use crate::transport::end_barrier::{self, Exchange};

@@ -3,17 +3,27 @@
 //! The order is the method: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between
 //! the two snapshots a session does nothing, but where the program asks it to: no system call, no thread, no
 //! memory of its own.
+//!
+//! Here belongs what a rank does and keeps while it is measured. Not here: how ranks reach one another
+//! ([`crate::transport`]), and what is left of them on the disk ([`crate::record`], [`crate::partial`]).
+
+pub mod instructions;
+pub mod launch_check;
+pub mod launch_origin;
+pub mod live_record;
+pub mod live_regions;
+pub mod shared_memory;
 
 use crate::bounds::Pings;
-use crate::cell::{Fault, Phase, RankCell};
 use crate::clock;
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
 use crate::counters::table::{CounterTable, Snapshot};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, Part, RankRecord};
-use crate::region_table::{Recorder, RegionTable};
 use crate::regions::{At, Regions};
+use crate::session::live_record::{Fault, Phase, RankCell};
+use crate::session::live_regions::{Recorder, RegionTable};
 use crate::transport::fabric::{Fabric, FabricError, Wait};
 use crate::transport::gather::gather;
 use crate::transport::node_meeting::Meeting;
@@ -309,8 +319,8 @@ fn current_cpu() -> i32 {
 mod tests {
     use super::*;
     use crate::counters::probe::Scripted;
-    use crate::orders::Told;
     use crate::record::{Mode, Run, RunHeader};
+    use crate::session::instructions::Told;
     use crate::transport::fabric::{Solo, Threads};
     use std::time::Duration;
 

@@ -301,7 +301,7 @@ pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    crate::spool::within_file_limit(bytes.len() as u64)?;
+    crate::session::shared_memory::within_file_limit(bytes.len() as u64)?;
     let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
     // Others' reports read it, whatever this user's umask.
     file.set_permissions(std::fs::Permissions::from_mode(0o644))?;

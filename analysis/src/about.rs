@@ -8,7 +8,7 @@ use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::asked;
 use pmmpi::counters::totals::Total;
 use pmmpi::record::{End, Mode, Run};
-use pmmpi::selfcheck;
+use pmmpi::session::launch_check;
 use pmmpi::summary::{count, seconds_between};
 use pmmpi::trust::{RunTrust, Trust, Verdict};
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     }
     let job = &run.header.job;
     let (launcher, library) = (job.launcher.as_deref(), run.header.mpi_library.as_deref());
-    let mismatch = selfcheck::contradiction(
+    let mismatch = launch_check::contradiction(
         launcher.unwrap_or("the launcher"),
         job.launched_ranks.unwrap_or(0),
         run.size,

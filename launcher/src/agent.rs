@@ -4,19 +4,20 @@ use crate::carrier::{self, Carrier};
 use crate::measure::Task;
 use crate::outside::{self, Around};
 use crate::{host, install, out, program};
-use pmmpi::cell::{Fault, Phase, RankCell};
+use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::Counters;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::counters::table::Snapshot;
-use pmmpi::orders::Orders;
 use pmmpi::partial::{self, Place, Told};
 use pmmpi::record::runfile::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
-use pmmpi::spool::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::session::instructions::Orders;
+use pmmpi::session::launch_origin;
+use pmmpi::session::live_record::{Fault, Phase, RankCell};
+use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi::summary::Summary;
-use pmmpi::{clock, origin};
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::{Prepared, Running};
 use pmmpi_rounds::{Failure, descendants, signals};
@@ -137,7 +138,7 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
         preload.push(others);
     }
     // The agent compares its own with what this rank was started with.
-    let spool = spool.path() + &origin::of(|name| std::env::var_os(name));
+    let spool = spool.path() + &launch_origin::of(|name| std::env::var_os(name));
     let own = [(PRELOAD.into(), preload), (SPOOL_VARIABLE.into(), spool.into())];
     let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SPOOL_VARIABLE);
     others.chain(own).collect()

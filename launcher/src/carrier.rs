@@ -19,7 +19,7 @@ use leader::Leader;
 use members::Member;
 use pmmpi::partial::Told;
 use pmmpi::record::RunHeader;
-use pmmpi::spool::Spool;
+use pmmpi::session::shared_memory::Spool;
 use pmmpi::transport::node_election::{Duty, Follower, Role};
 use std::fs::File;
 use std::os::unix::net::{UnixListener, UnixStream};

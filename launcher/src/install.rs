@@ -3,7 +3,7 @@
 
 use crate::launch::Family;
 use crate::program;
-use pmmpi::spool::SPOOL_VARIABLE;
+use pmmpi::session::shared_memory::SPOOL_VARIABLE;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::plan::ABORT;
 use pmmpi_rounds::process::Prepared;

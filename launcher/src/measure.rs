@@ -12,7 +12,7 @@ use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode, RunHeader, Series};
-use pmmpi::selfcheck::Expectation;
+use pmmpi::session::launch_check::Expectation;
 use pmmpi::transport::fabric::Solo;
 use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_rounds::console::{say, warn};

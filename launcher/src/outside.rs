@@ -3,7 +3,6 @@
 use crate::measure::Task;
 use crate::{host, out};
 use pmmpi::bounds::Stamps;
-use pmmpi::cell::Fault;
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::Counters;
@@ -13,7 +12,8 @@ use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::record::runfile::Slot;
 use pmmpi::record::{Mode, Part, RankRecord, Run, RunHeader, wire};
 use pmmpi::regions::Regions;
-use pmmpi::spool::{Blob, Spool};
+use pmmpi::session::live_record::Fault;
+use pmmpi::session::shared_memory::{Blob, Spool};
 use pmmpi::summary::Summary;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};

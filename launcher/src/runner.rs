@@ -5,7 +5,7 @@ use crate::launch::Family;
 use crate::measure::Task;
 use crate::{environment, host, install};
 use pmmpi::record::wire;
-use pmmpi::spool::{Blob, Spool};
+use pmmpi::session::shared_memory::{Blob, Spool};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 

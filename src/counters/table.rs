@@ -77,7 +77,7 @@ impl<'a> CounterTable<'a> {
         &self.words[snapshot as usize * self.snapshot..][..self.snapshot]
     }
 
-    /// The sum of the region in this slot of the rank's [`crate::region_table::RegionTable`].
+    /// The sum of the region in this slot of the rank's [`crate::session::live_regions::RegionTable`].
     pub fn of_region(&self, slot: usize) -> &'a [AtomicU64] {
         let at = SNAPSHOTS * self.snapshot + slot.min(MOST - 1) * self.region;
         &self.words[at..][..self.region]

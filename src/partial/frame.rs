@@ -1,13 +1,13 @@
 //! What is carried to the disk at once, and how it is found again.
 
 use super::{Place, SUFFIX};
-use crate::cell::{self, Phase, RankCell};
 use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 use crate::record::runfile::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
-use crate::spool::{Blob, Spool};
+use crate::session::live_record::{self, Phase, RankCell};
+use crate::session::shared_memory::{Blob, Spool};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ impl Frame {
     fn parse(bytes: &[u8]) -> Option<(Found, &[u8])> {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        if cell::layout_of(head[..8].try_into().ok()?)? != RankCell::LAYOUT {
+        if live_record::layout_of(head[..8].try_into().ok()?)? != RankCell::LAYOUT {
             return Some((Found::OtherVersion, &[]));
         }
         if word(8) > VERSION {

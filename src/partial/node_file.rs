@@ -2,7 +2,7 @@
 
 use super::{Frame, NODE_SUFFIX, is_own};
 use crate::node::NodeKey;
-use crate::spool::within_file_limit;
+use crate::session::shared_memory::within_file_limit;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind, Write};

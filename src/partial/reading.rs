@@ -2,11 +2,11 @@
 
 use super::frame::Found;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
-use crate::cell::{self, Phase, RankCell};
 use crate::node::NodeKey;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, LostRank, Part, RankRecord, Run, wire};
 use crate::regions::Whereabouts;
+use crate::session::live_record::{self, Phase, RankCell};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -46,7 +46,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
 fn of_old_version(file: &Path) -> RunFileError {
     match read_regular(file) {
         Err(e) => RunFileError::Unreadable(e),
-        Ok(bytes) if bytes.first_chunk().is_some_and(|word| cell::layout_of(*word).is_some()) => {
+        Ok(bytes) if bytes.first_chunk().is_some_and(|word| live_record::layout_of(*word).is_some()) => {
             RunFileError::OtherVersion
         }
         Ok(_) => RunFileError::Foreign,
@@ -100,7 +100,7 @@ impl Left {
         if bytes.is_empty() {
             return self.fail(RunFileError::Empty);
         }
-        if bytes.first_chunk().is_none_or(|word| cell::layout_of(*word).is_none()) {
+        if bytes.first_chunk().is_none_or(|word| live_record::layout_of(*word).is_none()) {
             self.fail(RunFileError::Foreign);
         }
         let host = self.hosts.len();

@@ -1,13 +1,13 @@
 use super::*;
-use crate::cell::Phase;
 use crate::clock;
 use crate::counters::asked::AskedFor;
 use crate::counters::probe::{Scope, Scripted};
 use crate::counters::table::CounterTable;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
+use crate::session::live_record::Phase;
+use crate::session::shared_memory::Spool;
 use crate::session::{Beginning, Memory, Session};
-use crate::spool::Spool;
 use crate::transport::fabric::Threads;
 use crate::transport::node_meeting::Meeting;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Parts of a program's work that it names itself, each entry between barriers of its own.
 //!
 //! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a
-//! [`RegionTable`](crate::region_table::RegionTable), so that thousands of them take no more memory than one. What is left to say of n entries, whose
+//! [`RegionTable`](crate::session::live_regions::RegionTable), so that thousands of them take no more memory than one. What is left to say of n entries, whose
 //! true durations are W_1 .. W_n (from the first rank's t1 to the last rank's t2), is that of each W_i, added:
 //!
 //! max over ranks of sum (t2 - t1) <= W_1 + .. + W_n <= min over ranks of sum (t3 - t0).
@@ -143,7 +143,7 @@ impl<'a> RegionBounds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::region_table::{Recorder, RegionTable};
+    use crate::session::live_regions::{Recorder, RegionTable};
     #[test]
     fn ranks_that_name_regions_in_another_order_are_joined_by_name() {
         let of = |rank: u32, ended_first: [&str; 2], inner_ns: i64| {

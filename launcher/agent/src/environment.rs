@@ -1,8 +1,8 @@
 //! What the agent takes from its process's environment, and what it leaves there.
 
 use crate::objects;
-use pmmpi::origin;
-use pmmpi::spool::SPOOL_VARIABLE;
+use pmmpi::session::launch_origin;
+use pmmpi::session::shared_memory::SPOOL_VARIABLE;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub fn take() {
     let at = value.find(';').unwrap_or(value.len());
     let (spool, origin) = value.split_at(at);
     die_with_launcher(Path::new(spool));
-    let same_launch = origin::is_same(origin, |name| std::env::var_os(name));
+    let same_launch = launch_origin::is_same(origin, |name| std::env::var_os(name));
     let _ = HANDED.set(Handed { spool: spool.into(), same_launch }); // set once: a library is loaded once
     if objects::program_needs_mpi() {
         leave();

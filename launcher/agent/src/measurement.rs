@@ -2,17 +2,17 @@
 
 use crate::mpi::{Library, World};
 use crate::{environment, neighbours, resolve, speaker};
-use pmmpi::cell::{Fault, Phase, RankCell};
 use pmmpi::counters::linux::Inherited;
 use pmmpi::counters::probe::HandedDown;
 use pmmpi::counters::reading::Cause;
 use pmmpi::counters::table::CounterTable;
-use pmmpi::orders::{Extras, Marks, Orders, Told};
 use pmmpi::record::{End, wire};
-use pmmpi::region_table::RegionTable;
-use pmmpi::selfcheck::Expectation;
+use pmmpi::session::instructions::{Extras, Marks, Orders, Told};
+use pmmpi::session::launch_check::Expectation;
+use pmmpi::session::live_record::{Fault, Phase, RankCell};
+use pmmpi::session::live_regions::RegionTable;
+use pmmpi::session::shared_memory::{Blob, Spool};
 use pmmpi::session::{Beginning, Memory, Session, Work};
-use pmmpi::spool::{Blob, Spool};
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
 use pmmpi::{clock, partial};

@@ -1,10 +1,10 @@
 //! Where the ranks of this node are, when one of them waits too long: their launchers have their spools open.
 
-use pmmpi::cell::Phase;
 use pmmpi::record::wire;
 use pmmpi::regions::Whereabouts;
-use pmmpi::selfcheck::Expectation;
-use pmmpi::spool::{Blob, Spool};
+use pmmpi::session::launch_check::Expectation;
+use pmmpi::session::live_record::Phase;
+use pmmpi::session::shared_memory::{Blob, Spool};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;

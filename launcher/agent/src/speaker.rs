@@ -1,7 +1,7 @@
 //! What one rank of a node says for all of them.
 
 use crate::environment;
-use pmmpi::selfcheck::Expectation;
+use pmmpi::session::launch_check::Expectation;
 use std::os::unix::net::UnixListener;
 use std::sync::{Mutex, PoisonError};
 

@@ -242,10 +242,10 @@ fn hear(member: &mut Member, words: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::cell::Phase;
     use pmmpi::partial::{self, Told};
     use pmmpi::record::{End, Mode, Part, RankRecord};
-    use pmmpi::spool::Spool;
+    use pmmpi::session::live_record::Phase;
+    use pmmpi::session::shared_memory::Spool;
     use std::sync::Arc;
 
     fn member() -> Member {

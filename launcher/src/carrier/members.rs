@@ -1,12 +1,12 @@
 //! The ranks whose shared memory a leader has, and how they get to the disk.
 
 use super::{FIRST, handing};
-use pmmpi::cell::Phase;
-use pmmpi::orders::Orders;
 use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Place, Told};
 use pmmpi::record::runfile::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
-use pmmpi::spool::{Blob, Spool};
+use pmmpi::session::instructions::Orders;
+use pmmpi::session::live_record::Phase;
+use pmmpi::session::shared_memory::{Blob, Spool};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;

@@ -5,10 +5,10 @@
 //! descriptor is handed down to it. It begins with the rank's live record and its regions, written by plain
 //! stores while the work runs; byte strings follow in fixed places.
 
-use crate::cell::RankCell;
 use crate::counters::probe::Opened;
 use crate::counters::table::CounterTable;
-use crate::region_table::RegionTable;
+use crate::session::live_record::RankCell;
+use crate::session::live_regions::RegionTable;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -27,11 +27,11 @@ pub enum Blob {
     Node = 0,
     /// What the runner is to do, from the launcher.
     Plan = 1,
-    /// What the agent is to do, from the launcher: [`crate::orders::Orders`] or nothing.
+    /// What the agent is to do, from the launcher: [`crate::session::instructions::Orders`] or nothing.
     Orders = 2,
     /// Where the run is to be kept, from the agent: a [`crate::partial::Told`].
     Kept = 3,
-    /// What MPI's world should be, from the launcher: a [`crate::selfcheck::Expectation`], or nothing.
+    /// What MPI's world should be, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
     Expectation = 4,
     /// A [`crate::counters::probe::HandedDown`], from the launcher, or nothing.
     Counters = 5,
@@ -218,7 +218,7 @@ fn map(file: &File, offset: u64, bytes: usize, populate: bool) -> io::Result<Map
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Phase;
+    use crate::session::live_record::Phase;
 
     #[test]
     fn two_ends_share_the_record_and_the_byte_strings() {
