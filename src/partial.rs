@@ -25,7 +25,7 @@ pub use reading::read;
 
 use crate::counters::asked::AskedFor;
 use crate::record::RunHeader;
-use serde::{Deserialize, Serialize};
+use crate::session::instructions::Keep;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -40,22 +40,9 @@ const NODE_SUFFIX: &str = ".node";
 /// What older versions had beside their nodes' files.
 const OLD_RUN_FILE: &str = "run";
 
-/// Where a run is kept while it runs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Place {
-    /// A folder of its own, made by whoever has something to keep first.
-    pub folder: PathBuf,
-    /// What is known of the run.
-    pub header: RunHeader,
-    /// What the user asked for, as [`crate::record::Run`] has it.
-    pub asked: Vec<AskedFor>,
-}
-
-impl Place {
-    /// For a run in the folder `out`, which exists.
-    pub fn new(out: &Path, header: RunHeader, asked: Vec<AskedFor>) -> io::Result<Self> {
-        Ok(Self { folder: folder_of(out, &header.run_id)?, header, asked })
-    }
+/// That a run is to be kept in the folder `out`, which exists.
+pub fn keep_in(out: &Path, header: RunHeader, asked: Vec<AskedFor>) -> io::Result<Keep> {
+    Ok(Keep { folder: folder_of(out, &header.run_id)?, header, asked })
 }
 
 /// The folder of the run `run_id` in the folder `out`.

@@ -10,7 +10,7 @@ use pmmpi::counters::linux::Counters;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::counters::table::Snapshot;
-use pmmpi::partial::{self, Place, Told};
+use pmmpi::partial::{self, Told};
 use pmmpi::record::runfile::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
 use pmmpi::session::instructions::Orders;
@@ -44,9 +44,12 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     );
     let header = task.header(Mode::Mpi);
     let asked = &task.settings.selection.asked;
-    let place =
-        task.settings.out.as_deref().and_then(|out| Place::new(out, header.clone(), asked.clone()).ok());
-    let orders = Orders { place, extras: task.settings.extras, local_ranks: task.launch.local_size };
+    let keep = task
+        .settings
+        .out
+        .as_deref()
+        .and_then(|out| partial::keep_in(out, header.clone(), asked.clone()).ok());
+    let orders = Orders { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
     if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
         spool.cell().note(Fault::NoPartial);
     }

@@ -1,11 +1,12 @@
 //! What is carried to the disk at once, and how it is found again.
 
-use super::{Place, SUFFIX};
+use super::SUFFIX;
 use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
 use crate::record::runfile::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
+use crate::session::instructions::Keep;
 use crate::session::live_record::{self, Phase, RankCell};
 use crate::session::shared_memory::{Blob, Spool};
 use serde::{Deserialize, Serialize};
@@ -92,10 +93,10 @@ impl KeptRank {
 }
 
 impl About {
-    /// By the launcher of the rank in `spool`, which knows `place`, for the run that is kept in `folder`.
-    pub fn of(spool: &Spool, place: Place, folder: &Path) -> Option<Self> {
+    /// By the launcher of the rank in `spool`, which knows `keep`, for the run that is kept in `folder`.
+    pub fn of(spool: &Spool, keep: Keep, folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
-        let Place { mut header, asked, .. } = place;
+        let Keep { mut header, asked, .. } = keep;
         // Each launcher has a number for the run; rank 0's counts.
         name.clone_into(&mut header.run_id);
         let cell = spool.cell();

@@ -74,8 +74,8 @@ impl Rank {
     }
 
     fn about(&self, header: RunHeader) -> Option<About> {
-        let place = Place { folder: self.told.folder.clone(), header, asked: asked() };
-        About::of(&self.spool, place, &self.told.folder)
+        let keep = Keep { folder: self.told.folder.clone(), header, asked: asked() };
+        About::of(&self.spool, keep, &self.told.folder)
     }
 
     /// A frame about this rank.

@@ -1,8 +1,8 @@
 //! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
 //! same would wait for one another.
 
-use crate::partial::Place;
-use crate::record::wire;
+use crate::counters::asked::AskedFor;
+use crate::record::{RunHeader, wire};
 use crate::transport::collectives;
 use crate::transport::fabric::{Fabric, FabricError};
 use crate::transport::node_meeting::Meeting;
@@ -13,11 +13,22 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Orders {
     /// Where the run is kept while it runs, if it is.
-    pub place: Option<Place>,
+    pub keep: Option<Keep>,
     /// Beside the barriers.
     pub extras: Extras,
     /// Ranks on this node, where the launcher of the ranks says it.
     pub local_ranks: Option<u32>,
+}
+
+/// Where a run is to be kept while it runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Keep {
+    /// A folder of its own, made by whoever has something to keep first.
+    pub folder: PathBuf,
+    /// What is known of the run.
+    pub header: RunHeader,
+    /// What the user asked for, as [`crate::record::Run`] has it.
+    pub asked: Vec<AskedFor>,
 }
 
 /// What ranks do together beside the barriers.

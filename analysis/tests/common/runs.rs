@@ -5,8 +5,9 @@ use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::probe::Scripted;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
-use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Place, Told, folder_of};
+use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Told, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
+use pmmpi::session::instructions::Keep;
 use pmmpi::session::shared_memory::Spool;
 use pmmpi::session::{Beginning, Memory, Session};
 use pmmpi::transport::fabric::Solo;
@@ -40,7 +41,7 @@ impl Folder {
 /// What is in the memory of a rank gets to the disk.
 pub fn carry(folder: &Path, spool: &Spool) {
     let header = run("by this launcher", &[]).header;
-    let place = Place { folder: folder.to_owned(), header, asked: Vec::new() };
+    let place = Keep { folder: folder.to_owned(), header, asked: Vec::new() };
     let kept = KeptRank::of(spool, &Told::hear(spool).unwrap()).unwrap();
     let frame = |whole: bool| Frame {
         about: whole.then(|| About::of(spool, place.clone(), folder).unwrap()),

@@ -164,7 +164,7 @@ fn told(spool: Option<&Spool>, size: u32) -> Told {
     // Of one clock bounds are exact, however long ranks take to leave the end barrier.
     let tight_end = orders.local_ranks != Some(size);
     let extras = Extras { tight_end, ..orders.extras };
-    Told { folder: orders.place.map(|place| place.folder), extras, meeting }
+    Told { folder: orders.keep.map(|keep| keep.folder), extras, meeting }
 }
 
 /// Says `text` if no other rank of the node has.

@@ -1,10 +1,10 @@
 //! The ranks whose shared memory a leader has, and how they get to the disk.
 
 use super::{FIRST, handing};
-use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Place, Told};
+use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Told};
 use pmmpi::record::runfile::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
-use pmmpi::session::instructions::Orders;
+use pmmpi::session::instructions::{Keep, Orders};
 use pmmpi::session::live_record::Phase;
 use pmmpi::session::shared_memory::{Blob, Spool};
 use std::fs::File;
@@ -149,9 +149,9 @@ impl Member {
         Some((kept, hasher.finish()))
     }
 
-    fn place(&self) -> Option<Place> {
+    fn keep(&self) -> Option<Keep> {
         let orders: Orders = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
-        orders.place
+        orders.keep
     }
 }
 
@@ -357,6 +357,6 @@ fn is_saved(folder: &Path) -> bool {
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
     let lowest = its.min_by_key(|member| member.spool.cell().rank.load(Relaxed))?;
-    let own = || Place { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
-    About::of(&lowest.spool, lowest.place().unwrap_or_else(own), folder)
+    let own = || Keep { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
+    About::of(&lowest.spool, lowest.keep().unwrap_or_else(own), folder)
 }
