@@ -61,6 +61,54 @@ fn dependencies_point_one_way() {
     assert_eq!(found, expected);
 }
 
+/// The folders of the core, each below those that it imports.
+#[test]
+fn folders_of_the_core_point_one_way() {
+    const ORDER: [&str; 13] = [
+        "bounds",
+        "clock",
+        "regions",
+        "node",
+        "counters",
+        "record",
+        "transport",
+        "session",
+        "partial",
+        "trust",
+        "metrics",
+        "summary",
+        "rsmpi",
+    ];
+    let place = |name: &str| ORDER.iter().position(|known| *known == name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
+    let (mut folders, mut edges) = (vec![root.clone()], 0);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let own = path.strip_prefix(&root).unwrap().iter().next().unwrap().to_str().unwrap();
+            let own = own.strip_suffix(".rs").unwrap_or(own);
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            if own == "lib" || path.strip_prefix(&root).unwrap().iter().any(|part| part == "tests") {
+                continue;
+            }
+            for line in code {
+                for import in line.split("crate::").skip(1) {
+                    let end = import.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(import.len());
+                    let Some(imported) = place(&import[..end]) else { continue };
+                    assert!(place(own) >= Some(imported), "{}: {line}", path.display());
+                    edges += usize::from(place(own) != Some(imported));
+                }
+            }
+        }
+    }
+    assert!(edges > 50, "{edges} imports were seen");
+}
+
 /// Libraries that a file asks the loader for; empty for a static program.
 fn needed(file: &Path) -> Vec<String> {
     let output = run(Command::new("readelf").arg("-d").arg(file)).success().out();
