@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long after a rank that sent what it measured rank 0's launcher has saved the run, or is gone.
+/// A rank has sent what it measured, and then its launcher has gone: rank 0 has saved the run within this time, or never will.
 const SAVED_WITHIN: Duration = Duration::from_secs(2);
 /// How much longer a rank that has come to t2 is left alone: others are about to come there, too.
 const LATER: Duration = Duration::from_secs(1);
@@ -42,8 +42,8 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     NotYet,
-    /// After it had sent what it measured, and not well: rank 0 may have ended before that came. If the run is not saved
-    /// then, it is carried.
+    /// Its launcher has gone after the rank had sent what it measured. Whether rank 0 received it is not known: if the run is
+    /// not saved at this time, the rank is carried.
     InDoubt(Instant),
     /// Its launcher waits for an answer, if it is another one.
     Badly,
@@ -165,7 +165,7 @@ impl Members {
         self.all.iter().any(|member| member.end == Ended::Badly)
     }
 
-    /// When it is to be seen next whether a rank is lost that had sent what it measured.
+    /// When `leave_no_doubt` has to be called next.
     pub fn in_doubt_until(&self) -> Option<Instant> {
         let until = |member: &Member| match member.end {
             Ended::InDoubt(until) => Some(until),
@@ -174,7 +174,7 @@ impl Members {
         self.all.iter().filter_map(until).min()
     }
 
-    /// Looks, for each rank of which that time has come, whether its run is saved.
+    /// Decides about each rank in doubt whose time has come: its run is saved, or the rank is to be carried.
     pub fn leave_no_doubt(&mut self, now: Instant) {
         for member in &mut self.all {
             if matches!(member.end, Ended::InDoubt(until) if now >= until) {
