@@ -7,17 +7,14 @@
 
 mod arm;
 pub mod asked;
+pub mod core_pmus;
 pub mod counts;
 pub mod default;
-pub mod errata;
 pub mod event;
-mod kinds;
 pub mod linux;
-pub mod names;
 pub mod probe;
 pub mod reading;
 pub mod room;
 pub mod selection;
 pub mod table;
 pub mod thread;
-pub mod totals;

@@ -5,7 +5,7 @@
 //! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!
-//! Invariants that the whole house relies on:
+//! Invariants that all crates rely on:
 //! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] has no way to.
 //! - Between t1 and t2 the tool does nothing.
 //! - Raw values are stored, everything else is derived later. What was not measured is absent, never 0.
@@ -17,7 +17,6 @@
 pub mod bounds;
 pub mod clock;
 pub mod counters;
-pub mod metrics;
 pub mod node;
 pub mod partial;
 pub mod record;
@@ -25,9 +24,8 @@ pub mod regions;
 #[cfg(feature = "mpi")]
 pub mod rsmpi;
 pub mod session;
-pub mod summary;
+pub mod text;
 pub mod transport;
-pub mod trust;
 
 #[cfg(feature = "mpi")]
 pub use rsmpi::Session;

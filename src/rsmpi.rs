@@ -3,8 +3,8 @@
 //! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
 
 use crate::clock;
+use crate::counters::core_pmus::default_groups;
 use crate::counters::linux::{Counters, Target};
-use crate::counters::names::Names;
 use crate::counters::probe::Probe;
 use crate::counters::table::CounterTable;
 use crate::node::{NodeFacts, NodeKey};
@@ -51,7 +51,7 @@ impl World {
 /// let mut session = pmmpi::Session::begin(&universe.world())?;
 /// let sum = session.region("sum", || (0..1_000_000u64).sum::<u64>())?;
 /// if let Some(run) = session.end()? {
-///     println!("{sum}: {}", pmmpi::summary::Summary { run: &run, file: None });
+///     println!("{sum} after {:?}", run.elapsed());
 ///     pmmpi::record::runfile::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
 /// }
 /// # Ok(())
@@ -73,8 +73,7 @@ impl Session {
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let opening_ns = clock::monotonic_ns();
         // Threads that are there already are not counted: a counter follows what its thread starts.
-        let counters =
-            Counters::open(&Names::of(Path::new("/")).default_groups(), Target::ThisThread).out_of_the_way();
+        let counters = Counters::open(&default_groups(Path::new("/")), Target::ThisThread).out_of_the_way();
         // Small tables, for as long as the process lives.
         let (cell, regions): (&RankCell, _) = (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
         cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);

@@ -3,10 +3,11 @@
 
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::{Counters, Target};
-use pmmpi::counters::names::{Asked, Names};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::Settings;
+use pmmpi_events::names::{Asked, Names};
+use pmmpi_events::readings::readings;
 use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
 use rig::cluster::machine;
 use rig::counting::{Counted, alone, handed_down};
@@ -125,7 +126,7 @@ fn each_hardware_thread_has_a_row_of_its_own() {
     let rows: Vec<Option<u32>> = counts.rows.iter().map(|row| row.cpu).collect();
     assert_eq!(rows, cpus.iter().copied().map(Some).collect::<Vec<_>>());
     for row in &counts.rows {
-        let readings: Vec<Reading> = counts.readings(row).map(|(_, reading)| reading).collect();
+        let readings: Vec<Reading> = readings(&counts, row).map(|(_, reading)| reading).collect();
         assert!(readings.iter().all(|reading| reading.quality() == Quality::Exact), "{readings:?}");
         // A hardware thread's clock runs, whoever is on it.
         assert!(readings[1].count > 0 && (row.cpu != Some(own) || readings[0].count >= Pages::COUNT as u64));

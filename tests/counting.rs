@@ -6,6 +6,7 @@ use pmmpi::node::Settings as NodeSettings;
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::record::runfile;
+use pmmpi_events::totals::totals;
 use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, Paranoid, pmmpi, run, tool};
 use rig::{Mpi, programs};
@@ -17,7 +18,7 @@ const RANKS: usize = 2;
 
 /// What one rank counted of an event, and what that is worth.
 fn counted(run: &Run, rank: u32, event: &str) -> (Option<u64>, Quality) {
-    let totals = run.counts.totals(|row| row.rank == rank && row.region.is_none());
+    let totals = totals(&run.counts, |row| row.rank == rank && row.region.is_none());
     let total = totals.iter().find(|total| total.event.name == event).expect("an event of the default set");
     (total.count, total.quality)
 }
@@ -148,7 +149,7 @@ fn a_counter_that_the_program_closed_is_not_read() {
         job.arg(programs::mpi(mpi, "burns")).arg(folder.path()).arg("close").run().success();
         let run = &folder.runs()[0];
         assert_eq!(counted(run, 0, "task_clock_ns"), (None, Quality::Unavailable));
-        let totals = run.counts.totals(|_| true);
+        let totals = totals(&run.counts, |_| true);
         let clock = totals.iter().find(|total| total.event.name == "task_clock_ns").unwrap();
         assert!(clock.reason.as_deref().unwrap().contains("closed the counter's descriptor"));
     }
@@ -166,7 +167,7 @@ fn regions_count_what_happens_in_them() {
         assert_all_was_counted(run, folder.path(), RANKS as u32);
         assert_eq!(run.counts.regions, ["touch"]);
         for rank in 0..RANKS as u32 {
-            let totals = run.counts.totals(|row| row.rank == rank && row.region == Some(0));
+            let totals = totals(&run.counts, |row| row.rank == rank && row.region == Some(0));
             let faults = totals.iter().find(|total| total.event.name == "page_faults").unwrap();
             assert_eq!((faults.count, faults.quality), (Some(3 * 16), Quality::Exact), "{mpi:?}");
         }
@@ -305,7 +306,7 @@ fn events_are_counted_by_their_names() {
     command.args(["--events", "task-clock,page-faults", "--out"]).arg(folder.path());
     rig::tool::run(command.arg(programs::plain("burns")).arg(folder.path())).success();
     let run = &folder.runs()[0];
-    let names: Vec<_> = run.counts.totals(|_| true).iter().map(|total| total.event.name.clone()).collect();
+    let names: Vec<_> = totals(&run.counts, |_| true).iter().map(|total| total.event.name.clone()).collect();
     assert_eq!(names.iter().filter(|name| *name == "page_faults").count(), 1);
     assert_eq!(run.counts.sets.len(), 1, "{names:?}");
     for (option, value, said) in [

@@ -4,14 +4,15 @@
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
-use pmmpi::counters::names::{Asked, Capacity, Names, plan};
 use pmmpi::counters::probe::{Handle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Quality;
-use pmmpi::metrics;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
-use pmmpi::summary::Summary;
-use rig::counting::Counted;
+use pmmpi_events::metrics;
+use pmmpi_events::names::{Asked, Capacity, Names, plan};
+use pmmpi_events::summary::Summary;
+use pmmpi_events::totals::totals;
+use rig::counting::{Counted, default_set};
 use rig::sys::Machine;
 use rig::tool::{Folder, pmmpi, run};
 use serde_json::Value;
@@ -28,7 +29,7 @@ fn opened(machine: &Machine, more: &str) -> Opened {
     let no_vendor = |_: &[String]| Err("nobody to ask".to_owned());
     let more = if more.is_empty() { Vec::new() } else { names.resolve(more, no_vendor).unwrap() };
     let mut opened = Opened::default();
-    for asked in [names.default_set(), more] {
+    for asked in [names.resolve(&default_set(), no_vendor).unwrap(), more] {
         open(&mut opened, asked);
     }
     opened
@@ -119,7 +120,7 @@ fn run_of(counts: Counts) -> Run {
 }
 
 fn metric(run: &Run, name: &str) -> (Option<f64>, Quality, String) {
-    let values = metrics::of_run(run, &pmmpi::trust::Trust::default());
+    let values = metrics::of_run(run, &pmmpi_events::validation::Trust::default());
     let value = values.iter().find(|value| value.metric.name == name).unwrap();
     (value.value(), value.quality(), value.reason().unwrap_or_default())
 }
@@ -134,7 +135,7 @@ fn all_kinds_together_are_the_program() {
     ] {
         let worth = if slices == 4 { Quality::Exact } else { Quality::Scaled };
         let run = run_of(moved(&machine, pmus, "branches:u", slices));
-        let totals = run.counts.totals(|_| true);
+        let totals = totals(&run.counts, |_| true);
         let total = |name: &str| totals.iter().find(|total| total.event.name == name).unwrap();
         let [big, small] = pmus.map(|pmu| total(&format!("{pmu}/cycles/")));
         assert_eq!((big.count, big.quality), (Some(2_000_000_000), worth));

@@ -1,7 +1,7 @@
 //! `pmmpi validate`: what is known on paper against what is counted on this machine.
 
 use pmmpi::node::NodeFacts;
-use pmmpi::trust::{self, Trust, Verdict};
+use pmmpi_events::validation::{self, Trust, Verdict};
 use rig::cells::Kernel;
 use rig::cluster::machine;
 use rig::tool::{Folder, Output, pmmpi, run, start};
@@ -12,7 +12,7 @@ use std::process::Command;
 
 fn validate(trust: &Path) -> Command {
     let mut command = Command::new(pmmpi());
-    command.arg("validate").env(trust::FOLDER_VARIABLE, trust);
+    command.arg("validate").env(validation::FOLDER_VARIABLE, trust);
     command
 }
 
@@ -74,7 +74,7 @@ fn what_the_kernel_counts_is_exact_and_kept() {
     }
     assert_eq!(check(&found, "cycles", "task_clock_ns")["against"], "CPU time of the thread");
 
-    let cpu = trust::cpu_name(&NodeFacts::read(Path::new("/")).hardware);
+    let cpu = validation::cpu_name(&NodeFacts::read(Path::new("/")).hardware);
     assert_eq!(found["cpu"]["name"], cpu.as_str());
     let file = folder.path().join(format!("trust-{cpu}.json"));
     assert_eq!(files(folder.path()), std::slice::from_ref(&file));
@@ -178,10 +178,10 @@ fn a_home_that_cannot_be_written_costs_nothing_else() {
         let output = run(validate(&place).args(["--format", "json"]));
         findings(&output);
         assert!(output.err().contains("warning: what was found is not kept"), "{}", output.err());
-        assert!(output.err().contains(trust::FOLDER_VARIABLE), "{}", output.err());
+        assert!(output.err().contains(validation::FOLDER_VARIABLE), "{}", output.err());
     }
     let mut homeless = validate(folder.path());
-    homeless.args(["--format", "json"]).env_remove(trust::FOLDER_VARIABLE);
+    homeless.args(["--format", "json"]).env_remove(validation::FOLDER_VARIABLE);
     let output = run(homeless.env_remove("XDG_STATE_HOME").env_remove("HOME"));
     findings(&output);
     assert!(output.err().contains("there is no home"), "{}", output.err());
@@ -193,7 +193,7 @@ fn the_home_is_where_it_belongs() {
     let folder = Folder::new("state");
     let (home, state) = (folder.path().join("home"), folder.path().join("state"));
     let mut command = validate(folder.path());
-    command.env_remove(trust::FOLDER_VARIABLE).env("HOME", &home).env("XDG_STATE_HOME", &state);
+    command.env_remove(validation::FOLDER_VARIABLE).env("HOME", &home).env("XDG_STATE_HOME", &state);
     findings(&run(command.args(["--format", "json"])));
     assert_eq!(files(&state.join("pmmpi")).len(), 1);
     assert!(!home.exists());
@@ -224,7 +224,7 @@ fn a_user_is_told_what_may_not_be_counted() {
     run(Command::new("chmod").arg("777").arg(folder.path())).success();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
-    command.args(["validate", "--format", "json"]).env(trust::FOLDER_VARIABLE, folder.path());
+    command.args(["validate", "--format", "json"]).env(validation::FOLDER_VARIABLE, folder.path());
     let found = findings(&run(&mut command));
     let faults = check(&found, "page-touch", "page_faults");
     assert_eq!((&faults["measured"], &faults["quality"]), (&256.0.into(), &"partial".into()));

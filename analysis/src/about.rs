@@ -6,11 +6,11 @@ use crate::results::{Rejected, Results};
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::asked;
-use pmmpi::counters::totals::Total;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
-use pmmpi::summary::{count, seconds_between};
-use pmmpi::trust::{RunTrust, Trust, Verdict};
+use pmmpi::text::{count, seconds_between};
+use pmmpi_events::totals::{Total, totals};
+use pmmpi_events::validation::{RunTrust, Trust, Verdict};
 use std::collections::BTreeSet;
 
 /// Shares of the elapsed time above which something is worth a warning.
@@ -95,7 +95,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
     if run.asked.is_empty() {
         return None;
     }
-    let totals = run.counts.totals(|row| row.region.is_none());
+    let totals = totals(&run.counts, |row| row.region.is_none());
     let uncounted = asked::uncounted(&run.asked, |scope, name| {
         let mut all = totals.iter().filter(|total| total.scope == scope && total.event.name == name);
         let reason = |total: &Total| total.reason.clone().unwrap_or_default();

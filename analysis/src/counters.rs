@@ -1,12 +1,12 @@
 //! What a run's ranks counted.
 
 use pmmpi::counters::counts::Row;
-use pmmpi::counters::errata;
 use pmmpi::counters::event::Event;
-use pmmpi::counters::totals::{Sum, Total, sums};
 use pmmpi::node::Hardware;
 use pmmpi::record::Run;
-use pmmpi::trust::{RunTrust, Verdict};
+use pmmpi_events::errata;
+use pmmpi_events::totals::{Sum, Total, sums, totals};
+use pmmpi_events::validation::{RunTrust, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,7 +71,7 @@ pub fn of_region(run: &Run, name: &str, trust: &RunTrust) -> Vec<CounterReport> 
 }
 
 fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&Row) -> bool) -> Vec<CounterReport> {
-    let totals = run.counts.totals(wanted);
+    let totals = totals(&run.counts, wanted);
     let sums = sums(&totals);
     let alone = totals.into_iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total)));
     let processors = processors(run);

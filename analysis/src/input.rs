@@ -11,7 +11,7 @@ use crate::warning::Warning;
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
-use pmmpi::trust::Trust;
+use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;

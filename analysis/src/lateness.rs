@@ -10,7 +10,7 @@ use crate::stats::{binomial, within};
 use crate::warning::Warning;
 use pmmpi::bounds::NodeLateness;
 use pmmpi::record::{RankRecord, Run};
-use pmmpi::summary::seconds_between;
+use pmmpi::text::seconds_between;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -9,8 +9,7 @@ use clap::Parser;
 use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::runfile::default_folder;
-use pmmpi::summary::{count, printable};
-use pmmpi::trust::{self, Trust};
+use pmmpi::text::{count, printable};
 use pmmpi_analysis::class::ClassBy;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
@@ -19,6 +18,7 @@ use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::verdicts::Settings;
 use pmmpi_analysis::{about, export, output, report, stamps_csv};
+use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::File;
@@ -101,7 +101,7 @@ fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
         counters: only,
         ..reading(&options.of_others, options.class_by.clone(), decoding)
     };
-    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let input = input::read(&paths(&options.paths), &from, &trust);
     if input.is_empty() {
         return Err(nothing("report", &input));
@@ -140,7 +140,7 @@ fn export(options: &Export, decoding: Decoding) -> Result<u8, Failure> {
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::usage(format!("{}: it is no folder", folder.display())));
     }
-    let trust = trust::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &trust)
         .map_err(|message| Failure { code: PARTIAL, message })?;
     if input.results.sources.len() <= archived {

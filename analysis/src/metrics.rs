@@ -1,9 +1,9 @@
 //! What a run's counts mean.
 
 use pmmpi::counters::default;
-use pmmpi::metrics::{self, Judgement, Metric, MetricValue};
 use pmmpi::record::Run;
-use pmmpi::trust::Trust;
+use pmmpi_events::metrics::{self, Judgement, Metric, MetricValue};
+use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::collections::HashSet;
 

@@ -17,10 +17,10 @@ use crate::stats::counted::Counted;
 use pmmpi::counters::counts::Row;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
-use pmmpi::counters::totals::Total;
-use pmmpi::metrics::{CpuKind, Input, Inputs, amount, hardware_threads, of_totals};
 use pmmpi::record::{NodeRecord, RankRecord, Run};
-use pmmpi::trust::RunTrust;
+use pmmpi_events::metrics::{CpuKind, Input, Inputs, amount, hardware_threads, of_totals};
+use pmmpi_events::totals::{Total, totals_by};
+use pmmpi_events::validation::RunTrust;
 use std::collections::HashMap;
 
 /// Sums over the ranks of each node record of a run that is complete there. A value is there where all of
@@ -36,7 +36,7 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
         let scope = run.counts.sets[row.set as usize].scope;
         node_of.get(&row.rank).filter(|_| row.region.is_none() && scope != Scope::Core).copied()
     };
-    let mut totals = run.counts.totals_by(node);
+    let mut totals = totals_by(&run.counts, node);
     let nodes = (0..).zip(&run.nodes).zip(ranks.iter().zip(lost));
     let of = |((at, record), (ranks, lost)): ((u32, &NodeRecord), (&Vec<&RankRecord>, usize))| {
         let totals = totals.remove(&at).unwrap_or_default();
@@ -141,7 +141,7 @@ mod tests {
     use pmmpi::counters::reading::Gap;
     use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
     use pmmpi::record::{End, Mode, RunHeader};
-    use pmmpi::trust::Trust;
+    use pmmpi_events::validation::Trust;
 
     const S: i64 = 1_000_000_000;
 

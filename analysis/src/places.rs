@@ -1,8 +1,9 @@
 //! What was counted at places of a node: hardware threads, and what belongs to no core.
 
 use pmmpi::counters::counts::Row;
-use pmmpi::counters::names::family;
 use pmmpi::record::Run;
+use pmmpi_events::names::family;
+use pmmpi_events::readings::readings;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,7 +50,7 @@ impl PlaceReport {
         // Several controllers of one place have one name: their sum, or nothing where one has none.
         let mut values: BTreeMap<String, Option<f64>> = BTreeMap::new();
         let mut families: BTreeMap<String, (usize, Option<f64>)> = BTreeMap::new();
-        for (event, reading) in run.counts.readings(row) {
+        for (event, reading) in readings(&run.counts, row) {
             let value = reading.value().map(|count| count as f64 * event.scale);
             let add = |sum: &mut Option<f64>| {
                 *sum = sum.zip(value).map(|(sum, value)| sum + value).filter(|sum| sum.is_finite());

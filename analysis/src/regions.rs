@@ -4,7 +4,7 @@ use crate::counters::{self, CounterReport};
 use crate::warning::Warning;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};
-use pmmpi::trust::RunTrust;
+use pmmpi_events::validation::RunTrust;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ mod tables;
 pub mod text;
 pub mod warnings;
 
-use pmmpi::summary::printable;
+use pmmpi::text::printable;
 
 /// `text` without what would begin a line, steer a terminal or turn text around: that is shown as `?`.
 pub fn one_line(text: &str) -> String {

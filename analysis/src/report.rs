@@ -14,8 +14,8 @@ use crate::verdicts::{self, Settings, Verdicts};
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::regions::At;
-use pmmpi::summary::count;
-use pmmpi::trust::Trust;
+use pmmpi::text::count;
+use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 

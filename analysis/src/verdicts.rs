@@ -12,7 +12,7 @@ use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
 use history::History;
-use pmmpi::summary::count;
+use pmmpi::text::count;
 use rayon::prelude::*;
 use session::Session;
 

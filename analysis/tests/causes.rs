@@ -1,11 +1,11 @@
 //! From what was counted to a cause: stored runs, columns of others, and nodes made by hand.
 
 use pmmpi::record::runfile;
-use pmmpi::trust::Trust;
 use pmmpi_analysis::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};
 use pmmpi_analysis::stats::counted::{Counted, NAMES};
 use pmmpi_analysis::stats::verdict::Verdict;
+use pmmpi_events::validation::Trust;
 use proptest::prelude::*;
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use common::*;
 use pmmpi::counters::counts::{GroupCounts, Row};
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::probe::{Scope, Set};
-use pmmpi::trust;
+use pmmpi_events::validation;
 use serde_json::{Value, json};
 
 const S: i64 = 1_000_000_000;
@@ -38,7 +38,7 @@ fn counted(hosts: &[(&str, u32)]) -> pmmpi::record::Run {
 
 /// What validate would have kept of the processor of the run's node.
 fn keep(folder: &Folder, run: &pmmpi::record::Run, node: usize, cycles: &str) {
-    let cpu = trust::cpu_name(&run.nodes[node].facts.as_ref().unwrap().hardware);
+    let cpu = validation::cpu_name(&run.nodes[node].facts.as_ref().unwrap().hardware);
     let verdict = |name: &str, verdict: &str, deviation: f64| json!({"name": name, "verdict": verdict, "deviation": deviation});
     let kept = json!({
         "schema_version": 1, "cpu": {"name": cpu},
@@ -48,7 +48,7 @@ fn keep(folder: &Folder, run: &pmmpi::record::Run, node: usize, cycles: &str) {
             verdict("vendor", "unusable", 9.0), verdict("page_faults", "within", 0.05),
         ],
     });
-    trust::keep(&folder.0, &cpu, kept.to_string().as_bytes()).unwrap();
+    validation::keep(&folder.0, &cpu, kept.to_string().as_bytes()).unwrap();
 }
 
 fn reported(folder: &Folder, run: &pmmpi::record::Run) -> Value {

@@ -44,7 +44,7 @@ fn main() {
         Ok(()) => {
             for_agent(&format!("-L{}", folder.display()));
             // Another Rust toolchain may ask for one function more: the agent then needs this machine's C library,
-            // which a test of tests/house.rs names.
+            // which a test of tests/structure.rs names.
             if let Some(own) = own_libc() {
                 for_agent(&own);
             }

@@ -17,7 +17,7 @@ use pmmpi::session::instructions::Orders;
 use pmmpi::session::launch_origin;
 use pmmpi::session::live_record::{Fault, Phase, RankCell};
 use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
-use pmmpi::summary::Summary;
+use pmmpi_events::summary::Summary;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::{Prepared, Running};
 use pmmpi_rounds::{Failure, descendants, signals};

@@ -3,14 +3,15 @@
 use crate::options::{self, Measurement};
 use crate::vendor;
 use pmmpi::counters::asked::AskedFor;
+use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::names::{Asked, Capacity, Names, Plan, plan};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Gap;
 use pmmpi::counters::selection::{Selection, Wanted};
-use pmmpi::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
 use pmmpi::node::{Cores, CpuSet, NodeFacts};
+use pmmpi_events::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
+use pmmpi_events::names::{Asked, Capacity, Names, Plan, plan};
 use pmmpi_rounds::Failure;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ fn refuse_beside_off(typed: &Measurement) -> Result<(), Failure> {
 
 /// On a processor with several kinds of cores the default set is counted on each.
 fn default_selection() -> Selection {
-    let groups = Names::of(Path::new("/")).default_groups();
+    let groups = default_groups(Path::new("/"));
     Selection::of(vec![Wanted::new(Scope::Task, groups, Vec::new())])
 }
 

@@ -2,7 +2,7 @@
 
 use pmmpi::record::Run;
 use pmmpi::record::runfile::Slot;
-use pmmpi::summary::count;
+use pmmpi::text::count;
 use pmmpi_rounds::{Failure, saving};
 use std::ffi::CString;
 use std::io;

@@ -14,7 +14,7 @@ use pmmpi::record::{Mode, Part, RankRecord, Run, RunHeader, wire};
 use pmmpi::regions::Regions;
 use pmmpi::session::live_record::Fault;
 use pmmpi::session::shared_memory::{Blob, Spool};
-use pmmpi::summary::Summary;
+use pmmpi_events::summary::Summary;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Ended;

@@ -19,7 +19,7 @@ use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::node::{CpuSet, NodeFacts};
-use pmmpi::trust;
+use pmmpi_events::validation;
 use pmmpi_kernels::{Expected, Kernel};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::warn;
@@ -187,19 +187,19 @@ fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Re
 }
 
 fn keep(findings: &Findings) -> Kept {
-    let Some(folder) = trust::folder() else {
-        return Kept::Not(format!("there is no home (set {} to a folder)", trust::FOLDER_VARIABLE));
+    let Some(folder) = validation::folder() else {
+        return Kept::Not(format!("there is no home (set {} to a folder)", validation::FOLDER_VARIABLE));
     };
     let json = match findings.json() {
         Ok(json) => json,
         Err(error) => return Kept::Not(error.to_string()),
     };
-    match trust::keep(&folder, &findings.cpu.name, json.as_bytes()) {
+    match validation::keep(&folder, &findings.cpu.name, json.as_bytes()) {
         Ok(path) => Kept::In(path),
         Err(error) => Kept::Not(format!(
             "{}: {error} (set {} to another folder)",
             folder.display(),
-            trust::FOLDER_VARIABLE
+            validation::FOLDER_VARIABLE
         )),
     }
 }
@@ -208,7 +208,7 @@ fn keep(findings: &Findings) -> Kept {
 mod tests {
     use super::memory::tests::Root;
     use super::*;
-    use pmmpi::trust::Verdict;
+    use pmmpi_events::validation::Verdict;
 
     /// Two kinds of cores of this machine's: whose PMUs nobody has, so that the kernel's own events are counted on each.
     #[test]

@@ -1,8 +1,8 @@
 //! The names of vendors' manuals, for which `pmmpi-names` asks libpfm4.
 
 use crate::install;
-use pmmpi::counters::names::{Answer, Described};
 use pmmpi::record::wire;
+use pmmpi_events::names::{Answer, Described};
 use std::process::{Command, Stdio};
 
 /// What vendors' tables say of these names, in their order; or why nobody could be asked.

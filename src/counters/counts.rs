@@ -1,9 +1,6 @@
 //! What ranks counted, as it travels and as it is stored.
 
-use super::event::Event;
-use super::kinds::Kinds;
 use super::probe::{Handle, Opened, Scope, Set};
-use super::reading::{Cause, Gap, Reading};
 use super::table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
@@ -162,36 +159,6 @@ impl Counts {
         };
     }
 
-    /// Every event of a row's set, and what it came to. Of an event of one kind of core, where there are several, times
-    /// are those of the processor.
-    pub fn readings<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a Event, Reading)> {
-        // Hardware threads' rows need them not, and may be many.
-        let own = self.rows.iter().filter(|other| row.cpu.is_none() && other.rank == row.rank);
-        let kinds = match Kinds::of(&self.sets).is_one() {
-            true => Kinds::default(),
-            false => self.kinds(own.map(|row| row.set)),
-        };
-        self.readings_on(&kinds, row).into_iter()
-    }
-
-    /// Of the node on which all these sets were counted.
-    pub(super) fn kinds(&self, sets: impl IntoIterator<Item = u32>) -> Kinds<'_> {
-        Kinds::of(sets.into_iter().filter_map(|set| self.sets.get(set as usize)))
-    }
-
-    /// The same, for who reads many rows.
-    pub(super) fn readings_on<'a>(&'a self, kinds: &Kinds, row: &Row) -> Vec<(&'a Event, Reading)> {
-        let Some(set) = self.sets.get(row.set as usize) else { return Vec::new() };
-        let events = set.events.iter().enumerate();
-        let mut readings: Vec<(&Event, Reading)> =
-            events.map(|(at, (event, gap))| (event, set.reading(row, at as u32, *gap))).collect();
-        // A hardware thread is of one kind.
-        if set.scope == Scope::Task && row.cpu.is_none() {
-            kinds.put_together(&mut readings);
-        }
-        readings
-    }
-
     /// True where every index points at something and every row fits its set.
     pub(crate) fn is_sound(&self, ranks: u32) -> bool {
         let fits = |row: &Row| {
@@ -206,28 +173,6 @@ impl Counts {
         let indexes =
             |set: &Set| set.groups.iter().flatten().all(|event| (*event as usize) < set.events.len());
         self.sets.iter().all(indexes) && self.rows.iter().all(fits)
-    }
-}
-
-impl Set {
-    fn reading(&self, row: &Row, event: u32, gap: Option<Gap>) -> Reading {
-        let place = self
-            .groups
-            .iter()
-            .enumerate()
-            .find_map(|(group, events)| Some((group, events.iter().position(|at| *at == event)?)));
-        let Some((group, at)) = place else {
-            return Reading::missing(gap.unwrap_or(Gap::Unavailable(Cause::NoSnapshot)));
-        };
-        match row.groups.get(group).and_then(Option::as_ref) {
-            Some(counts) => Reading {
-                count: counts.counts[at],
-                enabled_ns: counts.enabled_ns,
-                running_ns: counts.running_ns,
-                gap,
-            },
-            None => Reading::missing(super::linux::UNREADABLE),
-        }
     }
 }
 
@@ -273,4 +218,39 @@ fn group(words: usize, value: impl Fn(usize) -> u64) -> GroupCounts {
 
 fn word(place: &[AtomicU64], at: usize) -> u64 {
     place[at].load(Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranks 0 to 2 share a node, and 3 and 4 another one: each that counted its node counted all of it.
+    #[test]
+    fn what_belongs_to_a_node_is_counted_once() {
+        let set = |scope| Set { scope, ..Set::default() };
+        let row = |rank: u32, cpu: Option<u32>, count: Option<u64>| {
+            let group = count.map(|count| GroupCounts { enabled_ns: 9, running_ns: 9, counts: vec![count] });
+            Row { rank, cpu, set: u32::from(cpu.is_some()), region: None, groups: vec![group] }
+        };
+        let mut counts = Counts {
+            sets: vec![set(Scope::Task), set(Scope::Core)],
+            rows: vec![
+                row(0, None, Some(1)),
+                row(1, None, Some(1)),
+                row(0, Some(0), None),
+                row(0, Some(1), None),
+                row(1, Some(0), Some(400)),
+                row(1, Some(1), Some(2)),
+                row(2, Some(0), Some(401)),
+                row(2, Some(1), Some(3)),
+                row(3, Some(0), None),
+                row(4, Some(0), None),
+            ],
+            ..Counts::default()
+        };
+        counts.keep_nodes_once(|rank| Some(u32::from(rank > 2)));
+        let kept: Vec<_> = counts.rows.iter().map(|row| (row.rank, row.cpu)).collect();
+        // All of the ranks' own threads; of a node the first rank that could read something, or the first.
+        assert_eq!(kept, [(0, None), (1, None), (1, Some(0)), (1, Some(1)), (3, Some(0))]);
+    }
 }

@@ -73,4 +73,14 @@ impl Event {
     pub fn counted(name: &str, encoding: Encoding) -> Self {
         Self { name: name.to_owned(), encoding, unit: String::new(), scale: 1.0 }
     }
+
+    /// An event that every kernel knows, on one kind of core by its PMU's name: "cycles:u" -> "cpu_core/cycles/u".
+    /// Where there are several kinds the PMU's `number` goes into the upper half of the configuration
+    /// (linux/perf_event.h, PERF_PMU_TYPE_SHIFT).
+    pub fn on_core_pmu(mut self, pmu: &str, number: Option<u32>) -> Self {
+        self.encoding.config[0] |= number.map_or(0, |number| u64::from(number) << 32);
+        let (name, modes) = self.name.split_once(':').unwrap_or((&self.name, ""));
+        self.name = format!("{pmu}/{name}/{modes}");
+        self
+    }
 }

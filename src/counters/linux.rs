@@ -3,7 +3,7 @@
 use super::arm;
 use super::event::{Encoding, Event, Group, Modes, kind};
 use super::probe::{HandedDown, Handle, Opened, Probe, Scope, Set};
-use super::reading::{Cause, Gap};
+use super::reading::Gap;
 use super::room::Room;
 use perf_event::{Builder, Counter, ReadFormat, events};
 use std::collections::HashMap;
@@ -356,6 +356,3 @@ fn read_all(opened: &Opened, words: &[AtomicU64]) {
         }
     }
 }
-
-/// Why a group that is open has no counts.
-pub(crate) const UNREADABLE: Gap = Gap::Unavailable(Cause::Closed);

@@ -195,7 +195,7 @@ impl Spool {
 
 /// An error where the limit on file sizes (ulimit -f, setrlimit(2)) is below `bytes`: a write beyond it
 /// would send SIGXFSZ, in the agent to the workload.
-pub(crate) fn within_file_limit(bytes: u64) -> io::Result<()> {
+pub fn within_file_limit(bytes: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is a live local.
     let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;

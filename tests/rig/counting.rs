@@ -1,12 +1,14 @@
 //! Counting some work, and what came of it.
 
 use pmmpi::counters::counts::Counts;
+use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Group, kind};
 use pmmpi::counters::linux::{Counters, Inherited, Target};
 use pmmpi::counters::probe::{Handle, Opened, Probe, Scope, Set};
 use pmmpi::counters::reading::Reading;
 use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::regions::Regions;
+use pmmpi_events::readings::readings;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
@@ -39,7 +41,7 @@ impl Counted {
 
     /// Every event with what it came to, in the order asked for; none where nothing was counted at all.
     pub fn all(&self) -> Vec<(&Event, Reading)> {
-        self.counts.rows.iter().flat_map(|row| self.counts.readings(row)).collect()
+        self.counts.rows.iter().flat_map(|row| readings(&self.counts, row)).collect()
     }
 
     /// The event of this name.
@@ -78,4 +80,11 @@ pub fn inherited(descriptor: i32, id: u64, work: impl FnOnce()) -> Result<u64, S
     let handles = vec![Handle { set: 0, group: 0, cpu: None, descriptor, id }];
     let mut inherited = Inherited::take(Opened { sets: vec![set], handles }, &[descriptor]);
     Counted::with(&mut inherited, work).value("event")
+}
+
+/// The default set as `--events` takes it: each of its groups in braces.
+pub fn default_set() -> String {
+    let names = |group: Group| group.into_iter().map(|event| event.name).collect::<Vec<_>>().join(",");
+    let groups = default::groups().into_iter().map(|group| format!("{{{}}}", names(group)));
+    groups.collect::<Vec<_>>().join(",")
 }

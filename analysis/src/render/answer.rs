@@ -5,7 +5,7 @@ use crate::lateness::OftenWaitedFor;
 use crate::nodes::NodeReport;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
-use pmmpi::summary::count;
+use pmmpi::text::count;
 use std::collections::HashSet;
 
 /// Names in an answer.

@@ -2,7 +2,7 @@
 
 use crate::nodes::NodeReport;
 use crate::report::RunReport;
-use pmmpi::summary::seconds_between;
+use pmmpi::text::seconds_between;
 use std::collections::BTreeMap;
 
 /// What is less is no other news.

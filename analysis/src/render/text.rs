@@ -8,7 +8,7 @@ pub use bounds::bounds;
 
 use super::{answer, cells, more, one_line, shown};
 use crate::report::{Report, RunReport};
-use pmmpi::summary::{count, seconds_between};
+use pmmpi::text::{count, seconds_between};
 use std::collections::BTreeMap;
 
 /// What a report is made of.

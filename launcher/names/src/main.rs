@@ -8,8 +8,8 @@
 mod pfm;
 
 use pfm::Library;
-use pmmpi::counters::names::{Answer, Described, Vendor, closest};
 use pmmpi::record::wire;
+use pmmpi_events::names::{Answer, Described, Vendor, closest};
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,7 +3,8 @@
 use crate::plan::Plan;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
-use pmmpi::summary::{Summary, printable};
+use pmmpi::text::printable;
+use pmmpi_events::summary::Summary;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What was found, for people.
 
 use super::check::{Check, Report, Status};
-use pmmpi::summary::printable;
+use pmmpi::text::printable;
 use std::ffi::OsString;
 use std::fmt::Write;
 

@@ -4,7 +4,7 @@ use super::check::Check;
 use super::machine::Machine;
 use pmmpi::node::Topology;
 use pmmpi::record::wire;
-use pmmpi::summary::count;
+use pmmpi::text::count;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! `pmmpi list groups`: what --group opens on this machine's processor.
 
 use super::{Listable, has};
-use pmmpi::metrics::{CpuKind, catalogue};
 use pmmpi::node::NodeFacts;
+use pmmpi_events::metrics::{CpuKind, catalogue};
 use serde::Serialize;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn matching(filter: Option<&str>) -> Groups {
     let catalogue = catalogue();
     let table = catalogue.table(&CpuKind::of_node(&NodeFacts::read(Path::new("/")).hardware));
     let groups = catalogue.groups.iter().filter(|group| has(filter, &[&group.name, &group.text]));
-    let group = |group: &'static pmmpi::metrics::Group| Group {
+    let group = |group: &'static pmmpi_events::metrics::Group| Group {
         name: &group.name,
         description: &group.text,
         metrics: catalogue.metrics_of(&group.name).map(|metric| metric.name.as_str()).collect(),

@@ -1,7 +1,7 @@
 //! `pmmpi list metrics`: what the report computes from counts.
 
 use super::{Listable, has};
-use pmmpi::metrics::{Per, catalogue};
+use pmmpi_events::metrics::{Per, catalogue};
 use serde::Serialize;
 
 /// Metrics, as docs/metrics.md has them.
@@ -28,7 +28,7 @@ pub fn matching(filter: Option<&str>) -> Metrics {
     let metrics = catalogue().metrics.iter();
     let metrics =
         metrics.filter(|metric| has(filter, &[&metric.name, &metric.text, &metric.groups.join(" ")]));
-    let metric = |metric: &'static pmmpi::metrics::Metric| Metric {
+    let metric = |metric: &'static pmmpi_events::metrics::Metric| Metric {
         name: &metric.name,
         groups: &metric.groups,
         unit: &metric.unit,

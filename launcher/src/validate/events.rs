@@ -1,10 +1,10 @@
 //! Which event of this machine each name stands for.
 
 use pmmpi::counters::default;
-use pmmpi::counters::errata;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::names::{Asked, Names, Places, Resolved};
 use pmmpi::node::{CpuSet, Hardware};
+use pmmpi_events::errata;
+use pmmpi_events::names::{Asked, Names, Places, Resolved};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use super::events::Mapping;
 use super::section::median;
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeFacts;
-use pmmpi::trust::{self, Verdict};
+use pmmpi_events::validation::{self, Verdict};
 use pmmpi_kernels::{Expected, Kernel};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -232,11 +232,11 @@ impl Findings {
     pub fn new(facts: &NodeFacts, hardware_thread: u32, repeats: usize) -> Self {
         let hardware = &facts.hardware;
         Self {
-            schema_version: trust::SCHEMA_VERSION,
+            schema_version: validation::SCHEMA_VERSION,
             pmmpi: env!("CARGO_PKG_VERSION"),
             validated_unix_s: pmmpi::clock::realtime_ns() / 1_000_000_000,
             cpu: Cpu {
-                name: trust::cpu_name(hardware),
+                name: validation::cpu_name(hardware),
                 vendor: hardware.cpu_vendor.clone(),
                 model_name: hardware.cpu_model_name.clone(),
                 family: hardware.cpu_family,

@@ -1,8 +1,8 @@
 //! The findings as text.
 
 use super::findings::{Check, Findings, Judged, Kept, Memory, OnKind};
-use pmmpi::summary::printable;
-use pmmpi::trust::{TRUSTED, Verdict};
+use pmmpi::text::printable;
+use pmmpi_events::validation::{TRUSTED, Verdict};
 use std::fmt::Write;
 
 /// For a terminal.

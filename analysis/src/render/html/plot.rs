@@ -5,7 +5,7 @@ use super::{escaped, style_of};
 use crate::nodes::NodeReport;
 use crate::render::cells::percent;
 use crate::stats::verdict::Verdict;
-use pmmpi::summary::count;
+use pmmpi::text::count;
 
 /// Of the picture, in its own units.
 const WIDTH: f64 = 760.0;

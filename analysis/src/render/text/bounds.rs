@@ -3,7 +3,7 @@
 use super::line;
 use crate::stamps_csv::{Bounds, Stamped};
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::summary::{count, seconds_between};
+use pmmpi::text::{count, seconds_between};
 
 /// Bounds of stamps.
 pub fn bounds(stamped: &Stamped, name: &str) -> String {

@@ -4,7 +4,7 @@ use super::{and_more, line, shown};
 use crate::lateness::{NodeWait, WORTH_A_WORD};
 use crate::render::cells::seconds;
 use crate::report::RunReport;
-use pmmpi::summary::seconds_between;
+use pmmpi::text::seconds_between;
 
 /// Of the latest run of several nodes.
 pub fn table(text: &mut String, runs: &[RunReport], top: usize) {

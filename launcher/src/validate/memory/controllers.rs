@@ -1,13 +1,13 @@
 //! Which events of the memory controllers tell the bytes that were read and written, and on which hardware threads.
 
 use super::BYTES;
-use pmmpi::counters::errata;
 use pmmpi::counters::event::Event;
-use pmmpi::counters::names::{Asked, Names, Places, Resolved, pmu_family};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::selection::{Selection, Wanted};
-use pmmpi::metrics::{CpuKind, EventSpec, catalogue};
 use pmmpi::node::{CpuSet, Hardware};
+use pmmpi_events::errata;
+use pmmpi_events::metrics::{CpuKind, EventSpec, catalogue};
+use pmmpi_events::names::{Asked, Names, Places, Resolved, pmu_family};
 use std::fs;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use pmmpi::counters::probe::{Handle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Gap;
 use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, RunHeader};
-use pmmpi::trust::Trust;
+use pmmpi_events::validation::Trust;
 use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     findings.judge();
     assert!(findings.is_unusable());
     let folder = root.path().join("trust");
-    pmmpi::trust::keep(&folder, &findings.cpu.name, findings.json().unwrap().as_bytes()).unwrap();
+    pmmpi_events::validation::keep(&folder, &findings.cpu.name, findings.json().unwrap().as_bytes()).unwrap();
     let trust = Trust::read(&folder);
     let mut run = Run::empty(RunHeader::new("run".into(), Vec::new(), Mode::Plain, 0), 1);
     let key = pmmpi::node::NodeKey { hostname: "a".into(), boot_id: String::new(), time_namespace: 0 };
@@ -320,7 +320,7 @@ fn others_traffic_is_taken_off_and_said_and_where_it_is_not_steady_nothing_is() 
     let sections = |idle: [f64; 4]| {
         let section = |lines: f64| traffic::Section {
             counts: ["dram_reads", "dram_writes"]
-                .map(|name| (name.to_owned(), pmmpi::metrics::Input::exact(lines as u64)))
+                .map(|name| (name.to_owned(), pmmpi_events::metrics::Input::exact(lines as u64)))
                 .into(),
             ns: 1.0,
         };
@@ -415,7 +415,7 @@ fn where_reads_and_writes_are_one_count_their_sum_is_judged() {
     let memory = Memory::new(Path::new("/nonexistent"), &zen2, 0);
     let section = |lines: u64| traffic::Section {
         counts: (0..8)
-            .map(|at| (format!("dram_channel_{at}"), pmmpi::metrics::Input::exact(lines / 8)))
+            .map(|at| (format!("dram_channel_{at}"), pmmpi_events::metrics::Input::exact(lines / 8)))
             .collect(),
         ns: 1.0,
     };

@@ -8,7 +8,7 @@
 use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Cause, Gap, Reading};
 use pmmpi::counters::table::{GROUP_HEAD, was_read};
-use pmmpi::metrics::{Input, Inputs};
+use pmmpi_events::metrics::{Input, Inputs};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

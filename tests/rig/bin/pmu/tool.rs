@@ -2,9 +2,10 @@
 
 use crate::{Check, LOOP, TURNS, is_near, unless};
 use pmmpi::counters::reading::Quality;
-use pmmpi::metrics;
 use pmmpi::record::Run;
-use pmmpi::trust::Trust;
+use pmmpi_events::metrics;
+use pmmpi_events::totals::totals;
+use pmmpi_events::validation::Trust;
 use rig::tool::Folder;
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -87,7 +88,7 @@ fn measured(turns: u64) -> Result<(Run, String), String> {
 }
 
 fn counted(run: &Run, event: &str) -> Result<u64, String> {
-    let totals = run.counts.totals(|_| true);
+    let totals = totals(&run.counts, |_| true);
     let total = totals.iter().find(|total| total.event.name == event);
     let total = total.ok_or_else(|| format!("{event} was not asked for"))?;
     let why = || format!("{event} {}: {}", total.quality.name(), total.reason.clone().unwrap_or_default());

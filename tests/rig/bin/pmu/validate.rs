@@ -2,7 +2,7 @@
 
 use crate::tool::{elements, json, named, pmmpi};
 use crate::{Check, unless};
-use pmmpi::trust::{self, Trust, Verdict};
+use pmmpi_events::validation::{self, Trust, Verdict};
 use rig::tool::Folder;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ type Found = (Value, Trust, Option<i32>);
 static FOUND: LazyLock<Result<Found, String>> = LazyLock::new(|| {
     let folder = Folder::new("trust");
     let output = pmmpi(&["validate", "--format", "json"], |command| {
-        command.env(trust::FOLDER_VARIABLE, folder.path());
+        command.env(validation::FOLDER_VARIABLE, folder.path());
     })?;
     Ok((json(&output)?, Trust::read(folder.path()), output.status.code()))
 });

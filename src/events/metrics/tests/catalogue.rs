@@ -128,7 +128,7 @@ fn groups_open_what_their_metrics_need_and_no_more() {
 
 #[test]
 fn nodes_that_say_nothing_of_their_processor_have_everybodys_table() {
-    let mut hardware = crate::node::Hardware {
+    let mut hardware = pmmpi::node::Hardware {
         cpu_vendor: Some("AuthenticAMD".into()),
         cpu_family: Some(0x17),
         ..Default::default()
@@ -144,7 +144,7 @@ fn the_default_group_is_the_default_set() {
     let everybodys = catalogue().table(&CpuKind::default()).unwrap();
     let needed = catalogue().events_of("default", everybodys);
     let needed: BTreeSet<&str> = needed.into_iter().map(|event| event.name.as_str()).collect();
-    let opened = crate::counters::default::groups();
+    let opened = pmmpi::counters::default::groups();
     let opened: BTreeSet<&str> = opened.iter().flatten().map(|event| event.name.as_str()).collect();
     assert_eq!(needed, opened);
 }

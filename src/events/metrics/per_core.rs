@@ -4,13 +4,14 @@ use super::catalogue::{Meaning, Metric, Per, Sibling, Table, catalogue};
 use super::cpu::CpuKind;
 use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
 use super::inputs::{Input, Inputs, worse};
-use crate::clock::Crystal;
-use crate::counters::counts::Row;
-use crate::counters::event::Event;
-use crate::counters::probe::Scope;
-use crate::counters::reading::{Cause, Quality, Reading};
-use crate::record::{RankRecord, Run};
-use crate::trust::{RunTrust, Verdict};
+use crate::readings::readings;
+use crate::validation::{RunTrust, Verdict};
+use pmmpi::clock::Crystal;
+use pmmpi::counters::counts::Row;
+use pmmpi::counters::event::Event;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::{Cause, Quality, Reading};
+use pmmpi::record::{RankRecord, Run};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What each metric of cores came to; none where nothing was to be counted on siblings.
@@ -152,7 +153,7 @@ impl<'a> Node<'a> {
 
     /// What an event came to at a place.
     fn input(&self, name: &str, place: Option<u32>, trust: &RunTrust) -> Option<Input> {
-        let readings = self.rows.get(&place)?.iter().flat_map(|row| self.run.counts.readings(row));
+        let readings = self.rows.get(&place)?.iter().flat_map(|row| readings(&self.run.counts, row));
         let named = readings.filter(|(event, _)| event.name == name);
         let input = |(event, reading): (&Event, Reading)| Input {
             trust: trust.of(event),

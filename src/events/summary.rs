@@ -1,8 +1,9 @@
-//! The one line that a measurement prints, and durations as people read them.
+//! The one line that a measurement prints.
 
 use crate::metrics;
-use crate::record::{End, Run};
-use crate::trust::Trust;
+use crate::validation::Trust;
+use pmmpi::record::{End, Run};
+use pmmpi::text::{count, seconds_between};
 use std::fmt;
 use std::path::Path;
 
@@ -84,78 +85,18 @@ fn in_short(run: &Run) -> Vec<String> {
     texts.into_iter().flatten().collect()
 }
 
-/// "1 rank", "2 ranks".
-pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
-/// `text` for a terminal: names of programs, files and hosts may hold what would command it, or turn the text around.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if (c.is_control() && c != '\n') || turns(c) { '?' } else { c }).collect()
-}
-
-/// Unicode's Bidi_Control, and its separators of lines and paragraphs.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Two bounds in seconds, the first rounded down and the second up, with the digits that tell them apart
-/// and three at least.
-pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
-    let width = upper_ns.saturating_sub(lower_ns).saturating_abs().max(1);
-    // One decimal more than the first in which the width shows, and three significant ones of the value.
-    let place = |ns: i64| ns.max(1).ilog10() as i32;
-    let decimals =
-        (10 - place(width)).max(11 - place(upper_ns.max(lower_ns.saturating_abs()))).clamp(0, 9) as u32;
-    let unit = 10i64.pow(9 - decimals);
-    let down = lower_ns.div_euclid(unit);
-    let up = upper_ns.div_euclid(unit) + i64::from(upper_ns.rem_euclid(unit) != 0);
-    (fixed(down, decimals), fixed(up, decimals))
-}
-
-fn fixed(units: i64, decimals: u32) -> String {
-    let scale = 10u64.pow(decimals);
-    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
-    match decimals {
-        0 => format!("{sign}{units}"),
-        _ => format!("{sign}{}.{:0width$}", units / scale, units % scale, width = decimals as usize),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::Stamps;
-    use crate::node::NodeKey;
-    use crate::record::{Mode, RankRecord, RunHeader};
-
-    #[test]
-    fn bounds_are_rounded_outward_to_what_tells_them_apart() {
-        let text = |lower, upper| seconds_between(lower, upper);
-        assert_eq!(text(1_603_012_345, 1_603_345_678), ("1.60301".into(), "1.60335".into()));
-        assert_eq!(text(999_900_000, 1_000_100_000), ("0.99990".into(), "1.00010".into()));
-        assert_eq!(text(5, 5), ("0.000000005".into(), "0.000000005".into()));
-        assert_eq!(text(123_456_789, 123_456_789), ("0.123456789".into(), "0.123456789".into()));
-        assert_eq!(text(-1_500_000_000, 0), ("-1.50".into(), "0.00".into()));
-        assert_eq!(text(86_400_000_000_000, 86_408_640_000_000), ("86400.0".into(), "86408.7".into()));
-    }
-
-    #[test]
-    fn a_terminal_is_not_commanded() {
-        assert_eq!(printable("a\x1b[2J\u{9b}b\r\nc"), "a?[2J?b?\nc");
-        // "user", turned around, looks like "resu"; letters of every direction stay.
-        assert_eq!(
-            printable("\u{202e}user\u{2069}\u{2028}\u{5d0}\u{645}\u{e9}"),
-            "?user??\u{5d0}\u{645}\u{e9}"
-        );
-    }
+    use pmmpi::bounds::Stamps;
+    use pmmpi::node::NodeKey;
+    use pmmpi::record::{Mode, NodeRecord, RankRecord, RunHeader};
 
     #[test]
     fn a_run_that_did_not_end_well_is_no_result() {
         let line = |end| {
             let mut run = Run::empty(RunHeader::new("r".into(), vec!["p".into()], Mode::Plain, 0), 1);
-            run.add_node(NodeKey::own().clone());
+            run.nodes.push(NodeRecord { key: NodeKey::own().clone(), facts: None, topology: None });
             let stamps = Stamps::new(0, 0, 1_500_000_000, 1_500_000_000).unwrap();
             run.ranks.push(RankRecord { stamps, ..RankRecord::unmeasured(end) });
             Summary { run: &run, file: None }.to_string()
@@ -170,10 +111,5 @@ mod tests {
             let line = line(end);
             assert!(line.starts_with(words) && !line.contains("elapsed"), "{line}");
         }
-    }
-
-    #[test]
-    fn one_is_not_many() {
-        assert_eq!((count(1, "rank"), count(2, "rank")), ("1 rank".into(), "2 ranks".into()));
     }
 }

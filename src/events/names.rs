@@ -28,10 +28,9 @@ pub use listing::{Listed, Origin};
 pub use places::Places;
 pub use vendor::{Answer, Described, Vendor, closest};
 
-use super::default;
-use super::event::{Encoding, Event, Group, Modes, kind};
-use super::probe::Scope;
 use fields::Encoded;
+use pmmpi::counters::core_pmus::{DEVICES, is_core_pmu};
+use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmu::Pmu;
 use std::path::{Path, PathBuf};
 use syntax::{Item, Term, Wanted, What};
@@ -71,32 +70,13 @@ pub struct Names {
 impl Names {
     /// Of the machine whose files are below `root`, normally "/". Only which PMUs there are is read here.
     pub fn of(root: &Path) -> Self {
-        let devices = root.join("sys/bus/event_source/devices");
+        let devices = root.join(DEVICES);
         let pmus = sysfs::names(&devices);
-        let is_core = |name: &&String| pmu::is_core(&devices, name);
+        let is_core = |name: &&String| is_core_pmu(&devices, name);
         let cores = pmus.iter().filter(is_core).filter_map(|name| Pmu::read(&devices, name).ok());
         // All cores of one kind may be offline.
         let cores = cores.filter(|core| !core.places.is_nowhere()).collect();
         Self { root: root.to_owned(), devices, pmus, cores }
-    }
-
-    /// The default set, each of its groups together: on a processor with several kinds of cores once for
-    /// each.
-    pub fn default_set(&self) -> Vec<Asked> {
-        let groups = default::groups().into_iter();
-        groups
-            .map(|group| Asked::Together(group.into_iter().map(|event| self.everywhere(event)).collect()))
-            .collect()
-    }
-
-    /// The same, as it is counted of a program's own threads.
-    pub fn default_groups(&self) -> Vec<Group> {
-        // What cannot be planned is another scope, or braces around events of several PMUs: neither is here.
-        let plans = plan(self.default_set(), Scope::Task, Capacity::of_vendor(None));
-        plans.map_or_else(
-            |_| default::groups(),
-            |plans| plans.into_iter().flat_map(|plan| plan.groups).collect(),
-        )
     }
 
     /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here
@@ -168,15 +148,10 @@ impl Names {
         }
     }
 
-    /// A name that every kernel knows, on one kind of core: its number is in the upper half of the
-    /// configuration (linux/perf_event.h, PERF_PMU_TYPE_SHIFT).
+    /// A name that every kernel knows, on one kind of core.
     fn on(&self, core: &Pmu, event: &Event) -> Resolved {
-        let mut event = event.clone();
-        if self.cores.len() > 1 {
-            event.encoding.config[0] |= u64::from(core.kind) << 32;
-        }
-        let (name, modes) = event.name.split_once(':').unwrap_or((&event.name, ""));
-        event.name = format!("{}/{name}/{modes}", core.name);
+        let number = (self.cores.len() > 1).then_some(core.kind);
+        let event = event.clone().on_core_pmu(&core.name, number);
         Resolved { event, places: core.places.clone(), pmu: core.kind }
     }
 

@@ -4,8 +4,8 @@ use super::catalogue::{Catalogue, Meaning, Metric, Rule, Table, catalogue};
 use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
 use super::inputs::{Inputs, worse};
-use crate::counters::reading::Quality;
-use crate::trust::Verdict;
+use crate::validation::Verdict;
+use pmmpi::counters::reading::Quality;
 use std::fmt;
 
 /// Running share under which a value is no basis for a verdict.

@@ -1,11 +1,12 @@
 //! What all ranks of a run counted, together.
 
-use super::counts::{Counts, Row};
-use super::event::Event;
-use super::kinds::Kinds;
-use super::names::family;
-use super::probe::Scope;
-use super::reading::{Gap, Quality, Reading};
+use crate::core_kinds::CoreKinds;
+use crate::names::family;
+use crate::readings::{core_kinds, readings_on};
+use pmmpi::counters::counts::{Counts, Row};
+use pmmpi::counters::event::Event;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::reading::{Gap, Quality, Reading};
 use std::collections::{BTreeMap, HashMap};
 
 /// One event, summed.
@@ -38,40 +39,38 @@ impl Total<'_> {
     }
 }
 
-impl Counts {
-    /// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
-    /// one total where its name, unit and scale are the same.
-    pub fn totals(&self, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
-        self.totals_by(|row| of(row).then_some(())).remove(&()).unwrap_or_default()
-    }
+/// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
+/// one total where its name, unit and scale are the same.
+pub fn totals(counts: &Counts, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
+    totals_by(counts, |row| of(row).then_some(())).remove(&()).unwrap_or_default()
+}
 
-    /// The same for each key that `key` gives to a row; rows without one are left out.
-    pub fn totals_by<K: Ord>(&self, key: impl Fn(&Row) -> Option<K>) -> BTreeMap<K, Vec<Total<'_>>> {
-        let one_kind = Kinds::of(&self.sets).is_one();
-        let mut kinds: HashMap<Vec<u32>, Kinds> = HashMap::new();
-        let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
-        // A rank's rows follow one another.
-        for of_rank in self.rows.chunk_by(|a, b| a.rank == b.rank) {
-            let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
-            sets.sort_unstable();
-            sets.dedup();
-            let kinds = kinds.entry(sets).or_insert_with_key(|sets| self.kinds(sets.iter().copied()));
-            for (row, key) in of_rank.iter().filter_map(|row| Some((row, key(row)?))) {
-                let totals = all.entry(key).or_default();
-                let scope = self.sets[row.set as usize].scope;
-                // Rows of one set follow one another, in the set's own order.
-                for (at, (event, reading)) in self.readings_on(kinds, row).into_iter().enumerate() {
-                    let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
-                    let near = totals.get(at).is_some_and(is_same).then_some(at);
-                    match near.or_else(|| totals.iter().position(is_same)) {
-                        Some(known) => totals[known].add(row, &reading),
-                        None => totals.push(Total::of(scope, event, row, &reading)),
-                    }
+/// The same for each key that `key` gives to a row; rows without one are left out.
+pub fn totals_by<K: Ord>(counts: &Counts, key: impl Fn(&Row) -> Option<K>) -> BTreeMap<K, Vec<Total<'_>>> {
+    let one_kind = CoreKinds::of(&counts.sets).is_one();
+    let mut kinds: HashMap<Vec<u32>, CoreKinds> = HashMap::new();
+    let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
+    // A rank's rows follow one another.
+    for of_rank in counts.rows.chunk_by(|a, b| a.rank == b.rank) {
+        let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        let kinds = kinds.entry(sets).or_insert_with_key(|sets| core_kinds(counts, sets.iter().copied()));
+        for (row, key) in of_rank.iter().filter_map(|row| Some((row, key(row)?))) {
+            let totals = all.entry(key).or_default();
+            let scope = counts.sets[row.set as usize].scope;
+            // Rows of one set follow one another, in the set's own order.
+            for (at, (event, reading)) in readings_on(counts, kinds, row).into_iter().enumerate() {
+                let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
+                let near = totals.get(at).is_some_and(is_same).then_some(at);
+                match near.or_else(|| totals.iter().position(is_same)) {
+                    Some(known) => totals[known].add(row, &reading),
+                    None => totals.push(Total::of(scope, event, row, &reading)),
                 }
             }
         }
-        all
     }
+    all
 }
 
 /// Events that are one event in several parts of a machine, together: of each kind of core, of each memory controller.
@@ -219,11 +218,11 @@ fn reason(row: &Row, reading: &Reading) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counts::GroupCounts;
-    use super::super::event::Encoding;
-    use super::super::probe::Set;
-    use super::super::reading::Gap;
     use super::*;
+    use pmmpi::counters::counts::GroupCounts;
+    use pmmpi::counters::event::Encoding;
+    use pmmpi::counters::probe::Set;
+    use pmmpi::counters::reading::Gap;
 
     fn set(gap: Option<Gap>) -> Set {
         let event = |name| Event::counted(name, Encoding::new(0, 0));
@@ -244,18 +243,18 @@ mod tests {
             rows: vec![row(0, 0, [9, 9], &[100, 7]), row(1, 0, [8, 4], &[50, 1]), row(2, 1, [9, 9], &[1])],
             ..Counts::default()
         };
-        let totals = counts.totals(|row| row.rank < 2);
-        assert_eq!((totals[0].count, totals[0].quality), (Some(200), Quality::Scaled));
-        assert_eq!((totals[0].places, totals[0].most, totals[0].user_mode_only), (2, Some(100), false));
-        assert_eq!(totals[0].running_share, Some(0.5));
-        assert!(totals[0].reason.as_deref().unwrap().starts_with("rank 1: counted 50.0 %"));
-        assert_eq!(totals[1].count, Some(9));
+        let all = totals(&counts, |row| row.rank < 2);
+        assert_eq!((all[0].count, all[0].quality), (Some(200), Quality::Scaled));
+        assert_eq!((all[0].places, all[0].most, all[0].user_mode_only), (2, Some(100), false));
+        assert_eq!(all[0].running_share, Some(0.5));
+        assert!(all[0].reason.as_deref().unwrap().starts_with("rank 1: counted 50.0 %"));
+        assert_eq!(all[1].count, Some(9));
         // Ranks of another kind of node.
-        let totals = counts.totals(|_| true);
-        assert_eq!(totals.len(), 2);
-        assert_eq!((totals[0].count, totals[0].quality), (Some(201), Quality::Scaled));
-        assert_eq!((totals[1].count, totals[1].quality), (None, Quality::Denied));
-        assert!(totals[1].reason.as_deref().unwrap().starts_with("rank 2: not allowed"));
+        let all = totals(&counts, |_| true);
+        assert_eq!(all.len(), 2);
+        assert_eq!((all[0].count, all[0].quality), (Some(201), Quality::Scaled));
+        assert_eq!((all[1].count, all[1].quality), (None, Quality::Denied));
+        assert!(all[1].reason.as_deref().unwrap().starts_with("rank 2: not allowed"));
     }
 
     #[test]
@@ -265,7 +264,7 @@ mod tests {
             rows: (0..6).map(|rank| row(rank, 0, [9, 9], &[1 << rank, 7])).collect(),
             ..Counts::default()
         };
-        let totals = counts.totals_by(|row| (row.rank > 0).then_some(row.rank % 2));
+        let totals = totals_by(&counts, |row| (row.rank > 0).then_some(row.rank % 2));
         let cycles: Vec<_> =
             totals.iter().map(|(key, totals)| (*key, totals[0].count, totals[0].most)).collect();
         assert_eq!(cycles, [(0, Some(20), Some(16)), (1, Some(42), Some(32))]);
@@ -283,41 +282,8 @@ mod tests {
             rows: vec![row(0, 0, [9, 9], &[3]), row(1, 0, [9, 9], &[4]), row(2, 1, [9, 9], &[5, 6])],
             ..Counts::default()
         };
-        let is_user = |most: u32| counts.totals(|row| row.rank <= most)[0].user_mode_only;
+        let is_user = |most: u32| totals(&counts, |row| row.rank <= most)[0].user_mode_only;
         assert_eq!((is_user(1), is_user(2)), (true, false));
-    }
-
-    /// Ranks 0 to 2 share a node, and 3 and 4 another one: each that counted its node counted all of it.
-    #[test]
-    fn what_belongs_to_a_node_is_counted_once() {
-        let core = Set { scope: Scope::Core, ..set(None) };
-        let on = |rank: u32, cpu: u32, counts: &[u64]| Row { cpu: Some(cpu), ..row(rank, 1, [9, 9], counts) };
-        let unread = |rank: u32, cpu: u32| Row { groups: vec![None], ..on(rank, cpu, &[]) };
-        let mut counts = Counts {
-            sets: vec![set(None), core],
-            rows: vec![
-                row(0, 0, [9, 9], &[1, 1]),
-                row(1, 0, [9, 9], &[1, 1]),
-                unread(0, 0),
-                unread(0, 1),
-                on(1, 0, &[400, 0]),
-                on(1, 1, &[2, 0]),
-                on(2, 0, &[401, 0]),
-                on(2, 1, &[3, 0]),
-                unread(3, 0),
-                unread(4, 0),
-            ],
-            ..Counts::default()
-        };
-        counts.keep_nodes_once(|rank| Some(u32::from(rank > 2)));
-        let of_node = |node: u32| {
-            let totals = counts.totals(|row| u32::from(row.rank > 2) == node);
-            let cores = totals.into_iter().find(|total| total.scope == Scope::Core).unwrap();
-            (cores.count, cores.places)
-        };
-        assert_eq!((of_node(0), of_node(1)), ((Some(402), 2), (None, 1)));
-        let tasks = counts.totals(|_| true);
-        assert_eq!((tasks[0].scope, tasks[0].count), (Scope::Task, Some(2)));
     }
 
     #[test]
@@ -325,8 +291,8 @@ mod tests {
         let most = (1 << 62) - 1;
         let rows = (0..5).map(|rank| row(rank, 0, [1, 1], &[most, 0])).collect();
         let counts = Counts { sets: vec![set(None)], rows, ..Counts::default() };
-        let totals = counts.totals(|_| true);
-        assert_eq!((totals[0].count, totals[0].quality), (None, Quality::Overflowed));
-        assert_eq!(totals[1].count, Some(0));
+        let all = totals(&counts, |_| true);
+        assert_eq!((all[0].count, all[0].quality), (None, Quality::Overflowed));
+        assert_eq!(all[1].count, Some(0));
     }
 }

@@ -4,8 +4,8 @@ use super::error::NameError;
 use super::generic;
 use super::places::Places;
 use super::{Asked, Resolved};
-use crate::counters::event::{Group, kind};
-use crate::counters::probe::Scope;
+use pmmpi::counters::event::{Group, kind};
+use pmmpi::counters::probe::Scope;
 
 /// How many events a PMU counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::fields::{self, Encoded, Field};
 use super::places::Places;
 use super::syntax::Term;
 use super::sysfs;
-use crate::node::CpuSet;
+use pmmpi::node::CpuSet;
 use std::path::{Path, PathBuf};
 
 /// One PMU. Its fields and events are read as they are asked for: a server has a hundred PMUs.
@@ -33,17 +33,6 @@ const MOST_CPUS: u32 = 1 << 20;
 
 /// The files in `events` that describe another file there.
 const BESIDE: [&str; 4] = [".scale", ".unit", ".per-pkg", ".snapshot"];
-
-/// The kernel's own PMUs, which are not a processor's.
-const OF_THE_KERNEL: [&str; 5] = ["breakpoint", "kprobe", "software", "tracepoint", "uprobe"];
-
-/// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of
-/// which cores it is.
-pub fn is_core(devices: &Path, name: &str) -> bool {
-    // A server has a hundred of "uncore", and each rank asks.
-    let is_elsewhere = OF_THE_KERNEL.contains(&name) || name.starts_with("uncore_");
-    matches!(name, "cpu" | "cpum_cf") || !is_elsewhere && devices.join(name).join("cpus").exists()
-}
 
 /// True where the PMU has a name for this event.
 pub fn has_event(devices: &Path, pmu: &str, event: &str) -> bool {

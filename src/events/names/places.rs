@@ -1,5 +1,5 @@
-use crate::counters::probe::Scope;
-use crate::node::CpuSet;
+use pmmpi::counters::probe::Scope;
+use pmmpi::node::CpuSet;
 
 /// Where an event can be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]

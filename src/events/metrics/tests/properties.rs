@@ -1,8 +1,8 @@
 //! What holds of all inputs.
 
 use super::{core, metric, skylake, zen2};
-use crate::counters::reading::{Cause, Gap, Quality, Reading};
 use crate::metrics::*;
+use pmmpi::counters::reading::{Cause, Gap, Quality, Reading};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! What metrics are computed from: counts by name, each with what it is worth, and quantities.
 
 use super::evaluate::supports_verdict;
-use crate::counters::event::Event;
-use crate::counters::reading::{Quality, Reading};
-use crate::trust::Verdict;
+use crate::validation::Verdict;
+use pmmpi::counters::event::Event;
+use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
 /// Counts and quantities by the names that formulas have.
@@ -63,7 +63,7 @@ impl Input {
     }
 
     /// A reading, each count of which is `scale` of the event's unit
-    /// ([`crate::counters::event::Event::scale`]).
+    /// ([`pmmpi::counters::event::Event::scale`]).
     pub fn reading(reading: &Reading, scale: f64) -> Self {
         let value = reading.value().map(|count| count as f64 * scale);
         let quality = reading.quality();

@@ -3,8 +3,8 @@
 //! An event is found by its code, under whatever name it was asked for. An erratum may be corrected by microcode or
 //! hold for some steppings alone, which those lists do not say: it is something to read, and no verdict.
 
-use super::event::{Event, kind};
-use crate::node::Hardware;
+use pmmpi::counters::event::{Event, kind};
+use pmmpi::node::Hardware;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -133,7 +133,7 @@ fn row(line: &'static str) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::event::Encoding;
+    use pmmpi::counters::event::Encoding;
     use proptest::prelude::*;
 
     fn processor(vendor: &str, family: u32, model: u32) -> Hardware {

@@ -1,15 +1,15 @@
 //! Values, their quality, and the reasons why there is none.
 
 use super::{exact, metric, sapphire_rapids, skylake, zen2};
-use crate::counters::reading::{Cause, Gap, Quality, Reading};
 use crate::metrics::*;
+use pmmpi::counters::reading::{Cause, Gap, Quality, Reading};
 
 #[test]
 fn events_add_up_in_their_unit() {
-    let encoding = crate::counters::event::Encoding::new(crate::counters::event::kind::RAW, 0);
-    let event = crate::counters::event::Event {
+    let encoding = pmmpi::counters::event::Encoding::new(pmmpi::counters::event::kind::RAW, 0);
+    let event = pmmpi::counters::event::Event {
         scale: 64.0,
-        ..crate::counters::event::Event::counted("system_read_bytes", encoding)
+        ..pmmpi::counters::event::Event::counted("system_read_bytes", encoding)
     };
     let reading = Reading { count: 10, enabled_ns: 1, running_ns: 1, gap: None };
     let mut inputs = Inputs::new().with_quantity("elapsed_s", 2.0);

@@ -3,10 +3,10 @@
 //! `trust-<cpu>.json` is what `pmmpi validate --format json` prints (docs/schema/validate.schema.json). The
 //! next validation of the same kind replaces it.
 
-use crate::counters::event::Event;
-use crate::counters::names::pmu_family;
-use crate::node::Hardware;
-use crate::record::{Run, temporary};
+use crate::names::pmu_family;
+use pmmpi::counters::event::Event;
+use pmmpi::node::Hardware;
+use pmmpi::record::{Run, temporary};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -165,7 +165,7 @@ impl Trust {
 
     /// What events are worth on the processors of this run's nodes.
     pub fn of_run(&self, run: &Run) -> RunTrust<'_> {
-        let cpu = |facts: &crate::node::NodeFacts| cpu_name(&facts.hardware);
+        let cpu = |facts: &pmmpi::node::NodeFacts| cpu_name(&facts.hardware);
         let cpus: BTreeSet<Option<String>> =
             run.nodes.iter().map(|node| node.facts.as_ref().map(cpu)).collect();
         RunTrust(cpus.iter().map(|cpu| cpu.as_ref().and_then(|cpu| self.cpus.get(cpu))).collect())
@@ -301,7 +301,7 @@ pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    crate::session::shared_memory::within_file_limit(bytes.len() as u64)?;
+    pmmpi::session::shared_memory::within_file_limit(bytes.len() as u64)?;
     let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
     // Others' reports read it, whatever this user's umask.
     file.set_permissions(std::fs::Permissions::from_mode(0o644))?;

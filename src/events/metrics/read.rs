@@ -5,7 +5,7 @@ use super::catalogue::{
 };
 use super::cpu::Range;
 use super::formula::{Condition, Formula};
-use crate::counters::probe::Scope;
+use pmmpi::counters::probe::Scope;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

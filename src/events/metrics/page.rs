@@ -2,13 +2,13 @@
 
 use super::catalogue::{Bound, Catalogue, EventSpec, Meaning, Metric, Per, Sibling, Table};
 use super::formula::Condition;
-use crate::counters::probe::Scope;
+use pmmpi::counters::probe::Scope;
 use std::fmt::Write;
 
 const HEAD: &str = "\
 # Metrics
 
-This page is made of src/metrics/metrics.toml and src/metrics/cpus/*.toml; after a change there,
+This page is made of src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml; after a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes it anew.
 
 A formula's names are quantities or what the processor's event table says: an event, a formula over events,

@@ -9,14 +9,14 @@
 //! The same event of every kind, together, was running for R of the E that each of them was enabled. Where R falls short
 //! of E counters were shared. On which kind more is not known: each count is scaled by E / R.
 
-use super::event::{Event, Modes, kind};
-use super::probe::{Scope, Set};
-use super::reading::{Cause, Gap, Reading};
+use pmmpi::counters::event::{Event, Modes, kind};
+use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::reading::{Cause, Gap, Reading};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The PMUs of a node's kinds of cores; none where there is one kind. (Another node has other numbers for them.)
 #[derive(Debug, Default)]
-pub(super) struct Kinds<'a> {
+pub(crate) struct CoreKinds<'a> {
     /// By number, each with its name.
     pmus: BTreeMap<u32, Option<&'a str>>,
     /// False where some nodes have one kind of core: a PMU's number is another one's there.
@@ -26,9 +26,9 @@ pub(super) struct Kinds<'a> {
 /// The same event of several kinds: what stands behind the PMU's name, in which modes, and which of several.
 type Family<'a> = (&'a str, Modes, usize);
 
-impl<'a> Kinds<'a> {
+impl<'a> CoreKinds<'a> {
     /// Of what was counted on the node.
-    pub(super) fn of(sets: impl IntoIterator<Item = &'a Set>) -> Self {
+    pub(crate) fn of(sets: impl IntoIterator<Item = &'a Set>) -> Self {
         let mut kinds = Self { pmus: BTreeMap::new(), everywhere: true };
         let tasks = sets.into_iter().filter(|set| set.scope == Scope::Task);
         for (event, _) in tasks.flat_map(|set| &set.events) {
@@ -45,7 +45,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// True where there is one kind.
-    pub(super) fn is_one(&self) -> bool {
+    pub(crate) fn is_one(&self) -> bool {
         self.pmus.is_empty()
     }
 
@@ -67,7 +67,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// Makes times of one kind of core times of the processor. `readings` are of one row, of a program's own threads.
-    pub(super) fn put_together(&self, readings: &mut [(&Event, Reading)]) {
+    pub(crate) fn put_together(&self, readings: &mut [(&Event, Reading)]) {
         if self.is_one() {
             return;
         }
@@ -134,11 +134,12 @@ fn parts(name: &str) -> (Option<&str>, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counts::{Counts, GroupCounts, Row};
-    use super::super::event::Encoding;
-    use super::super::reading::Quality;
-    use super::super::totals::{Total, sums};
     use super::*;
+    use crate::readings::readings;
+    use crate::totals::{Total, sums, totals};
+    use pmmpi::counters::counts::{Counts, GroupCounts, Row};
+    use pmmpi::counters::event::Encoding;
+    use pmmpi::counters::reading::Quality;
     use proptest::prelude::*;
 
     /// PMUs of a processor with three kinds of cores: name and number.
@@ -172,7 +173,7 @@ mod tests {
     }
 
     fn values(counts: &Counts) -> Vec<(Option<u64>, Quality)> {
-        counts.readings(&counts.rows[0]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
+        readings(&counts, &counts.rows[0]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
     }
 
     #[test]
@@ -186,7 +187,7 @@ mod tests {
         // Counters were shared with others half of the time.
         let shared = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
         assert_eq!(values(&shared), [(Some(900), Quality::Scaled), (Some(140), Quality::Scaled)]);
-        let shares: Vec<_> = shared.readings(&shared.rows[0]).map(|(_, r)| r.running_share()).collect();
+        let shares: Vec<_> = readings(&shared, &shared.rows[0]).map(|(_, r)| r.running_share()).collect();
         assert_eq!(shares, [Some(0.5); 2]);
         // Groups are read some microseconds apart.
         let apart = of_kinds(2, &[[100 * MS, 30 * MS, 900], [100 * MS + 5000, 70 * MS - 3000, 140]]);
@@ -213,7 +214,7 @@ mod tests {
             let raw = set(vec![Event::counted("cpu_core/r1c0/", Encoding::new(4, 0x1c0))]);
             let mut counts = counts(vec![raw, both], &[[enabled, running, count]]);
             counts.rows.push(Row { set: 1, groups: Vec::new(), ..counts.rows[0].clone() });
-            let (_, reading) = counts.readings(&counts.rows[0]).next().unwrap();
+            let (_, reading) = readings(&counts, &counts.rows[0]).next().unwrap();
             (reading.value(), reading.quality(), reading.reason())
         };
         let (value, quality, reason) = one(100 * MS, 30 * MS, 900);
@@ -236,11 +237,13 @@ mod tests {
         let mut both = here.clone();
         both.join(there);
         let of = |row: usize| -> Vec<_> {
-            both.readings(&both.rows[row]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
+            readings(&both, &both.rows[row])
+                .map(|(_, reading)| (reading.value(), reading.quality()))
+                .collect()
         };
         assert_eq!(of(0), values(&here));
         assert_eq!(of(1), [(Some(1200), Quality::Scaled), (Some(120), Quality::Scaled)]);
-        let totals = both.totals(|_| true);
+        let totals = totals(&both, |_| true);
         assert_eq!(totals.iter().map(|total| total.count).collect::<Vec<_>>(), [Some(2100), Some(260)]);
     }
 
@@ -252,7 +255,7 @@ mod tests {
         counts.sets[0].groups.truncate(1);
         counts.rows[0].groups.truncate(1);
         assert_eq!(values(&counts), [(Some(900), Quality::Partial), (None, Quality::Unsupported)]);
-        let totals = counts.totals(|_| true);
+        let totals = totals(&counts, |_| true);
         let sum = &sums(&totals)[0];
         assert_eq!((sum.count, sum.quality), (None, Quality::Unsupported));
         // User mode alone, on every kind: a part of each, and the whole of the time.
@@ -301,8 +304,8 @@ mod tests {
     #[test]
     fn sums_say_of_what() {
         let moved = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
-        let totals = moved.totals(|_| true);
-        let all = sums(&totals);
+        let parts = totals(&moved, |_| true);
+        let all = sums(&parts);
         let [sum] = &all[..] else { panic!("{all:?}") };
         assert_eq!((sum.name.as_str(), sum.count, sum.quality), ("cycles", Some(1040), Quality::Scaled));
         assert_eq!((sum.running_share, sum.value()), (Some(0.5), Some(1040.0)));
@@ -314,11 +317,11 @@ mod tests {
         let plain = counts(vec![plain], &[[MS, MS, 8]]);
         let mut cluster = of_kinds(2, &[[MS, MS, 450], [MS, 0, 0]]);
         cluster.join(plain);
-        let totals = cluster.totals(|_| true);
-        let all = sums(&totals);
+        let parts = totals(&cluster, |_| true);
+        let all = sums(&parts);
         let [sum] = &all[..] else { panic!("{all:?}") };
         assert_eq!((sum.count, sum.quality, sum.of.len()), (Some(458), Quality::Exact, 3));
-        assert!(totals.iter().filter(|total| sum.is_named_like(total)).count() == 1);
+        assert!(parts.iter().filter(|total| sum.is_named_like(total)).count() == 1);
         assert_eq!(sum.reason, "the sum of cpu_core/cycles/, cpu_atom/cycles/ and cycles");
         // Memory controllers; what has another unit is another event.
         let controller = |at: u32, unit: &str| Event {
@@ -389,7 +392,7 @@ mod tests {
             let nothing = groups[..kinds].iter().all(|[_, running, _]| *running == 0);
             let values = values(&counts);
             prop_assert!(!nothing || values.iter().all(|(value, _)| value.is_none()));
-            sums(&counts.totals(|_| true));
+            sums(&totals(&counts, |_| true));
         }
     }
 }

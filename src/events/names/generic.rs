@@ -1,7 +1,7 @@
 //! Names that every kernel knows (linux/perf_event.h), spelt as perf-list(1) has them, and pmmpi's own.
 
-use crate::counters::default;
-use crate::counters::event::{Encoding, Event, kind};
+use pmmpi::counters::default;
+use pmmpi::counters::event::{Encoding, Event, kind};
 
 /// perf_hw_id: the first name is the one that is listed.
 const HARDWARE: [&[&str]; 10] = [
@@ -140,7 +140,7 @@ pub fn fixed_counter(encoding: Encoding, is_core_pmu: bool) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::event::Modes;
+    use pmmpi::counters::event::Modes;
 
     fn encoding(name: &str) -> (u32, u64, Modes) {
         let encoding = named(name).unwrap().encoding;

@@ -1,6 +1,6 @@
 //! Which processor: CPUID's vendor, family and model.
 
-use crate::node::Hardware;
+use pmmpi::node::Hardware;
 use serde::Deserialize;
 
 /// A processor, as its event tables tell them apart. The default is one that nothing is known of.

@@ -1,7 +1,7 @@
 //! The text of a list of events, taken apart as perf does it.
 
 use super::error::NameError;
-use crate::counters::event::Modes;
+use pmmpi::counters::event::Modes;
 use std::fmt;
 
 /// An element of a list.

@@ -1,15 +1,15 @@
 //! Metrics of cores, of runs that were made by hand.
 
-use crate::bounds::Stamps;
-use crate::clock::Crystal;
-use crate::counters::counts::{Cost, Counts, GroupCounts, Row};
-use crate::counters::event::{Encoding, Event};
-use crate::counters::probe::{Scope, Set};
-use crate::counters::reading::{Cause, Gap, Quality};
 use crate::metrics::*;
-use crate::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
-use crate::record::{End, HostPart, LostRank, Mode, RankRecord, Run, RunHeader};
-use crate::trust::Trust;
+use crate::validation::Trust;
+use pmmpi::bounds::Stamps;
+use pmmpi::clock::Crystal;
+use pmmpi::counters::counts::{Cost, Counts, GroupCounts, Row};
+use pmmpi::counters::event::{Encoding, Event};
+use pmmpi::counters::probe::{Scope, Set};
+use pmmpi::counters::reading::{Cause, Gap, Quality};
+use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
+use pmmpi::record::{End, HostPart, LostRank, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use proptest::prelude::*;
 
 const SPLIT: [&str; 4] = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
@@ -35,10 +35,12 @@ fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
     run.topologies = vec![Topology { source: "hand".into(), threads, ..Topology::default() }];
     for (number, cores) in busy.iter().enumerate() {
         let hostname = format!("node{number}");
-        let node = run.add_node(NodeKey { boot_id: hostname.clone(), hostname, time_namespace: 0 });
-        run.nodes[number].facts =
-            Some(NodeFacts { hardware: hardware.clone(), settings: Default::default() });
-        run.nodes[number].topology = Some(0);
+        let node = number as u32;
+        run.nodes.push(NodeRecord {
+            key: NodeKey { boot_id: hostname.clone(), hostname, time_namespace: 0 },
+            facts: Some(NodeFacts { hardware: hardware.clone(), settings: Default::default() }),
+            topology: Some(0),
+        });
         let counting = 2 * node;
         for rank in [counting, counting + 1] {
             let worked_ns = (WORKED * CRYSTAL_NS) as i64;
@@ -53,7 +55,7 @@ fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
         }
         run.counts.join(counts(counting, cores, hardware));
     }
-    run.sort();
+    run.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
     run
 }
 
@@ -419,11 +421,12 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     let mut run = distributed(crystal);
     // A cluster of several kinds of nodes, and one of which no rank reported.
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
-    run.add_node(NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 });
-    let read = crate::record::runfile::write(&folder, &run).and_then(|path| {
+    let key = NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 };
+    run.nodes.push(NodeRecord { key, facts: None, topology: None });
+    let read = pmmpi::record::runfile::write(&folder, &run).and_then(|path| {
         let bytes = std::fs::read(path)?;
         std::fs::remove_dir_all(&folder)?;
-        Ok(crate::record::runfile::from_bytes(&bytes).unwrap())
+        Ok(pmmpi::record::runfile::from_bytes(&bytes).unwrap())
     });
     assert_eq!(read.unwrap(), run);
 }
@@ -436,6 +439,6 @@ fn a_nodes_crystal_travels_with_its_facts() {
         ..hardware("GenuineIntel", 6, 0x6a)
     };
     let facts = NodeFacts { hardware, settings: Default::default() };
-    let bytes = crate::record::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
-    assert_eq!(crate::record::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
+    let bytes = pmmpi::record::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
+    assert_eq!(pmmpi::record::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
 }

@@ -1,4 +1,4 @@
-use crate::counters::event::Encoding;
+use pmmpi::counters::event::Encoding;
 use serde::{Deserialize, Serialize};
 
 /// What somebody with a vendor's tables says of a name, as it travels from `pmmpi-names`.

@@ -2,7 +2,7 @@
 
 use super::cpu::{CpuKind, Range};
 use super::formula::{Condition, Formula};
-use crate::counters::probe::Scope;
+use pmmpi::counters::probe::Scope;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

@@ -5,12 +5,12 @@ use super::evaluate::{MetricValue, evaluate, judge};
 use super::inputs::{Input, Inputs};
 use super::per_core;
 use super::{Judgement, Rule, Table, catalogue};
-use crate::counters::counts::Row;
-use crate::counters::probe::Scope;
-use crate::counters::totals::{self, Total};
-use crate::node::CpuSet;
-use crate::record::{RankRecord, Run};
-use crate::trust::{RunTrust, Trust};
+use crate::totals::{self, Total};
+use crate::validation::{RunTrust, Trust};
+use pmmpi::counters::counts::Row;
+use pmmpi::counters::probe::Scope;
+use pmmpi::node::CpuSet;
+use pmmpi::record::{RankRecord, Run};
 use std::collections::HashSet;
 
 /// Every metric of a run, over all ranks that were measured: of their own threads, of what belongs to no core, and of
@@ -59,7 +59,7 @@ fn inputs(run: &Run, trust: &Trust) -> Inputs {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
-    let mut inputs = of_totals(&run.counts.totals(wanted), &trust.of_run(run));
+    let mut inputs = of_totals(&totals::totals(&run.counts, wanted), &trust.of_run(run));
     let ranks = run.ranks.len() as f64;
     let worked_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
     if worked_s <= 0.0 {
