@@ -1,7 +1,7 @@
 //! Writes the man pages of `pmmpi report`, `export` and `bounds` into `man/man1` below the folder named, and the shell
 //! completions of all commands into `completions`: `cargo run --example report-manual -- FOLDER`.
 
-#[path = "../../launcher/src/options.rs"]
+#[path = "../../launcher/src/cli/options.rs"]
 #[allow(dead_code)]
 mod launcher;
 #[path = "../src/options.rs"]

@@ -1,6 +1,6 @@
 //! Writes the launcher's man pages into `man/man1` below the folder named: `cargo run --example manual -- FOLDER`.
 
-#[path = "../src/options.rs"]
+#[path = "../src/cli/options.rs"]
 #[allow(dead_code)]
 mod options;
 #[path = "../../docs/man/page.rs"]

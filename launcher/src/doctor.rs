@@ -16,8 +16,8 @@ mod rights;
 mod text;
 mod tool;
 
+use crate::cli::options::{Examination, FailOn, Format};
 use crate::launch::Launch;
-use crate::options::{Examination, FailOn, Format};
 use check::{Check, Report, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;

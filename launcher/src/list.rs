@@ -5,7 +5,7 @@ mod groups;
 mod kernels;
 mod metrics;
 
-use crate::options::{Format, List, Listing};
+use crate::cli::options::{Format, List, Listing};
 use pmmpi::record::End;
 use pmmpi_rounds::Failure;
 use serde::Serialize;

@@ -2,31 +2,19 @@
 
 #![cfg_attr(not(test), no_main)]
 
-mod agent;
-mod carrier;
-mod command_line;
-mod counting;
+mod cli;
 mod doctor;
-mod elf;
-mod environment;
-mod host;
-mod install;
 mod launch;
 mod list;
-mod measure;
-mod notices;
-mod options;
-mod out;
-mod outside;
 mod program;
 mod repeat;
-mod runner;
-mod settings;
+mod run;
+mod tool_files;
 mod validate;
-mod vendor;
-mod work;
+mod vendor_names;
 
-use options::Command;
+use cli::command_line;
+use cli::options::Command;
 use pmmpi::record::End;
 use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process, signals};
@@ -38,7 +26,7 @@ use std::ffi::{c_char, c_int};
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     signals::begin();
     process::occupy_standard_descriptors();
-    match run() {
+    match command() {
         Ok(end) => process::end_as(end),
         Err(failure) => {
             say(&failure);
@@ -47,15 +35,15 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     }
 }
 
-fn run() -> Result<End, Failure> {
+fn command() -> Result<End, Failure> {
     match command_line::parse() {
-        Command::Run(typed) => measure::run(typed),
+        Command::Run(typed) => run::run(typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
-        Command::Report { args } => install::exec_report("report", &args),
-        Command::Export { args } => install::exec_report("export", &args),
+        Command::Report { args } => tool_files::exec_report("report", &args),
+        Command::Export { args } => tool_files::exec_report("export", &args),
         Command::List(typed) => list::run(&typed),
-        Command::Bounds { args } => install::exec_report("bounds", &args),
-        Command::Doctor(typed) => doctor::run(&typed).map(pmmpi::record::End::Exited),
+        Command::Bounds { args } => tool_files::exec_report("bounds", &args),
+        Command::Doctor(typed) => doctor::run(&typed).map(End::Exited),
         Command::Validate(typed) => validate::run(&typed).map(End::Exited),
     }
 }

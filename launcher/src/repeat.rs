@@ -1,7 +1,7 @@
 //! A whole launch, again and again: an MPI program starts once in each.
 
+use crate::cli::launches::Launches;
 use crate::program;
-use crate::settings::Launches;
 use pmmpi::clock;
 use pmmpi::record::End;
 use pmmpi_rounds::Failure;

@@ -12,7 +12,7 @@ mod pin;
 mod section;
 mod text;
 
-use crate::options::{Format, Validation};
+use crate::cli::options::{Format, Validation};
 use findings::{Check, Findings, Kept, Measured, OnKind};
 use memory::Memory;
 use pin::Pinned;

@@ -157,7 +157,8 @@ fn settle(
             let bytes = if round.size == 1 { reserved_bytes_alone(&run.header) } else { 0 };
             let new = || Slot::take(folder).and_then(|slot| slot.reserve(bytes));
             let slot = slot.take().map_or_else(new, Ok);
-            saving::save(folder, slot.map_err(|e| saving::not_saved(folder, e))?, &run, plan.quiet)
+            let slot = slot.map_err(|e| saving::not_saved(folder, e))?;
+            saving::save(folder, Some(slot), &run, plan.quiet)
         };
         let started = run.ranks.iter().any(|rank| !matches!(rank.end, End::NotStarted(_)));
         let saved = plan.out.as_ref().filter(|_| started).map(save).transpose();

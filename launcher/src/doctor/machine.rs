@@ -1,7 +1,8 @@
 //! The machine that is looked at.
 
 use super::command::{self, Said, Silent};
-use crate::{install, program};
+use crate::program;
+use crate::tool_files;
 use pmmpi::counters::default;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
@@ -126,11 +127,11 @@ impl Machine for Here {
     }
 
     fn own_folder(&self) -> Option<PathBuf> {
-        install::own_folder()
+        tool_files::own_folder()
     }
 
     fn libraries(&self) -> Vec<PathBuf> {
-        install::folders()
+        tool_files::folders()
     }
 
     fn out(&self) -> PathBuf {
@@ -194,7 +195,7 @@ impl Machine for Here {
             }
             other => other?,
         }
-        crate::out::free_bytes(folder)
+        crate::run::run_folder::free_bytes(folder)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pmmpi list events`.
 
 use super::Listable;
-use crate::vendor;
+use crate::vendor_names;
 use pmmpi::counters::event::Modes;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
@@ -71,7 +71,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
             rows.extend(Row::new(listed.name, listed.aliases, from, &listed.events, None));
         }
     }
-    let described = vendor::described();
+    let described = vendor_names::described();
     for event in described.iter().flatten() {
         if is_wanted(&event.name) || is_wanted(&event.description) {
             let name = event.name.clone();
@@ -83,7 +83,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
         }
     }
     if let (Some(typed), true) = (filter, rows.is_empty()) {
-        for asked in names.resolve(typed, vendor::resolve).map_err(Failure::own)? {
+        for asked in names.resolve(typed, vendor_names::resolve).map_err(Failure::own)? {
             let events = match asked {
                 Asked::Event(events) => vec![events],
                 Asked::Together(members) => members,

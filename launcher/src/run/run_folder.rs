@@ -1,13 +1,12 @@
 //! The folder that run files go to.
 
-use pmmpi::record::Run;
 use pmmpi::record::runfile::Slot;
 use pmmpi::text::count;
-use pmmpi_rounds::{Failure, saving};
+use pmmpi_rounds::Failure;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Makes sure, before the workload starts, that its run can be saved: in so many bytes.
 pub fn prepare(folder: &Path, ranks: u32, bytes: u64) -> Result<Slot, Failure> {
@@ -42,13 +41,6 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
             _ => Err(io::Error::last_os_error()),
         }
     }
-}
-
-/// Saves a whole run; gives the file.
-pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result<PathBuf, Failure> {
-    // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
-    let slot = slot.map_or_else(|| Slot::take(folder), Ok).map_err(|e| saving::not_saved(folder, e))?;
-    saving::save(folder, slot, run, quiet)
 }
 
 /// The workload ran, and its run cannot be put together.

@@ -1,7 +1,7 @@
 //! What the user wants counted: names, resolved on this node.
 
-use crate::options::{self, Measurement};
-use crate::vendor;
+use crate::cli::options::{self, Measurement};
+use crate::vendor_names;
 use pmmpi::counters::asked::AskedFor;
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::default;
@@ -108,7 +108,7 @@ impl Machine {
             selection.sets.extend(wanted);
         };
         if let Some(list) = &typed.events {
-            let asked = self.names.resolve(list, vendor::resolve);
+            let asked = self.names.resolve(list, vendor_names::resolve);
             let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
             let mut wanted = Vec::new();
             if scope == Scope::Core {

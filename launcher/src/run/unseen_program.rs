@@ -1,7 +1,8 @@
 //! MPI programs that no agent can see into: one rank's process, as its launcher saw it.
 
-use crate::measure::Task;
-use crate::{host, out};
+use super::node_record;
+use super::run_folder;
+use super::task::Task;
 use pmmpi::bounds::Stamps;
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
@@ -15,9 +16,9 @@ use pmmpi::regions::Regions;
 use pmmpi::session::live_record::Fault;
 use pmmpi::session::shared_memory::{Blob, Spool};
 use pmmpi_events::summary::Summary;
-use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Ended;
+use pmmpi_rounds::{Failure, saving};
 use std::sync::atomic::AtomicU64;
 
 /// A process as its parent saw it (CLOCK_MONOTONIC, ns).
@@ -41,13 +42,13 @@ pub fn keep(
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
     // What was read for the agent, if this rank was to read it.
     let host = spool.take(Blob::Node).ok().filter(|host| !host.is_empty());
-    let host = host.unwrap_or_else(|| host::part(task.settings.quiet));
+    let host = host.unwrap_or_else(|| node_record::part(task.settings.quiet));
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
-    let part = wire::encode(&part).map_err(out::not_kept)?;
-    let mut run = Run::assemble(header, 1, &[part], 0).map_err(out::not_kept)?;
+    let part = wire::encode(&part).map_err(run_folder::not_kept)?;
+    let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;
     run.asked.clone_from(&task.settings.selection.asked);
-    let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
+    let save = |folder| saving::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
     if !task.settings.quiet {
         say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });

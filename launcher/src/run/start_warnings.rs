@@ -1,8 +1,8 @@
 //! What is said before a measurement begins, by one rank: that it is not quite what was meant, and what would be.
 
+use super::task::{Task, Way};
+use crate::cli::options::Mode;
 use crate::launch;
-use crate::measure::{Task, Way};
-use crate::options::Mode;
 use pmmpi_rounds::console::warn;
 use std::ffi::{OsStr, OsString};
 

@@ -1,38 +1,14 @@
-//! Is it an MPI program? The file says so, and the user may say otherwise.
+//! Is it an MPI program? What its file says.
 
-use crate::elf::{self, Binary};
-use crate::launch::Launch;
-use crate::options;
-use crate::program;
-use crate::settings::Settings;
-use pmmpi::record::Mode;
-use pmmpi_rounds::Failure;
+use super::elf::{self, Binary};
+use super::find::find;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How a program is measured, and why so.
-#[derive(Debug)]
-pub struct Choice {
-    /// From inside or from around.
-    pub mode: Mode,
-    reason: String,
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = match self.mode {
-            Mode::Mpi => "measured from inside, as an MPI program",
-            Mode::Plain => "measured as a plain program",
-        };
-        write!(f, "{how}: {}", self.reason)
-    }
-}
-
 /// What a program's file says.
-enum Nature {
+pub enum Nature {
     Mpi(String),
     Plain(String),
     /// It starts other programs, which may be MPI programs.
@@ -91,72 +67,8 @@ const WRAPPERS: &[&str] = &[
     "java",
 ];
 
-/// Chooses by the program's file, unless the user has.
-pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Choice, Failure> {
-    let rounds = settings.warmup > 0 || settings.runs > 1;
-    let plain = |reason: String| Ok(Choice { mode: Mode::Plain, reason });
-    let mpi = |reason: String| {
-        if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
-    };
-    match settings.mode {
-        options::Mode::Plain => return plain("as --mode says".into()),
-        options::Mode::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
-        options::Mode::Ranks => return plain("as --mode says".into()),
-        options::Mode::Mpi => return mpi("as --mode says".into()),
-        options::Mode::Auto => {}
-    }
-    let nature = match nature(program) {
-        Nature::Plain(reason) if launch.launcher.is_some() => {
-            let hint = mpi_argument(&settings.argv[1..]).or_else(|| opens_mpi(program));
-            hint.map_or(Nature::Plain(reason), Nature::Wrapper)
-        }
-        nature => nature,
-    };
-    match nature {
-        Nature::Mpi(reason) => mpi(reason),
-        Nature::Plain(reason) => plain(reason),
-        Nature::Wrapper(name) if launch.launcher.is_none() => {
-            plain(format!("{name}, without an MPI launcher"))
-        }
-        Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
-            plain(format!("{name}, in several runs of one rank"))
-        }
-        Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),
-        Nature::Wrapper(name) => mpi(format!("{name} may start one")),
-        Nature::StaticMpi => mpi("it is an MPI program, statically linked".to_owned()),
-    }
-}
-
-fn starts_once(program: &Path) -> Failure {
-    let program = program.display();
-    Failure::own(format_args!(
-        "{program} is an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
-         pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
-    ))
-}
-
-/// Whether it does is not known before it runs: an MPI program in rounds would be so many jobs of one rank.
-fn may_start_once(name: &str, settings: &Settings) -> Failure {
-    let argv: Vec<_> = settings.argv.iter().map(|arg| arg.to_string_lossy()).collect();
-    let argv = argv.join(" ");
-    let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
-    let rounds = format!("--runs {}{warmup}", settings.runs);
-    Failure::own(format_args!(
-        "{name} may start an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
-         pmmpi repeat {rounds} -- LAUNCHER ARGS... pmmpi {argv}\n       \
-         If it starts no MPI program, say so: pmmpi --mode plain {rounds} {argv}"
-    ))
-}
-
-fn no_ranks(launch: &Launch) -> Failure {
-    let who = launch.launcher.unwrap_or("no launcher");
-    Failure::own(format_args!(
-        "--mode ranks: {who} started this process, and no ranks that can be measured together. Leave it out, or start \
-         pmmpi with mpirun or srun --mpi=pmix"
-    ))
-}
-
-fn nature(program: &Path) -> Nature {
+/// What the file of `program` says; of a script, what its interpreter does.
+pub fn nature(program: &Path) -> Nature {
     const DEEPEST_SCRIPT: u32 = 4; // as the kernel has it: BINPRM_BUF recursion
     let mut file = program.to_owned();
     let mut prefix = String::new();
@@ -184,7 +96,7 @@ fn nature(program: &Path) -> Nature {
 }
 
 /// A program that looks MPI_Init up by its name, in a library that it opens itself.
-fn opens_mpi(program: &Path) -> Option<String> {
+pub fn opens_mpi(program: &Path) -> Option<String> {
     const LOOKED_AT_BYTES: u64 = 64 << 20;
     let file = std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES);
     let named = holds(file, b"MPI_Init\0").ok()?;
@@ -224,10 +136,10 @@ pub fn unseen(program: &Path) -> &'static str {
 }
 
 /// An MPI program among a program's arguments: whatever that program is, it probably starts it.
-fn mpi_argument(arguments: &[OsString]) -> Option<String> {
+pub fn mpi_argument(arguments: &[OsString]) -> Option<String> {
     const LOOKED_AT: usize = 64;
     arguments.iter().take(LOOKED_AT).find_map(|argument| {
-        let file = program::find(argument).ok()?;
+        let file = find(argument).ok()?;
         let is_mpi = matches!(elf::inspect(&file), Binary::Mpi { .. });
         is_mpi.then(|| format!("with {}, which is an MPI program, among its arguments it", file.display()))
     })
@@ -253,7 +165,7 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
     }
     let is_option = |word: &&[u8]| word.starts_with(b"-") || word.contains(&b'=');
     let name = words.find(|word| !is_option(word));
-    name.map_or_else(|| Some(interpreter.to_owned()), |name| program::find(OsStr::from_bytes(name)).ok())
+    name.map_or_else(|| Some(interpreter.to_owned()), |name| find(OsStr::from_bytes(name)).ok())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
-use crate::counting;
-use crate::options::{self, Measurement, Mode, OnMismatch, Repetition, Sync};
+use super::options::{self, Measurement, Mode, OnMismatch, Sync};
+use super::selection;
 use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Series, runfile};
@@ -9,8 +9,8 @@ use pmmpi::session::instructions::{Extras, Marks};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::plan::OnFailure;
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How to measure what.
@@ -76,7 +76,7 @@ impl Settings {
         if typed.runs == 0 {
             return Err(Failure::own("--runs 0: at least one run must be measured"));
         }
-        let selection = counting::select(&typed)?;
+        let selection = selection::select(&typed)?;
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
         Ok(Self {
             argv: typed.argv,
@@ -133,95 +133,6 @@ fn label(text: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// A launch, with the places where the options go that make it one of a series.
-pub struct Launches {
-    /// The launcher, `pmmpi` and the program, each with its arguments.
-    argv: Vec<OsString>,
-    /// Indices right behind each `pmmpi` (and `run`), in order.
-    places: Vec<usize>,
-    /// Launches that are kept, at least 1.
-    pub runs: u32,
-    /// Launches before them.
-    pub warmup: u32,
-    /// What follows a failed launch.
-    pub on_failure: OnFailure,
-    /// Errors only.
-    pub quiet: bool,
-}
-
-impl Launches {
-    /// What is started: the launcher.
-    pub fn launcher(&self) -> &OsStr {
-        &self.argv[0]
-    }
-
-    /// The launch with `options` for every `pmmpi` in it.
-    pub fn with(&self, options: &[OsString]) -> Vec<OsString> {
-        let (mut argv, mut from) = (Vec::new(), 0);
-        for place in &self.places {
-            argv.extend_from_slice(&self.argv[from..*place]);
-            argv.extend_from_slice(options);
-            from = *place;
-        }
-        argv.extend_from_slice(&self.argv[from..]);
-        argv
-    }
-}
-
-impl Repetition {
-    /// Finds each `pmmpi` in the launch: one, or one in each part of an MPMD launch, between its colons.
-    pub fn validate(self) -> Result<Launches, Failure> {
-        if self.runs == 0 {
-            return Err(Failure::own("--runs 0: at least one run must be measured"));
-        }
-        let (mut places, mut begin) = (Vec::new(), 0);
-        for part in self.argv.split(|arg| arg == ":") {
-            places.extend(measured_from(part)?.map(|place| begin + place));
-            begin += part.len() + 1;
-        }
-        if places.is_empty() {
-            return Err(Failure::own(
-                "there is no `pmmpi` in the launch, so nothing would be measured.\n       \
-                 Example: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl",
-            ));
-        }
-        Ok(Launches {
-            argv: self.argv,
-            places,
-            runs: self.runs,
-            warmup: self.warmup,
-            on_failure: self.on_failure.into(),
-            quiet: self.quiet,
-        })
-    }
-}
-
-/// Where the arguments of the `pmmpi` in a launch begin.
-///
-/// A host or a folder of the launcher's options may have the same name. `pmmpi` is what a command line of
-/// pmmpi follows; and where that command line would measure another `pmmpi`, an option's value came first.
-fn measured_from(launch: &[OsString]) -> Result<Option<usize>, Failure> {
-    let named = |arg: &OsString| Path::new(arg).file_name().is_some_and(|name| name == "pmmpi");
-    let mut not_understood = None;
-    for (at, _) in launch.iter().enumerate().filter(|(_, arg)| named(arg) && !Path::new(arg).is_dir()) {
-        let is_run = launch.get(at + 1).is_some_and(|arg| arg == "run");
-        let arguments = at + 1 + usize::from(is_run);
-        match options::measurement(&launch[arguments..]) {
-            Ok(measurement) => {
-                let may_be_value = at > 0 && launch[at - 1].as_encoded_bytes().starts_with(b"-");
-                if !(may_be_value && named(&measurement.argv[0])) {
-                    return Ok(Some(arguments));
-                }
-            }
-            Err(error) => not_understood = Some(error),
-        }
-    }
-    match not_understood {
-        Some(error) => Err(Failure::own(format_args!("in the launch, behind `pmmpi`: {error}"))),
-        None => Ok(None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,41 +150,5 @@ mod tests {
     fn a_label_has_a_key() {
         assert_eq!(label("a=b=c").ok(), Some(("a".into(), "b=c".into())));
         assert!(label("a").is_err() && label("=b").is_err());
-    }
-
-    fn launches(argv: &[&str]) -> Result<Vec<OsString>, Failure> {
-        let repetition = Repetition {
-            runs: 2,
-            warmup: 0,
-            on_failure: crate::options::OnFailure::Stop,
-            quiet: true,
-            argv: argv.iter().map(OsString::from).collect(),
-        };
-        repetition.validate().map(|launches| launches.with(&["--X".into()]))
-    }
-
-    #[test]
-    fn options_go_behind_the_pmmpi_that_measures() {
-        let launches_like = [
-            "srun pmmpi --X ./hpl",
-            "srun /opt/bin/pmmpi run --X ./pmmpi",
-            "mpirun --wdir /tmp/pmmpi -n 2 pmmpi --X ../hpl",
-            "mpirun --host pmmpi pmmpi --X --quiet ./hpl pmmpi",
-            "mpirun --prefix /opt/pmmpi /opt/pmmpi/bin/pmmpi --X -- ./hpl",
-            "mpirun -n 1 pmmpi --X ./a x : -n 2 ./b : -n 3 pmmpi --X ./c",
-            "pmmpi --X ./hpl :",
-        ];
-        for wanted in launches_like {
-            let wanted: Vec<&str> = wanted.split(' ').collect();
-            let typed: Vec<&str> = wanted.iter().copied().filter(|arg| *arg != "--X").collect();
-            assert_eq!(launches(&typed).unwrap(), wanted);
-        }
-    }
-
-    #[test]
-    fn a_launch_in_which_nothing_is_measured_is_refused() {
-        assert!(launches(&["srun", "./hpl"]).unwrap_err().message.contains("no `pmmpi`"));
-        assert!(launches(&["srun", "pmmpi"]).is_err());
-        assert!(launches(&["srun", "pmmpi", "--rnus", "7", "./hpl"]).unwrap_err().message.contains("--rnus"));
     }
 }

@@ -1,7 +1,7 @@
 //! From what was typed to what is to be done.
 
+use crate::cli::options::{self, Command, Options};
 use crate::launch::Launch;
-use crate::options::{self, Command, Options};
 use clap::Parser;
 use pmmpi_rounds::Failure;
 use std::ffi::OsString;

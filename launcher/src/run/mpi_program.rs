@@ -1,9 +1,12 @@
 //! MPI programs: the agent inside them measures, this process supervises and keeps.
 
-use crate::carrier::{self, Carrier};
-use crate::measure::Task;
-use crate::outside::{self, Around};
-use crate::{host, install, out, program};
+use super::carrier::{self, Carrier};
+use super::node_record;
+use super::run_folder;
+use super::task::Task;
+use super::unseen_program::{self, Around};
+use crate::program;
+use crate::tool_files;
 use pmmpi::clock;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::linux::Counters;
@@ -20,7 +23,7 @@ use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi_events::summary::Summary;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::{Prepared, Running};
-use pmmpi_rounds::{Failure, descendants, signals};
+use pmmpi_rounds::{Failure, descendants, saving, signals};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +41,7 @@ pub struct Started {
 
 /// Starts the program. Where that fails, nothing of it runs. `slot` has room for the run, if this rank is to save it.
 pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
-    let agent = install::agent()?;
+    let agent = tool_files::agent()?;
     let spool = Arc::new(
         Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
     );
@@ -93,7 +96,13 @@ impl Started {
         let end = ended.for_the_record();
         spool.cell().set_end(end, ended_ns);
         let kept = if spool.cell().phase() == Phase::Fresh && task.speaks() {
-            outside::keep(task, header, Around { began_ns, ended_ns, ended: &ended, counters }, &spool, slot)
+            unseen_program::keep(
+                task,
+                header,
+                Around { began_ns, ended_ns, ended: &ended, counters },
+                &spool,
+                slot,
+            )
         } else {
             keep(task, header, &spool, Left { carrier: &mut carrier, counters }, slot, end)
         };
@@ -149,7 +158,7 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
 
 /// Before the program starts, so that nothing is read beside the work.
 fn describe_node(task: &Task, spool: &Spool) {
-    if task.role.leads() && spool.put(Blob::Node, &host::part(task.settings.quiet)).is_err() {
+    if task.role.leads() && spool.put(Blob::Node, &node_record::part(task.settings.quiet)).is_err() {
         spool.cell().note(Fault::NoNodeRecord);
     }
     spool.cell().announce_node();
@@ -163,16 +172,16 @@ fn keep(
     slot: Option<Slot>,
     end: End,
 ) -> Result<(), Failure> {
-    let gathered = spool.take(Blob::Gathered).map_err(out::not_kept)?;
+    let gathered = spool.take(Blob::Gathered).map_err(run_folder::not_kept)?;
     if gathered.is_empty() {
         let partial = is_abandoned(spool.cell().phase()).then(|| left.keep(spool));
         explain(task, spool, partial);
         return Ok(());
     }
-    let parts = wire::split(&gathered).map_err(out::not_kept)?;
+    let parts = wire::split(&gathered).map_err(run_folder::not_kept)?;
     let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
     let size = spool.cell().size.load(Ordering::Relaxed);
-    let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(out::not_kept)?;
+    let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(run_folder::not_kept)?;
     run.asked.clone_from(&task.settings.selection.asked);
     // Only what happened after MPI_Finalize is news.
     let is_news = |own: &&mut RankRecord| !end.is_success() && !matches!(own.end, End::Aborted(_));
@@ -183,7 +192,7 @@ fn keep(
     if !run.is_complete() && told.is_some() {
         return keep_what_came(task, spool, left, &run);
     }
-    let save = |folder| out::save(folder, slot, &run, task.settings.quiet);
+    let save = |folder| saving::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
     if let (Ok(Some(_)), Some(told)) = (&saved, told.filter(|_| may_have_been_carried(spool.cell()))) {
         partial::remove(&told.folder);
@@ -243,7 +252,7 @@ fn is_abandoned(phase: Phase) -> bool {
 
 /// Some ranks' records were lost on their way. What every rank kept is more than what came.
 fn keep_what_came(task: &Task, spool: &Spool, mut left: Left, run: &Run) -> Result<(), Failure> {
-    let folder = left.keep(spool).map_err(out::not_kept)?;
+    let folder = left.keep(spool).map_err(run_folder::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(
         "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",

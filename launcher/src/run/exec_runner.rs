@@ -1,9 +1,11 @@
 //! Plain programs under an MPI launcher: this process becomes the runner, an MPI program that measures
 //! them on every rank.
 
+use super::environment;
+use super::node_record;
+use super::task::Task;
 use crate::launch::Family;
-use crate::measure::Task;
-use crate::{environment, host, install};
+use crate::tool_files;
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, Spool};
 use pmmpi_rounds::Failure;
@@ -13,16 +15,16 @@ use pmmpi_rounds::console::say;
 pub fn exec(task: &Task, family: Family) -> Failure {
     let spool =
         || fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")));
-    let ready = install::runner(family).and_then(|runner| Ok((runner, spool()?)));
-    ready.map_or_else(|failure| failure, |(runner, spool)| install::exec_runner(&runner, &spool.path()))
+    let ready = tool_files::runner(family).and_then(|runner| Ok((runner, spool()?)));
+    ready.map_or_else(|failure| failure, |(runner, spool)| tool_files::exec_runner(&runner, &spool.path()))
 }
 
 /// For a failure that no other rank knows of: prints it and becomes the runner of `family`, which ends the job. Returns
 /// only where that fails.
 pub fn abort(family: Family, failure: Failure) -> Failure {
-    let Ok(runner) = install::runner(family) else { return failure };
+    let Ok(runner) = tool_files::runner(family) else { return failure };
     say(&failure);
-    install::exec_runner_to_abort(&runner)
+    tool_files::exec_runner_to_abort(&runner)
 }
 
 fn fill(task: &Task) -> std::io::Result<Spool> {
@@ -34,7 +36,7 @@ fn fill(task: &Task) -> std::io::Result<Spool> {
         spool.put(Blob::Expectation, &wire::encode(&expectation).map_err(std::io::Error::other)?)?;
     }
     if task.role.leads() {
-        spool.put(Blob::Node, &host::part(task.settings.quiet))?;
+        spool.put(Blob::Node, &node_record::part(task.settings.quiet))?;
     }
     spool.keep_across_exec()?;
     Ok(spool)

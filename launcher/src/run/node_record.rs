@@ -1,6 +1,6 @@
 //! What is recorded of a node, read once by one rank of it.
 
-use crate::install;
+use crate::tool_files;
 use pmmpi::clock::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
 use pmmpi::record::{HostPart, temporary, wire};
@@ -44,7 +44,7 @@ fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
 const NO_PLUGINS: (&str, &str) = ("HWLOC_PLUGINS_PATH", "/nonexistent");
 
 fn read_topology(quiet: bool) -> Option<Topology> {
-    let result = install::topology().map_err(|e| e.to_string()).and_then(|program| {
+    let result = tool_files::topology().map_err(|e| e.to_string()).and_then(|program| {
         let mut command = Command::new(program);
         command.env(NO_PLUGINS.0, NO_PLUGINS.1).env_remove("LD_PRELOAD");
         let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;

@@ -1,0 +1,141 @@
+//! Measuring one program: `pmmpi PROGRAM`.
+//!
+//! Read [`run`] from top to bottom: the command line becomes settings, the launch and the program's file choose the
+//! way of measuring, everything that can fail is prepared, and then the program starts. Here belongs what happens in the
+//! process that the user or the launcher started. Not here: what happens in a rank (`pmmpi::session`), and rounds of
+//! plain programs (`pmmpi_rounds`).
+
+mod carrier;
+mod choice;
+mod environment;
+mod exec_runner;
+mod mpi_program;
+mod node_record;
+pub mod run_folder;
+mod start_warnings;
+mod task;
+mod unseen_program;
+
+use crate::cli::options::{self, Measurement};
+use crate::cli::settings::Settings;
+use crate::launch::Launch;
+use crate::program;
+use choice::Choice;
+use pmmpi::clock;
+use pmmpi::counters::asked;
+use pmmpi::counters::linux::Target;
+use pmmpi::counters::probe::Probe;
+use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
+use pmmpi::record::{End, Mode};
+use pmmpi::transport::fabric::Solo;
+use pmmpi_rounds::console::{say, warn};
+use pmmpi_rounds::rounds::{self, Place};
+use pmmpi_rounds::{Failure, signals};
+use std::ffi::OsStr;
+use task::{Task, Way};
+
+/// Measures, and gives the workload's end.
+pub fn run(typed: Measurement) -> Result<End, Failure> {
+    let began_ns = clock::monotonic_ns();
+    let launch = Launch::read();
+    // What cannot be counted on this node may well be on the others.
+    let settings = match Settings::validate(typed) {
+        Ok(settings) => settings,
+        Err(failure) => return Ok(not_begun(&launch, &failure)),
+    };
+    let (task, slot) = match get_ready(&settings, launch.clone(), began_ns) {
+        Ok(ready) => ready,
+        Err(failure) => return Ok(not_begun(&launch, &failure)),
+    };
+    match task.way {
+        Way::Inside => match mpi_program::start(&task, slot.as_ref()) {
+            Ok(started) => started.measure(&task, slot),
+            Err(failure) => Ok(not_begun(&launch, &failure)),
+        },
+        Way::Together(family) => Ok(not_begun(&launch, &exec_runner::exec(&task, family))),
+        Way::Alone => measure_alone(&task, slot),
+    }
+}
+
+/// Nothing runs here, and the other ranks must not wait for this one.
+fn not_begun(launch: &Launch, failure: &Failure) -> End {
+    End::Exited(launch.refuse(failure))
+}
+
+/// Whatever can fail before the program starts.
+fn get_ready(
+    settings: &Settings,
+    launch: Launch,
+    began_ns: i64,
+) -> Result<(Task<'_>, Option<Slot>), Failure> {
+    let name = &settings.argv[0];
+    let program = program::find_as(launch.launcher, name).map_err(|failure| hinted(failure, name))?;
+    let choice = choice::choose(&program, settings, &launch)?;
+    let task = Task::new(settings, launch, program, choice.mode, began_ns);
+    let slot = prepare(&task, &choice)?;
+    Ok((task, slot))
+}
+
+/// Of a program that is not there and was not meant to be one.
+fn hinted(mut failure: Failure, name: &OsStr) -> Failure {
+    if options::COMMANDS.iter().any(|command| name == *command) {
+        failure.message += "\n       A command is the first word: pmmpi COMMAND OPTIONS...";
+    } else if name == "help" {
+        failure.message += "\n       Help is pmmpi --help";
+    }
+    failure
+}
+
+/// In a job, only the rank that speaks takes a place for the run: it is likely to be the one that
+/// saves it.
+fn prepare(task: &Task, choice: &Choice) -> Result<Option<Slot>, Failure> {
+    if task.settings.verbose && task.speaks() {
+        say(format_args!("{}: {choice}", task.program.display()));
+    }
+    if task.speaks() && !task.settings.quiet {
+        start_warnings::give(task);
+    }
+    warn_of_uncounted(task, choice);
+    let saves_for_all = task.speaks() && task.way != Way::Alone;
+    let saves = saves_for_all || task.way == Way::Alone || task.launch.family.is_none();
+    let ranks = task.launch.size.unwrap_or(1);
+    let is_small = task.way == Way::Alone && task.settings.selection.asked.is_empty();
+    let bytes = || match is_small {
+        true => reserved_bytes_alone(&task.header(Mode::Plain)),
+        false => reserved_bytes(ranks),
+    };
+    let out = task.settings.out.as_deref().filter(|_| saves);
+    let prepared = out.map(|out| run_folder::prepare(out, ranks, bytes())).transpose();
+    // Of all ranks this one alone knows it.
+    prepared.map_err(|failure| match (saves_for_all, task.launch.family) {
+        (true, Some(family)) if task.launch.ends_by_mpi_abort() => exec_runner::abort(family, failure),
+        _ => failure,
+    })
+}
+
+/// What was asked for and cannot be counted, once a job: on the node of the rank that speaks.
+fn warn_of_uncounted(task: &Task, choice: &Choice) {
+    let selection = &task.settings.selection;
+    if selection.asked.is_empty() || task.settings.quiet || !task.speaks() {
+        return;
+    }
+    // The default set alone, which nobody asked for, is not tried beforehand.
+    let counters = match choice.mode {
+        Mode::Mpi => selection.open_for(&task.program),
+        Mode::Plain => selection.open(Target::NextProgram, Some(&task.program)),
+    };
+    let uncounted = asked::unopened(&selection.asked, counters.opened());
+    if !uncounted.is_empty() {
+        let lines: Vec<String> = uncounted.iter().map(ToString::to_string).collect();
+        warn(format_args!("{}\n       {}", lines.join("\n       "), asked::ADVICE));
+    }
+}
+
+fn measure_alone(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
+    signals::prepare();
+    // A run that is not kept needs no description of its node.
+    let host = task.settings.out.as_deref().map(|out| node_record::remembered_part(out, task.settings.quiet));
+    let place = Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: task.began_ns, slot };
+    signals::forward();
+    rounds::run(Solo, &task.plan(std::env::vars_os().collect()), place)
+}

@@ -1,0 +1,93 @@
+//! How a program is measured: its file says what it is, and the user may say otherwise.
+
+use crate::cli::options;
+use crate::cli::settings::Settings;
+use crate::launch::Launch;
+use crate::program::nature::{Nature, mpi_argument, nature, opens_mpi};
+use pmmpi::record::Mode;
+use pmmpi_rounds::Failure;
+use std::fmt;
+use std::path::Path;
+
+/// How a program is measured, and why so.
+#[derive(Debug)]
+pub struct Choice {
+    /// From inside or from around.
+    pub mode: Mode,
+    reason: String,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.mode {
+            Mode::Mpi => "measured from inside, as an MPI program",
+            Mode::Plain => "measured as a plain program",
+        };
+        write!(f, "{how}: {}", self.reason)
+    }
+}
+
+/// Chooses by the program's file, unless the user has.
+pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Choice, Failure> {
+    let rounds = settings.warmup > 0 || settings.runs > 1;
+    let plain = |reason: String| Ok(Choice { mode: Mode::Plain, reason });
+    let mpi = |reason: String| {
+        if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
+    };
+    match settings.mode {
+        options::Mode::Plain => return plain("as --mode says".into()),
+        options::Mode::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
+        options::Mode::Ranks => return plain("as --mode says".into()),
+        options::Mode::Mpi => return mpi("as --mode says".into()),
+        options::Mode::Auto => {}
+    }
+    let nature = match nature(program) {
+        Nature::Plain(reason) if launch.launcher.is_some() => {
+            let hint = mpi_argument(&settings.argv[1..]).or_else(|| opens_mpi(program));
+            hint.map_or(Nature::Plain(reason), Nature::Wrapper)
+        }
+        nature => nature,
+    };
+    match nature {
+        Nature::Mpi(reason) => mpi(reason),
+        Nature::Plain(reason) => plain(reason),
+        Nature::Wrapper(name) if launch.launcher.is_none() => {
+            plain(format!("{name}, without an MPI launcher"))
+        }
+        Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
+            plain(format!("{name}, in several runs of one rank"))
+        }
+        Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),
+        Nature::Wrapper(name) => mpi(format!("{name} may start one")),
+        Nature::StaticMpi => mpi("it is an MPI program, statically linked".to_owned()),
+    }
+}
+
+fn starts_once(program: &Path) -> Failure {
+    let program = program.display();
+    Failure::own(format_args!(
+        "{program} is an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+         pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
+    ))
+}
+
+/// Whether it does is not known before it runs: an MPI program in rounds would be so many jobs of one rank.
+fn may_start_once(name: &str, settings: &Settings) -> Failure {
+    let argv: Vec<_> = settings.argv.iter().map(|arg| arg.to_string_lossy()).collect();
+    let argv = argv.join(" ");
+    let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
+    let rounds = format!("--runs {}{warmup}", settings.runs);
+    Failure::own(format_args!(
+        "{name} may start an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+         pmmpi repeat {rounds} -- LAUNCHER ARGS... pmmpi {argv}\n       \
+         If it starts no MPI program, say so: pmmpi --mode plain {rounds} {argv}"
+    ))
+}
+
+fn no_ranks(launch: &Launch) -> Failure {
+    let who = launch.launcher.unwrap_or("no launcher");
+    Failure::own(format_args!(
+        "--mode ranks: {who} started this process, and no ranks that can be measured together. Leave it out, or start \
+         pmmpi with mpirun or srun --mpi=pmix"
+    ))
+}

@@ -1,0 +1,161 @@
+//! A measurement that is ready to begin: what all ways of measuring share.
+
+use super::environment;
+use crate::cli::options::{self, OnMismatch};
+use crate::cli::settings::Settings;
+use crate::launch::{Family, Launch};
+use crate::program::nature;
+use pmmpi::clock;
+use pmmpi::counters::probe::Scope;
+use pmmpi::counters::selection::Selection;
+use pmmpi::record::{Mode, RunHeader, Series};
+use pmmpi::session::launch_check::Expectation;
+use pmmpi::transport::node_election::{Duty, Role};
+use pmmpi_rounds::plan::Plan;
+use std::path::PathBuf;
+
+/// A measurement that is ready to begin.
+pub struct Task<'a> {
+    /// How to measure what.
+    pub settings: &'a Settings,
+    /// What started this process.
+    pub launch: Launch,
+    /// The program's file.
+    pub program: PathBuf,
+    /// How it is measured.
+    pub way: Way,
+    /// Its job among all of this user on this node, where there are other ranks that are to know it.
+    pub job: Option<String>,
+    /// What this process is among those of its job on this node.
+    pub role: Role,
+    /// When the tool began to work (CLOCK_MONOTONIC, ns).
+    pub began_ns: i64,
+}
+
+/// Who measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The agent in an MPI program.
+    Inside,
+    /// The runner of this family, around plain programs on all ranks.
+    Together(Family),
+    /// This process, around a plain program of its own.
+    Alone,
+}
+
+impl Way {
+    /// A launch slot has one MPI_Init, and the runner uses it up: it is for the process that the launcher itself
+    /// started, and for who asks for it. A script may start an MPI program next.
+    fn choose(mode: Mode, settings: &Settings, launch: &Launch) -> Self {
+        match (mode, launch.family) {
+            (Mode::Mpi, _) => Way::Inside,
+            (Mode::Plain, Some(family)) if settings.mode == options::Mode::Ranks || launch.is_direct() => {
+                Way::Together(family)
+            }
+            (Mode::Plain, _) => Way::Alone,
+        }
+    }
+
+    /// The job whose processes on this node agree on one of them. A rank measured alone is a run of its own; it meets the
+    /// others only where the launcher does not tell who speaks.
+    fn job(self, launch: &Launch) -> Option<String> {
+        let meets = self != Way::Alone || launch.rank.is_none();
+        meets.then(|| launch.job_key()).flatten()
+    }
+
+    /// What this process is on its node. Where the job has no name (a PID namespace around each rank), the launcher's
+    /// local ranks must do.
+    fn role(self, launch: &Launch, job: Option<&str>) -> Role {
+        match (job, launch.local_rank) {
+            (None, Some(rank)) if self != Way::Alone => Role::by_local_rank(rank),
+            _ => Role::enter(Duty::Read, job),
+        }
+    }
+}
+
+impl<'a> Task<'a> {
+    /// Chooses the way for a program of this mode, and what this process is on its node.
+    pub fn new(settings: &'a Settings, launch: Launch, program: PathBuf, mode: Mode, began_ns: i64) -> Self {
+        let way = Way::choose(mode, settings, &launch);
+        let job = way.job(&launch);
+        let role = way.role(&launch, job.as_deref());
+        Self { settings, launch, program, way, job, role, began_ns }
+    }
+
+    /// True for the one rank that speaks for all.
+    pub fn speaks(&self) -> bool {
+        self.launch.speaks(self.role.leads())
+    }
+
+    /// Why its program may be out of an agent's sight.
+    pub fn unseen(&self) -> &'static str {
+        nature::unseen(&self.program)
+    }
+
+    /// What MPI's world should be, if a launcher says so.
+    pub fn expectation(&self) -> Option<Expectation> {
+        let settings = self.settings;
+        Some(Expectation {
+            launcher: self.launch.launcher?.to_owned(),
+            ranks: self.launch.size,
+            rank: self.launch.rank.unwrap_or(0),
+            speaks: self.speaks(),
+            job: self.job.clone().filter(|_| !settings.quiet),
+            quiet: settings.quiet && settings.on_mismatch != OnMismatch::Abort,
+            abort: settings.on_mismatch == OnMismatch::Abort,
+        })
+    }
+
+    /// What this rank counts: of everything on its node, one of the node's ranks.
+    pub fn selection(&self) -> Selection {
+        let mut selection = self.settings.selection.clone();
+        if self.way != Way::Alone && !self.role.leads() {
+            selection.sets.retain(|wanted| wanted.scope == Scope::Task);
+        }
+        selection
+    }
+
+    /// Rounds of a plain program with this environment.
+    pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> Plan {
+        let settings = self.settings;
+        Plan {
+            program: self.program.clone(),
+            argv: settings.argv.clone(),
+            environment,
+            runs: settings.runs,
+            warmup: settings.warmup,
+            on_failure: settings.on_failure,
+            timeout: settings.timeout,
+            pings: settings.extras.pings,
+            selection: self.selection(),
+            out: settings.out.clone(),
+            quiet: settings.quiet,
+            leads_by: None,
+            header: self.header(Mode::Plain),
+        }
+    }
+
+    /// What is known of a run that begins now.
+    pub fn header(&self, mode: Mode) -> RunHeader {
+        let started_unix_ns = clock::realtime_ns();
+        let run_id = pmmpi::record::new_run_id(started_unix_ns);
+        let several = self.settings.runs > 1;
+        RunHeader {
+            series: self
+                .settings
+                .series
+                .clone()
+                .or_else(|| several.then(|| Series { id: run_id.clone(), round: 0 })),
+            run_id,
+            pmmpi_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.settings.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            mode,
+            labels: self.settings.labels.clone(),
+            job: self.launch.job(),
+            mpi_library: None,
+            environment: environment::remembered(std::env::vars_os()),
+            started_unix_ns,
+            max_drift: self.settings.max_drift,
+        }
+    }
+}
