@@ -96,6 +96,24 @@ fn folders_of_the_launcher_point_one_way() {
     point_one_way("launcher/src", &order);
 }
 
+#[test]
+fn folders_of_the_analysis_point_one_way() {
+    let order = [
+        "warning",
+        "stats",
+        "table",
+        "input",
+        "verdicts",
+        "report",
+        "stamps_csv",
+        "render",
+        "export",
+        "output",
+        "cli",
+    ];
+    point_one_way("analysis/src", &order);
+}
+
 /// Each file or folder of a crate's source imports only what stands before it in `order`.
 fn point_one_way(crate_folder: &str, order: &[&str]) {
     let place = |name: &str| order.iter().position(|known| *known == name);

@@ -4,7 +4,7 @@
 #[path = "../../launcher/src/cli/options.rs"]
 #[allow(dead_code)]
 mod launcher;
-#[path = "../src/options.rs"]
+#[path = "../src/cli/options.rs"]
 #[allow(dead_code)]
 mod options;
 #[path = "../../docs/man/page.rs"]

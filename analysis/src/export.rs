@@ -1,7 +1,7 @@
 //! An archive in Parquet, a folder a month, to which runs are only ever added. It is read back as any other input, and
 //! by every tool that reads Parquet.
 
-use crate::results::Results;
+use crate::input::importers::Results;
 use crate::table::{RunTable, UNDATED};
 use pmmpi::record::civil_from_days;
 use polars::prelude::{PolarsError, Schema};

@@ -1,23 +1,26 @@
 //! `pmmpi-report`: what `pmmpi report` and `pmmpi bounds` become.
 
-mod allocator;
-mod options;
-mod progress_line;
-mod supervise;
+mod cli;
 
 use clap::Parser;
-use options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
+use cli::options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
+use cli::supervise::supervise;
+use cli::{allocator, progress_line};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::runfile::default_folder;
 use pmmpi::text::{count, printable};
-use pmmpi_analysis::class::ClassBy;
+use pmmpi_analysis::export;
+use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::{self, Input};
-use pmmpi_analysis::render::{csv, html, markdown, one_line, openmetrics, text, warnings};
-use pmmpi_analysis::results::{self, Decoding};
+use pmmpi_analysis::output;
+use pmmpi_analysis::render::{csv, first_warnings, html, markdown, one_line, openmetrics, text};
+use pmmpi_analysis::report;
+use pmmpi_analysis::report::warnings;
+use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
+use pmmpi_analysis::table::class::ClassBy;
 use pmmpi_analysis::verdicts::Settings;
-use pmmpi_analysis::{about, export, output, report, stamps_csv};
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -25,7 +28,6 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use supervise::supervise;
 
 /// Large columns come and go: the system's allocator gives their pages back each time.
 #[global_allocator]
@@ -96,13 +98,13 @@ impl Failure {
 
 fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
     let settings = settings(options)?;
-    let only = Some(input::OF_REPORT.as_slice());
-    let from = results::Options {
+    let only = Some(report::COUNTERS.as_slice());
+    let from = importers::Options {
         counters: only,
         ..reading(&options.of_others, options.class_by.clone(), decoding)
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let input = input::read(&paths(&options.paths), &from, &trust);
+    let input = report::read(&paths(&options.paths), &from, &trust);
     if input.is_empty() {
         return Err(nothing("report", &input));
     }
@@ -120,7 +122,7 @@ fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
     write(&rendered, options.output.as_deref())?;
     // Where they have no place in the result.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
-        for warning in warnings::few(&report) {
+        for warning in first_warnings::few(&report) {
             say(&one_line(&format!("warning: {} [{}]: {}", warning.message, warning.code, warning.advice)));
         }
     }
@@ -151,7 +153,7 @@ fn export(options: &Export, decoding: Decoding) -> Result<u8, Failure> {
     let text =
         format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
     write(&text, None)?;
-    for warning in input.warnings.iter().cloned().chain(about::results(&input.results)) {
+    for warning in input.warnings.iter().cloned().chain(warnings::of_results(&input.results)) {
         if warning.code != "repeated-rows" {
             say(&format!("{} [{}]", warning.message, warning.code));
         }
@@ -163,8 +165,8 @@ fn paths(given: &[PathBuf]) -> Vec<PathBuf> {
     if given.is_empty() { vec![default_folder()] } else { given.to_vec() }
 }
 
-fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> results::Options {
-    results::Options {
+fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> importers::Options {
+    importers::Options {
         format: None,
         path: options.path_pattern.clone(),
         node: options.node.clone(),
@@ -177,14 +179,14 @@ fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) ->
     }
 }
 
-fn nothing(to: &str, input: &Input) -> Failure {
-    let warnings = input.warnings.iter().cloned().chain(about::results(&input.results));
+fn nothing<T>(to: &str, input: &Input<T>) -> Failure {
+    let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
     let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
 /// Of a job, or of a node where another tool measured.
-fn runs(input: &Input) -> usize {
+fn runs<T>(input: &Input<T>) -> usize {
     let table = &input.results.table;
     let own = (0..table.len()).filter(|row| table.is_own[*row]).map(|row| table.run[row]);
     let known: HashSet<&str> = input.runs.iter().map(|run| run.run_id.as_str()).collect();

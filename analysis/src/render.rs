@@ -6,12 +6,12 @@
 mod answer;
 mod cells;
 pub mod csv;
+pub mod first_warnings;
 pub mod html;
 pub mod markdown;
 pub mod openmetrics;
 mod tables;
 pub mod text;
-pub mod warnings;
 
 use pmmpi::text::printable;
 

@@ -1,5 +1,6 @@
 //! What everything is derived from: how long each run took on each node, and what was counted there.
 
+pub mod class;
 mod frame;
 mod names;
 mod order;
@@ -8,7 +9,7 @@ pub use frame::Filled;
 pub use names::Names;
 pub use order::Order;
 
-use crate::class::Parts;
+use class::Parts;
 use std::collections::BTreeMap;
 
 /// Stands for "not known" beside instants (ns since 1970).

@@ -3,15 +3,16 @@
 
 mod history;
 mod node;
+pub mod node_report;
 mod session;
 mod why;
 
-use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
 use history::History;
+use node_report::{Drift, NodeReport, SlowRun};
 use pmmpi::text::count;
 use rayon::prelude::*;
 use session::Session;

@@ -1,7 +1,7 @@
 //! From what was counted to a cause: stored runs, columns of others, and nodes made by hand.
 
 use pmmpi::record::runfile;
-use pmmpi_analysis::node_counters::of_nodes;
+use pmmpi_analysis::input::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};
 use pmmpi_analysis::stats::counted::{Counted, NAMES};
 use pmmpi_analysis::stats::verdict::Verdict;

@@ -9,7 +9,7 @@ mod runs;
 use common::*;
 use pmmpi::record::Run;
 use pmmpi::regions::{RegionTotals, Regions};
-use pmmpi_analysis::lateness;
+use pmmpi_analysis::report::lateness;
 use proptest::prelude::*;
 use runs::run;
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ proptest! {
         let clocks = turned.nodes.len() as u32;
         turned.nodes.rotate_left(1);
         turned.ranks.iter_mut().for_each(|rank| rank.node = (rank.node + clocks - 1) % clocks);
-        let (found, again) = (lateness::of(&run), lateness::of(&turned));
+        let (found, again) = (lateness::of(&run, 64), lateness::of(&turned, 64));
         prop_assert_eq!(format!("{found:?}"), format!("{again:?}"));
         if let Ok(waited_for) = found.waited_for {
             // The truth: all entered and left at once.

@@ -566,7 +566,7 @@ proptest! {
             let ranks: Vec<_> = hosts.iter().zip(row).map(|(host, work)| (*host, [0, 0, *work, 3_000_000])).collect();
             run(&format!("run-{i:02}"), &ranks)
         }).collect();
-        let results = pmmpi_analysis::input::of_runs(&runs, &Default::default(), &Default::default()).results;
+        let results = pmmpi_analysis::report::of_runs(&runs, &Default::default(), &Default::default()).results;
         let nodes =
             pmmpi_analysis::verdicts::judge(&results.table, &results.order, &Default::default()).nodes;
         let mut medians: Vec<(&str, f64)> = Vec::new();

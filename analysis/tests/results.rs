@@ -1,6 +1,6 @@
 //! Results of other tools: on files that those tools wrote, on what people write by hand, and on damage.
 
-use pmmpi_analysis::results::{self, Format, Options, REJECTED_KEPT, Results};
+use pmmpi_analysis::input::importers::{self, Format, Options, REJECTED_KEPT, Results};
 use pmmpi_analysis::table::UNDATED;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn read(path: &Path, options: &Options) -> Results {
-    results::read(&[path.to_owned()], options)
+    importers::read(&[path.to_owned()], options)
 }
 
 fn read_csv(content: impl AsRef<[u8]>) -> Results {
@@ -633,7 +633,7 @@ mod files {
             ("superbench/2026-11-21_21-20-00/results-summary.jsonl", Format::Superbench),
         ] {
             let content = std::fs::read(fixture(name)).unwrap();
-            assert_eq!(results::detect::detect(&content, None), Some(format), "{name}");
+            assert_eq!(importers::detect::detect(&content, None), Some(format), "{name}");
         }
         for format in Format::ALL {
             assert_eq!(Format::from_name(format.name()), Some(format));
@@ -678,7 +678,7 @@ mod files {
         let folder = Folder::new();
         let first = folder.put("a.csv", "node,run,elapsed_s,cycles\nn,1,1,5\n");
         let second = folder.put("b.csv", "node,run,elapsed_s\nn,1,2\nn,2,2\n");
-        let results = results::read(&[folder.0.clone(), first.clone(), second], &Options::default());
+        let results = importers::read(&[folder.0.clone(), first.clone(), second], &Options::default());
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
         let expected = format!("run n/1 was there before: {}, line 2; the first one counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);

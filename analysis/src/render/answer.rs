@@ -1,10 +1,10 @@
 //! Is anything wrong, what, how sure.
 
 use super::cells::{percent, shortened};
-use crate::lateness::OftenWaitedFor;
-use crate::nodes::NodeReport;
 use crate::report::Report;
+use crate::report::often_waited_for::OftenWaitedFor;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 use std::collections::HashSet;
 

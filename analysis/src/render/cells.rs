@@ -1,7 +1,7 @@
 //! What stands in the cells of tables. No number is longer than people read.
 
-use crate::nodes::NodeReport;
-use crate::report::RunReport;
+use crate::report::run::RunReport;
+use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::seconds_between;
 use std::collections::BTreeMap;
 

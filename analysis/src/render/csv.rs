@@ -2,9 +2,9 @@
 //! only ever added to, at the end.
 
 use super::one_line;
-use crate::nodes::NodeReport;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::NodeReport;
 
 /// Keys of [`NodeReport`]; of `ci_s` both ends.
 pub const COLUMNS: [&str; 21] = [

@@ -4,10 +4,10 @@
 mod plot;
 
 use super::tables::{self, Cell, Table};
-use super::{answer, cells, one_line, warnings};
-use crate::nodes::NodeReport;
+use super::{answer, cells, first_warnings, one_line};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -33,7 +33,7 @@ pub fn report(report: &Report, top: usize) -> String {
             text += &meanings(report);
         }
     }
-    let warnings: Vec<String> = warnings::few(report)
+    let warnings: Vec<String> = first_warnings::few(report)
         .into_iter()
         .map(|warning| {
             let (message, advice) = (escaped(&warning.message), escaped(&warning.advice));

@@ -1,7 +1,7 @@
 //! For a ticket or a wiki: GitHub-flavoured Markdown.
 
 use super::tables::{self, Cell, Table};
-use super::{answer, one_line, warnings};
+use super::{answer, first_warnings, one_line};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub fn report(report: &Report, top: usize) -> String {
             text += &meanings(report);
         }
     }
-    for (number, warning) in warnings::few(report).into_iter().enumerate() {
+    for (number, warning) in first_warnings::few(report).into_iter().enumerate() {
         if number == 0 {
             text += "Warnings:\n\n";
         }

@@ -7,9 +7,9 @@
 //! are a contract (docs/report.md).
 
 use super::one_line;
-use crate::nodes::NodeReport;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, HashSet};
 
 /// All of a report.

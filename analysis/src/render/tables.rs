@@ -2,9 +2,10 @@
 
 use super::cells::{class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened};
 use super::{more, shown};
-use crate::nodes::{Drift, NodeReport, SlowRun};
-use crate::report::{Report, RunReport};
+use crate::report::Report;
+use crate::report::run::RunReport;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::{Drift, NodeReport, SlowRun};
 
 /// A heading, rows, and what is said of those that are not shown.
 pub struct Table {

@@ -7,7 +7,8 @@ mod nodes;
 pub use bounds::bounds;
 
 use super::{answer, cells, more, one_line, shown};
-use crate::report::{Report, RunReport};
+use crate::report::Report;
+use crate::report::run::RunReport;
 use pmmpi::text::{count, seconds_between};
 use std::collections::BTreeMap;
 
@@ -156,7 +157,7 @@ fn in_unit(value: f64, unit: &str) -> (String, String) {
 }
 
 fn warnings(text: &mut String, report: &Report) {
-    for (number, warning) in super::warnings::few(report).into_iter().enumerate() {
+    for (number, warning) in super::first_warnings::few(report).into_iter().enumerate() {
         if number == 0 {
             line(text, "");
         }

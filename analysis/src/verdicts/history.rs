@@ -2,9 +2,9 @@
 
 use super::session::Session;
 use super::{SESSIONS_AT_A_TIME, Settings, Verdicts, node, why};
-use crate::nodes::{Drift, NodeReport};
 use crate::stats::drift;
 use crate::table::RunTable;
+use crate::verdicts::node_report::{Drift, NodeReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 

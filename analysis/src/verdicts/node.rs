@@ -1,11 +1,11 @@
 //! What is said of one node.
 
 use super::Settings;
-use crate::nodes::NodeReport;
 use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::verdict::Judgement;
 use crate::table::RunTable;
+use crate::verdicts::node_report::NodeReport;
 use std::collections::BTreeMap;
 
 /// `rows` of the table are its runs by time; `why` is what its counts say.

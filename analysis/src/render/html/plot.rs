@@ -2,9 +2,9 @@
 //! OK.
 
 use super::{escaped, style_of};
-use crate::nodes::NodeReport;
 use crate::render::cells::percent;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 
 /// Of the picture, in its own units.

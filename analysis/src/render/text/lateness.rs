@@ -1,9 +1,9 @@
 //! Who was waited for.
 
 use super::{and_more, line, shown};
-use crate::lateness::{NodeWait, WORTH_A_WORD};
 use crate::render::cells::seconds;
-use crate::report::RunReport;
+use crate::report::lateness::{NodeWait, WORTH_A_WORD};
+use crate::report::run::RunReport;
 use pmmpi::text::seconds_between;
 
 /// Of the latest run of several nodes.

@@ -1,11 +1,11 @@
 //! Nodes and runs that are slow.
 
 use super::{and_more, line, shown};
-use crate::nodes::{Drift, NodeReport, SlowRun};
 use crate::render::answer;
 use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
+use crate::verdicts::node_report::{Drift, NodeReport, SlowRun};
 
 /// A line each.
 pub fn answer(text: &mut String, report: &Report) {

@@ -28,8 +28,8 @@ pub use decoding::Decoding;
 pub use detect::Format;
 pub use path_pattern::PathPattern;
 
-use crate::class::ClassBy;
-use crate::progress::{Metered, Progress};
+use crate::input::progress::{Metered, Progress};
+use crate::table::class::ClassBy;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
 use fault::Fault;

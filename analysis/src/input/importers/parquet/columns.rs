@@ -1,11 +1,11 @@
 //! What each column of a Parquet file is.
 
-use crate::class::{ClassBy, Key};
-use crate::results::building::{Building, shown};
-use crate::results::path_pattern::Place;
-use crate::results::row::WRONG;
-use crate::results::wrong::Wrong;
-use crate::results::{Fault, Options};
+use crate::input::importers::building::{Building, shown};
+use crate::input::importers::path_pattern::Place;
+use crate::input::importers::row::WRONG;
+use crate::input::importers::wrong::Wrong;
+use crate::input::importers::{Fault, Options};
+use crate::table::class::{ClassBy, Key};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
 /// Stands for an event that nobody asked for.

@@ -1,6 +1,6 @@
 //! The line on a terminal that says how far reading has come. Nothing of it stays when reading ends, or Ctrl-C ends it.
 
-use pmmpi_analysis::progress::Progress;
+use pmmpi_analysis::input::progress::Progress;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! mimalloc. A process that gets no memory ends at once: a child with an exit status by which `supervise` reports the reason.
 
-use crate::supervise::{self, NO_MEMORY};
+use crate::cli::supervise::{self, NO_MEMORY};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 

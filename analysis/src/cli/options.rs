@@ -1,8 +1,8 @@
 //! The command line as it is typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use pmmpi_analysis::class::ClassBy;
-use pmmpi_analysis::results::PathPattern;
+use pmmpi_analysis::input::importers::PathPattern;
+use pmmpi_analysis::table::class::ClassBy;
 use std::path::PathBuf;
 
 const EXIT_STATUS: &str = "Exit status: 0; 1: some input could not be used; 2: none could, or wrong usage.";

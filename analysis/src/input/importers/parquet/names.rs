@@ -1,7 +1,7 @@
 //! From texts of a column to numbers of names, without a look at most of the texts.
 
-use crate::results::building::Building;
-use crate::results::row::{Column, WRONG};
+use crate::input::importers::building::Building;
+use crate::input::importers::row::{Column, WRONG};
 use polars::prelude::{Column as Values, DataType, PolarsResult};
 
 /// Of each row the number of its text among the names that `column` counts; no text is an empty one.

@@ -1,6 +1,7 @@
 //! Warnings as people read them: of each kind the first few.
 
-use crate::report::{Report, RunReport};
+use crate::report::Report;
+use crate::report::run::RunReport;
 use crate::warning::Warning;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Rows on their way into the table.
 
-use crate::class::Parts;
+use crate::table::class::Parts;
 
 /// A run as a reader understood it.
 #[derive(Clone, Copy, Debug, Default)]

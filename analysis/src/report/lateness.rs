@@ -4,9 +4,6 @@
 //! a rank came after all others by the less of its node's lateness and its distance from the next rank of
 //! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
 
-use crate::report::{MOST_LISTED, RunReport};
-use crate::stats::bh::{self, Test};
-use crate::stats::{binomial, within};
 use crate::warning::Warning;
 use pmmpi::bounds::NodeLateness;
 use pmmpi::record::{RankRecord, Run};
@@ -66,42 +63,19 @@ pub struct NodeWait {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// A node that came last in more runs of a command than chance would have it.
-#[derive(Debug, Serialize)]
-pub struct OftenWaitedFor {
-    /// Host name.
-    pub node: String,
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// How many nodes these runs have; they are the same ones.
-    pub nodes: usize,
-    /// How many runs.
-    pub runs: usize,
-    /// In how many of them it is proved that this node came last.
-    pub last: usize,
-    /// The median over these of what it was late by at least (s).
-    pub lateness_s: f64,
-    /// The same as a fraction of the elapsed time.
-    pub share: f64,
-    /// Probability that one of equal nodes is so often last.
-    pub p_value: f64,
-    /// The same when that many nodes are looked at.
-    pub p_adjusted: f64,
-}
-
 /// What one run says.
 #[derive(Debug)]
 pub struct Lateness {
     /// The node that came last, or why it is not known.
     pub waited_for: Result<WaitedFor, &'static str>,
-    /// The first [`MOST_LISTED`] nodes, the last one to come first.
+    /// Nodes, the last one to come first; not more than were asked for.
     pub nodes: Vec<NodeWait>,
     /// How many there are in all.
     pub nodes_count: usize,
 }
 
-/// Of one run.
-pub fn of(run: &Run) -> Lateness {
+/// Of one run, with `most` nodes of it.
+pub fn of(run: &Run, most: usize) -> Lateness {
     let unknown = |why| Lateness { waited_for: Err(why), nodes: Vec::new(), nodes_count: 0 };
     let Some(elapsed) = run.elapsed() else {
         return unknown("not every rank came to the end of the measurement");
@@ -126,7 +100,7 @@ pub fn of(run: &Run) -> Lateness {
         (None, Some(lateness)) => Ok(waited_for(run, &waits, &lateness, elapsed.upper_ns)),
     };
     let nodes_count = waits.len();
-    waits.truncate(MOST_LISTED);
+    waits.truncate(most);
     let why = waited_for.as_ref().err().copied().unwrap_or_default();
     Lateness { waited_for, nodes: waits.iter().map(|waits| waits.report(run, why)).collect(), nodes_count }
 }
@@ -262,58 +236,5 @@ impl Lateness {
             ),
             "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
         ))
-    }
-}
-
-/// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes,
-/// and by more than a hundredth of the elapsed time. A node of n equal ones is last in Binomial(runs, 1/n) of
-/// them at most. `q` is the share of false ones that is accepted (Benjamini and Hochberg).
-pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
-    let mut groups: BTreeMap<u64, Vec<&RunReport>> = BTreeMap::new();
-    for run in runs {
-        if let Some(peers) = run.waited_for.as_ref().and_then(|waited_for| waited_for.peers) {
-            groups.entry(peers).or_default().push(run);
-        }
-    }
-    let (mut often, mut family) = (Vec::new(), 0);
-    for runs in groups.values() {
-        family += runs[0].node_waits_count;
-        let mut last: BTreeMap<&str, Vec<&WaitedFor>> = BTreeMap::new();
-        for waited_for in
-            runs.iter().filter_map(|run| run.waited_for.as_ref()).filter(|waited_for| waited_for.sure)
-        {
-            last.entry(&waited_for.node).or_default().push(waited_for);
-        }
-        often.extend(last.into_iter().filter_map(|(node, last)| OftenWaitedFor::new(node, runs, &last)));
-    }
-    let mut tests: Vec<Test> =
-        often.iter().enumerate().map(|(index, node)| Test { index, p: node.p_value }).collect();
-    bh::adjust(&mut tests, family);
-    tests.iter().for_each(|test| often[test.index].p_adjusted = test.p);
-    often.retain(|node| node.p_adjusted <= q && node.share >= WORTH_A_WORD);
-    often.sort_by(|a, b| {
-        b.share.total_cmp(&a.share).then_with(|| (&a.node, &a.command).cmp(&(&b.node, &b.command)))
-    });
-    often
-}
-
-impl OftenWaitedFor {
-    /// Of the runs `last` it was the last.
-    fn new(node: &str, runs: &[&RunReport], last: &[&WaitedFor]) -> Option<Self> {
-        let median = |of: fn(&WaitedFor) -> Option<f64>| {
-            within::median_of(&mut last.iter().filter_map(|waited_for| of(waited_for)).collect::<Vec<_>>())
-        };
-        let p_value = binomial::at_least(runs.len(), 1.0 / runs[0].node_waits_count as f64, last.len());
-        Some(Self {
-            node: node.to_owned(),
-            command: runs[0].command.clone(),
-            nodes: runs[0].node_waits_count,
-            runs: runs.len(),
-            last: last.len(),
-            lateness_s: median(|waited_for| Some(waited_for.lateness_s[0]))?,
-            share: median(|waited_for| waited_for.share)?,
-            p_value,
-            p_adjusted: p_value,
-        })
     }
 }

@@ -1,6 +1,6 @@
 //! Regions that programs named: how long each took, over all its entries.
 
-use crate::counters::{self, CounterReport};
+use crate::report::counters::{self, CounterReport};
 use crate::warning::Warning;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};

@@ -1,8 +1,8 @@
 //! What stands against believing a run: a code, a message, advice.
 
-use crate::lateness::Lateness;
-use crate::regions;
-use crate::results::{Rejected, Results};
+use crate::input::importers::{Rejected, Results};
+use crate::report::lateness::Lateness;
+use crate::report::regions;
 use crate::warning::Warning;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::asked;
@@ -210,7 +210,7 @@ pub fn without_time(number: usize) -> Option<Warning> {
 }
 
 /// What of others' results is not in the table.
-pub fn results(results: &Results) -> Vec<Warning> {
+pub fn of_results(results: &Results) -> Vec<Warning> {
     const NAMED: usize = 3;
     const READ: &str = "docs/import.md says what is read of which tool's files";
     let unusable = results

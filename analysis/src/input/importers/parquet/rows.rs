@@ -3,10 +3,10 @@
 use super::classes::Classes;
 use super::columns::{Columns, UNWANTED};
 use super::names;
-use crate::results::building::{Building, shown};
-use crate::results::instant;
-use crate::results::row::{Column, Numbered, Part, WRONG};
-use crate::results::wrong::Wrong;
+use crate::input::importers::building::{Building, shown};
+use crate::input::importers::instant;
+use crate::input::importers::row::{Column, Numbered, Part, WRONG};
+use crate::input::importers::wrong::Wrong;
 use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 

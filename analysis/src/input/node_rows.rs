@@ -1,6 +1,6 @@
 //! How long a run took on each of its nodes: what the table is made of.
 
-use crate::class::{self, Class, ClassBy};
+use crate::table::class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::columns::{ClassColumn, Columns};
 use super::names;
-use crate::class::{Key, Parts};
-use crate::results::building::Building;
-use crate::results::row::{Column, WRONG};
+use crate::input::importers::building::Building;
+use crate::input::importers::row::{Column, WRONG};
 use crate::table::Names;
+use crate::table::class::{Key, Parts};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
 

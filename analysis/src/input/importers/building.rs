@@ -4,9 +4,9 @@ mod repeated;
 
 use super::row::{Column, Numbered, Part, Row};
 use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
-use crate::class::{self, ClassBy, Key, Parts};
-use crate::progress::Progress;
+use crate::input::progress::Progress;
 use crate::table::UNDATED;
+use crate::table::class::{self, ClassBy, Key, Parts};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Rows of a run that was read before.
 
 use super::{Building, shown};
-use crate::results::{REJECTED_KEPT, Rejected, Results};
+use crate::input::importers::{REJECTED_KEPT, Rejected, Results};
 use crate::table::Order;
 
 impl Building {

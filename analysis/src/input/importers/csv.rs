@@ -9,7 +9,7 @@ use super::path_pattern::Place;
 use super::row::Row;
 use super::wrong::Wrong;
 use super::{Fault, Options, instant};
-use crate::class::{Class, ClassBy, Key, Parts};
+use crate::table::class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hashbrown::HashMap;
 use std::io::{BufRead, BufReader, Read};

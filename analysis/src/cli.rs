@@ -1,0 +1,6 @@
+//! The command line of `pmmpi-report`, and what its process needs.
+
+pub mod allocator;
+pub mod options;
+pub mod progress_line;
+pub mod supervise;

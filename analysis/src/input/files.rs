@@ -1,0 +1,105 @@
+//! Which files hold runs of pmmpi's own, and which those of other tools.
+
+use super::importers;
+use pmmpi::partial;
+use pmmpi::record::Run;
+use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where to look for what.
+#[derive(Default)]
+pub struct Split {
+    /// Run files, and folders of them.
+    pub own: Vec<PathBuf>,
+    /// What other tools measured, in the order of names.
+    pub of_others: Vec<PathBuf>,
+    /// Those folders that are in both: there need be nothing of others.
+    pub folders: Vec<PathBuf>,
+}
+
+impl Split {
+    /// Of what the user named.
+    pub fn of(paths: &[PathBuf]) -> Self {
+        let mut split = Self::default();
+        for path in paths {
+            if path == Path::new("-") {
+                split.of_others.push(path.clone());
+                continue;
+            }
+            let Ok(metadata) = std::fs::metadata(path) else {
+                split.own.push(path.clone()); // says what is wrong with it
+                continue;
+            };
+            if metadata.is_dir() && !is_partial(path) {
+                let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+                let files: Vec<PathBuf> = files.collect();
+                let is_own = |folder: &Path| list(folder).is_ok_and(|own| !own.is_empty());
+                if is_own(path) {
+                    split.folders.push(path.clone());
+                    split.of_others.push(path.clone());
+                    split.own.push(path.clone());
+                } else if files.is_empty() || files.iter().any(|file| file.is_dir() && is_own(file)) {
+                    split.own.push(path.clone());
+                } else {
+                    split.of_others.push(path.clone());
+                }
+            } else if !metadata.is_dir() && (!metadata.is_file() || is_of_others(path)) {
+                // A pipe can be looked at but once, and no run file comes through one.
+                split.of_others.push(path.clone());
+            } else {
+                split.own.push(path.clone());
+            }
+        }
+        split.of_others.sort();
+        split
+    }
+}
+
+fn is_of_others(file: &Path) -> bool {
+    file.extension().is_none_or(|e| e != EXTENSION) && importers::knows(file)
+}
+
+/// What is listed as running may be saved as a whole by the time that it is read.
+pub fn read_one(file: &Path) -> Result<Run, RunFileError> {
+    if !is_partial(file) {
+        return runfile::read(file);
+    }
+    partial::read(file).or_else(|e| runfile::read(&file.with_extension(EXTENSION)).map_err(|_| e))
+}
+
+/// True for the folder that holds what is left of one run.
+pub fn is_partial(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes()))
+}
+
+/// The run files of a folder; a file is itself.
+pub fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !std::fs::metadata(path)?.is_dir() || is_partial(path) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let paths = std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| is_partial(path) || path.extension().is_some_and(|e| e == EXTENSION));
+    Ok(paths)
+}
+
+/// Code and advice.
+pub fn explain(error: &RunFileError) -> (&'static str, &'static str) {
+    match error {
+        RunFileError::Unreadable(_) => ("unreadable-file", "check the path and its permissions"),
+        RunFileError::Empty => ("empty-file", "the disk may have been full: measure again"),
+        RunFileError::Foreign => ("foreign-file", "give run files (*.pmr) or folders of them"),
+        RunFileError::Newer { .. } => {
+            ("newer-file", "report it with the pmmpi that wrote it, or a later one")
+        }
+        RunFileError::OtherVersion => ("other-version", "report it with the pmmpi that measured it"),
+        RunFileError::Truncated { .. } => ("truncated-file", "copy it again from where it was measured"),
+        RunFileError::Damaged(_) => ("damaged-file", "copy it again from where it was measured"),
+    }
+}
+
+/// True where both hold the same run.
+pub fn is_same(file: &Path, other: &Path) -> bool {
+    matches!((read_one(file), read_one(other)), (Ok(a), Ok(b)) if a == b)
+}
