@@ -12,7 +12,7 @@ mod topology;
 
 pub use cores::Cores;
 pub use cpu_set::CpuSet;
-pub use facts::{Hardware, NodeFacts, Settings, microcode_now};
+pub use facts::{Hardware, NodeFacts, NodeSettings, microcode_now};
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};

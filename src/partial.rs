@@ -19,7 +19,7 @@ mod frame;
 mod node_file;
 mod reading;
 
-pub use frame::{About, Frame, KeptRank, Told};
+pub use frame::{About, CarrierNote, Frame, KeptRank};
 pub use node_file::NodeFile;
 pub use reading::read;
 

@@ -10,10 +10,10 @@ use crate::counters::table::CounterTable;
 use crate::node::{NodeFacts, NodeKey};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
-use crate::session::instructions::Told;
+use crate::session::instructions::Instructions;
 use crate::session::live_record::RankCell;
 use crate::session::live_regions::RegionTable;
-use crate::session::{self, Beginning, Memory, Work};
+use crate::session::{self, Beginning, RankMemory, Work};
 use crate::transport::backoff::Backoff;
 use crate::transport::end_barrier::{self, Exchange};
 use crate::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
@@ -58,7 +58,7 @@ impl World {
 /// # }
 /// ```
 pub struct Session {
-    inner: session::Session<'static, World, Counters>,
+    inner: session::RankSession<'static, World, Counters>,
     cell: &'static RankCell,
     leads_node: bool,
     started_unix_ns: i64,
@@ -69,7 +69,10 @@ impl Session {
     pub fn begin(comm: &impl Communicator) -> Result<Self, FabricError> {
         let (began_ns, started_unix_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         let mut world = World::duplicate(comm);
-        let told = Told::hear(&mut world, || Told { meeting: Meeting::arrange(), ..Told::default() })?;
+        let told = Instructions::hear(&mut world, || Instructions {
+            meeting: Meeting::arrange(),
+            ..Instructions::default()
+        })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let opening_ns = clock::monotonic_ns();
         // Threads that are there already are not counted: a counter follows what its thread starts.
@@ -79,9 +82,9 @@ impl Session {
         cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
         let words = CounterTable::words(counters.opened());
         let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
-        let memory = Memory { cell, regions, counters: CounterTable::new(words, counters.opened()) };
+        let memory = RankMemory { cell, regions, counters: CounterTable::new(words, counters.opened()) };
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
-        let mut inner = session::Session::open(memory, counters, world, beginning);
+        let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;
         Ok(Self { inner, cell, leads_node, started_unix_ns })
     }

@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Where a rank's measurement is recorded as it happens: memory that may outlive the rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'a> {
+pub struct RankMemory<'a> {
     /// Its stamps, and how far it is.
     pub cell: &'a RankCell,
     /// Its regions.
@@ -42,7 +42,7 @@ pub struct Memory<'a> {
 }
 
 /// A measurement of this rank.
-pub struct Session<'a, F, P> {
+pub struct RankSession<'a, F, P> {
     cell: &'a RankCell,
     counters: CounterTable<'a>,
     probe: P,
@@ -82,10 +82,10 @@ pub struct Work {
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
-impl<'a, F: Fabric, P: Probe> Session<'a, F, P> {
+impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     /// Everything that takes time is done here.
-    pub fn open(memory: Memory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
-        let (Memory { cell, regions, counters }, opened) = (memory, probe.opened().clone());
+    pub fn open(memory: RankMemory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
+        let (RankMemory { cell, regions, counters }, opened) = (memory, probe.opened().clone());
         cell.rank.store(fabric.rank(), Relaxed);
         cell.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::counters::probe::Scripted;
     use crate::record::{Mode, Run, RunHeader};
-    use crate::session::instructions::Told;
+    use crate::session::instructions::Instructions;
     use crate::transport::fabric::{Solo, Threads};
     use std::time::Duration;
 
@@ -332,13 +332,16 @@ mod tests {
         cell: &'a RankCell,
         regions: &'a RegionTable,
         mut fabric: F,
-    ) -> Session<'a, F, Scripted> {
+    ) -> RankSession<'a, F, Scripted> {
         let began_ns = clock::monotonic_ns();
-        let told =
-            Told::hear(&mut fabric, || Told { meeting: Meeting::arrange(), ..Told::default() }).unwrap();
+        let told = Instructions::hear(&mut fabric, || Instructions {
+            meeting: Meeting::arrange(),
+            ..Instructions::default()
+        })
+        .unwrap();
         let beginning = Beginning { began_ns, pings: true, tight_end: true, meeting: told.meeting };
-        let memory = Memory { cell, regions, counters: CounterTable::default() };
-        Session::open(memory, Scripted::default(), fabric, beginning)
+        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        RankSession::open(memory, Scripted::default(), fabric, beginning)
     }
 
     fn header() -> RunHeader {

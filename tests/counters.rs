@@ -5,8 +5,8 @@ use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Quality, Reading};
-use pmmpi::node::Settings;
-use pmmpi_events::names::{Asked, Names};
+use pmmpi::node::NodeSettings;
+use pmmpi_events::names::{Asked, EventNames};
 use pmmpi_events::readings::readings;
 use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
 use rig::cluster::machine;
@@ -36,7 +36,7 @@ fn may_watch_hardware_threads() -> bool {
 
 /// The hardware threads of this machine, by the kernel's numbers.
 fn online() -> Vec<u32> {
-    Settings::read(Path::new("/")).online.numbers().collect()
+    NodeSettings::read(Path::new("/")).online.numbers().collect()
 }
 
 fn program() -> PathBuf {
@@ -87,7 +87,7 @@ fn tracepoints_are_counted_to_the_last_one() {
     const CALLS: u64 = 1000;
     let no_vendor = |_: &[String]| Err("nobody to ask".to_owned());
     let name = "syscalls:sys_enter_getppid";
-    let asked = match Names::of(Path::new("/")).resolve(name, no_vendor) {
+    let asked = match EventNames::of(Path::new("/")).resolve(name, no_vendor) {
         Ok(asked) => asked,
         // Why not is said in any case.
         Err(e) => {

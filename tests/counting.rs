@@ -1,8 +1,8 @@
 //! What programs do is counted: all their threads and children, up to whatever end, and nothing of theirs is touched.
 
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::{Cause, Gap, Quality};
-use pmmpi::node::Settings as NodeSettings;
+use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
+use pmmpi::node::NodeSettings;
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::record::runfile;
@@ -264,7 +264,7 @@ fn a_group_that_cannot_be_counted_ends_nothing() {
             let has_pmu = pmus.join("msr/events/mperf").exists() || pmus.join("cpu").exists();
             let expected = match cpu.contains("AuthenticAMD") && !has_pmu {
                 true => Gap::Unsupported(libc::ENODEV),
-                false => Gap::Unavailable(Cause::NoSuchThread),
+                false => Gap::Unavailable(WhyUnavailable::NoSuchThread),
             };
             assert_eq!((scope, gap), (Scope::Core, &Some(expected)));
         }

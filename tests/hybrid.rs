@@ -4,12 +4,12 @@
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
-use pmmpi::counters::probe::{Handle, Opened, Scope, Scripted, Set};
+use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Quality;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
 use pmmpi_events::metrics;
-use pmmpi_events::names::{Asked, Capacity, Names, plan};
+use pmmpi_events::names::{Asked, Capacity, EventNames, plan};
 use pmmpi_events::summary::Summary;
 use pmmpi_events::totals::totals;
 use rig::counting::{Counted, default_set};
@@ -25,7 +25,7 @@ const ENABLED_NS: u64 = 1000 * MS;
 
 /// What is opened on such a machine: the default set, and what else is asked for.
 fn opened(machine: &Machine, more: &str) -> Opened {
-    let names = Names::of(machine.root());
+    let names = EventNames::of(machine.root());
     let no_vendor = |_: &[String]| Err("nobody to ask".to_owned());
     let more = if more.is_empty() { Vec::new() } else { names.resolve(more, no_vendor).unwrap() };
     let mut opened = Opened::default();
@@ -47,7 +47,7 @@ fn open(opened: &mut Opened, asked: Vec<Asked>) {
                 Scope::Task => vec![None],
                 _ => plan.places.cpus(&CpuSet(vec![(0, 71)])).into_iter().map(Some).collect(),
             };
-            let handle = |cpu| Handle { set: number, group: at, cpu, descriptor: -1, id: 0 };
+            let handle = |cpu| CounterHandle { set: number, group: at, cpu, descriptor: -1, id: 0 };
             opened.handles.extend(cpus.into_iter().map(handle));
         }
         opened.sets.push(set);
@@ -106,7 +106,7 @@ fn run_of(counts: Counts) -> Run {
         ..Hardware::default()
     };
     let key = NodeKey { hostname: "hybrid".into(), boot_id: "a".into(), time_namespace: 1 };
-    let facts = Some(NodeFacts { hardware, settings: Settings::default() });
+    let facts = Some(NodeFacts { hardware, settings: NodeSettings::default() });
     let header =
         RunHeader::new("20261121T000000.000000000Z-hybrid".into(), vec!["./prog".into()], Mode::Mpi, 1);
     let rank = RankRecord {

@@ -1,12 +1,13 @@
-//! Names of events, on machines that this one is not; and with the real libpfm4 on this one.
+//! EventNames of events, on machines that this one is not; and with the real libpfm4 on this one.
 
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
 use pmmpi::counters::probe::Scope;
-use pmmpi::node::{CpuSet, Settings};
+use pmmpi::node::{CpuSet, NodeSettings};
 use pmmpi::record::wire;
 use pmmpi_events::names::{
-    Answer, Asked, Capacity, Described, NameError, Names, Places, Plan, Resolved, Vendor, family, plan,
+    Asked, Capacity, CounterPlan, EventNames, NameError, Places, Resolved, Vendor, VendorAnswer, VendorEvent,
+    family, plan,
 };
 use proptest::prelude::*;
 use rig::counting::default_set;
@@ -16,12 +17,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-fn no_vendor(_: &[String]) -> Result<Vec<Answer>, String> {
+fn no_vendor(_: &[String]) -> Result<Vec<VendorAnswer>, String> {
     Err("nobody to ask".to_owned())
 }
 
 fn resolve(machine: &Machine, list: &str) -> Result<Vec<Asked>, NameError> {
-    Names::of(machine.root()).resolve(list, no_vendor)
+    EventNames::of(machine.root()).resolve(list, no_vendor)
 }
 
 /// All events of a list without braces.
@@ -204,7 +205,7 @@ fn each_kind_of_core_counts_for_itself() {
 #[test]
 fn an_event_is_counted_where_its_pmu_says() {
     let machine = Machine::arm_server();
-    let online = Settings::read(machine.root()).online;
+    let online = NodeSettings::read(machine.root()).online;
     let places = |name: &str| events(&machine, name).remove(0).places;
     let allowed =
         |places: &Places| [Scope::Task, Scope::Core, Scope::Socket].map(|scope| places.allow(scope));
@@ -352,11 +353,11 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
         asked.push(names.to_vec());
         let found = |name: &str, code| {
             let encoding = Encoding::new(kind::RAW, code);
-            Answer::Found(Vendor { name: name.to_owned(), full_name: format!("skx::{name}"), encoding })
+            VendorAnswer::Found(Vendor { name: name.to_owned(), full_name: format!("skx::{name}"), encoding })
         };
         Ok(vec![found("INST_RETIRED:ANY_P", 0xc0), found("skx::LONGEST_LAT_CACHE:MISS", 0x412e)])
     };
-    let names = Names::of(machine.root());
+    let names = EventNames::of(machine.root());
     let list = "cycles,INST_RETIRED:ANY_P:u,{instructions,skx::LONGEST_LAT_CACHE:MISS}";
     let resolved = names.resolve(list, vendor).unwrap();
     assert_eq!(asked, [["INST_RETIRED:ANY_P", "skx::LONGEST_LAT_CACHE:MISS"].map(str::to_owned)]);
@@ -369,26 +370,36 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     let energy = |text: &str| {
         let encoding = Encoding::new(9, 2);
         let name = "rapl::RAPL_ENERGY_PKG".to_owned();
-        names.resolve(text, |_| Ok(vec![Answer::Found(Vendor { full_name: name.clone(), name, encoding })]))
+        names.resolve(text, |_| {
+            Ok(vec![VendorAnswer::Found(Vendor { full_name: name.clone(), name, encoding })])
+        })
     };
     let Asked::Event(package) = energy("rapl::RAPL_ENERGY_PKG").unwrap().remove(0) else { panic!("braces") };
     assert_eq!((package[0].event.unit.as_str(), package[0].event.scale), ("J", 2f64.powi(-32)));
     assert_eq!(package[0].places, Places::Socket(set("0,18")));
     assert!(energy("rapl::RAPL_ENERGY_PKG:u").unwrap_err().to_string().contains("no core"));
-    let unknown = |answer: Answer| names.resolve("FOO:BAR", |_| Ok(vec![answer])).unwrap_err().to_string();
-    assert!(unknown(Answer::Unknown { like: vec!["FOO:BAZ".into()] }).contains("did you mean FOO:BAZ?"));
-    assert!(unknown(Answer::Refused { why: "no such mask".into() }).contains("FOO:BAR: no such mask"));
+    let unknown =
+        |answer: VendorAnswer| names.resolve("FOO:BAR", |_| Ok(vec![answer])).unwrap_err().to_string();
+    assert!(
+        unknown(VendorAnswer::Unknown { like: vec!["FOO:BAZ".into()] }).contains("did you mean FOO:BAZ?")
+    );
+    assert!(unknown(VendorAnswer::Refused { why: "no such mask".into() }).contains("FOO:BAR: no such mask"));
     assert!(names.resolve("cycles", |_| panic!("nothing to ask")).is_ok());
     // One that answers less than it was asked knows less.
     assert!(names.resolve("FOO", |_| Ok(Vec::new())).unwrap_err().to_string().contains("unknown event FOO"));
 }
 
-fn planned(machine: &Machine, list: &str, vendor_id: &str, scope: Scope) -> Result<Vec<Plan>, NameError> {
+fn planned(
+    machine: &Machine,
+    list: &str,
+    vendor_id: &str,
+    scope: Scope,
+) -> Result<Vec<CounterPlan>, NameError> {
     plan(resolve(machine, list).unwrap(), scope, Capacity::of_vendor(Some(vendor_id)))
 }
 
 /// The names of each group of each plan.
-fn groups(plans: &[Plan]) -> Vec<Vec<Vec<&str>>> {
+fn groups(plans: &[CounterPlan]) -> Vec<Vec<Vec<&str>>> {
     plans.iter().map(|plan| plan.groups.iter().map(of_group).collect()).collect()
 }
 
@@ -489,7 +500,7 @@ fn braces_keep_together_what_can_be_counted_together() {
 fn the_default_set_counts_on_every_kind_of_core() {
     let default = pmmpi::counters::default::groups();
     let groups_on = |machine: &Machine| {
-        let names = Names::of(machine.root());
+        let names = EventNames::of(machine.root());
         let set = names.resolve(&default_set(), |_| unreachable!()).unwrap();
         let plans = plan(set, Scope::Task, Capacity::of_vendor(None)).unwrap();
         assert_eq!((plans.len(), plans[0].scope), (1, Scope::Task));
@@ -526,7 +537,7 @@ fn what_is_listed_can_be_asked_for() {
         Machine::arm_server(),
         Machine::big_little(),
     ] {
-        let names = Names::of(machine.root());
+        let names = EventNames::of(machine.root());
         let listed = names.listed();
         assert!(listed.len() > 50);
         for one in &listed {
@@ -596,7 +607,7 @@ fn hostile_files_are_errors_or_nothing() {
         machine.put(&machine.pmu_file("arm_cmn_0", file), text);
         assert!(said(&machine, "hnf_cache_miss").contains("arm_cmn_0/type"));
         assert_eq!(codes(&machine, "cycles"), [(0, [0; 3])]);
-        assert!(Names::of(machine.root()).listed().len() > 50);
+        assert!(EventNames::of(machine.root()).listed().len() > 50);
     }
     for text in ["0-4294967295", "5-3", "0,0", "a", "0-3,2", "\u{0}"] {
         let machine = Machine::arm_server();
@@ -645,7 +656,7 @@ proptest! {
         let events = [("cas_count_read", "event=4,umask=3")];
         machine.pmu("uncore_imc_0", 20, &[("cpumask", "0")], &format, &events);
         machine.put(&machine.pmu_file("uncore_imc_0", file), &text);
-        let names = Names::of(machine.root());
+        let names = EventNames::of(machine.root());
         for list in ["cas_count_read", "uncore_imc/event=1,umask=0xff/", "uncore_imc/other/", "cycles"] {
             match names.resolve(list, no_vendor) {
                 Ok(asked) => {
@@ -667,7 +678,7 @@ proptest! {
     fn packing_loses_nothing(picks in proptest::collection::vec(0usize..54, 0..40), intel in any::<bool>()) {
         thread_local!(static ALL: (Machine, Vec<String>) = {
             let machine = Machine::intel_server();
-            let all = Names::of(machine.root()).listed().into_iter().map(|one| one.name).collect();
+            let all = EventNames::of(machine.root()).listed().into_iter().map(|one| one.name).collect();
             (machine, all)
         });
         ALL.with(|(machine, all)| {
@@ -698,7 +709,7 @@ fn ask_libpfm(arguments: &[&str]) -> rig::tool::Output {
     run(command.args(arguments).env("LIBPFM_ENCODE_INACTIVE", "1"))
 }
 
-/// Names of the AMD note's events come to the codes that it prints in its tables; likewise with Intel's
+/// EventNames of the AMD note's events come to the codes that it prints in its tables; likewise with Intel's
 /// manual.
 #[test]
 fn libpfm4_knows_the_codes_of_the_manuals() {
@@ -722,10 +733,10 @@ fn libpfm4_knows_the_codes_of_the_manuals() {
     .collect();
     let names: Vec<&str> =
         std::iter::once("resolve").chain(expected.iter().map(|(name, _)| name.as_str())).collect();
-    let answers: Vec<Answer> = wire::decode(&ask_libpfm(&names).success().stdout).unwrap();
+    let answers: Vec<VendorAnswer> = wire::decode(&ask_libpfm(&names).success().stdout).unwrap();
     assert_eq!(answers.len(), expected.len());
     for (answer, (name, code)) in answers.iter().zip(&expected) {
-        let Answer::Found(vendor) = answer else { panic!("{name}: {answer:?}") };
+        let VendorAnswer::Found(vendor) = answer else { panic!("{name}: {answer:?}") };
         assert_eq!(
             vendor.encoding,
             Encoding::new(kind::RAW, *code),
@@ -739,7 +750,7 @@ fn libpfm4_knows_the_codes_of_the_manuals() {
 
 #[test]
 fn libpfm4_says_what_is_wrong_with_a_name() {
-    let answers: Vec<Answer> = wire::decode(
+    let answers: Vec<VendorAnswer> = wire::decode(
         &ask_libpfm(&[
             "resolve",
             "skx::INST_RETIRED:ANY",
@@ -750,20 +761,23 @@ fn libpfm4_says_what_is_wrong_with_a_name() {
         .stdout,
     )
     .unwrap();
-    assert!(matches!(&answers[0], Answer::Refused { why } if why.contains("ANY_P")), "{answers:?}");
-    assert!(matches!(&answers[1], Answer::Unknown { .. }), "{answers:?}");
+    assert!(matches!(&answers[0], VendorAnswer::Refused { why } if why.contains("ANY_P")), "{answers:?}");
+    assert!(matches!(&answers[1], VendorAnswer::Unknown { .. }), "{answers:?}");
     assert!(
-        matches!(&answers[2], Answer::Found(vendor) if vendor.encoding.modes == Modes::User),
+        matches!(&answers[2], VendorAnswer::Found(vendor) if vendor.encoding.modes == Modes::User),
         "{answers:?}"
     );
     assert_eq!(ask_libpfm(&["what"]).code(), 1);
     // What this processor's tables hold is what resolving each name says.
-    let described: Vec<Described> = wire::decode(&ask_libpfm(&["list"]).success().stdout).unwrap();
+    let described: Vec<VendorEvent> = wire::decode(&ask_libpfm(&["list"]).success().stdout).unwrap();
     let names: Vec<&str> = described.iter().map(|one| one.name.as_str()).collect();
-    let answers: Vec<Answer> =
+    let answers: Vec<VendorAnswer> =
         wire::decode(&ask_libpfm(&[&["resolve"], &names[..]].concat()).success().stdout).unwrap();
     for (answer, one) in answers.iter().zip(&described) {
-        assert!(matches!(answer, Answer::Found(vendor) if vendor.encoding == one.encoding), "{answer:?}");
+        assert!(
+            matches!(answer, VendorAnswer::Found(vendor) if vendor.encoding == one.encoding),
+            "{answer:?}"
+        );
     }
 }
 

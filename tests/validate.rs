@@ -1,7 +1,7 @@
 //! `pmmpi validate`: what is known on paper against what is counted on this machine.
 
 use pmmpi::node::NodeFacts;
-use pmmpi_events::validation::{self, Trust, Verdict};
+use pmmpi_events::validation::{self, EventVerdict, Trust};
 use rig::cells::Kernel;
 use rig::cluster::machine;
 use rig::tool::{Folder, Output, pmmpi, run, start};
@@ -80,7 +80,7 @@ fn what_the_kernel_counts_is_exact_and_kept() {
     assert_eq!(files(folder.path()), std::slice::from_ref(&file));
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file).unwrap()).unwrap(), found);
     let trust = Trust::read(folder.path());
-    assert_eq!(trust.of(&cpu, "page_faults"), Verdict::Trusted);
+    assert_eq!(trust.of(&cpu, "page_faults"), EventVerdict::Trusted);
     for event in list(&found["events"]) {
         let kept = trust.of(&cpu, event["name"].as_str().unwrap());
         assert_eq!(kept.name(), event["verdict"].as_str().unwrap());

@@ -15,7 +15,7 @@ use crate::table::BOUNDS;
 use crate::table::class::{ClassBy, Key, SESSION_LABEL};
 use crate::warning::Warning;
 use files::{Split, explain, is_partial, is_same, list, read_one};
-use importers::{Building, Format, Results, Row};
+use importers::{Building, FileFormat, ResultRow, Results};
 use node_rows::NodeRow;
 use pmmpi::record::Run;
 use pmmpi::record::runfile::{EXTENSION, RunFileError};
@@ -56,7 +56,7 @@ pub struct Input<T> {
 }
 
 /// What becomes of a run file, on any thread.
-struct Read<T> {
+struct ReadRun<T> {
     run: OwnRun<T>,
     started_unix_ns: i64,
     session: Option<String>,
@@ -73,11 +73,11 @@ struct Read<T> {
 /// left of runs that did not end well; and what other tools measured, there and in folders below.
 pub fn read<T: Send>(
     paths: &[PathBuf],
-    options: &importers::Options,
+    options: &importers::ImportOptions,
     trust: &Trust,
     keep: impl Fn(&Run) -> T + Sync,
 ) -> Input<T> {
-    let mut reading = Reading::new(options, trust, keep);
+    let mut reading = Reader::new(options, trust, keep);
     reading.all(paths);
     reading.finish()
 }
@@ -87,15 +87,20 @@ pub fn read<T: Send>(
 pub fn read_after(
     archive: &Path,
     paths: &[PathBuf],
-    options: &importers::Options,
+    options: &importers::ImportOptions,
     trust: &Trust,
 ) -> Result<(Input<()>, usize), String> {
-    let options = &importers::Options { keep_parts: true, ..options.clone() };
-    let mut reading = Reading::new(options, trust, |_: &Run| ());
+    let options = &importers::ImportOptions { keep_parts: true, ..options.clone() };
+    let mut reading = Reader::new(options, trust, |_: &Run| ());
     if archive.exists() {
         // What a path or a node or metric that was named say is of others.
-        let plain =
-            importers::Options { path: None, node: None, metric: None, keep_parts: false, ..options.clone() };
+        let plain = importers::ImportOptions {
+            path: None,
+            node: None,
+            metric: None,
+            keep_parts: false,
+            ..options.clone()
+        };
         let folders = [archive.to_owned()];
         importers::read_beside(&mut reading.building, &folders, &folders, &plain);
         if let Some(file) = reading.building.files_unusable().first() {
@@ -116,31 +121,31 @@ pub fn read_after(
 /// The same of runs that are in memory.
 pub fn of_runs<T: Send>(
     runs: &[Run],
-    options: &importers::Options,
+    options: &importers::ImportOptions,
     trust: &Trust,
     keep: impl Fn(&Run) -> T + Sync,
 ) -> Input<T> {
-    let mut reading = Reading::new(options, trust, keep);
+    let mut reading = Reader::new(options, trust, keep);
     for run in runs {
         let file = PathBuf::from(&run.header.run_id);
-        let read = Read::of(run, trust, &options.class_by, &reading.keep);
+        let read = ReadRun::of(run, trust, &options.class_by, &reading.keep);
         reading.keep(&file, read);
     }
     reading.finish()
 }
 
-struct Reading<'a, T, K> {
+struct Reader<'a, T, K> {
     input: Input<T>,
     building: Building,
     /// Where each run was first.
     known: HashMap<String, PathBuf>,
-    options: &'a importers::Options,
+    options: &'a importers::ImportOptions,
     trust: &'a Trust,
     keep: K,
 }
 
-impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
-    fn new(options: &'a importers::Options, trust: &'a Trust, keep: K) -> Self {
+impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
+    fn new(options: &'a importers::ImportOptions, trust: &'a Trust, keep: K) -> Self {
         let building = Building::new(options);
         Self { input: Input::default(), building, known: HashMap::new(), options, trust, keep }
     }
@@ -154,7 +159,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
     fn finish(self) -> Input<T> {
         let mut input = self.input;
         input.results = self.building.finish();
-        input.files += input.results.sources.iter().filter(|source| source.format != Format::Run).count();
+        input.files += input.results.sources.iter().filter(|source| source.format != FileFormat::Run).count();
         input.hosts.extend(input.results.table.hosts().map(str::to_owned));
         input.runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
         input.about_keys(self.options);
@@ -187,8 +192,8 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
         files.iter().for_each(|file| self.building.progress().expect(file));
         for files in files.chunks(FILES_AT_A_TIME) {
             let (trust, class_by, keep) = (self.trust, &self.options.class_by, &self.keep);
-            let read = |file: &PathBuf| read_one(file).map(|run| Read::of(&run, trust, class_by, keep));
-            let runs: Vec<Result<Read<T>, RunFileError>> = files.par_iter().map(read).collect();
+            let read = |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, class_by, keep));
+            let runs: Vec<Result<ReadRun<T>, RunFileError>> = files.par_iter().map(read).collect();
             for (file, run) in files.iter().zip(runs) {
                 match run {
                     Ok(run) => self.keep(file, run),
@@ -204,7 +209,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
     }
 
     /// A run that was given twice counts once.
-    fn keep(&mut self, file: &Path, read: Read<T>) {
+    fn keep(&mut self, file: &Path, read: ReadRun<T>) {
         let run_id = &read.run.run_id;
         if let Some(first) = self.known.get(run_id) {
             if !is_partial(file) && !is_same(file, first) {
@@ -218,14 +223,14 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
             return;
         }
         self.known.insert(run_id.clone(), file.to_owned());
-        self.building.begin(file, Format::Run);
+        self.building.begin(file, FileFormat::Run);
         read.labels.iter().for_each(|label| self.building.has_class_key(label));
         for (node, row) in &read.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
                 continue;
             }
-            let added = self.building.add(&Row {
+            let added = self.building.add(&ResultRow {
                 line: 1,
                 node,
                 run: run_id,
@@ -248,7 +253,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reading<'a, T, K> {
     }
 }
 
-impl<T> Read<T> {
+impl<T> ReadRun<T> {
     fn of(run: &Run, trust: &Trust, class_by: &ClassBy, keep: impl Fn(&Run) -> T) -> Self {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
         let labels = run.header.labels.iter().filter(|(_, value)| !value.is_empty());
@@ -297,7 +302,7 @@ impl<T> Input<T> {
     }
 
     /// A key that nothing has is likely misspelt.
-    fn about_keys(&mut self, options: &importers::Options) {
+    fn about_keys(&mut self, options: &importers::ImportOptions) {
         if options.class_by != ClassBy::default() && self.results.without_parts {
             self.warnings.push(Warning::new(
                 "archived-classes",

@@ -3,7 +3,9 @@
 mod cli;
 
 use clap::Parser;
-use cli::options::{Bounds, Command, Export, FailOn, Format, OfOthers, Options, Report, ReportFormat};
+use cli::options::{
+    BoundsArgs, BoundsFormat, Command, ExportArgs, FailOn, OfOthers, Options, ReportArgs, ReportFormat,
+};
 use cli::supervise::supervise;
 use cli::{allocator, progress_line};
 use pmmpi::bounds::MaxDrift;
@@ -20,7 +22,7 @@ use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::table::class::ClassBy;
-use pmmpi_analysis::verdicts::Settings;
+use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -43,13 +45,13 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     ExitCode::from(match options.command {
-        Command::Report(options) => {
+        Command::ReportArgs(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding)))
         }
-        Command::Export(options) => {
+        Command::ExportArgs(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
         }
-        Command::Bounds(options) => code(bounds(&options)),
+        Command::BoundsArgs(options) => code(bounds(&options)),
     })
 }
 
@@ -96,10 +98,10 @@ impl Failure {
     }
 }
 
-fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
+fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let settings = settings(options)?;
     let only = Some(report::COUNTERS.as_slice());
-    let from = importers::Options {
+    let from = importers::ImportOptions {
         counters: only,
         ..reading(&options.of_others, options.class_by.clone(), decoding)
     };
@@ -108,7 +110,7 @@ fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
     if input.is_empty() {
         return Err(nothing("report", &input));
     }
-    let read = text::Read { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
+    let read = text::ReadCounts { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
@@ -135,7 +137,7 @@ fn report(options: &Report, decoding: Decoding) -> Result<u8, Failure> {
     })
 }
 
-fn export(options: &Export, decoding: Decoding) -> Result<u8, Failure> {
+fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let from = reading(&options.of_others, options.class_by.clone(), decoding);
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
@@ -165,8 +167,8 @@ fn paths(given: &[PathBuf]) -> Vec<PathBuf> {
     if given.is_empty() { vec![default_folder()] } else { given.to_vec() }
 }
 
-fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> importers::Options {
-    importers::Options {
+fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> importers::ImportOptions {
+    importers::ImportOptions {
         format: None,
         path: options.path_pattern.clone(),
         node: options.node.clone(),
@@ -195,15 +197,15 @@ fn runs<T>(input: &Input<T>) -> usize {
     input.runs.len() + archived.len() + table.is_own.iter().filter(|own| !**own).count()
 }
 
-fn settings(options: &Report) -> Result<Settings, Failure> {
+fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let fraction = |name: &str, percent: f64, most: f64| match (0.0..=most).contains(&percent) {
         true => Ok(percent / 100.0),
         false => Err(Failure::usage(format!("--{name}: from 0 to {most} percent"))),
     };
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
-    let node = verdict::Settings { delta, q, min_runs: options.min_runs, ..Default::default() };
-    let run = runs::Settings { q, ..Default::default() };
-    Ok(Settings { node, run, ..Default::default() })
+    let node = verdict::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
+    let run = runs::SlowRunSettings { q, ..Default::default() };
+    Ok(JudgeSettings { node, run, ..Default::default() })
 }
 
 fn fails(verdict: Option<Verdict>, least: FailOn) -> bool {
@@ -214,7 +216,7 @@ fn fails(verdict: Option<Verdict>, least: FailOn) -> bool {
     }
 }
 
-fn bounds(options: &Bounds) -> Result<u8, Failure> {
+fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     let name = options.stamps.display().to_string();
     let drift = MaxDrift::from_ppm(options.max_drift_ppm)
         .ok_or_else(|| Failure::usage("--max-drift-ppm: a rate error is from 0 to 100000 ppm"))?;
@@ -226,16 +228,16 @@ fn bounds(options: &Bounds) -> Result<u8, Failure> {
     };
     let stamped = stamps_csv::read(source, drift).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
     let rendered = match options.format {
-        Format::Text => text::bounds(&stamped, &name),
-        Format::Json if stamped.several => json(&stamped.bounds)?,
-        Format::Json => json(&stamped.bounds[0])?,
+        BoundsFormat::Text => text::bounds(&stamped, &name),
+        BoundsFormat::Json if stamped.several => json(&stamped.bounds)?,
+        BoundsFormat::Json => json(&stamped.bounds[0])?,
     };
     write(&rendered, options.output.as_deref())?;
-    for row in stamped.rejected.iter().filter(|_| options.format == Format::Json) {
+    for row in stamped.rejected.iter().filter(|_| options.format == BoundsFormat::Json) {
         say(&format!("{name}: line {}: {}: left out", row.line, row.reason));
     }
     let more = stamped.rejected_rows - stamped.rejected.len() as u64;
-    if more > 0 && options.format == Format::Json {
+    if more > 0 && options.format == BoundsFormat::Json {
         say(&format!("{name}: {more} more rows left out"));
     }
     Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })

@@ -17,8 +17,8 @@ use crate::input::importers::{self, Rejected, Results};
 use crate::input::{self, Input};
 use crate::stats::counted::NAMES;
 use crate::table::BOUNDS;
-use crate::verdicts::node_report::{Drift, NodeReport, SlowRun};
-use crate::verdicts::{self, Settings, Verdicts};
+use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
+use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning::Warning;
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
@@ -34,12 +34,12 @@ use std::sync::LazyLock;
 pub static COUNTERS: LazyLock<Vec<&str>> = LazyLock::new(|| [&NAMES[..], &BOUNDS].concat());
 
 /// Reads what a report is made of: see [`input::read`].
-pub fn read(paths: &[PathBuf], options: &importers::Options, trust: &Trust) -> Input<RunReport> {
+pub fn read(paths: &[PathBuf], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
     input::read(paths, options, trust, |run| RunReport::new(run, trust))
 }
 
 /// The same of runs that are in memory.
-pub fn of_runs(runs: &[Run], options: &importers::Options, trust: &Trust) -> Input<RunReport> {
+pub fn of_runs(runs: &[Run], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
     input::of_runs(runs, options, trust, |run| RunReport::new(run, trust))
 }
 
@@ -53,12 +53,12 @@ pub struct Report {
     /// What is most likely slowest first.
     pub nodes: Vec<NodeReport>,
     /// Of all sessions, the slowest first.
-    pub slow_runs: Vec<SlowRun>,
+    pub slow_runs: Vec<SlowRunReport>,
     /// How many were looked at: one of several nodes counts for each.
     #[serde(skip)]
     pub runs_of_nodes: usize,
     /// Nodes that grew slower, the largest change first.
-    pub drift: Vec<Drift>,
+    pub drift: Vec<DriftReport>,
     /// Nodes that came last in more runs than chance would have it, the latest first.
     pub waited_for: Vec<OftenWaitedFor>,
     /// Rows and values of others' results that were left out: the first hundred.
@@ -80,7 +80,7 @@ pub struct RejectedRow {
 
 impl Report {
     /// From all that was read; `settings` say from when on something is slow.
-    pub fn new(input: Input<RunReport>, trust: &Trust, settings: &Settings) -> Self {
+    pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =

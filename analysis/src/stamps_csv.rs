@@ -12,7 +12,7 @@ use std::io::Read;
 
 /// The bounds of one job (or of one region of one run).
 #[derive(Debug, Serialize)]
-pub struct Bounds {
+pub struct StampedBounds {
     /// Where the file has such a column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -36,18 +36,18 @@ pub struct Bounds {
 #[derive(Debug)]
 pub struct Stamped {
     /// In the order of their first row.
-    pub bounds: Vec<Bounds>,
+    pub bounds: Vec<StampedBounds>,
     /// True where the file has a run or a region column.
     pub several: bool,
     /// The first rows that were left out, with the reason.
-    pub rejected: Vec<RejectedRow>,
+    pub rejected: Vec<RejectedStamp>,
     /// How many there were in all.
     pub rejected_rows: u64,
 }
 
 /// A row that says nothing.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RejectedRow {
+pub struct RejectedStamp {
     /// Counted from 1, the header included.
     pub line: u64,
     /// What is wrong with it.
@@ -62,7 +62,7 @@ pub enum StampsError {
     /// It has a header at most.
     NoRows,
     /// Each of its rows is wrong; the first one.
-    NoGoodRow(RejectedRow),
+    NoGoodRow(RejectedStamp),
     /// It could not be read, or is no CSV.
     Unreadable(csv::Error),
 }
@@ -106,7 +106,7 @@ pub fn read(source: impl Read, drift: MaxDrift) -> Result<Stamped, StampsError> 
         if let Err(reason) = jobs.add(&columns, &record) {
             rejected_rows += 1;
             if rejected.len() < REJECTED_KEPT {
-                rejected.push(RejectedRow { line, reason });
+                rejected.push(RejectedStamp { line, reason });
             }
         }
     }
@@ -213,7 +213,7 @@ impl Jobs {
         &mut jobs[at]
     }
 
-    fn bounds(self, drift: MaxDrift, rejected_rows: u64) -> Vec<Bounds> {
+    fn bounds(self, drift: MaxDrift, rejected_rows: u64) -> Vec<StampedBounds> {
         self.jobs.into_iter().filter_map(|job| job.bounds(drift, rejected_rows)).collect()
     }
 }
@@ -232,9 +232,9 @@ impl Job {
         self.stamps.add(number, stamps);
     }
 
-    fn bounds(self, drift: MaxDrift, rejected_rows: u64) -> Option<Bounds> {
+    fn bounds(self, drift: MaxDrift, rejected_rows: u64) -> Option<StampedBounds> {
         let elapsed = self.stamps.elapsed(drift)?;
-        Some(Bounds {
+        Some(StampedBounds {
             suspects: elapsed.suspects.iter().filter_map(|n| self.names.get(*n as usize).cloned()).collect(),
             run: self.run,
             region: self.region,

@@ -19,7 +19,7 @@
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`class`] | which runs belong to which node: the input |
+//! | [`class_runs`] | which runs belong to which node: the input |
 //! | [`median`] | a node's median run, the interval of its median, and what it is at least |
 //! | [`within`] | how much runs of one node differ, pooled over its class |
 //! | [`qn`] | how much nodes of a class differ |
@@ -40,7 +40,7 @@ pub mod bh;
 pub mod bimodal;
 pub mod binomial;
 pub mod cause;
-pub mod class;
+pub mod class_runs;
 pub mod counted;
 pub mod drift;
 pub mod median;
@@ -68,20 +68,20 @@ mod tests {
         ) {
             let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
             let times = nodes.concat();
-            let class = class::Class::new(&times, &ends).unwrap();
+            let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = within::sigma(&class, &medians);
-            let settings = verdict::Settings { q, delta, ..verdict::Settings::default() };
+            let settings = verdict::VerdictSettings { q, delta, ..verdict::VerdictSettings::default() };
             prop_assert_eq!(verdict::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
-            let settings = runs::Settings { q, delta, ..runs::Settings::default() };
+            let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
             let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &settings);
             prop_assert!(runs::flaky(&runs::counts(&medians, &slow), q).len() <= nodes.len());
             let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
             ascending.sort_unstable_by(f64::total_cmp);
-            let settings = bimodal::Settings { delta, min_nodes: 0 };
+            let settings = bimodal::BimodalSettings { delta, min_nodes: 0 };
             let modes = bimodal::modes(&ascending, &settings);
             prop_assert!(modes.is_none_or(|modes| modes.fast.nodes + modes.slow.nodes == nodes.len()));
-            let alarms = drift::alarms(&times, delta, &drift::Settings::default());
+            let alarms = drift::alarms(&times, delta, &drift::DriftSettings::default());
             prop_assert!(alarms.len() <= times.len());
             prop_assert!(bh::adjusted(&times).len() == times.len());
         }

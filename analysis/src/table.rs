@@ -6,7 +6,7 @@ mod names;
 mod order;
 
 pub use frame::Filled;
-pub use names::Names;
+pub use names::NamePool;
 pub use order::Order;
 
 use class::Parts;
@@ -27,17 +27,17 @@ const UNDECLARED: &str = "undeclared";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTable {
     /// Names that `node` counts.
-    pub nodes: Names,
+    pub nodes: NamePool,
     /// Host, or list of hosts, that did the work.
     pub node: Vec<u32>,
     /// Names that `run` counts.
-    pub runs: Names,
+    pub runs: NamePool,
     /// Which of the node's runs it was, or the id of a run of pmmpi's own.
     pub run: Vec<u32>,
     /// True of runs of pmmpi's own: one of them may be of several nodes, and has a row for each.
     pub is_own: Vec<bool>,
     /// Names that `class` counts.
-    pub classes: Names,
+    pub classes: NamePool,
     /// What ought to take equally long; a name without letters where nobody said so, as for sessions.
     pub class: Vec<u32>,
     /// What classes are made of; `parts` counts them.
@@ -45,7 +45,7 @@ pub struct RunTable {
     /// What each row's class is made of; empty where nobody asked for it.
     pub parts: Vec<u32>,
     /// Names that `session` counts.
-    pub sessions: Names,
+    pub sessions: NamePool,
     /// Runs of one session were made at one sitting.
     pub session: Vec<u32>,
     /// Above zero and finite (s).
@@ -57,7 +57,7 @@ pub struct RunTable {
     /// Line in that file, counted from 1; in a JSON document the number of the entry.
     pub line: Vec<u32>,
     /// Reasons that `lack` counts.
-    pub lacks: Names,
+    pub lacks: NamePool,
     /// The counter that is missed most, and why it is not there: `NAME: REASON`; without letters where nobody said so.
     pub lack: Vec<u32>,
     /// Whatever else was measured, by name; not a number where it was not.

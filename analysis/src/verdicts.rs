@@ -12,23 +12,23 @@ use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning};
 use history::History;
-use node_report::{Drift, NodeReport, SlowRun};
+use node_report::{DriftReport, NodeReport, SlowRunReport};
 use pmmpi::text::count;
 use rayon::prelude::*;
-use session::Session;
+use session::JudgedSession;
 
 /// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
 const SESSIONS_AT_A_TIME: usize = 8;
 
 /// From when on something is called slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Settings {
+pub struct JudgeSettings {
     /// Of nodes.
-    pub node: verdict::Settings,
+    pub node: verdict::VerdictSettings,
     /// Of runs.
-    pub run: runs::Settings,
+    pub run: runs::SlowRunSettings,
     /// Of nodes over sessions.
-    pub drift: drift::Settings,
+    pub drift: drift::DriftSettings,
 }
 
 /// What came of it.
@@ -37,15 +37,15 @@ pub struct Verdicts {
     /// One a (class, node), of its latest session; what is most likely slowest first.
     pub nodes: Vec<NodeReport>,
     /// Of all sessions, the slowest first.
-    pub slow_runs: Vec<SlowRun>,
+    pub slow_runs: Vec<SlowRunReport>,
     /// Those that last, the largest change first.
-    pub drift: Vec<Drift>,
+    pub drift: Vec<DriftReport>,
     /// What stands against believing it.
     pub warnings: Vec<Warning>,
 }
 
 /// Of all classes.
-pub fn judge(table: &RunTable, order: &Order, settings: &Settings) -> Verdicts {
+pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdicts {
     let mut all = Verdicts::default();
     let mut earlier = 0;
     let class_of = |rows: &[u32]| table.class[rows[0] as usize];
@@ -105,7 +105,7 @@ fn shortened(class: &str) -> String {
 
 struct Judge<'a> {
     table: &'a RunTable,
-    settings: &'a Settings,
+    settings: &'a JudgeSettings,
     all: &'a mut Verdicts,
     /// Where each node of the table is among those of the class that is judged now.
     places: Vec<u32>,
@@ -125,7 +125,7 @@ impl Judge<'_> {
         let mut done = 0;
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
             let measured = sessions_now.par_iter().map(|nodes| {
-                let session = Session::of(table, nodes)?;
+                let session = JudgedSession::of(table, nodes)?;
                 let slow = session.slow_runs(settings);
                 Some((session, slow))
             });
@@ -140,7 +140,7 @@ impl Judge<'_> {
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         self.about_flaky(&histories, &class);
         if let Some(session) =
-            history::most_judged(&histories).and_then(|at| Session::of(table, sessions[at]))
+            history::most_judged(&histories).and_then(|at| JudgedSession::of(table, sessions[at]))
         {
             self.about_class(&session, &class);
         }
@@ -150,7 +150,7 @@ impl Judge<'_> {
         nodes.iter().map(|rows| rows.len()).sum::<usize>() - judged
     }
 
-    fn remember(&mut self, number: usize, session: &Session<'_>, histories: &mut Vec<History>) {
+    fn remember(&mut self, number: usize, session: &JudgedSession<'_>, histories: &mut Vec<History>) {
         let centre = session.centre();
         for (place, (rows, middle)) in session.nodes.iter().zip(&session.medians).enumerate() {
             let node = self.table.node[rows[0] as usize];
@@ -165,12 +165,17 @@ impl Judge<'_> {
         }
     }
 
-    fn slow_runs(&mut self, session: &Session<'_>, slow: &[runs::SlowRun], histories: &mut [History]) {
+    fn slow_runs(
+        &mut self,
+        session: &JudgedSession<'_>,
+        slow: &[runs::SlowRunTest],
+        histories: &mut [History],
+    ) {
         let nodes = &session.nodes;
         for run in slow {
             let row = nodes[run.node][run.run] as usize;
             histories[self.places[self.table.node[row] as usize] as usize].slow += 1;
-            self.all.slow_runs.push(SlowRun {
+            self.all.slow_runs.push(SlowRunReport {
                 run_id: self.table.run_id(row),
                 node: self.table.node_name(row).to_owned(),
                 class: self.table.class_name(row).to_owned(),
@@ -204,11 +209,13 @@ impl Judge<'_> {
     }
 
     /// What makes verdicts of a class worth less.
-    fn about_class(&mut self, Session { nodes, medians, .. }: &Session<'_>, class: &str) {
+    fn about_class(&mut self, JudgedSession { nodes, medians, .. }: &JudgedSession<'_>, class: &str) {
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);
         let delta = self.settings.node.delta;
-        if let Some(modes) = bimodal::modes(&ascending, &bimodal::Settings { delta, ..Default::default() }) {
+        if let Some(modes) =
+            bimodal::modes(&ascending, &bimodal::BimodalSettings { delta, ..Default::default() })
+        {
             let apart = (modes.slow.centre - modes.fast.centre).exp_m1();
             self.all.warnings.push(Warning::new(
                 "bimodal-class",

@@ -6,7 +6,7 @@ mod common;
 mod runs;
 
 use common::{Folder, assert_valid, command, err, json, report};
-use pmmpi_analysis::input::importers::{self, Options, Results};
+use pmmpi_analysis::input::importers::{self, ImportOptions, Results};
 use proptest::prelude::*;
 use runs::run;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn read(path: &Path) -> Results {
-    importers::read(&[path.to_owned()], &Options::default())
+    importers::read(&[path.to_owned()], &ImportOptions::default())
 }
 
 /// `node/run`, session, time and start in minutes of each row.
@@ -70,7 +70,7 @@ fn files_of_every_writer_say_the_same() {
             "{writer}"
         );
         assert_eq!((results.rejected_rows, results.unread["note"]), (2, 6), "{writer}");
-        let by = Options { class_by: "sku,class".parse().unwrap(), ..Options::default() };
+        let by = ImportOptions { class_by: "sku,class".parse().unwrap(), ..ImportOptions::default() };
         let results = importers::read(&[fixture(&format!("{writer}.parquet"))], &by);
         let classes: Vec<_> = (0..4).map(|row| results.table.class_name(row)).collect();
         assert_eq!(classes, ["sku=a", "sku=a", "sku=b", "sku=a"], "{writer}");
@@ -284,7 +284,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
         command(&["export", "--class-by", "sku", "-o", &by_sku, &more]).output().unwrap().status.success()
     );
     let by = |keys: &str| {
-        let options = Options { class_by: keys.parse().unwrap(), ..Options::default() };
+        let options = ImportOptions { class_by: keys.parse().unwrap(), ..ImportOptions::default() };
         let results = importers::read(&[PathBuf::from(&by_sku)], &options);
         assert_eq!((results.table.counters.len(), results.unread.len()), (1, 0));
         let mut classes: Vec<String> = (0..3).map(|row| results.table.class_name(row).to_owned()).collect();
@@ -522,13 +522,13 @@ fn rows_of_a_run_are_joined_or_contradict_one_another() {
     let first = folder.put("a.csv", "node,run,elapsed_s\na,1,1\nb,1,2\n").display().to_string();
     assert!(export(&[&first], &archive).status.success());
     let second = folder.put("b.csv", "node,run,elapsed_s,tsc\na,1,1,5\nb,1,2,\n").display().to_string();
-    let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&second)], &Options::default());
+    let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&second)], &ImportOptions::default());
     assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 2, 0));
     assert_eq!(both.table.counters["tsc"].iter().filter(|tsc| **tsc == 5.0).count(), 1);
     let archive = folder.0.join("other").display().to_string();
     assert!(export(&[&second], &archive).status.success());
     let third = folder.put("c.csv", "node,run,elapsed_s,tsc\na,1,1,6\n").display().to_string();
-    let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&third)], &Options::default());
+    let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&third)], &ImportOptions::default());
     assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 0, 1));
 }
 

@@ -2,7 +2,7 @@
 
 use pmmpi::record::runfile;
 use pmmpi_analysis::input::node_counters::of_nodes;
-use pmmpi_analysis::stats::cause::{Explanation, Settings, explain};
+use pmmpi_analysis::stats::cause::{CauseSettings, Explanation, explain};
 use pmmpi_analysis::stats::counted::{Counted, NAMES};
 use pmmpi_analysis::stats::verdict::Verdict;
 use pmmpi_events::validation::Trust;
@@ -35,7 +35,7 @@ fn stored_runs_give_what_is_there() {
     // Each host's runs as if they were nodes of a class.
     let class: Vec<Option<Counted>> = hosts.iter().map(|(_, nodes)| nodes.first().cloned()).collect();
     let times: Vec<f64> = hosts.iter().map(|(ns, _)| (*ns as f64).ln()).collect();
-    for explanation in explain(&class, &times, &Settings { min_nodes: 3, ..Settings::default() }) {
+    for explanation in explain(&class, &times, &CauseSettings { min_nodes: 3, ..CauseSettings::default() }) {
         assert_eq!(explanation.terms.keys().copied().collect::<Vec<_>>(), ["d_off_cpu", "d_on_cpu"]);
     }
 }
@@ -65,7 +65,7 @@ fn one(slower: f64, changed: &[(&str, f64)]) -> Explanation {
     class.push(columns(changed));
     let mut times = vec![10f64.ln(); 9];
     times.push((10.0 * slower).ln());
-    let explained = explain(&class, &times, &Settings::default()).pop().unwrap();
+    let explained = explain(&class, &times, &CauseSettings::default()).pop().unwrap();
     let sum: f64 = explained.terms.values().sum();
     assert!((sum - slower.ln()).abs() < 1e-12, "{explained:?}");
     explained
@@ -120,7 +120,7 @@ fn words_have_evidence() {
 fn who_gets_none_is_told_why() {
     let healthy = one(1.0, &[]);
     assert!(healthy.cause.is_none() && healthy.reason.unwrap().contains("no slower"));
-    let few = explain(&vec![columns(&[]); 3], &[0.0, 0.0, 0.1], &Settings::default());
+    let few = explain(&vec![columns(&[]); 3], &[0.0, 0.0, 0.1], &CauseSettings::default());
     assert!(few[2].cause.is_none() && few[2].reason.as_ref().unwrap().starts_with("3 nodes"), "{few:?}");
     assert_eq!(few[2].terms.len(), 5);
     let mut denied = Counted::default();
@@ -129,7 +129,7 @@ fn who_gets_none_is_told_why() {
     let mut class = vec![columns(&[]); 4];
     let user = only(&["instructions_user", "cycles_user", "ref_cycles_user"]);
     class.extend([None, Some(denied), only(&["page_faults"]), user]);
-    let all = explain(&class, &[0.0; 8], &Settings::default());
+    let all = explain(&class, &[0.0; 8], &CauseSettings::default());
     let reason = |at: usize| all[at].reason.clone().unwrap();
     assert_eq!((reason(4), reason(5)), ("nothing was counted".into(), "instructions: not allowed".into()));
     assert!(reason(6).starts_with("neither") && reason(7).starts_with("fewer than half"));
@@ -172,7 +172,7 @@ proptest! {
             .map(|(values, _)| counted(values.as_ref()?))
             .collect();
         let times: Vec<f64> = nodes.iter().map(|(_, time)| time.ln()).collect();
-        let all = explain(&class, &times, &Settings { min_nodes: 2, ..Settings::default() });
+        let all = explain(&class, &times, &CauseSettings { min_nodes: 2, ..CauseSettings::default() });
         prop_assert_eq!(all.len(), nodes.len());
         for one in &all {
             prop_assert!(one.cause.is_some() != one.reason.is_some());
@@ -191,7 +191,7 @@ proptest! {
             let class: Vec<Option<Counted>> = nodes.iter()
                 .map(|(values, _)| counted(values))
                 .collect();
-            explain(&class, &nodes.iter().map(|(_, time)| time.ln()).collect::<Vec<_>>(), &Settings::default())
+            explain(&class, &nodes.iter().map(|(_, time)| time.ln()).collect::<Vec<_>>(), &CauseSettings::default())
         };
         let mut turned = nodes.clone();
         turned.rotate_left(by % nodes.len());

@@ -6,7 +6,7 @@ mod runs;
 
 use common::*;
 use pmmpi::bounds::{MaxDrift, RawClock};
-use pmmpi::counters::counts::{Counts, GroupCounts, Row};
+use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::node::{HwThread, Topology};
@@ -89,7 +89,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
     };
     let row = |(cpu, set, count)| {
         let group = GroupCounts { enabled_ns: 5, running_ns: 5, counts: vec![count] };
-        Row { rank: 0, cpu: Some(cpu), set, region: None, groups: vec![Some(group)] }
+        CountRow { rank: 0, cpu: Some(cpu), set, region: None, groups: vec![Some(group)] }
     };
     run.counts = Counts {
         sets: vec![set("ref_cycles_a"), set("ref_cycles_b")],

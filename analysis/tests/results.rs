@@ -1,6 +1,6 @@
 //! Results of other tools: on files that those tools wrote, on what people write by hand, and on damage.
 
-use pmmpi_analysis::input::importers::{self, Format, Options, REJECTED_KEPT, Results};
+use pmmpi_analysis::input::importers::{self, FileFormat, ImportOptions, REJECTED_KEPT, Results};
 use pmmpi_analysis::table::UNDATED;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -36,13 +36,13 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-fn read(path: &Path, options: &Options) -> Results {
+fn read(path: &Path, options: &ImportOptions) -> Results {
     importers::read(&[path.to_owned()], options)
 }
 
 fn read_csv(content: impl AsRef<[u8]>) -> Results {
     let folder = Folder::new();
-    let options = Options { format: Some(Format::Csv), ..Options::default() };
+    let options = ImportOptions { format: Some(FileFormat::Csv), ..ImportOptions::default() };
     read(&folder.put("results.csv", content), &options)
 }
 
@@ -268,11 +268,13 @@ mod csv {
         let folder = Folder::new();
         folder.put("mon/n1.csv", "run,elapsed_s\n1,1\n2,2\n");
         folder.put("tue/n1.csv", "run,elapsed_s\n1,3\n");
-        let options = Options { path: Some("{session}/{node}.csv".parse().unwrap()), ..Options::default() };
+        let options =
+            ImportOptions { path: Some("{session}/{node}.csv".parse().unwrap()), ..ImportOptions::default() };
         let results = read(&folder.0, &options);
         assert_eq!(rows(&results), [row("n1/1", 1.0), row("n1/2", 2.0), row("n1/1", 3.0)]);
         assert_eq!((session(&results, 0), session(&results, 2)), ("mon", "tue"));
-        let options = Options { path: Some("x{node}.csv".parse().unwrap()), ..Options::default() };
+        let options =
+            ImportOptions { path: Some("x{node}.csv".parse().unwrap()), ..ImportOptions::default() };
         assert!(read(&folder.0, &options).unusable[0].reason.contains("does not fit the pattern"));
     }
 
@@ -330,8 +332,8 @@ mod hpl {
 
     #[test]
     fn an_output_of_hpl_is_read() {
-        let results = read(&fixture("hpl/n01/HPL.out"), &Options::default());
-        assert_eq!(results.sources[0].format, Format::Hpl);
+        let results = read(&fixture("hpl/n01/HPL.out"), &ImportOptions::default());
+        assert_eq!(results.sources[0].format, FileFormat::Hpl);
         let ids: Vec<String> = rows(&results).into_iter().map(|(id, _)| id).collect();
         // The file does not name its host: the folder does.
         assert_eq!(ids, ["n01/1", "n01/2", "n01/3", "n01/4"]);
@@ -348,14 +350,14 @@ mod hpl {
 
     #[test]
     fn what_was_not_checked_by_order_counts() {
-        let results = read(&fixture("hpl/n02/HPL.out"), &Options::default());
+        let results = read(&fixture("hpl/n02/HPL.out"), &ImportOptions::default());
         assert_eq!((results.table.len(), results.rejected_rows), (4, 0));
         assert!(!results.table.counters.contains_key("hpl_residual"));
     }
 
     #[test]
     fn an_output_of_hpc_challenge_names_its_host_and_start() {
-        let results = read(&fixture("hpl/hpcc/hpccoutf.txt"), &Options::default());
+        let results = read(&fixture("hpl/hpcc/hpccoutf.txt"), &ImportOptions::default());
         assert_eq!(rows(&results), [row("vm/1", 0.0221053)]);
         assert_eq!(started(&results), [Some(1_795_294_923_000_000_000)]);
         assert_eq!((results.table.line[0], results.rejected_rows), (414, 0));
@@ -364,7 +366,7 @@ mod hpl {
 
     #[test]
     fn a_failed_residual_is_named() {
-        let results = read(&fixture("hpl/appended/hpccoutf.txt"), &Options::default());
+        let results = read(&fixture("hpl/appended/hpccoutf.txt"), &ImportOptions::default());
         assert_eq!((results.table.len(), results.rejected_rows), (4, 4));
         let failed = [444, 456, 1088, 1100];
         assert_eq!(reasons(&results).iter().map(|(line, _)| *line).collect::<Vec<_>>(), failed);
@@ -376,11 +378,12 @@ mod hpl {
 
     #[test]
     fn a_folder_of_outputs_is_read_by_node() {
-        let results = read(&fixture("hpl"), &Options::default());
+        let results = read(&fixture("hpl"), &ImportOptions::default());
         assert_eq!(results.table.nodes.iter().collect::<Vec<_>>(), ["vm", "n01", "n02"]);
         assert_eq!((results.sources.len(), results.table.len(), results.rejected_rows), (4, 13, 4));
         assert_columns_agree(&results);
-        let options = Options { path: Some("{node}/HPL.out".parse().unwrap()), ..Options::default() };
+        let options =
+            ImportOptions { path: Some("{node}/HPL.out".parse().unwrap()), ..ImportOptions::default() };
         let results = read(&fixture("hpl"), &options);
         assert_eq!((results.table.len(), results.unusable.len()), (8, 2));
     }
@@ -391,7 +394,7 @@ mod hpl {
         let whole = std::fs::read_to_string(fixture("hpl/n01/HPL.out")).unwrap();
         let (head, rest) = whole.split_at(whole.find("T/V                N").unwrap());
         let reason = |content: &str| {
-            let results = read(&folder.put("HPL.out", content), &Options::default());
+            let results = read(&folder.put("HPL.out", content), &ImportOptions::default());
             assert_eq!((results.table.len(), results.rejected_rows), (0, 1), "{content}");
             results.rejected[0].reason.clone()
         };
@@ -413,7 +416,7 @@ mod hpl {
             let at = at % bytes.len();
             bytes[at] = byte;
             let folder = Folder::new();
-            let options = Options { format: Some(Format::Hpl), ..Options::default() };
+            let options = ImportOptions { format: Some(FileFormat::Hpl), ..ImportOptions::default() };
             let results = read(&folder.put("n1/HPL.out", &bytes), &options);
             prop_assert!(results.table.len() as u64 + results.rejected_rows >= 4);
             assert_columns_agree(&results);
@@ -426,8 +429,8 @@ mod hyperfine {
 
     #[test]
     fn each_timed_run_is_a_row() {
-        let results = read(&fixture("hyperfine/hyperfine.json"), &Options::default());
-        assert_eq!(results.sources[0].format, Format::Hyperfine);
+        let results = read(&fixture("hyperfine/hyperfine.json"), &ImportOptions::default());
+        assert_eq!(results.sources[0].format, FileFormat::Hyperfine);
         // Six commands (three, for two parameters) of six runs, of which `exit 3` failed.
         assert_eq!((results.table.len(), results.rejected_rows), (24, 12));
         assert_eq!(results.rejected[0].reason, "results[1].times[0]: it failed: exit code 3");
@@ -435,7 +438,7 @@ mod hyperfine {
         assert_eq!((class(&results, 0), class(&results, 23)), ("sleep 0.02 n=0.01", "sleep 0.03 n=0.03"));
         assert_eq!(results.table.classes.len(), 4);
         assert_columns_agree(&results);
-        let options = Options { node: Some("login1".into()), ..Options::default() };
+        let options = ImportOptions { node: Some("login1".into()), ..ImportOptions::default() };
         let results = read(&fixture("hyperfine/hyperfine.json"), &options);
         assert_eq!(rows(&results)[23].0, "login1/24");
     }
@@ -445,7 +448,7 @@ mod hyperfine {
         let folder = Folder::new();
         let content = r#"{"results":[{"command":"a","times":[1.5,2.5,"x",3],"exit_codes":[0,null,0],
             "memory_usage_byte":[1024,1,1,1]},{"command":"b"}]}"#;
-        let results = read(&folder.put("n1.json", content), &Options::default());
+        let results = read(&folder.put("n1.json", content), &ImportOptions::default());
         assert_eq!(rows(&results), [row("n1/1", 1.5)]);
         let expected = [
             (2, "results[0].times[1]: a signal ended it"),
@@ -463,15 +466,15 @@ mod reframe {
 
     const VERSIONS: [&str; 3] = ["3.12.0", "4.5.2", "4.9.2"];
 
-    fn report(version: &str, options: &Options) -> Results {
+    fn report(version: &str, options: &ImportOptions) -> Results {
         read(&fixture(&format!("reframe/report-{version}.json")), options)
     }
 
     #[test]
     fn each_version_says_the_same() {
         for version in VERSIONS {
-            let results = report(version, &Options::default());
-            assert_eq!(results.sources[0].format, Format::Reframe);
+            let results = report(version, &ImportOptions::default());
+            assert_eq!(results.sources[0].format, FileFormat::Reframe);
             assert_eq!((results.table.len(), results.rejected_rows), (4, 4), "{version}");
             assert_eq!(results.table.elapsed_s, [123.4 / 1e3; 4]);
             assert_eq!(counter(&results, "bandwidth"), [Some(5.6); 4]);
@@ -490,7 +493,8 @@ mod reframe {
 
     #[test]
     fn the_metric_may_be_chosen() {
-        let options = |metric: &str| Options { metric: Some(metric.into()), ..Options::default() };
+        let options =
+            |metric: &str| ImportOptions { metric: Some(metric.into()), ..ImportOptions::default() };
         for version in VERSIONS {
             assert_eq!(report(version, &options("solve_time")).table.len(), 4);
             assert_eq!(report(version, &options("bandwidth")).table.len(), 0);
@@ -506,7 +510,7 @@ mod reframe {
         let whole = std::fs::read_to_string(fixture("reframe/report-4.9.2.json")).unwrap();
         let mut report: serde_json::Value = serde_json::from_str(&whole).unwrap();
         report["restored_cases"] = report["runs"][0]["testcases"].clone();
-        let results = read(&folder.put("r.json", report.to_string()), &Options::default());
+        let results = read(&folder.put("r.json", report.to_string()), &ImportOptions::default());
         assert_eq!((results.table.len(), results.unread["restored_cases"]), (4, 8));
     }
 
@@ -514,7 +518,7 @@ mod reframe {
     fn another_version_is_named() {
         let folder = Folder::new();
         let path = folder.put("r.json", r#"{"session_info":{"data_version":"1.3.0"},"runs":[]}"#);
-        let results = read(&path, &Options::default());
+        let results = read(&path, &ImportOptions::default());
         let expected = "has the version `1.3.0` of its format; known are 2.x, 3.x and 4.x";
         assert_eq!(results.unusable[0].reason, expected);
     }
@@ -525,7 +529,7 @@ mod reframe {
         let content = std::fs::read(fixture("reframe/report-4.9.2.json")).unwrap();
         let path = folder.put("run-report-0.json", content);
         std::os::unix::fs::symlink(path, folder.0.join("latest.json")).unwrap();
-        let results = read(&folder.0, &Options::default());
+        let results = read(&folder.0, &ImportOptions::default());
         assert_eq!((results.table.len(), results.rejected_rows, results.sources.len()), (4, 4, 1));
     }
 }
@@ -542,20 +546,21 @@ mod superbench {
     #[test]
     fn repetitions_are_runs() {
         let path = fixture("superbench/2026-11-21_21-20-00/results-summary.jsonl");
-        let results = read(&path, &Options { metric: Some("_time_avg".into()), ..Options::default() });
+        let results =
+            read(&path, &ImportOptions { metric: Some("_time_avg".into()), ..ImportOptions::default() });
         let class = "tcp-connectivity/127.0.0.1_time_avg";
         let expected = [(0, 3.37), (1, 0.31)].map(|(run, ms)| (format!("{class} vm/{run}"), ms / 1e3));
         assert_eq!(times(&results), expected);
         assert_eq!((session(&results, 0), results.rejected_rows), ("2026-11-21_21-20-00", 0));
         // Counts, rates, and the times that were not asked for, each twice.
         assert_eq!((results.unread.len(), results.unread.values().sum::<u64>()), (5, 10));
-        assert_eq!(read(&path, &Options::default()).table.len(), 6);
+        assert_eq!(read(&path, &ImportOptions::default()).table.len(), 6);
     }
 
     #[test]
     fn each_time_is_a_row_of_a_class_of_its_own() {
-        let results = read(&fixture("superbench/by-hand.jsonl"), &Options::default());
-        assert_eq!(results.sources[0].format, Format::Superbench);
+        let results = read(&fixture("superbench/by-hand.jsonl"), &ImportOptions::default());
+        assert_eq!(results.sources[0].format, FileFormat::Superbench);
         let mut found = times(&results);
         found.sort_by(|a, b| a.0.cmp(&b.0));
         let expected = [
@@ -592,7 +597,7 @@ mod superbench {
 
     #[test]
     fn a_metric_may_be_chosen() {
-        let options = Options { metric: Some("cpu-hpl/time".into()), ..Options::default() };
+        let options = ImportOptions { metric: Some("cpu-hpl/time".into()), ..ImportOptions::default() };
         let results = read(&fixture("superbench/by-hand.jsonl"), &options);
         assert_eq!(rows(&results), [row("sb-01/0", 12.5), row("sb-01/1", 12.75), row("sb-02/0", 13.0)]);
         assert_eq!(results.unread["kernel-launch/event_time"], 4);
@@ -608,7 +613,7 @@ mod superbench {
             bytes[at] = byte;
             let content = [line.as_bytes(), b"\n", &bytes, b"\n"].concat();
             let folder = Folder::new();
-            let results = read(&folder.put("r.jsonl", content), &Options::default());
+            let results = read(&folder.put("r.jsonl", content), &ImportOptions::default());
             let told = results.table.len() as u64 + results.rejected_rows + results.unread.values().sum::<u64>();
             prop_assert!(told >= 2, "{:?}", String::from_utf8_lossy(&bytes));
             assert_columns_agree(&results);
@@ -622,21 +627,21 @@ mod files {
     #[test]
     fn content_says_what_a_file_is() {
         for (name, format) in [
-            ("hpl/n01/HPL.out", Format::Hpl),
-            ("hpl/n02/HPL.out", Format::Hpl),
-            ("hpl/hpcc/hpccoutf.txt", Format::Hpl),
-            ("hyperfine/hyperfine.json", Format::Hyperfine),
-            ("reframe/report-3.12.0.json", Format::Reframe),
-            ("reframe/report-4.5.2.json", Format::Reframe),
-            ("reframe/report-4.9.2.json", Format::Reframe),
-            ("superbench/by-hand.jsonl", Format::Superbench),
-            ("superbench/2026-11-21_21-20-00/results-summary.jsonl", Format::Superbench),
+            ("hpl/n01/HPL.out", FileFormat::Hpl),
+            ("hpl/n02/HPL.out", FileFormat::Hpl),
+            ("hpl/hpcc/hpccoutf.txt", FileFormat::Hpl),
+            ("hyperfine/hyperfine.json", FileFormat::Hyperfine),
+            ("reframe/report-3.12.0.json", FileFormat::Reframe),
+            ("reframe/report-4.5.2.json", FileFormat::Reframe),
+            ("reframe/report-4.9.2.json", FileFormat::Reframe),
+            ("superbench/by-hand.jsonl", FileFormat::Superbench),
+            ("superbench/2026-11-21_21-20-00/results-summary.jsonl", FileFormat::Superbench),
         ] {
             let content = std::fs::read(fixture(name)).unwrap();
             assert_eq!(importers::detect::detect(&content, None), Some(format), "{name}");
         }
-        for format in Format::ALL {
-            assert_eq!(Format::from_name(format.name()), Some(format));
+        for format in FileFormat::ALL {
+            assert_eq!(FileFormat::from_name(format.name()), Some(format));
         }
     }
 
@@ -651,26 +656,26 @@ mod files {
             ("a.json", b"{\"a\": 1}", "; it looks like JSON of another tool"),
             ("HPL.dat", b"HPLinpack benchmark input file\n", ""),
         ] {
-            let results = read(&folder.put(name, content), &Options::default());
+            let results = read(&folder.put(name, content), &ImportOptions::default());
             assert_eq!(results.unusable[0].reason, format!("{tried}{looks_like}"), "{name}");
         }
         // In a folder they are passed over, each named.
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
-        let results = read(&folder.0, &Options::default());
+        let results = read(&folder.0, &ImportOptions::default());
         assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 4, 1));
     }
 
     #[test]
     fn paths_that_lead_nowhere_are_named() {
         let folder = Folder::new();
-        let results = read(&folder.0.join("none.csv"), &Options::default());
+        let results = read(&folder.0.join("none.csv"), &ImportOptions::default());
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
-        assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, "holds no files");
+        assert_eq!(read(&folder.0, &ImportOptions::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
         let reason =
             "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
-        assert_eq!(read(&folder.0, &Options::default()).unusable[0].reason, reason);
+        assert_eq!(read(&folder.0, &ImportOptions::default()).unusable[0].reason, reason);
     }
 
     #[test]
@@ -678,7 +683,7 @@ mod files {
         let folder = Folder::new();
         let first = folder.put("a.csv", "node,run,elapsed_s,cycles\nn,1,1,5\n");
         let second = folder.put("b.csv", "node,run,elapsed_s\nn,1,2\nn,2,2\n");
-        let results = importers::read(&[folder.0.clone(), first.clone(), second], &Options::default());
+        let results = importers::read(&[folder.0.clone(), first.clone(), second], &ImportOptions::default());
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
         let expected = format!("run n/1 was there before: {}, line 2; the first one counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);
@@ -690,7 +695,7 @@ mod files {
     fn json_that_ends_early_is_named() {
         let folder = Folder::new();
         let whole = std::fs::read(fixture("hyperfine/hyperfine.json")).unwrap();
-        let results = read(&folder.put("h.json", &whole[..whole.len() / 2]), &Options::default());
+        let results = read(&folder.put("h.json", &whole[..whole.len() / 2]), &ImportOptions::default());
         assert!(results.unusable[0].reason.starts_with("is no whole JSON: "), "{:?}", results.unusable);
     }
 
@@ -712,8 +717,8 @@ mod files {
             }
             let folder = Folder::new();
             let path = folder.put("n1/file", &bytes);
-            for format in Format::ALL {
-                let results = read(&path, &Options { format: Some(format), ..Options::default() });
+            for format in FileFormat::ALL {
+                let results = read(&path, &ImportOptions { format: Some(format), ..ImportOptions::default() });
                 prop_assert!(results.table.len() as u64 + results.rejected_rows + results.unusable.len() as u64
                     + results.unread.len() as u64 > 0);
                 assert_columns_agree(&results);

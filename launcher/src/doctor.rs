@@ -16,9 +16,9 @@ mod rights;
 mod text;
 mod tool;
 
-use crate::cli::options::{Examination, FailOn, Format};
+use crate::cli::options::{DoctorFailOn, Examination, FormatArg};
 use crate::launch::Launch;
-use check::{Check, Report, Status};
+use check::{Check, DoctorReport, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;
 use pmmpi::transport::node_election::{Duty, Role};
@@ -69,10 +69,10 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
     let report = examine(&Here::new(typed.out.clone()), &NodeKey::own().hostname);
     let stdout = std::io::stdout();
     let rendered = match typed.format {
-        Format::Text => {
+        FormatArg::Text => {
             text::render(&report, text::wants_colour(stdout.is_terminal(), |v| std::env::var_os(v)))
         }
-        Format::Json => json::render(&report)?,
+        FormatArg::Json => json::render(&report)?,
     };
     // In one write, so that nodes do not mix.
     let written = stdout.lock().write_all(rendered.as_bytes());
@@ -80,14 +80,14 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
     Ok(exit_status(report.status(), typed.fail_on))
 }
 
-fn examine(machine: &dyn Machine, node: &str) -> Report {
-    Report { node: node.to_owned(), checks: CHECKS.iter().map(|check| check(machine)).collect() }
+fn examine(machine: &dyn Machine, node: &str) -> DoctorReport {
+    DoctorReport { node: node.to_owned(), checks: CHECKS.iter().map(|check| check(machine)).collect() }
 }
 
-fn exit_status(status: Status, fail_on: FailOn) -> i32 {
+fn exit_status(status: Status, fail_on: DoctorFailOn) -> i32 {
     let worst_allowed = match fail_on {
-        FailOn::Broken => Status::Limits,
-        FailOn::Limits => Status::Ok,
+        DoctorFailOn::Broken => Status::Limits,
+        DoctorFailOn::Limits => Status::Ok,
     };
     if status > worst_allowed { BROKEN } else { 0 }
 }
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn scripts_are_told_what_they_asked_for() {
         let codes = |fail_on| Status::ALL.map(|status| exit_status(status, fail_on));
-        assert_eq!(codes(FailOn::Broken), [0, 0, 1]);
-        assert_eq!(codes(FailOn::Limits), [0, 1, 1]);
+        assert_eq!(codes(DoctorFailOn::Broken), [0, 0, 1]);
+        assert_eq!(codes(DoctorFailOn::Limits), [0, 1, 1]);
     }
 
     #[test]

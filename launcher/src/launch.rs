@@ -11,22 +11,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
-use table::{Ending, Manager, Row};
+use table::{Ending, Manager, Signature};
 
 /// The MPI families that a job can be started with, as the runner is built for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum RunnerFamily {
     OpenMpi,
     /// MPICH and what is built from it.
     Mpich,
 }
 
-impl Family {
+impl RunnerFamily {
     /// As file names have it.
     pub fn name(self) -> &'static str {
         match self {
-            Family::OpenMpi => "openmpi",
-            Family::Mpich => "mpich",
+            RunnerFamily::OpenMpi => "openmpi",
+            RunnerFamily::Mpich => "mpich",
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct Launch {
     /// Who started this process; `None` where no launcher did.
     pub launcher: Option<&'static str>,
     /// Whose process manager waits for the ranks; `None` where none does.
-    pub family: Option<Family>,
+    pub family: Option<RunnerFamily>,
     /// Rank among all.
     pub rank: Option<u32>,
     /// Ranks in all.
@@ -49,7 +49,7 @@ pub struct Launch {
     pub local_size: Option<u32>,
     job_id: Option<String>,
     step_id: Option<String>,
-    row: Option<&'static Row>,
+    row: Option<&'static Signature>,
     /// What the launcher calls the job, all of it; empty where it says nothing.
     job_name: Vec<String>,
     /// By which the launcher was known.
@@ -74,7 +74,7 @@ impl Launch {
             ..Self::default()
         };
         let is_of_another = table::contradicts_srun(text, number);
-        let started_by = |row: &&Row| {
+        let started_by = |row: &&Signature| {
             row.marks.iter().all(|mark| is_set(mark))
                 && [row.rank, row.local_rank].into_iter().flatten().all(|name| number(name).is_some())
                 && !(row.launcher == table::SRUN && is_of_another)

@@ -5,7 +5,7 @@ mod groups;
 mod kernels;
 mod metrics;
 
-use crate::cli::options::{Format, List, Listing};
+use crate::cli::options::{FormatArg, List, Listing};
 use pmmpi::record::End;
 use pmmpi_rounds::Failure;
 use serde::Serialize;
@@ -40,9 +40,9 @@ fn has(filter: Option<&str>, texts: &[&str]) -> bool {
     })
 }
 
-fn formatted(list: &impl Listable, format: Format) -> Result<String, Failure> {
+fn formatted(list: &impl Listable, format: FormatArg) -> Result<String, Failure> {
     match format {
-        Format::Text => Ok(list.text()),
-        Format::Json => serde_json::to_string_pretty(list).map(|json| json + "\n").map_err(Failure::own),
+        FormatArg::Text => Ok(list.text()),
+        FormatArg::Json => serde_json::to_string_pretty(list).map(|json| json + "\n").map_err(Failure::own),
     }
 }

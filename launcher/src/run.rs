@@ -16,7 +16,7 @@ mod start_warnings;
 mod task;
 mod unseen_program;
 
-use crate::cli::options::{self, Measurement};
+use crate::cli::options::{self, MeasurementArgs};
 use crate::cli::settings::Settings;
 use crate::launch::Launch;
 use crate::program;
@@ -29,13 +29,13 @@ use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode};
 use pmmpi::transport::fabric::Solo;
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::rounds::{self, Place};
+use pmmpi_rounds::rounds::{self, RoundsContext};
 use pmmpi_rounds::{Failure, signals};
 use std::ffi::OsStr;
 use task::{Task, Way};
 
 /// Measures, and gives the workload's end.
-pub fn run(typed: Measurement) -> Result<End, Failure> {
+pub fn run(typed: MeasurementArgs) -> Result<End, Failure> {
     let began_ns = clock::monotonic_ns();
     let launch = Launch::read();
     // What cannot be counted on this node may well be on the others.
@@ -135,7 +135,8 @@ fn measure_alone(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     signals::prepare();
     // A run that is not kept needs no description of its node.
     let host = task.settings.out.as_deref().map(|out| node_record::remembered_part(out, task.settings.quiet));
-    let place = Place { mpi_library: None, host: host.unwrap_or_default(), began_ns: task.began_ns, slot };
+    let place =
+        RoundsContext { mpi_library: None, host: host.unwrap_or_default(), began_ns: task.began_ns, slot };
     signals::forward();
     rounds::run(Solo, &task.plan(std::env::vars_os().collect()), place)
 }

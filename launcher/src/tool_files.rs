@@ -1,7 +1,7 @@
 //! The tool's other files, found from this program's own place: `PREFIX/bin/pmmpi` has its libraries
 //! in `PREFIX/lib/pmmpi`; in a build tree they lie beside it.
 
-use crate::launch::Family;
+use crate::launch::RunnerFamily;
 use crate::program;
 use pmmpi::session::shared_memory::SPOOL_VARIABLE;
 use pmmpi_rounds::Failure;
@@ -28,7 +28,7 @@ pub fn agent() -> Result<PathBuf, Failure> {
 }
 
 /// The MPI program that measures plain programs, for one MPI family.
-pub fn runner(family: Family) -> Result<PathBuf, Failure> {
+pub fn runner(family: RunnerFamily) -> Result<PathBuf, Failure> {
     let name = family.name();
     find(&format!("pmmpi-runner-{name}")).map_err(|failure| {
         Failure::own(format_args!(

@@ -12,9 +12,9 @@ mod pin;
 mod section;
 mod text;
 
-use crate::cli::options::{Format, Validation};
-use findings::{Check, Findings, Kept, Measured, OnKind};
-use memory::Memory;
+use crate::cli::options::{FormatArg, Validation};
+use findings::{EventCheck, Findings, Measured, OnKind, StoredAt};
+use memory::MemoryControllers;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
 use pmmpi::counters::linux::{Counters, Target};
@@ -36,15 +36,16 @@ const REPEATS: usize = 7;
 pub fn run(typed: &Validation) -> Result<i32, Failure> {
     let mut findings = find(typed, Path::new("/"))?;
     // What is known of other events is not to be forgotten.
-    findings.kept = if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { Kept::NotAll };
+    findings.kept =
+        if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { StoredAt::NotAll };
     let rendered = match typed.format {
-        Format::Text => text::render(&findings),
-        Format::Json => findings.json().map_err(Failure::own)? + "\n",
+        FormatArg::Text => text::render(&findings),
+        FormatArg::Json => findings.json().map_err(Failure::own)? + "\n",
     };
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(rendered.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|e| Failure::own(format_args!("stdout cannot be written: {e}")))?;
-    if let Kept::Not(why) = &findings.kept {
+    if let StoredAt::Not(why) = &findings.kept {
         warn(format_args!("what was found is not kept: {why}"));
     }
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
@@ -55,9 +56,9 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
 fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
     let kernels = chosen(&typed.kernels)?;
     let facts = NodeFacts::read(root);
-    let kinds = events::Kind::all(root);
+    let kinds = events::CoreKind::all(root);
     let several = kinds.len() > 1;
-    let mut threads: Vec<(Option<&events::Kind>, Option<u32>)> = Vec::new();
+    let mut threads: Vec<(Option<&events::CoreKind>, Option<u32>)> = Vec::new();
     for kind in kinds.iter().filter(|_| several) {
         let own = CpuSet::allowed().numbers().find(|cpu| kind.cpus.contains(*cpu));
         let cpu = typed.cpu.map_or(own, |cpu| kind.cpus.contains(cpu).then_some(cpu));
@@ -69,14 +70,14 @@ fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
     }
     let mut findings: Option<Findings> = None;
     for (kind, cpu) in threads {
-        let known = events::Known::new(&facts.hardware, root, kind);
+        let known = events::KnownEvents::new(&facts.hardware, root, kind);
         let pinned = Pinned::to(cpu)?;
         let first = findings.is_none();
         let all = findings.get_or_insert_with(|| Findings::new(&facts, pinned.cpu(), REPEATS));
         all.is_all = is_all;
         all.add_mappings(known.mappings());
         all.cores.extend(kind.map(|kind| OnKind { pmu: kind.pmu.clone(), hardware_thread: pinned.cpu() }));
-        let mut memory = first.then(|| Memory::new(root, &facts.hardware, pinned.cpu()));
+        let mut memory = first.then(|| MemoryControllers::new(root, &facts.hardware, pinned.cpu()));
         for kernel in &kernels {
             let mut held = held(kernel, &known, &pinned);
             // Controllers are the same for all cores of a socket.
@@ -112,8 +113,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
 }
 
 /// Every event of which something is known, against one kernel.
-fn held(kernel: &'static Kernel, known: &events::Known, pinned: &Pinned) -> findings::Held {
-    let mut held = findings::Held::new(kernel);
+fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -> findings::KernelFindings {
+    let mut held = findings::KernelFindings::new(kernel);
     let wanted = expectations(kernel, known);
     let why = match ((kernel.body.runs_here)(), pinned.another()) {
         (false, _) => Some("this processor does not have its instructions".to_owned()),
@@ -144,7 +145,7 @@ enum Reference {
     Beside(section::Beside),
 }
 
-fn expectations(kernel: &Kernel, known: &events::Known) -> Vec<(Event, Reference)> {
+fn expectations(kernel: &Kernel, known: &events::KnownEvents) -> Vec<(Event, Reference)> {
     let paper = kernel.expected().into_iter().map(Reference::Paper);
     let beside = section::Beside::ALL.into_iter().filter(|_| kernel.name == section::CLOCKS_KERNEL);
     let all = paper.chain(beside.map(Reference::Beside));
@@ -161,7 +162,7 @@ impl Reference {
 }
 
 /// Counted one group after the other, each small enough for any processor: nothing multiplexes that need not.
-fn groups(wanted: Vec<(Event, Reference)>, known: &events::Known) -> Vec<(Group, Vec<Reference>)> {
+fn groups(wanted: Vec<(Event, Reference)>, known: &events::KnownEvents) -> Vec<(Group, Vec<Reference>)> {
     let mut groups: Vec<(u32, Group, Vec<Reference>)> = Vec::new();
     for (event, reference) in wanted {
         let pmu = known.pmu(&event);
@@ -177,26 +178,26 @@ fn groups(wanted: Vec<(Event, Reference)>, known: &events::Known) -> Vec<(Group,
     groups.into_iter().map(|(_, group, references)| (group, references)).collect()
 }
 
-fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Repeats) -> Vec<Check> {
+fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Repeats) -> Vec<EventCheck> {
     let each = group.iter().zip(references).enumerate();
     each.map(|(at, (event, reference))| {
         let measured: Vec<Measured> = repeats.of(at, *reference, kernel.trips);
-        Check::of(&event.name, reference, &measured, repeats.overhead(at))
+        EventCheck::of(&event.name, reference, &measured, repeats.overhead(at))
     })
     .collect()
 }
 
-fn keep(findings: &Findings) -> Kept {
+fn keep(findings: &Findings) -> StoredAt {
     let Some(folder) = validation::folder() else {
-        return Kept::Not(format!("there is no home (set {} to a folder)", validation::FOLDER_VARIABLE));
+        return StoredAt::Not(format!("there is no home (set {} to a folder)", validation::FOLDER_VARIABLE));
     };
     let json = match findings.json() {
         Ok(json) => json,
-        Err(error) => return Kept::Not(error.to_string()),
+        Err(error) => return StoredAt::Not(error.to_string()),
     };
     match validation::keep(&folder, &findings.cpu.name, json.as_bytes()) {
-        Ok(path) => Kept::In(path),
-        Err(error) => Kept::Not(format!(
+        Ok(path) => StoredAt::In(path),
+        Err(error) => StoredAt::Not(format!(
             "{}: {error} (set {} to another folder)",
             folder.display(),
             validation::FOLDER_VARIABLE
@@ -208,7 +209,7 @@ fn keep(findings: &Findings) -> Kept {
 mod tests {
     use super::memory::tests::Root;
     use super::*;
-    use pmmpi_events::validation::Verdict;
+    use pmmpi_events::validation::EventVerdict;
 
     /// Two kinds of cores of this machine's: whose PMUs nobody has, so that the kernel's own events are counted on each.
     #[test]
@@ -223,7 +224,7 @@ mod tests {
         let typed = |cpu| Validation {
             cpu,
             kernels: vec!["page-touch".into(), "triad".into()],
-            format: Format::Json,
+            format: FormatArg::Json,
         };
         let found = |cpu| find(&typed(cpu), root.path()).map_err(|failure| failure.message).unwrap();
         let both = found(None);
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(touch.iter().filter(|event| **event == "page_faults").count(), 2);
         assert!(touch.contains(&atom.as_str()) && touch.contains(&core.as_str()), "{touch:?}");
         let faults = both.events.iter().find(|event| event.name == "page_faults").unwrap();
-        assert_eq!(faults.verdict, Verdict::Trusted.name());
+        assert_eq!(faults.verdict, EventVerdict::Trusted.name());
         // Of a socket and not of a core: once.
         let bytes = both.kernels[1].checks.iter().filter(|check| check.event == "dram_read_bytes").count();
         assert_eq!(bytes, 1);

@@ -2,16 +2,16 @@
 
 use crate::tool_files;
 use pmmpi::record::wire;
-use pmmpi_events::names::{Answer, Described};
+use pmmpi_events::names::{VendorAnswer, VendorEvent};
 use std::process::{Command, Stdio};
 
 /// What vendors' tables say of these names, in their order; or why nobody could be asked.
-pub fn resolve(names: &[String]) -> Result<Vec<Answer>, String> {
+pub fn resolve(names: &[String]) -> Result<Vec<VendorAnswer>, String> {
     wire::decode(&ask("resolve", names)?).map_err(|e| e.to_string())
 }
 
 /// All events of this processor's tables.
-pub fn described() -> Result<Vec<Described>, String> {
+pub fn described() -> Result<Vec<VendorEvent>, String> {
     wire::decode(&ask("list", &[])?).map_err(|e| e.to_string())
 }
 

@@ -1,6 +1,6 @@
 //! What ranks counted, as it travels and as it is stored.
 
-use super::probe::{Handle, Opened, Scope, Set};
+use super::probe::{CounterHandle, Opened, Scope, Set};
 use super::table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Counts {
     /// Names of regions, each once.
     pub regions: Vec<String>,
     /// One a rank and place.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CountRow>,
     /// What that took, at least and at most.
     pub cost: Option<[Cost; 2]>,
 }
@@ -42,7 +42,7 @@ impl Cost {
 
 /// One rank's counts at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct CountRow {
     /// The rank that counted.
     pub rank: u32,
     /// The hardware thread, by the kernel's number on that rank's node; `None` where the rank's own threads
@@ -114,13 +114,13 @@ impl Counts {
     }
 
     /// Some of the rows, and what they need.
-    pub fn only(&self, wanted: impl Fn(&Row) -> bool) -> Self {
-        let rows: Vec<Row> = self.rows.iter().filter(|row| wanted(row)).cloned().collect();
+    pub fn only(&self, wanted: impl Fn(&CountRow) -> bool) -> Self {
+        let rows: Vec<CountRow> = self.rows.iter().filter(|row| wanted(row)).cloned().collect();
         let mut some = Self { cost: self.cost, ..Self::default() };
         for row in rows {
             let set = index_of(&mut some.sets, self.sets[row.set as usize].clone());
             let region = row.region.map(|region| some.region(&self.regions[region as usize]));
-            some.rows.push(Row { set, region, ..row });
+            some.rows.push(CountRow { set, region, ..row });
         }
         some
     }
@@ -133,7 +133,7 @@ impl Counts {
             return;
         }
         let of_node =
-            |row: &Row| node_of(row.rank).filter(|_| is_tasks.get(row.set as usize) == Some(&false));
+            |row: &CountRow| node_of(row.rank).filter(|_| is_tasks.get(row.set as usize) == Some(&false));
         let mut keepers: BTreeMap<u32, (bool, u32)> = BTreeMap::new(); // of each node: nothing was read, the rank
         for row in &self.rows {
             let Some(node) = of_node(row) else { continue };
@@ -147,10 +147,10 @@ impl Counts {
     pub fn join(&mut self, other: Self) {
         let sets: Vec<u32> = other.sets.into_iter().map(|set| index_of(&mut self.sets, set)).collect();
         let regions: Vec<u32> = other.regions.iter().map(|name| self.region(name)).collect();
-        let known = |row: Row| {
+        let known = |row: CountRow| {
             let region = row.region.map(|region| regions.get(region as usize).copied());
             let region = if region == Some(None) { return None } else { region.flatten() };
-            Some(Row { set: *sets.get(row.set as usize)?, region, ..row })
+            Some(CountRow { set: *sets.get(row.set as usize)?, region, ..row })
         };
         self.rows.extend(other.rows.into_iter().filter_map(known));
         self.cost = match (self.cost, other.cost) {
@@ -161,7 +161,7 @@ impl Counts {
 
     /// True where every index points at something and every row fits its set.
     pub(crate) fn is_sound(&self, ranks: u32) -> bool {
-        let fits = |row: &Row| {
+        let fits = |row: &CountRow| {
             let Some(set) = self.sets.get(row.set as usize) else { return false };
             row.rank < ranks
                 && row.region.is_none_or(|region| (region as usize) < self.regions.len())
@@ -186,17 +186,17 @@ struct Place {
 }
 
 impl Place {
-    fn of(rank: u32, handle: &Handle, region: Option<u32>) -> Self {
+    fn of(rank: u32, handle: &CounterHandle, region: Option<u32>) -> Self {
         Self { rank, cpu: handle.cpu, set: handle.set, region }
     }
 
-    fn row(self, groups: usize) -> Row {
+    fn row(self, groups: usize) -> CountRow {
         let Self { rank, cpu, set, region } = self;
-        Row { rank, cpu, set, region, groups: vec![None; groups] }
+        CountRow { rank, cpu, set, region, groups: vec![None; groups] }
     }
 }
 
-impl Row {
+impl CountRow {
     fn place(&self) -> Place {
         Place { rank: self.rank, cpu: self.cpu, set: self.set, region: self.region }
     }
@@ -230,7 +230,7 @@ mod tests {
         let set = |scope| Set { scope, ..Set::default() };
         let row = |rank: u32, cpu: Option<u32>, count: Option<u64>| {
             let group = count.map(|count| GroupCounts { enabled_ns: 9, running_ns: 9, counts: vec![count] });
-            Row { rank, cpu, set: u32::from(cpu.is_some()), region: None, groups: vec![group] }
+            CountRow { rank, cpu, set: u32::from(cpu.is_some()), region: None, groups: vec![group] }
         };
         let mut counts = Counts {
             sets: vec![set(Scope::Task), set(Scope::Core)],

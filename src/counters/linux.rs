@@ -2,9 +2,9 @@
 
 use super::arm;
 use super::event::{Encoding, Event, Group, Modes, kind};
-use super::probe::{HandedDown, Handle, Opened, Probe, Scope, Set};
+use super::probe::{CounterHandle, HandedDown, Opened, Probe, Scope, Set};
 use super::reading::Gap;
-use super::room::Room;
+use super::room::DescriptorRoom;
 use perf_event::{Builder, Counter, ReadFormat, events};
 use std::collections::HashMap;
 use std::io;
@@ -97,7 +97,7 @@ impl Counters {
     fn keep(&mut self, group: Option<OpenGroup>, set: u32, number: u32, target: Target) {
         let cpu = if let Target::Cpu(cpu) = target { Some(cpu) } else { None };
         let (descriptor, id) = group.and_then(|group| self.leader(group, target)).unwrap_or((NONE, 0));
-        self.opened.handles.push(Handle { set, group: number, cpu, descriptor, id });
+        self.opened.handles.push(CounterHandle { set, group: number, cpu, descriptor, id });
     }
 
     /// Starts a group, and keeps what it needs; gives its leader's descriptor and number.
@@ -114,7 +114,7 @@ impl Counters {
     }
 
     /// Moves descriptors from `near` on beyond those that a program may open itself; they stay where there is no room.
-    pub(super) fn move_away(&mut self, near: RawFd, room: &Room) {
+    pub(super) fn move_away(&mut self, near: RawFd, room: &DescriptorRoom) {
         let from = room.first(1);
         let mut moved = HashMap::new();
         for descriptor in self.descriptors.iter_mut().filter(|at| (near..from).contains(&at.as_raw_fd())) {
@@ -131,16 +131,16 @@ impl Counters {
 
     /// The same, with descriptors that are in no program's way: its first is to be 3, with the tool and without.
     pub fn out_of_the_way(mut self) -> Self {
-        self.move_away(0, &Room::make());
+        self.move_away(0, &DescriptorRoom::make());
         self
     }
 
     /// From the next execve(2) on the program has what it needs to read them: a descriptor of each group's leader. This process
     /// keeps its own, and with them the groups whole.
     pub fn hand_down(&mut self) -> io::Result<HandedDown> {
-        let room = Room::make();
+        let room = DescriptorRoom::make();
         let mut opened = self.opened.clone();
-        let mut open: Vec<&mut Handle> =
+        let mut open: Vec<&mut CounterHandle> =
             opened.handles.iter_mut().filter(|at| at.descriptor != NONE).collect();
         let mut from = room.first(open.len() as u64);
         for handle in &mut open {

@@ -1,7 +1,7 @@
 //! Whoever has opened counters and reads them.
 
 use super::event::Event;
-use super::reading::{Cause, Gap};
+use super::reading::{Gap, WhyUnavailable};
 use super::table::GROUP_HEAD;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -27,7 +27,7 @@ pub struct Opened {
     /// What is counted, each set where it is.
     pub sets: Vec<Set>,
     /// Open groups, in the order of their places in a snapshot.
-    pub handles: Vec<Handle>,
+    pub handles: Vec<CounterHandle>,
 }
 
 /// Counters that a launcher opened for its rank's program, and handed down to it.
@@ -75,7 +75,7 @@ impl Scope {
 
 /// An open group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handle {
+pub struct CounterHandle {
     /// Index into [`Opened::sets`].
     pub set: u32,
     /// Index into its groups.
@@ -90,7 +90,7 @@ pub struct Handle {
 
 impl Opened {
     /// How many events the group of this handle has.
-    pub fn events_of(&self, handle: &Handle) -> usize {
+    pub fn events_of(&self, handle: &CounterHandle) -> usize {
         let set = self.sets.get(handle.set as usize);
         set.and_then(|set| set.groups.get(handle.group as usize)).map_or(0, Vec::len)
     }
@@ -102,18 +102,18 @@ impl Opened {
 
     /// Words of the rank's own threads, which come first.
     pub fn task_words(&self) -> usize {
-        let is_task = |handle: &&Handle| self.scope_of(handle) == Some(Scope::Task);
+        let is_task = |handle: &&CounterHandle| self.scope_of(handle) == Some(Scope::Task);
         let tasks = self.handles.iter().take_while(is_task);
         tasks.map(|handle| GROUP_HEAD + self.events_of(handle)).sum()
     }
 
-    fn scope_of(&self, handle: &Handle) -> Option<Scope> {
+    fn scope_of(&self, handle: &CounterHandle) -> Option<Scope> {
         self.sets.get(handle.set as usize).map(|set| set.scope)
     }
 
     /// How many handles have their places in the first so many words.
     pub fn handles_within(&self, mut words: usize) -> usize {
-        let fits = |handle: &&Handle| {
+        let fits = |handle: &&CounterHandle| {
             let left = words.checked_sub(GROUP_HEAD + self.events_of(handle));
             words = left.unwrap_or(0);
             left.is_some()
@@ -122,7 +122,7 @@ impl Opened {
     }
 
     /// The same, and nothing of it is open, for this reason.
-    pub fn closed(mut self, cause: Cause) -> Self {
+    pub fn closed(mut self, cause: WhyUnavailable) -> Self {
         for set in &mut self.sets {
             set.groups.clear();
             set.events.iter_mut().for_each(|(_, gap)| _ = gap.get_or_insert(Gap::Unavailable(cause)));
@@ -131,7 +131,10 @@ impl Opened {
     }
 
     /// Each handle with its place in a snapshot.
-    pub fn places<'a>(&self, mut words: &'a [AtomicU64]) -> impl Iterator<Item = (&Handle, &'a [AtomicU64])> {
+    pub fn places<'a>(
+        &self,
+        mut words: &'a [AtomicU64],
+    ) -> impl Iterator<Item = (&CounterHandle, &'a [AtomicU64])> {
         self.handles.iter().map_while(move |handle| {
             let place;
             (place, words) = words.split_at_checked(GROUP_HEAD + self.events_of(handle))?;

@@ -11,7 +11,7 @@ pub enum Gap {
     /// This user may not count it: the errno.
     Denied(i32),
     /// It could be counted, and was not.
-    Unavailable(Cause),
+    Unavailable(WhyUnavailable),
     /// Only user mode was counted: the kernel is not this user's to watch.
     UserModeOnly,
     /// Only one kind of core counted it, and the program was not there all the time.
@@ -20,7 +20,7 @@ pub enum Gap {
 
 /// What stood in the way of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Cause {
+pub enum WhyUnavailable {
     /// The processor's counters are held by somebody else: the NMI watchdog, another tool.
     Busy,
     /// No descriptor or memory was left: the errno.
@@ -92,11 +92,11 @@ impl Gap {
             libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::ENXIO => {
                 Gap::Unsupported(errno)
             }
-            libc::EBUSY => Gap::Unavailable(Cause::Busy),
+            libc::EBUSY => Gap::Unavailable(WhyUnavailable::Busy),
             libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOSPC => {
-                Gap::Unavailable(Cause::NoRoom(errno))
+                Gap::Unavailable(WhyUnavailable::NoRoom(errno))
             }
-            _ => Gap::Unavailable(Cause::Open(errno)),
+            _ => Gap::Unavailable(WhyUnavailable::Open(errno)),
         }
     }
 
@@ -137,30 +137,30 @@ impl fmt::Display for Gap {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for WhyUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
-            Cause::NoRoom(libc::EMFILE) => f.write_str(
+            WhyUnavailable::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
+            WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
                 "no descriptor was left beyond the program's own: raise the hard limit on open files (ulimit -Hn)",
             ),
-            Cause::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
-            Cause::Open(errno) => write!(f, "could not be opened (errno {errno})"),
-            Cause::Closed => f.write_str(
+            WhyUnavailable::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
+            WhyUnavailable::Open(errno) => write!(f, "could not be opened (errno {errno})"),
+            WhyUnavailable::Closed => f.write_str(
                 "no counter is open: the program closed the counter's descriptor, or there was no room for one",
             ),
-            Cause::Unreadable => {
+            WhyUnavailable::Unreadable => {
                 f.write_str("this user may run the program and not read its file: the kernel lets nobody watch it")
             }
-            Cause::NeverScheduled => f.write_str("never on the processor: more events than counters"),
-            Cause::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
-            Cause::NotOnItsCores => {
+            WhyUnavailable::NeverScheduled => f.write_str("never on the processor: more events than counters"),
+            WhyUnavailable::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
+            WhyUnavailable::NotOnItsCores => {
                 f.write_str("never on this kind of core, or more events than counters")
             }
-            Cause::NoSuchThread => f.write_str(
+            WhyUnavailable::NoSuchThread => f.write_str(
                 "no core of the node has such a hardware thread online (SMT is off, or the processor has none)",
             ),
-            Cause::Off => f.write_str("counters were off (--counters off)"),
+            WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
         }
     }
 }
@@ -227,7 +227,7 @@ impl Reading {
                 Some(format!("counted {share:.1} % of the time: more events than counters"))
             }
             (Quality::Overflowed, _) => Some("the count ran over, or backwards".to_owned()),
-            (Quality::Unavailable, None) => Some(Cause::NeverScheduled.to_string()),
+            (Quality::Unavailable, None) => Some(WhyUnavailable::NeverScheduled.to_string()),
             (_, gap) => gap.map(|gap| gap.to_string()),
         }
     }

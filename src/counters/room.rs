@@ -25,12 +25,12 @@ pub fn to_inherit(soft: u64, hard: u64) -> u64 {
 
 /// RLIMIT_NOFILE of this process, of which it may use all as long as this value lives. Descriptors that are open stay open
 /// when the limit is what it was, and that is what the program gets.
-pub struct Room {
+pub struct DescriptorRoom {
     limit: libc::rlimit,
     raised: bool,
 }
 
-impl Room {
+impl DescriptorRoom {
     /// Raises the soft limit to the hard one.
     pub fn make() -> Self {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -64,7 +64,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for DescriptorRoom {
     fn drop(&mut self) {
         if self.raised {
             // SAFETY: reads a live value. A limit that was right before is.
@@ -77,8 +77,8 @@ impl Drop for Room {
 mod tests {
     use super::*;
 
-    fn limited(soft: u64, hard: u64) -> Room {
-        Room { limit: libc::rlimit { rlim_cur: soft, rlim_max: hard }, raised: false }
+    fn limited(soft: u64, hard: u64) -> DescriptorRoom {
+        DescriptorRoom { limit: libc::rlimit { rlim_cur: soft, rlim_max: hard }, raised: false }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use super::default;
 use super::event::Group;
 use super::linux::{Counters, Target};
 use super::probe::Scope;
-use super::reading::{Cause, Gap};
-use super::room::Room;
+use super::reading::{Gap, WhyUnavailable};
+use super::room::DescriptorRoom;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -18,14 +18,14 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Selection {
     /// Each at its places.
-    pub sets: Vec<Wanted>,
+    pub sets: Vec<WantedSet>,
     /// What of that was asked for.
     pub asked: Vec<AskedFor>,
 }
 
 /// Events that are counted at the same places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedSet {
     /// What is watched there.
     pub scope: Scope,
     /// What is counted, as it must be scheduled.
@@ -36,7 +36,7 @@ pub struct Wanted {
     pub left_out: Option<Gap>,
 }
 
-impl Wanted {
+impl WantedSet {
     /// To be tried.
     pub fn new(scope: Scope, groups: Vec<Group>, cpus: Vec<u32>) -> Self {
         Self { scope, groups, cpus, left_out: None }
@@ -46,19 +46,19 @@ impl Wanted {
 impl Default for Selection {
     /// The default set of the rank's own threads.
     fn default() -> Self {
-        Self::of(vec![Wanted::new(Scope::Task, default::groups(), Vec::new())])
+        Self::of(vec![WantedSet::new(Scope::Task, default::groups(), Vec::new())])
     }
 }
 
 impl Selection {
     /// These sets, without anybody asking for one.
-    pub fn of(sets: Vec<Wanted>) -> Self {
+    pub fn of(sets: Vec<WantedSet>) -> Self {
         Self { sets, asked: Vec::new() }
     }
 
     /// The same, and nothing of it is counted.
     pub fn off(mut self) -> Self {
-        self.sets.iter_mut().for_each(|wanted| wanted.left_out = Some(Gap::Unavailable(Cause::Off)));
+        self.sets.iter_mut().for_each(|wanted| wanted.left_out = Some(Gap::Unavailable(WhyUnavailable::Off)));
         self
     }
 
@@ -70,13 +70,13 @@ impl Selection {
     /// The same for a program that is to inherit them: of whole nodes it counts what has room beyond the descriptors that the
     /// program may open itself.
     pub fn open_for(&self, program: &Path) -> Counters {
-        self.open_within(Room::make().to_inherit(), Target::NextProgram, Some(program))
+        self.open_within(DescriptorRoom::make().to_inherit(), Target::NextProgram, Some(program))
     }
 
     fn open_within(&self, mut room: u64, threads: Target, program: Option<&Path>) -> Counters {
-        let limit = Room::make();
+        let limit = DescriptorRoom::make();
         let mut counters = Counters::default();
-        for Wanted { scope, groups, cpus, left_out } in &self.sets {
+        for WantedSet { scope, groups, cpus, left_out } in &self.sets {
             // The program inherits one descriptor for each group at each place.
             let needed = (groups.len() * cpus.len()) as u64;
             let places: Vec<Target> = match scope {
@@ -85,17 +85,21 @@ impl Selection {
                     continue;
                 }
                 Scope::Core | Scope::Socket if needed > room => {
-                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::NoRoom(libc::EMFILE)));
+                    counters.leave_out(
+                        *scope,
+                        groups,
+                        Gap::Unavailable(WhyUnavailable::NoRoom(libc::EMFILE)),
+                    );
                     continue;
                 }
                 // From its execve(2) on the kernel counts nothing of it any more, and says nothing.
                 Scope::Task if program.is_some_and(|program| !is_readable(program)) => {
-                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::Unreadable));
+                    counters.leave_out(*scope, groups, Gap::Unavailable(WhyUnavailable::Unreadable));
                     continue;
                 }
                 Scope::Task => vec![threads],
                 Scope::Core if cpus.is_empty() => {
-                    counters.leave_out(*scope, groups, Gap::Unavailable(Cause::NoSuchThread));
+                    counters.leave_out(*scope, groups, Gap::Unavailable(WhyUnavailable::NoSuchThread));
                     continue;
                 }
                 Scope::Core | Scope::Socket => cpus.iter().map(|cpu| Target::Cpu(*cpu)).collect(),
@@ -111,7 +115,7 @@ impl Selection {
     pub fn tidied(mut self) -> Self {
         self.sets.sort_by_key(|wanted| wanted.scope != Scope::Task);
         let mut known = HashSet::new();
-        for Wanted { scope, groups, .. } in &mut self.sets {
+        for WantedSet { scope, groups, .. } in &mut self.sets {
             for group in groups.iter_mut() {
                 group.retain(|event| known.insert((*scope, event.name.clone(), event.encoding)));
             }
@@ -141,13 +145,13 @@ mod tests {
     #[test]
     fn what_is_asked_for_twice_is_counted_once() {
         let mut selection = Selection::default();
-        let core = Wanted::new(Scope::Core, default::groups_of_a_core(), vec![0]);
+        let core = WantedSet::new(Scope::Core, default::groups_of_a_core(), vec![0]);
         selection.sets.insert(0, core.clone());
         let more = Event::counted("more", Encoding::new(kind::SOFTWARE, 9));
         let twice = vec![vec![more.clone()], default::groups().remove(0), vec![more.clone()]];
-        selection.sets.push(Wanted::new(Scope::Task, twice, Vec::new()));
+        selection.sets.push(WantedSet::new(Scope::Task, twice, Vec::new()));
         let tidied = selection.tidied();
-        let once = Wanted::new(Scope::Task, vec![vec![more]], Vec::new());
+        let once = WantedSet::new(Scope::Task, vec![vec![more]], Vec::new());
         assert_eq!(tidied.sets, [Selection::default().sets.remove(0), once, core]);
     }
 
@@ -155,22 +159,22 @@ mod tests {
     #[test]
     fn events_without_a_place_say_so() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
-        let wanted = Wanted::new(Scope::Core, vec![vec![clock]], Vec::new());
+        let wanted = WantedSet::new(Scope::Core, vec![vec![clock]], Vec::new());
         let counters = Selection::of(vec![wanted]).open(Target::ThisThread, None);
         let [set] = counters.opened().sets.as_slice() else { panic!("{counters:?}") };
-        assert_eq!(set.events[0].1, Some(Gap::Unavailable(Cause::NoSuchThread)));
+        assert_eq!(set.events[0].1, Some(Gap::Unavailable(WhyUnavailable::NoSuchThread)));
         assert!(set.groups.is_empty() && counters.opened().handles.is_empty());
     }
 
     #[test]
     fn nothing_is_opened_where_counters_are_off() {
-        let wanted = Wanted::new(Scope::Core, default::groups_of_a_core(), vec![0]);
+        let wanted = WantedSet::new(Scope::Core, default::groups_of_a_core(), vec![0]);
         let selection = Selection::of(vec![Selection::default().sets.remove(0), wanted]).off();
         let counters = selection.open(Target::ThisThread, None);
         let opened = counters.opened();
         assert!(opened.handles.is_empty() && opened.sets.len() == 2);
         let mut gaps = opened.sets.iter().flat_map(|set| &set.events).map(|(_, gap)| *gap);
-        assert!(gaps.all(|gap| gap == Some(Gap::Unavailable(Cause::Off))), "{opened:#?}");
+        assert!(gaps.all(|gap| gap == Some(Gap::Unavailable(WhyUnavailable::Off))), "{opened:#?}");
     }
 
     /// As root, or where paranoid is 0 or less; elsewhere they say that they are denied.
@@ -178,7 +182,7 @@ mod tests {
     fn hardware_threads_are_watched_each_on_its_own() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
         let none = Event::counted("none", Encoding::new(kind::HARDWARE, 0xffff));
-        let wanted = Wanted::new(Scope::Core, vec![vec![clock], vec![none]], vec![0, 1]);
+        let wanted = WantedSet::new(Scope::Core, vec![vec![clock], vec![none]], vec![0, 1]);
         let selection = Selection::of(vec![Selection::default().sets.remove(0), wanted]);
         let counters = selection.open(Target::ThisThread, None);
         let opened = counters.opened();

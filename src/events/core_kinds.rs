@@ -11,7 +11,7 @@
 
 use pmmpi::counters::event::{Event, Modes, kind};
 use pmmpi::counters::probe::{Scope, Set};
-use pmmpi::counters::reading::{Cause, Gap, Reading};
+use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The PMUs of a node's kinds of cores; none where there is one kind. (Another node has other numbers for them.)
@@ -104,7 +104,7 @@ fn on_the_processor(reading: Reading, running_ns: u64, all_count: bool) -> Readi
         () if running_ns > 0 && all_count => Reading { running_ns, ..reading },
         // Time on other kinds cannot be told from time without a counter.
         () if reading.running_ns > 0 => Reading { gap: Some(Gap::OneKindOfCore), ..reading },
-        () if !all_count => Reading { gap: Some(Gap::Unavailable(Cause::NotOnItsCores)), ..reading },
+        () if !all_count => Reading { gap: Some(Gap::Unavailable(WhyUnavailable::NotOnItsCores)), ..reading },
         () => reading,
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::readings::readings;
     use crate::totals::{Total, sums, totals};
-    use pmmpi::counters::counts::{Counts, GroupCounts, Row};
+    use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
     use pmmpi::counters::event::Encoding;
     use pmmpi::counters::reading::Quality;
     use proptest::prelude::*;
@@ -163,7 +163,7 @@ mod tests {
             Some(GroupCounts { enabled_ns: *enabled_ns, running_ns: *running_ns, counts: vec![*count] })
         };
         let groups = groups.iter().map(group).collect();
-        let row = Row { rank: 0, cpu: None, set: 0, region: None, groups };
+        let row = CountRow { rank: 0, cpu: None, set: 0, region: None, groups };
         Counts { sets, rows: vec![row], ..Counts::default() }
     }
 
@@ -213,7 +213,7 @@ mod tests {
             let both = set(PMUS[..2].iter().map(|(name, number)| cycles([name, ""], *number)).collect());
             let raw = set(vec![Event::counted("cpu_core/r1c0/", Encoding::new(4, 0x1c0))]);
             let mut counts = counts(vec![raw, both], &[[enabled, running, count]]);
-            counts.rows.push(Row { set: 1, groups: Vec::new(), ..counts.rows[0].clone() });
+            counts.rows.push(CountRow { set: 1, groups: Vec::new(), ..counts.rows[0].clone() });
             let (_, reading) = readings(&counts, &counts.rows[0]).next().unwrap();
             (reading.value(), reading.quality(), reading.reason())
         };

@@ -49,7 +49,7 @@ pub fn of(hardware: &Hardware, event: &Event) -> Option<&'static Erratum> {
         kind::HARDWARE => maker.generic(config)?,
         _ => return None,
     };
-    let here = |row: &&Row| row.maker == maker && row.family == family && row.models.contains(&model);
+    let here = |row: &&ErrataLine| row.maker == maker && row.family == family && row.models.contains(&model);
     let find = |code: u64| rows().iter().filter(here).find(|row| row.code == code);
     find(maker.form(code)).or_else(|| find(maker.event(code))).map(|row| &row.erratum)
 }
@@ -63,7 +63,7 @@ enum Maker {
 
 /// One line of the table.
 #[derive(Debug)]
-struct Row {
+struct ErrataLine {
     maker: Maker,
     family: u32,
     models: RangeInclusive<u32>,
@@ -111,17 +111,17 @@ impl Maker {
     }
 }
 
-fn rows() -> &'static [Row] {
-    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
+fn rows() -> &'static [ErrataLine] {
+    static ROWS: OnceLock<Vec<ErrataLine>> = OnceLock::new();
     ROWS.get_or_init(|| TABLE.lines().skip(1).filter_map(row).collect())
 }
 
-fn row(line: &'static str) -> Option<Row> {
+fn row(line: &'static str) -> Option<ErrataLine> {
     let [vendor, family, first, last, code, name, ids, effect, source] =
         <[&'static str; 9]>::try_from(line.split(',').collect::<Vec<_>>()).ok()?;
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let short = |text: &str| u32::try_from(number(text)?).ok();
-    Some(Row {
+    Some(ErrataLine {
         maker: Maker::of(vendor)?,
         family: short(family)?,
         models: short(first)?..=short(last)?,
@@ -162,7 +162,7 @@ mod tests {
             assert!(!ids.is_empty() && !source.is_empty() && !name.is_empty(), "{row:?}");
             assert!(row.models.start() <= row.models.end(), "{row:?}");
             assert_eq!(row.code, row.maker.form(row.code), "{row:?}");
-            let same = |other: &Row| {
+            let same = |other: &ErrataLine| {
                 (other.maker, other.family, other.code) == (row.maker, row.family, row.code)
                     && other.models.start() <= row.models.end()
                     && row.models.start() <= other.models.end()

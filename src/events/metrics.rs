@@ -15,13 +15,13 @@ mod per_core;
 mod read;
 
 pub use catalogue::{
-    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Per, Quantity, Rule, Sibling, Source, Table,
-    catalogue,
+    Bound, Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule,
+    Sibling, catalogue,
 };
 pub use cpu::{CpuKind, Range};
-pub use evaluate::{Judgement, Lack, MetricValue, RUNNING_SHARE_FLOOR, Value, amount, evaluate, judge};
+pub use evaluate::{Lack, MetricValue, RUNNING_SHARE_FLOOR, RuleJudgement, Value, amount, evaluate, judge};
 pub use formula::{Condition, Formula, Malformed, NoValue};
-pub use inputs::{Input, Inputs, worse};
+pub use inputs::{MetricInput, MetricInputs, worse};
 pub use of_run::{hardware_threads, of_ranks, of_run, of_totals, rules_of_run, table_of_run};
 pub use page::page;
 

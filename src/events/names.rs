@@ -23,17 +23,17 @@ mod tracepoints;
 mod vendor;
 
 pub use error::NameError;
-pub use grouping::{Capacity, Plan, plan};
+pub use grouping::{Capacity, CounterPlan, plan};
 pub use listing::{Listed, Origin};
 pub use places::Places;
-pub use vendor::{Answer, Described, Vendor, closest};
+pub use vendor::{Vendor, VendorAnswer, VendorEvent, closest};
 
 use fields::Encoded;
 use pmmpi::counters::core_pmus::{DEVICES, is_core_pmu};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmu::Pmu;
 use std::path::{Path, PathBuf};
-use syntax::{Item, Term, Wanted, What};
+use syntax::{EventTerm, Item, WantedEvent, What};
 use tracepoints::Tracepoint;
 
 /// An event that was asked for, and where it can be counted.
@@ -58,7 +58,7 @@ pub enum Asked {
 
 /// Names that this machine knows.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct EventNames {
     root: PathBuf,
     devices: PathBuf,
     /// The names of all PMUs, ascending.
@@ -67,7 +67,7 @@ pub struct Names {
     cores: Vec<Pmu>,
 }
 
-impl Names {
+impl EventNames {
     /// Of the machine whose files are below `root`, normally "/". Only which PMUs there are is read here.
     pub fn of(root: &Path) -> Self {
         let devices = root.join(DEVICES);
@@ -84,7 +84,7 @@ impl Names {
     pub fn resolve(
         &self,
         list: &str,
-        vendor: impl FnOnce(&[String]) -> Result<Vec<Answer>, String>,
+        vendor: impl FnOnce(&[String]) -> Result<Vec<VendorAnswer>, String>,
     ) -> Result<Vec<Asked>, NameError> {
         let items = syntax::list(list)?;
         let wanted = items.iter().flat_map(Item::wanted);
@@ -117,7 +117,7 @@ impl Names {
     }
 
     /// `None` where only a vendor may know it.
-    fn known(&self, wanted: &Wanted) -> Result<Option<Vec<Resolved>>, NameError> {
+    fn known(&self, wanted: &WantedEvent) -> Result<Option<Vec<Resolved>>, NameError> {
         match &wanted.what {
             What::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
             What::Name(name) => match generic::named(name) {
@@ -181,7 +181,7 @@ impl Names {
     }
 
     /// The name of a PMU's event without the PMU's.
-    fn bare(&self, name: &str, wanted: &Wanted) -> Result<Option<Vec<Resolved>>, NameError> {
+    fn bare(&self, name: &str, wanted: &WantedEvent) -> Result<Option<Vec<Resolved>>, NameError> {
         if !sysfs::is_name(name) {
             return Ok(None);
         }
@@ -195,14 +195,19 @@ impl Names {
             pmus.dedup();
             return Err(NameError::Ambiguous { name: name.to_owned(), pmus });
         }
-        let terms = [Term { name: name.to_owned(), value: None }];
+        let terms = [EventTerm { name: name.to_owned(), value: None }];
         let pmus =
             having.into_iter().map(|pmu| Pmu::read(&self.devices, pmu)).collect::<Result<Vec<_>, _>>()?;
         self.encode(pmus, &terms, wanted).map(Some)
     }
 
     /// `pmu/terms/` on each PMU that is meant.
-    fn of_pmus(&self, name: &str, terms: &[Term], wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+    fn of_pmus(
+        &self,
+        name: &str,
+        terms: &[EventTerm],
+        wanted: &WantedEvent,
+    ) -> Result<Vec<Resolved>, NameError> {
         let exact = self.pmus.iter().any(|pmu| pmu == name);
         let meant = |pmu: &&String| match exact {
             true => *pmu == name,
@@ -217,7 +222,12 @@ impl Names {
         self.encode(pmus, terms, wanted)
     }
 
-    fn encode(&self, pmus: Vec<Pmu>, terms: &[Term], wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+    fn encode(
+        &self,
+        pmus: Vec<Pmu>,
+        terms: &[EventTerm],
+        wanted: &WantedEvent,
+    ) -> Result<Vec<Resolved>, NameError> {
         let several = pmus.len() > 1;
         let counting: Vec<Pmu> = pmus.into_iter().filter(|pmu| !pmu.places.is_nowhere()).collect();
         if counting.is_empty() {
@@ -238,9 +248,9 @@ impl Names {
         }
     }
 
-    fn encode_on(&self, pmu: &Pmu, terms: &[Term], wanted: &Wanted) -> Result<Resolved, NameError> {
+    fn encode_on(&self, pmu: &Pmu, terms: &[EventTerm], wanted: &WantedEvent) -> Result<Resolved, NameError> {
         let is_core = self.cores.iter().any(|core| core.name == pmu.name);
-        if let ([Term { name, value: None }], true) = (terms, is_core)
+        if let ([EventTerm { name, value: None }], true) = (terms, is_core)
             // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its
             // own.
             && (self.cores.len() > 1 || !pmu.has_event(name))
@@ -253,7 +263,7 @@ impl Names {
         }
         let modes = wanted.modes.unwrap_or(Modes::All);
         let Encoded { config, scale, unit, label } = fields::encode(pmu, terms)?;
-        let written: Vec<String> = terms.iter().map(Term::to_string).collect();
+        let written: Vec<String> = terms.iter().map(EventTerm::to_string).collect();
         let name = format!("{}/{}/{}", pmu.name, written.join(","), suffix(modes));
         let encoding = Encoding { kind: pmu.kind, config, modes };
         let event = Event { name: label.unwrap_or(name), encoding, unit, scale };
@@ -261,11 +271,11 @@ impl Names {
     }
 
     /// What somebody with a vendor's tables said.
-    fn vendors(&self, wanted: &Wanted, answer: Answer) -> Result<Vec<Resolved>, NameError> {
+    fn vendors(&self, wanted: &WantedEvent, answer: VendorAnswer) -> Result<Vec<Resolved>, NameError> {
         match answer {
-            Answer::Unknown { like } => Err(self.unknown(wanted, like, None)),
-            Answer::Refused { why } => Err(NameError::Vendor { name: wanted.text.clone(), why }),
-            Answer::Found(vendor) => {
+            VendorAnswer::Unknown { like } => Err(self.unknown(wanted, like, None)),
+            VendorAnswer::Refused { why } => Err(NameError::Vendor { name: wanted.text.clone(), why }),
+            VendorAnswer::Found(vendor) => {
                 let encoding = vendor.encoding;
                 let event = self.of_vendor(Vendor {
                     encoding: wanted.modes.map_or(encoding, |modes| encoding.in_modes(modes)),
@@ -310,7 +320,7 @@ impl Names {
         Ok(vec![Resolved { event, places, pmu }])
     }
 
-    fn unknown(&self, wanted: &Wanted, mut like: Vec<String>, vendor: Option<String>) -> NameError {
+    fn unknown(&self, wanted: &WantedEvent, mut like: Vec<String>, vendor: Option<String>) -> NameError {
         let name = wanted.name().unwrap_or(&wanted.text).to_owned();
         if like.is_empty() {
             like = self.listed().into_iter().flat_map(Listed::into_names).collect();
@@ -332,7 +342,7 @@ impl Names {
 }
 
 /// One of the kernel's tracepoints, wherever it happens.
-fn tracepoint(name: &str, number: u64, wanted: &Wanted) -> Result<Vec<Resolved>, NameError> {
+fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resolved>, NameError> {
     let modes = wanted.modes.unwrap_or(Modes::All);
     if modes == Modes::User {
         return Err(NameError::Modes { event: wanted.text.clone(), problem: "it happens in the kernel" });
@@ -386,7 +396,7 @@ fn matches_glob(pattern: &str, name: &str) -> bool {
 }
 
 /// The event in the modes that were asked for, by the name that it has then.
-fn in_modes(mut event: Event, wanted: &Wanted) -> Result<Event, NameError> {
+fn in_modes(mut event: Event, wanted: &WantedEvent) -> Result<Event, NameError> {
     let Some(modes) = wanted.modes else { return Ok(event) };
     if event.encoding.modes != Modes::All && event.encoding.modes != modes {
         return Err(NameError::Modes { event: wanted.text.clone(), problem: "its name says its mode" });

@@ -3,7 +3,7 @@
 use crate::core_kinds::CoreKinds;
 use crate::names::family;
 use crate::readings::{core_kinds, readings_on};
-use pmmpi::counters::counts::{Counts, Row};
+use pmmpi::counters::counts::{CountRow, Counts};
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Gap, Quality, Reading};
@@ -41,12 +41,15 @@ impl Total<'_> {
 
 /// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
 /// one total where its name, unit and scale are the same.
-pub fn totals(counts: &Counts, of: impl Fn(&Row) -> bool) -> Vec<Total<'_>> {
+pub fn totals(counts: &Counts, of: impl Fn(&CountRow) -> bool) -> Vec<Total<'_>> {
     totals_by(counts, |row| of(row).then_some(())).remove(&()).unwrap_or_default()
 }
 
 /// The same for each key that `key` gives to a row; rows without one are left out.
-pub fn totals_by<K: Ord>(counts: &Counts, key: impl Fn(&Row) -> Option<K>) -> BTreeMap<K, Vec<Total<'_>>> {
+pub fn totals_by<K: Ord>(
+    counts: &Counts,
+    key: impl Fn(&CountRow) -> Option<K>,
+) -> BTreeMap<K, Vec<Total<'_>>> {
     let one_kind = CoreKinds::of(&counts.sets).is_one();
     let mut kinds: HashMap<Vec<u32>, CoreKinds> = HashMap::new();
     let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
@@ -174,7 +177,7 @@ fn same_count(a: &Event, b: &Event) -> bool {
 }
 
 impl<'a> Total<'a> {
-    fn of(scope: Scope, event: &'a Event, row: &Row, reading: &Reading) -> Self {
+    fn of(scope: Scope, event: &'a Event, row: &CountRow, reading: &Reading) -> Self {
         Self {
             scope,
             event,
@@ -188,7 +191,7 @@ impl<'a> Total<'a> {
         }
     }
 
-    fn add(&mut self, row: &Row, reading: &Reading) {
+    fn add(&mut self, row: &CountRow, reading: &Reading) {
         let sum = self.count.zip(reading.value()).and_then(|(a, b)| a.checked_add(b));
         let ran_over = self.count.is_some() && reading.value().is_some() && sum.is_none();
         let quality = if ran_over { Quality::Overflowed } else { reading.quality() };
@@ -208,7 +211,7 @@ fn is_of_user_mode(reading: &Reading) -> bool {
     reading.gap == Some(Gap::UserModeOnly) && reading.quality() == Quality::Partial
 }
 
-fn reason(row: &Row, reading: &Reading) -> Option<String> {
+fn reason(row: &CountRow, reading: &Reading) -> Option<String> {
     let reason = reading.reason()?;
     Some(match row.cpu {
         Some(cpu) => format!("hardware thread {cpu} of rank {}'s node: {reason}", row.rank),
@@ -230,10 +233,10 @@ mod tests {
         Set { events: vec![(event("cycles"), None), (event("instructions"), gap)], groups, ..Set::default() }
     }
 
-    fn row(rank: u32, set: u32, times: [u64; 2], counts: &[u64]) -> Row {
+    fn row(rank: u32, set: u32, times: [u64; 2], counts: &[u64]) -> CountRow {
         let [enabled_ns, running_ns] = times;
         let group = GroupCounts { enabled_ns, running_ns, counts: counts.to_vec() };
-        Row { rank, cpu: None, set, region: None, groups: vec![Some(group)] }
+        CountRow { rank, cpu: None, set, region: None, groups: vec![Some(group)] }
     }
 
     #[test]

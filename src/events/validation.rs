@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 128;
 
 /// What one event turned out to be worth on one kind of processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum EventVerdict {
     /// It counts what its name says, within [`TRUSTED`].
     Trusted,
     /// It comes as near as this fraction of what was expected.
@@ -47,36 +47,38 @@ pub const TRUSTED: f64 = 0.01;
 /// And it is unusable where it deviates by more than this.
 pub const USABLE: f64 = 0.25;
 
-impl Verdict {
+impl EventVerdict {
     /// Of a deviation, as a fraction of what was expected.
     pub fn of_deviation(deviation: f64) -> Self {
         if deviation <= TRUSTED {
-            Verdict::Trusted
+            EventVerdict::Trusted
         } else if deviation <= USABLE {
-            Verdict::Within(deviation)
+            EventVerdict::Within(deviation)
         } else {
-            Verdict::Unusable // not a number, too
+            EventVerdict::Unusable // not a number, too
         }
     }
 
     /// The worse of two: nobody's word is worth less than a poor one, and more than a bad one.
     pub fn worse(self, other: Self) -> Self {
         match (self, other) {
-            (Verdict::Unusable, _) | (_, Verdict::Unusable) => Verdict::Unusable,
-            (Verdict::Unknown, _) | (_, Verdict::Unknown) => Verdict::Unknown,
-            (Verdict::Within(a), Verdict::Within(b)) => Verdict::Within(a.max(b)),
-            (Verdict::Within(deviation), _) | (_, Verdict::Within(deviation)) => Verdict::Within(deviation),
-            (Verdict::Trusted, Verdict::Trusted) => Verdict::Trusted,
+            (EventVerdict::Unusable, _) | (_, EventVerdict::Unusable) => EventVerdict::Unusable,
+            (EventVerdict::Unknown, _) | (_, EventVerdict::Unknown) => EventVerdict::Unknown,
+            (EventVerdict::Within(a), EventVerdict::Within(b)) => EventVerdict::Within(a.max(b)),
+            (EventVerdict::Within(deviation), _) | (_, EventVerdict::Within(deviation)) => {
+                EventVerdict::Within(deviation)
+            }
+            (EventVerdict::Trusted, EventVerdict::Trusted) => EventVerdict::Trusted,
         }
     }
 
     /// As JSON has it.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Trusted => "trusted",
-            Verdict::Within(_) => "within",
-            Verdict::Unusable => "unusable",
-            Verdict::Unknown => "not counted here",
+            EventVerdict::Trusted => "trusted",
+            EventVerdict::Within(_) => "within",
+            EventVerdict::Unusable => "unusable",
+            EventVerdict::Unknown => "not counted here",
         }
     }
 }
@@ -84,17 +86,17 @@ impl Verdict {
 /// All verdicts that are known, of any processor.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    cpus: BTreeMap<String, Judged>,
+    cpus: BTreeMap<String, JudgedCpu>,
     /// Files that could not be used, and why.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
 /// What is known of one kind of processor.
 #[derive(Clone, Debug, Default)]
-struct Judged {
-    names: BTreeMap<String, Verdict>,
+struct JudgedCpu {
+    names: BTreeMap<String, EventVerdict>,
     /// By whose they are, and attr.config: an event may go by another name where it is counted.
-    codes: BTreeMap<(Owner, u64), Verdict>,
+    codes: BTreeMap<(Owner, u64), EventVerdict>,
 }
 
 /// Whose a code is.
@@ -108,10 +110,10 @@ enum Owner {
 
 /// What events are worth in one run: on the worst of its processors.
 #[derive(Clone, Debug, Default)]
-pub struct RunTrust<'a>(Vec<Option<&'a Judged>>);
+pub struct RunTrust<'a>(Vec<Option<&'a JudgedCpu>>);
 
 #[derive(Deserialize)]
-struct Kept {
+struct StoredValidation {
     schema_version: u32,
     cpu: KeptCpu,
     #[serde(default)]
@@ -158,9 +160,9 @@ impl Trust {
     }
 
     /// What the event of this name is worth on a kind of processor, by [`cpu_name`].
-    pub fn of(&self, cpu: &str, event: &str) -> Verdict {
+    pub fn of(&self, cpu: &str, event: &str) -> EventVerdict {
         let verdict = self.cpus.get(cpu).and_then(|judged| judged.names.get(event));
-        verdict.copied().unwrap_or(Verdict::Unknown)
+        verdict.copied().unwrap_or(EventVerdict::Unknown)
     }
 
     /// What events are worth on the processors of this run's nodes.
@@ -174,23 +176,24 @@ impl Trust {
 
 impl RunTrust<'_> {
     /// By the event's name, or else by its code.
-    pub fn of(&self, event: &Event) -> Verdict {
-        let verdicts = self.0.iter().map(|judged| judged.map_or(Verdict::Unknown, |judged| judged.of(event)));
-        verdicts.reduce(Verdict::worse).unwrap_or(Verdict::Unknown)
+    pub fn of(&self, event: &Event) -> EventVerdict {
+        let verdicts =
+            self.0.iter().map(|judged| judged.map_or(EventVerdict::Unknown, |judged| judged.of(event)));
+        verdicts.reduce(EventVerdict::worse).unwrap_or(EventVerdict::Unknown)
     }
 
     /// What their sum is worth: as much as the worst of them.
-    pub fn of_sum(&self, events: &[&Event]) -> Verdict {
+    pub fn of_sum(&self, events: &[&Event]) -> EventVerdict {
         let verdicts = events.iter().map(|event| self.of(event));
-        verdicts.reduce(Verdict::worse).unwrap_or(Verdict::Unknown)
+        verdicts.reduce(EventVerdict::worse).unwrap_or(EventVerdict::Unknown)
     }
 }
 
-impl Judged {
-    fn new(kept: Kept) -> Self {
-        let mut names: BTreeMap<String, Verdict> =
+impl JudgedCpu {
+    fn new(kept: StoredValidation) -> Self {
+        let mut names: BTreeMap<String, EventVerdict> =
             kept.events.into_iter().map(|event| (event.verdict(), event.name)).map(|(v, n)| (n, v)).collect();
-        let mut codes: BTreeMap<(Owner, u64), Verdict> = BTreeMap::new();
+        let mut codes: BTreeMap<(Owner, u64), EventVerdict> = BTreeMap::new();
         for KeptMapping { event, kind, config, pmu, counted_as } in kept.mappings {
             let config = config.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
             let (Some(config), Some(verdict)) = (config, names.get(&event).copied()) else { continue };
@@ -205,12 +208,12 @@ impl Judged {
         Self { names, codes }
     }
 
-    fn of(&self, event: &Event) -> Verdict {
+    fn of(&self, event: &Event) -> EventVerdict {
         let [config, extended @ ..] = event.encoding.config;
         let by = |owner: Owner| self.codes.get(&(owner, config)).filter(|_| extended == [0, 0]);
         let pmu = || by(Owner::Pmus(pmu_family(event.name.split_once('/')?.0).to_owned()));
         let known = self.names.get(&event.name).or_else(pmu).or_else(|| by(Owner::Kind(event.encoding.kind)));
-        known.copied().unwrap_or(Verdict::Unknown)
+        known.copied().unwrap_or(EventVerdict::Unknown)
     }
 }
 
@@ -219,7 +222,7 @@ fn cpu_of_file(name: &std::ffi::OsStr) -> Option<String> {
     Some(cpu.to_owned())
 }
 
-fn read_file(path: &Path, cpu: &str) -> Result<Judged, String> {
+fn read_file(path: &Path, cpu: &str) -> Result<JudgedCpu, String> {
     // Opening a pipe must not wait for whoever writes into it.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|e| format!("cannot be read: {e}"))?;
@@ -232,23 +235,25 @@ fn read_file(path: &Path, cpu: &str) -> Result<Judged, String> {
     if bytes.len() as u64 > LARGEST_BYTES {
         return Err(format!("has more than {LARGEST_BYTES} bytes"));
     }
-    let kept: Kept = serde_json::from_slice(&bytes).map_err(|e| format!("is damaged: {e}"))?;
+    let kept: StoredValidation = serde_json::from_slice(&bytes).map_err(|e| format!("is damaged: {e}"))?;
     if kept.schema_version != SCHEMA_VERSION {
         return Err(format!("has schema {}, this pmmpi reads {SCHEMA_VERSION}", kept.schema_version));
     }
     if kept.cpu.name != cpu {
         return Err("is of another processor than its name says".to_owned());
     }
-    Ok(Judged::new(kept))
+    Ok(JudgedCpu::new(kept))
 }
 
 impl KeptEvent {
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> EventVerdict {
         match (self.verdict.as_str(), self.deviation) {
-            ("trusted", _) => Verdict::Trusted,
-            ("within", Some(deviation)) if (0.0..=USABLE).contains(&deviation) => Verdict::Within(deviation),
-            ("within" | "unusable", _) => Verdict::Unusable,
-            _ => Verdict::Unknown,
+            ("trusted", _) => EventVerdict::Trusted,
+            ("within", Some(deviation)) if (0.0..=USABLE).contains(&deviation) => {
+                EventVerdict::Within(deviation)
+            }
+            ("within" | "unusable", _) => EventVerdict::Unusable,
+            _ => EventVerdict::Unknown,
         }
     }
 }
@@ -347,14 +352,14 @@ mod tests {
             {"name": "c", "verdict": "unusable", "deviation": 3},
             {"name": "d", "verdict": "not counted here", "deviation": null}"#;
         let path = keep(&folder.0, CPU, json(CPU, "").as_bytes()).unwrap();
-        assert_eq!(Trust::read(&folder.0).of(CPU, "a"), Verdict::Unknown);
+        assert_eq!(Trust::read(&folder.0).of(CPU, "a"), EventVerdict::Unknown);
         assert_eq!(keep(&folder.0, CPU, json(CPU, events).as_bytes()).unwrap(), path);
         let trust = Trust::read(&folder.0);
-        assert_eq!(trust.of(CPU, "a"), Verdict::Trusted);
-        assert_eq!(trust.of(CPU, "b"), Verdict::Within(0.04));
-        assert_eq!(trust.of(CPU, "c"), Verdict::Unusable);
-        assert_eq!(trust.of(CPU, "d"), Verdict::Unknown);
-        assert_eq!(trust.of("another", "a"), Verdict::Unknown);
+        assert_eq!(trust.of(CPU, "a"), EventVerdict::Trusted);
+        assert_eq!(trust.of(CPU, "b"), EventVerdict::Within(0.04));
+        assert_eq!(trust.of(CPU, "c"), EventVerdict::Unusable);
+        assert_eq!(trust.of(CPU, "d"), EventVerdict::Unknown);
+        assert_eq!(trust.of("another", "a"), EventVerdict::Unknown);
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
     }
@@ -380,9 +385,9 @@ mod tests {
         put("trust-odd.json", json("odd", odd).as_bytes());
         let trust = Trust::read(&folder.0);
         assert_eq!(trust.unusable.len(), 9, "{:?}", trust.unusable);
-        assert_eq!(trust.of(CPU, "a"), Verdict::Unknown);
-        assert_eq!(trust.of("odd", "a"), Verdict::Unusable);
-        assert_eq!(trust.of("odd", "b"), Verdict::Unknown);
+        assert_eq!(trust.of(CPU, "a"), EventVerdict::Unknown);
+        assert_eq!(trust.of("odd", "a"), EventVerdict::Unusable);
+        assert_eq!(trust.of("odd", "b"), EventVerdict::Unknown);
         assert!(Trust::read(Path::new("/nonexistent")).unusable.is_empty());
     }
 
@@ -408,19 +413,19 @@ mod tests {
             bytes.truncate(cut);
             std::fs::write(folder.0.join(format!("trust-{CPU}.json")), bytes).unwrap();
             let verdict = Trust::read(&folder.0).of(CPU, "a");
-            prop_assert!(!matches!(verdict, Verdict::Within(x) if !(0.0..=USABLE).contains(&x)));
+            prop_assert!(!matches!(verdict, EventVerdict::Within(x) if !(0.0..=USABLE).contains(&x)));
         }
 
         #[test]
         fn a_larger_deviation_is_never_worth_more(a in 0.0..10.0, b in 0.0..10.0) {
-            let rank = |deviation: f64| match Verdict::of_deviation(deviation) {
-                Verdict::Trusted => 0.0,
-                Verdict::Within(x) => x,
+            let rank = |deviation: f64| match EventVerdict::of_deviation(deviation) {
+                EventVerdict::Trusted => 0.0,
+                EventVerdict::Within(x) => x,
                 _ => f64::MAX,
             };
             let (a, b) = if a < b { (a, b) } else { (b, a) };
             prop_assert!(rank(a) <= rank(b));
-            prop_assert_eq!(Verdict::of_deviation(f64::NAN), Verdict::Unusable);
+            prop_assert_eq!(EventVerdict::of_deviation(f64::NAN), EventVerdict::Unusable);
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct NodeFacts {
     /// What it is.
     pub hardware: Hardware,
     /// How it is set up.
-    pub settings: Settings,
+    pub settings: NodeSettings,
 }
 
 /// What a node is: constant from one boot to the next, but for microcode that is loaded late.
@@ -48,7 +48,7 @@ pub struct Hardware {
 
 /// How a node is set up: anybody with the right to may change it between two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct NodeSettings {
     /// Where the kernel takes its time from: tsc, hpet, kvm-clock, ...
     pub clocksource: Option<String>,
     /// Frequency governor of the first hardware thread.
@@ -68,7 +68,7 @@ pub struct Settings {
 impl NodeFacts {
     /// Reads what the files below `root` (normally "/") say.
     pub fn read(root: &Path) -> Self {
-        Self { hardware: Hardware::read(root), settings: Settings::read(root) }
+        Self { hardware: Hardware::read(root), settings: NodeSettings::read(root) }
     }
 }
 
@@ -98,7 +98,7 @@ impl Hardware {
     }
 }
 
-impl Settings {
+impl NodeSettings {
     /// See [`NodeFacts::read`].
     pub fn read(root: &Path) -> Self {
         let cpufreq = |name: &str| text(root, &format!("sys/devices/system/cpu/cpu0/cpufreq/{name}"));

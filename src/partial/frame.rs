@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// From an agent to whoever carries: what the shared memory does not say otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct CarrierNote {
     /// Where rank 0 wants the run to be kept.
     pub folder: PathBuf,
     /// What the rank will send to rank 0, nothing measured yet.
@@ -60,7 +60,7 @@ pub struct Frame {
     pub gathered: Vec<u8>,
 }
 
-impl Told {
+impl CarrierNote {
     /// What the agent of a spool told; `None` where it told nothing.
     pub fn hear(spool: &Spool) -> Option<Self> {
         let told = spool.take(Blob::Kept).ok().filter(|told| !told.is_empty())?;
@@ -77,7 +77,7 @@ impl Told {
 
 impl KeptRank {
     /// What is in the memory of a rank whose agent told `told`; `None` of one that has not come to t1.
-    pub fn of(spool: &Spool, told: &Told) -> Option<Self> {
+    pub fn of(spool: &Spool, told: &CarrierNote) -> Option<Self> {
         let cell = RankCell::default();
         spool.cell().copy_to(&cell);
         if cell.phase() < Phase::Started {

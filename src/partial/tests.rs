@@ -7,7 +7,7 @@ use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::live_record::Phase;
 use crate::session::shared_memory::Spool;
-use crate::session::{Beginning, Memory, Session};
+use crate::session::{Beginning, RankMemory, RankSession};
 use crate::transport::fabric::Threads;
 use crate::transport::node_meeting::Meeting;
 use std::io::Write;
@@ -40,8 +40,8 @@ fn asked() -> Vec<AskedFor> {
 /// A rank that has come to t1, with what its agent told.
 struct Rank {
     spool: Spool,
-    session: Session<'static, Threads, Scripted>,
-    told: Told,
+    session: RankSession<'static, Threads, Scripted>,
+    told: CarrierNote,
 }
 
 /// All ranks of a job of `size`, whose run is kept in `folder`.
@@ -52,13 +52,13 @@ fn ranks(size: u32, folder: &Path) -> Vec<Rank> {
         let began_ns = clock::monotonic_ns();
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: Meeting::default() };
         let (cell, regions) = (spool.cell(), spool.regions());
-        let memory = Memory { cell, regions, counters: CounterTable::default() };
-        let mut session = Session::open(memory, Scripted::default(), fabric, beginning);
+        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        let mut session = RankSession::open(memory, Scripted::default(), fabric, beginning);
         let part = session.part_before(Some("threads"), vec![]);
-        let told = Told { folder: folder.to_owned(), part };
+        let told = CarrierNote { folder: folder.to_owned(), part };
         told.tell(&spool).unwrap();
         session.start().unwrap();
-        let told = Told::hear(&spool).unwrap();
+        let told = CarrierNote::hear(&spool).unwrap();
         Rank { spool, session, told }
     };
     std::thread::scope(|scope| {
@@ -245,5 +245,5 @@ fn a_rank_that_has_not_come_to_t1_leaves_nothing() {
     let ranks = ranks(1, &folder);
     ranks[0].spool.cell().set_phase(Phase::Claimed);
     assert!(KeptRank::of(&ranks[0].spool, &ranks[0].told).is_none());
-    assert!(Told::hear(&Spool::create().unwrap()).is_none());
+    assert!(CarrierNote::hear(&Spool::create().unwrap()).is_none());
 }

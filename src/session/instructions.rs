@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// From a launcher to its agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Orders {
+pub struct AgentInstructions {
     /// Where the run is kept while it runs, if it is.
     pub keep: Option<Keep>,
     /// Beside the barriers.
@@ -56,7 +56,7 @@ pub enum Marks {
 
 /// From rank 0 to all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Told {
+pub struct Instructions {
     /// Where the run is kept while it runs, if it is.
     pub folder: Option<PathBuf>,
     /// As the launcher of rank 0 wants it.
@@ -65,7 +65,7 @@ pub struct Told {
     pub meeting: Meeting,
 }
 
-impl Told {
+impl Instructions {
     /// Collective: on every rank what rank 0 says.
     pub fn hear<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
         let said = if fabric.rank() == 0 { say() } else { Self::default() };

@@ -27,9 +27,9 @@ pub enum Blob {
     Node = 0,
     /// What the runner is to do, from the launcher.
     Plan = 1,
-    /// What the agent is to do, from the launcher: [`crate::session::instructions::Orders`] or nothing.
+    /// What the agent is to do, from the launcher: [`crate::session::instructions::AgentInstructions`] or nothing.
     Orders = 2,
-    /// Where the run is to be kept, from the agent: a [`crate::partial::Told`].
+    /// Where the run is to be kept, from the agent: a [`crate::partial::CarrierNote`].
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
     Expectation = 4,

@@ -7,7 +7,7 @@
 use crate::record::{Part, wire};
 use crate::transport::collectives;
 use crate::transport::fabric::{Fabric, FabricError};
-use crate::transport::node_meeting::{Left, Meeting};
+use crate::transport::node_meeting::{Handover, Meeting};
 
 /// Collective. The nodes' parts in wire form on rank 0, `None` elsewhere.
 pub fn gather<F: Fabric>(
@@ -20,9 +20,9 @@ pub fn gather<F: Fabric>(
         let left = meeting.come(&bytes);
         met = fabric.meet(); // where it failed, the others still wait for this rank below
         match left {
-            Left::WithAnother => bytes.clear(),
-            Left::Alone => {}
-            Left::With(host) => {
+            Handover::WithAnother => bytes.clear(),
+            Handover::Alone => {}
+            Handover::With(host) => {
                 for guest in host.guests() {
                     // One that cannot be understood is a rank that is missing.
                     part.join(wire::decode(&guest).unwrap_or_default());

@@ -23,7 +23,7 @@ fn stem(file_name: &str) -> Option<&str> {
 
 /// Libraries with the same handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum MpiFamily {
     /// Open MPI.
     OpenMpi,
     /// MPICH and what is built from it (the MPICH ABI Compatibility Initiative).
@@ -39,7 +39,7 @@ const OPEN_MPIS_WORLD: &str = "ompi_mpi_comm_world";
 /// of their common ABI, as their handles are.
 const MPICHS_DUP_FN: &str = "MPIR_Dup_fn";
 
-impl Family {
+impl MpiFamily {
     /// Of the library in which the functions of `file_name` lie, which `defines` names or does not, whose
     /// MPI_Abi_get_version gives the major version `abi_major` (`None`: it has no such function), and whose
     /// MPI_Get_library_version says `version`.
@@ -56,7 +56,7 @@ impl Family {
         file_name: &str,
     ) -> Option<Self> {
         match abi_major {
-            Some(1) => return Some(Family::StandardAbi),
+            Some(1) => return Some(MpiFamily::StandardAbi),
             // An ABI with other constants than those that are known.
             Some(0..) => return None,
             // A draft of the ABI, as in MPICH 4.3: MPI_ERRORS_RETURN had another value.
@@ -64,17 +64,17 @@ impl Family {
             _ => {}
         }
         match (defines(OPEN_MPIS_WORLD), defines(MPICHS_DUP_FN)) {
-            (true, false) => return Some(Family::OpenMpi),
-            (false, true) => return Some(Family::Mpich),
+            (true, false) => return Some(MpiFamily::OpenMpi),
+            (false, true) => return Some(MpiFamily::Mpich),
             // A layer between the two, which may have the handles of either.
             (true, true) => return None,
             (false, false) => {}
         }
         if version.contains("Open MPI") {
-            return Some(Family::OpenMpi);
+            return Some(MpiFamily::OpenMpi);
         }
         let derived = ["MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"];
-        derived.iter().any(|name| version.contains(name)).then_some(Family::Mpich)
+        derived.iter().any(|name| version.contains(name)).then_some(MpiFamily::Mpich)
     }
 }
 
@@ -104,8 +104,8 @@ mod tests {
         for version in [OPEN_MPI, MPICH, "MPI ABI 1.0", ""] {
             for file in ["libmpi_abi.so.1", "libpmpi_abi.so.1", "libmpi_abi.so.0", "libmuk.so", ""] {
                 for defines in [nothing, |_: &str| true, |name: &str| name == OPEN_MPIS_WORLD] {
-                    let family = Family::of(defines, version, Some(1), file);
-                    assert_eq!(family, Some(Family::StandardAbi), "{version} {file}");
+                    let family = MpiFamily::of(defines, version, Some(1), file);
+                    assert_eq!(family, Some(MpiFamily::StandardAbi), "{version} {file}");
                 }
             }
         }
@@ -118,11 +118,12 @@ mod tests {
             for version in
                 [OPEN_MPI, MPICH, "IBM Spectrum MPI 10.4", "Fujitsu MPI Library 4.0.1", "HPE MPT 2.25", ""]
             {
-                let of =
-                    |name: &'static str| Family::of(move |other| other == name, version, abi, "libmpi.so.12");
-                assert_eq!(of(OPEN_MPIS_WORLD), Some(Family::OpenMpi), "{version}");
-                assert_eq!(of(MPICHS_DUP_FN), Some(Family::Mpich), "{version}");
-                assert_eq!(Family::of(|_| true, version, abi, "libmpi.so.12"), None);
+                let of = |name: &'static str| {
+                    MpiFamily::of(move |other| other == name, version, abi, "libmpi.so.12")
+                };
+                assert_eq!(of(OPEN_MPIS_WORLD), Some(MpiFamily::OpenMpi), "{version}");
+                assert_eq!(of(MPICHS_DUP_FN), Some(MpiFamily::Mpich), "{version}");
+                assert_eq!(MpiFamily::of(|_| true, version, abi, "libmpi.so.12"), None);
             }
         }
     }
@@ -130,12 +131,12 @@ mod tests {
     #[test]
     fn a_library_without_either_name_is_known_by_what_it_says() {
         for abi in [None, Some(-1)] {
-            let of = |version: &str, file: &str| Family::of(nothing, version, abi, file);
-            assert_eq!(of(OPEN_MPI, "libmpi.so.40"), Some(Family::OpenMpi));
-            assert_eq!(of(MPICH, "libmpich.so.12"), Some(Family::Mpich));
-            assert_eq!(of("Intel(R) MPI Library 2021.9", "libmpi.so.12"), Some(Family::Mpich));
+            let of = |version: &str, file: &str| MpiFamily::of(nothing, version, abi, file);
+            assert_eq!(of(OPEN_MPI, "libmpi.so.40"), Some(MpiFamily::OpenMpi));
+            assert_eq!(of(MPICH, "libmpich.so.12"), Some(MpiFamily::Mpich));
+            assert_eq!(of("Intel(R) MPI Library 2021.9", "libmpi.so.12"), Some(MpiFamily::Mpich));
             // Where it is not known which file their functions are in.
-            assert_eq!(of(MPICH, ""), Some(Family::Mpich));
+            assert_eq!(of(MPICH, ""), Some(MpiFamily::Mpich));
             assert_eq!(of("Wi4MPI", "libmpi.so.1"), None);
             assert_eq!(of("HPE MPT 2.25", "libmpi.so"), None);
         }
@@ -145,11 +146,15 @@ mod tests {
     fn other_abis_than_that_of_mpi_5_are_not_guessed() {
         for defines in [nothing, |_: &str| true, |name: &str| name == MPICHS_DUP_FN] {
             for version in [OPEN_MPI, MPICH, "MPI ABI 2.0"] {
-                assert_eq!(Family::of(defines, version, Some(2), "libmpi_abi.so.2"), None);
-                assert_eq!(Family::of(defines, version, Some(0), "libmpi_abi.so.0"), None);
+                assert_eq!(MpiFamily::of(defines, version, Some(2), "libmpi_abi.so.2"), None);
+                assert_eq!(MpiFamily::of(defines, version, Some(0), "libmpi_abi.so.0"), None);
                 for file in ["libmpi_abi.so.1", "libmpi_abi.so.12", "libpmpi_abi.so.1"] {
-                    assert_eq!(Family::of(defines, version, None, file), None, "MPICH 4.3's draft: {file}");
-                    assert_eq!(Family::of(defines, version, Some(-1), file), None);
+                    assert_eq!(
+                        MpiFamily::of(defines, version, None, file),
+                        None,
+                        "MPICH 4.3's draft: {file}"
+                    );
+                    assert_eq!(MpiFamily::of(defines, version, Some(-1), file), None);
                 }
             }
         }

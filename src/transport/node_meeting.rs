@@ -19,7 +19,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 pub struct Meeting(u64);
 
 /// What becomes of a rank's bytes.
-pub enum Left {
+pub enum Handover {
     /// Another rank takes them along.
     WithAnother,
     /// This rank takes its own along, and those of others.
@@ -43,18 +43,18 @@ impl Meeting {
 
     /// Leaves `bytes`, or takes the part of the host. When every rank of the job has been here, the host has
     /// them all.
-    pub fn come(self, bytes: &[u8]) -> Left {
-        let Ok(spare) = UnixDatagram::unbound() else { return Left::Alone };
+    pub fn come(self, bytes: &[u8]) -> Handover {
+        let Ok(spare) = UnixDatagram::unbound() else { return Handover::Alone };
         if local_socket::user() == local_socket::NOBODY {
-            return Left::Alone;
+            return Handover::Alone;
         }
         let name = self.name();
         match local_socket::listen(&name) {
-            Ok(listener) => Left::With(Host { listener, spare }),
+            Ok(listener) => Handover::With(Host { listener, spare }),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse && leave(&name, bytes).is_ok() => {
-                Left::WithAnother
+                Handover::WithAnother
             }
-            Err(_) => Left::Alone,
+            Err(_) => Handover::Alone,
         }
     }
 
@@ -116,22 +116,22 @@ mod tests {
     #[test]
     fn the_first_to_come_has_what_all_others_left() {
         let meeting = Meeting::arrange();
-        let Left::With(host) = meeting.come(b"own") else { panic!("nobody else is here") };
+        let Handover::With(host) = meeting.come(b"own") else { panic!("nobody else is here") };
         let long = vec![7; 40_000];
         for bytes in [&b"one"[..], b"", &long] {
-            assert!(matches!(meeting.come(bytes), Left::WithAnother));
+            assert!(matches!(meeting.come(bytes), Handover::WithAnother));
         }
-        let Left::With(_) = Meeting::arrange().come(b"of another job") else { panic!("another meeting") };
+        let Handover::With(_) = Meeting::arrange().come(b"of another job") else { panic!("another meeting") };
         assert_eq!(host.guests().collect::<Vec<_>>(), [&b"one"[..], b"", &long]);
-        assert!(matches!(meeting.come(b"again"), Left::With(_)), "the host has gone");
+        assert!(matches!(meeting.come(b"again"), Handover::With(_)), "the host has gone");
     }
 
     #[test]
     fn a_host_is_not_kept_by_those_who_come_late_or_leave_nothing() {
         let meeting = Meeting::arrange();
-        let Left::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
+        let Handover::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
         let silent = local_socket::connect(&meeting.name()).unwrap();
-        assert!(matches!(meeting.come(b"one"), Left::WithAnother));
+        assert!(matches!(meeting.come(b"one"), Handover::WithAnother));
         let mut guests = host.guests();
         // One that says nothing and stays.
         assert_eq!(guests.next().unwrap(), b"");
@@ -143,12 +143,12 @@ mod tests {
     #[test]
     fn what_does_not_go_at_once_stays() {
         let meeting = Meeting::arrange();
-        let Left::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
-        assert!(matches!(meeting.come(&vec![7; 64 << 20]), Left::Alone));
+        let Handover::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
+        assert!(matches!(meeting.come(&vec![7; 64 << 20]), Handover::Alone));
         // As many as a queue holds, and more.
         let left = (0..5000u32)
             .map(|n| meeting.come(&n.to_le_bytes()))
-            .filter(|left| matches!(left, Left::WithAnother));
+            .filter(|left| matches!(left, Handover::WithAnother));
         let left = left.count();
         assert!(left > 10);
         assert_eq!(host.guests().filter(|bytes| bytes.len() == 4).count(), left);

@@ -4,7 +4,7 @@ use pmmpi::counters::counts::Counts;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Group, kind};
 use pmmpi::counters::linux::{Counters, Inherited, Target};
-use pmmpi::counters::probe::{Handle, Opened, Probe, Scope, Set};
+use pmmpi::counters::probe::{CounterHandle, Opened, Probe, Scope, Set};
 use pmmpi::counters::reading::Reading;
 use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::regions::Regions;
@@ -77,7 +77,7 @@ pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<Str
 pub fn inherited(descriptor: i32, id: u64, work: impl FnOnce()) -> Result<u64, String> {
     let event = Event::counted("event", Encoding::new(kind::SOFTWARE, 0));
     let set = Set { scope: Scope::Task, events: vec![(event, None)], groups: vec![vec![0]] };
-    let handles = vec![Handle { set: 0, group: 0, cpu: None, descriptor, id }];
+    let handles = vec![CounterHandle { set: 0, group: 0, cpu: None, descriptor, id }];
     let mut inherited = Inherited::take(Opened { sets: vec![set], handles }, &[descriptor]);
     Counted::with(&mut inherited, work).value("event")
 }

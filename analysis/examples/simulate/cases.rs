@@ -3,7 +3,7 @@
 use crate::fleet::{Fleet, Recipe, Shape};
 use crate::methods;
 use crate::score::Score;
-use pmmpi_analysis::stats::class::Class;
+use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict::Verdict;
 use pmmpi_analysis::stats::{bimodal, drift, median, runs, within};
@@ -77,7 +77,7 @@ pub fn bimodal_share(recipe: &Recipe, seeds: Range<u64>) -> f64 {
     let looks_bimodal = |fleet: &Fleet| {
         let mut medians: Vec<f64> = median::of_nodes(&class(fleet)).iter().map(|node| node.median).collect();
         medians.sort_unstable_by(f64::total_cmp);
-        bimodal::modes(&medians, &bimodal::Settings::default()).is_some()
+        bimodal::modes(&medians, &bimodal::BimodalSettings::default()).is_some()
     };
     fleets(recipe, seeds).filter(looks_bimodal).count() as f64 / count as f64
 }
@@ -103,10 +103,10 @@ pub fn flaky(seeds: Range<u64>) -> Score {
     {
         let times = [good.times, bad.times].concat();
         let ends: Vec<usize> = (1..=2000).map(|node| node * 20).collect();
-        let Some(class) = Class::new(&times, &ends) else { continue };
+        let Some(class) = ClassRuns::new(&times, &ends) else { continue };
         let medians = median::of_nodes(&class);
         let Some(sigma) = within::sigma(&class, &medians) else { continue };
-        let slow = runs::slow(&class, &medians, sigma, &runs::Settings::default());
+        let slow = runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default());
         let mut said = vec![false; 2000];
         runs::flaky(&runs::counts(&medians, &slow), 0.01).iter().for_each(|node| said[node.node] = true);
         let truth: Vec<f64> = (0..2000).map(|node| if node < 1900 { 0.0 } else { 1.0 }).collect();
@@ -121,7 +121,7 @@ pub fn drift(step: f64, nodes: usize, seed: u64) -> (f64, f64, f64) {
     const SESSIONS: usize = 52;
     const CHANGE: usize = 30;
     const DEVIATION: f64 = 0.004; // of a node's session medians
-    let (mut random, settings) = (Random::new(seed), drift::Settings::default());
+    let (mut random, settings) = (Random::new(seed), drift::DriftSettings::default());
     let (mut early, mut late) = (0, Vec::new());
     for _ in 0..nodes {
         let session = |at: usize| DEVIATION * random.normal() + if at < CHANGE { 0.0 } else { step.ln_1p() };
@@ -137,8 +137,8 @@ pub fn drift(step: f64, nodes: usize, seed: u64) -> (f64, f64, f64) {
 }
 
 /// The fleet as the tool sees it. A fleet that is none is an empty class.
-pub fn class(fleet: &Fleet) -> Class<'_> {
-    Class::new(&fleet.times, &fleet.ends).unwrap_or_default()
+pub fn class(fleet: &Fleet) -> ClassRuns<'_> {
+    ClassRuns::new(&fleet.times, &fleet.ends).unwrap_or_default()
 }
 
 /// The robustness cases, by name.

@@ -2,7 +2,7 @@
 
 use crate::fleet::SLOW_NODE;
 use pmmpi_analysis::stats::cause::{self, explain};
-use pmmpi_analysis::stats::class::Class;
+use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::counted::Counted;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
@@ -135,14 +135,15 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
         truths.push((truth, node));
     }
     let ends: Vec<usize> = (1..=recipe.nodes).map(|node| node * RUNS).collect();
-    let Some(class) = Class::new(&times, &ends) else { return Vec::new() };
+    let Some(class) = ClassRuns::new(&times, &ends) else { return Vec::new() };
     let medians = median::of_nodes(&class);
-    let judged = verdict::judge(&medians, within::sigma(&class, &medians), &verdict::Settings::default());
+    let judged =
+        verdict::judge(&medians, within::sigma(&class, &medians), &verdict::VerdictSettings::default());
     let middle: Vec<usize> =
         medians.iter().enumerate().map(|(at, node)| at * RUNS + node.median_run).collect();
     let of_class: Vec<Option<Counted>> = middle.iter().map(|run| Some(counted[*run].clone())).collect();
     let ln_times: Vec<f64> = middle.iter().map(|run| times[*run]).collect();
-    let explained = explain(&of_class, &ln_times, &cause::Settings::default());
+    let explained = explain(&of_class, &ln_times, &cause::CauseSettings::default());
     let said = judged.nodes.iter().zip(truths).zip(explained);
     said.filter(|((node, _), _)| node.verdict > Some(Verdict::Ok))
         .map(|((_, (truth, factors)), said)| Said {

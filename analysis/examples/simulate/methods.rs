@@ -1,12 +1,12 @@
 //! R* and what else is used to find slow nodes, each on the same times.
 
-use pmmpi_analysis::stats::class::Class;
+use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
-use pmmpi_analysis::stats::verdict::{self, Judged, Settings, Verdict};
+use pmmpi_analysis::stats::verdict::{self, JudgedClass, Verdict, VerdictSettings};
 use pmmpi_analysis::stats::{bh, normal, runs, within};
 
 /// Which nodes are slow.
-pub type Method = fn(&Class) -> Vec<bool>;
+pub type Method = fn(&ClassRuns) -> Vec<bool>;
 
 /// The reference table's rows.
 pub const METHODS: [(&str, Method); 6] = [
@@ -19,7 +19,7 @@ pub const METHODS: [(&str, Method); 6] = [
 ];
 
 /// Mean time further than three standard deviations above the mean of all.
-fn mean_z(class: &Class) -> Vec<bool> {
+fn mean_z(class: &ClassRuns) -> Vec<bool> {
     let means: Vec<f64> =
         class.nodes().map(|runs| mean(&runs.iter().map(|y| y.exp()).collect::<Vec<_>>())).collect();
     let centre = mean(&means);
@@ -29,7 +29,7 @@ fn mean_z(class: &Class) -> Vec<bool> {
 }
 
 /// Median above the third quartile by more than 1.5 interquartile ranges.
-fn tukey(class: &Class) -> Vec<bool> {
+fn tukey(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let mut ascending = medians.clone();
     ascending.sort_unstable_by(f64::total_cmp);
@@ -40,7 +40,7 @@ fn tukey(class: &Class) -> Vec<bool> {
 
 /// Median above the median of all by more than 3.5 of their median absolute deviations (B. Iglewicz and D. C.
 /// Hoaglin, "How to detect and handle outliers", 1993).
-fn mad_z(class: &Class) -> Vec<bool> {
+fn mad_z(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let centre = within::median_of(&mut medians.clone()).unwrap_or_default();
     let mut deviations: Vec<f64> = medians.iter().map(|median| (median - centre).abs()).collect();
@@ -49,43 +49,44 @@ fn mad_z(class: &Class) -> Vec<bool> {
 }
 
 /// Median more than 5 % above the median of all.
-fn fixed(class: &Class) -> Vec<bool> {
+fn fixed(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let centre = within::median_of(&mut medians.clone()).unwrap_or_default();
     medians.iter().map(|median| median - centre > 0.05f64.ln_1p()).collect()
 }
 
 /// SLOW.
-pub fn r_star(class: &Class) -> Vec<bool> {
+pub fn r_star(class: &ClassRuns) -> Vec<bool> {
     at_least(class, Verdict::Slow)
 }
 
 /// Of whom R* says at least this.
-pub fn at_least(class: &Class, least: Verdict) -> Vec<bool> {
-    let says = |node: &verdict::Judgement| node.verdict.is_some_and(|verdict| verdict >= least);
+pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
+    let says = |node: &verdict::NodeJudgement| node.verdict.is_some_and(|verdict| verdict >= least);
     judge(class).nodes.iter().map(says).collect()
 }
 
 /// R* with p = 2 (1 - Phi(|z|)), as if fast nodes were looked for too.
-fn two_sided(class: &Class) -> Vec<bool> {
+fn two_sided(class: &ClassRuns) -> Vec<bool> {
     let judged = judge(class);
-    let p = |node: &verdict::Judgement| node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()));
+    let p =
+        |node: &verdict::NodeJudgement| node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()));
     let adjusted = bh::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
-    let settings = Settings::default();
-    let is_slow = |(node, p): (&verdict::Judgement, f64)| {
+    let settings = VerdictSettings::default();
+    let is_slow = |(node, p): (&verdict::NodeJudgement, f64)| {
         p <= settings.q && node.slower_by_at_least > Some(settings.delta) && node.score > Some(0.0)
     };
     judged.nodes.iter().zip(adjusted).map(is_slow).collect()
 }
 
 /// With the tool's own defaults.
-fn judge(class: &Class) -> Judged {
+fn judge(class: &ClassRuns) -> JudgedClass {
     let medians = median::of_nodes(class);
-    verdict::judge(&medians, within::sigma(class, &medians), &Settings::default())
+    verdict::judge(&medians, within::sigma(class, &medians), &VerdictSettings::default())
 }
 
 /// Of each run, whether it is a slow one.
-pub fn slow_runs(class: &Class) -> Vec<bool> {
+pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
     let medians = median::of_nodes(class);
     let mut slow = vec![false; class.run_count()];
     let starts: Vec<usize> = class
@@ -97,13 +98,13 @@ pub fn slow_runs(class: &Class) -> Vec<bool> {
         })
         .collect();
     let Some(sigma) = within::sigma(class, &medians) else { return slow };
-    for run in runs::slow(class, &medians, sigma, &runs::Settings::default()) {
+    for run in runs::slow(class, &medians, sigma, &runs::SlowRunSettings::default()) {
         slow[starts[run.node] + run.run] = true;
     }
     slow
 }
 
-fn medians(class: &Class) -> Vec<f64> {
+fn medians(class: &ClassRuns) -> Vec<f64> {
     median::of_nodes(class).iter().map(|node: &NodeMedian| node.median).collect()
 }
 

@@ -19,13 +19,13 @@ pub struct Options {
 pub enum Command {
     /// Report on the runs in files or folders
     #[command(after_help = report_help())]
-    Report(Report),
+    ReportArgs(ReportArgs),
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
-    Export(Export),
+    ExportArgs(ExportArgs),
     /// Elapsed bounds from anybody's stamps
     #[command(after_help = bounds_help())]
-    Bounds(Bounds),
+    BoundsArgs(BoundsArgs),
 }
 
 fn report_help() -> String {
@@ -63,7 +63,7 @@ Example: pmmpi bounds stamps.csv --format json"
 }
 
 #[derive(Args)]
-pub struct Report {
+pub struct ReportArgs {
     #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// text, json, csv, md, html, openmetrics
@@ -126,7 +126,7 @@ pub enum ReportFormat {
 }
 
 #[derive(Args)]
-pub struct Export {
+pub struct ExportArgs {
     #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// The archive; it is made where there is none
@@ -147,13 +147,13 @@ pub enum FailOn {
 }
 
 #[derive(Args)]
-pub struct Bounds {
+pub struct BoundsArgs {
     /// Stamps of a job's ranks
     #[arg(value_name = "STAMPS.csv")]
     pub stamps: PathBuf,
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
-    pub format: Format,
+    pub format: BoundsFormat,
     /// Largest rate error of any clock
     #[arg(long, value_name = "N", default_value_t = 100.0)]
     pub max_drift_ppm: f64,
@@ -163,7 +163,7 @@ pub struct Bounds {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum BoundsFormat {
     Text,
     Json,
 }

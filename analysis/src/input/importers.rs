@@ -25,15 +25,15 @@ mod superbench;
 mod wrong;
 
 pub use decoding::Decoding;
-pub use detect::Format;
+pub use detect::FileFormat;
 pub use path_pattern::PathPattern;
 
 use crate::input::progress::{Metered, Progress};
 use crate::table::class::ClassBy;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
-use fault::Fault;
-pub(crate) use row::Row;
+use fault::ImportFault;
+pub(crate) use row::ResultRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub struct Results {
     /// In which it is judged.
     pub order: Order,
     /// The files that were read, in order.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
     /// Files that gave nothing, with the reason: named by the caller, or found in a folder and looking like
     /// results.
     pub unusable: Vec<Unusable>,
@@ -73,11 +73,11 @@ pub struct Results {
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceFile {
     /// As it was found.
     pub path: PathBuf,
     /// Which reader read it.
-    pub format: Format,
+    pub format: FileFormat,
     /// pmmpi wrote it.
     pub is_own: bool,
     /// Rows of the table that come from it.
@@ -108,9 +108,9 @@ pub struct Rejected {
 
 /// What a reader is told where a file does not say it.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ImportOptions {
     /// The format of all files; else each is looked at.
-    pub format: Option<Format>,
+    pub format: Option<FileFormat>,
     /// Where in a file's path node, run, class and session are named. What the file itself says comes first.
     pub path: Option<PathPattern>,
     /// The node of files that name none. Before that it is looked for in the path.
@@ -131,15 +131,15 @@ pub struct Options {
 
 /// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is
 /// reached twice is read once. What cannot be used is told in the result and stops nothing. A damaged Parquet file can
-/// crash the process: [`Options::decoding`].
-pub fn read(paths: &[PathBuf], options: &Options) -> Results {
+/// crash the process: [`ImportOptions::decoding`].
+pub fn read(paths: &[PathBuf], options: &ImportOptions) -> Results {
     let mut building = Building::new(options);
     read_into(&mut building, paths, options);
     building.finish()
 }
 
 /// The same, after what is there already.
-pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &Options) {
+pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &ImportOptions) {
     read_beside(building, paths, &[], options);
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn read_beside(
     building: &mut Building,
     paths: &[PathBuf],
     folders: &[PathBuf],
-    options: &Options,
+    options: &ImportOptions,
 ) {
     let mut done = folder::Once::default();
     for path in paths {
@@ -170,13 +170,13 @@ pub(crate) fn read_beside(
                     }
                 }
                 for (folder, error) in unreadable {
-                    building.unusable(&folder, Fault::Unreadable(error));
+                    building.unusable(&folder, ImportFault::Unreadable(error));
                 }
                 if building.sources() == before && !again && !folders.contains(path) {
-                    building.unusable(path, Fault::EmptyFolder { files: files.len() });
+                    building.unusable(path, ImportFault::EmptyFolder { files: files.len() });
                 }
             }
-            Err(e) => building.unusable(path, Fault::Unreadable(e)),
+            Err(e) => building.unusable(path, ImportFault::Unreadable(e)),
         }
     }
 }
@@ -187,23 +187,23 @@ pub fn knows(path: &Path) -> bool {
 }
 
 /// `asked`: the caller named this very file, so it is not passed over.
-fn read_file(path: &Path, options: &Options, building: &mut Building, asked: bool) {
+fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, asked: bool) {
     let opened = detect::open(path, options.format);
     let (format, content) = match opened {
         Ok(opened) => opened,
-        Err(Fault::Unknown { .. }) if !asked => return building.foreign(path),
+        Err(ImportFault::Unknown { .. }) if !asked => return building.foreign(path),
         Err(fault) => return building.unusable(path, fault),
     };
     building.begin(path, format);
     let content = Metered::new(content, building.progress().clone());
     let read = match format {
-        Format::Run => return building.end(Some(Fault::OwnRun)),
-        Format::Csv => csv::read(content, options, building),
-        Format::Parquet => parquet::read(path, options, building),
-        Format::Hpl => hpl::read(content, options, building),
-        Format::Hyperfine => hyperfine::read(content, options, building),
-        Format::Reframe => reframe::read(content, options, building),
-        Format::Superbench => superbench::read(content, options, building),
+        FileFormat::Run => return building.end(Some(ImportFault::OwnRun)),
+        FileFormat::Csv => csv::read(content, options, building),
+        FileFormat::Parquet => parquet::read(path, options, building),
+        FileFormat::Hpl => hpl::read(content, options, building),
+        FileFormat::Hyperfine => hyperfine::read(content, options, building),
+        FileFormat::Reframe => reframe::read(content, options, building),
+        FileFormat::Superbench => superbench::read(content, options, building),
     };
     building.end(read.err());
 }

@@ -14,11 +14,11 @@
 //!   once a rank.
 
 use crate::stats::counted::Counted;
-use pmmpi::counters::counts::Row;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
-use pmmpi_events::metrics::{CpuKind, Input, Inputs, amount, hardware_threads, of_totals};
+use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, hardware_threads, of_totals};
 use pmmpi_events::totals::{Total, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let mut lost = vec![0; run.nodes.len()];
     run.lost.iter().for_each(|rank| lost[rank.node as usize] += 1);
     let node_of: HashMap<u32, u32> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
-    let node = |row: &Row| {
+    let node = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
         node_of.get(&row.rank).filter(|_| row.region.is_none() && scope != Scope::Core).copied()
     };
@@ -91,9 +91,9 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
 
 const NOT_ENOUGH: &str = "counted for too small a part of the time, or unusable on this processor";
 
-fn put(counted: &mut Counted, inputs: &Inputs, suffix: &str, is_good: impl Fn(Quality) -> bool) {
+fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl Fn(Quality) -> bool) {
     for (name, input) in inputs.counts() {
-        let Input { value, quality, reason, .. } = input;
+        let MetricInput { value, quality, reason, .. } = input;
         match value {
             Some(value) if is_good(*quality) && input.supports_verdict() => {
                 counted.set(format!("{name}{suffix}"), *value);
@@ -178,7 +178,7 @@ mod tests {
             events: ["dram_reads", "dram_writes"].map(controller).into(),
             groups: vec![vec![0, 1]],
         };
-        let row = |rank, cpu, set, counts: &[u64], running_ns| Row {
+        let row = |rank, cpu, set, counts: &[u64], running_ns| CountRow {
             rank,
             cpu,
             set,

@@ -5,7 +5,7 @@ use super::{more, shown};
 use crate::report::Report;
 use crate::report::run::RunReport;
 use crate::stats::verdict::Verdict;
-use crate::verdicts::node_report::{Drift, NodeReport, SlowRun};
+use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// A heading, rows, and what is said of those that are not shown.
 pub struct Table {
@@ -106,9 +106,9 @@ fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
     }
 }
 
-fn slow_runs(runs: &[SlowRun], top: usize) -> Table {
+fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
     let (shown, hidden) = shown(runs.len(), top);
-    let row = |run: &SlowRun| {
+    let row = |run: &SlowRunReport| {
         vec![
             name(&run.run_id),
             name(&run.node),
@@ -133,9 +133,9 @@ fn slow_runs(runs: &[SlowRun], top: usize) -> Table {
     }
 }
 
-fn drift(drifts: &[Drift], top: usize) -> Table {
+fn drift(drifts: &[DriftReport], top: usize) -> Table {
     let (shown, hidden) = shown(drifts.len(), top);
-    let row = |drift: &Drift| {
+    let row = |drift: &DriftReport| {
         let since = drift.since.as_deref().map_or_else(|| words("-"), name);
         vec![name(&drift.node), words(percent(drift.change, 1)), words(format!("{:.1}", drift.score)), since]
     };

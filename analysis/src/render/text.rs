@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// What a report is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Read {
+pub struct ReadCounts {
     /// Of a job, or of a node where another tool measured.
     pub runs: usize,
     /// Each host once.
@@ -24,7 +24,7 @@ pub struct Read {
 }
 
 /// A report with at most `top` rows a table (0: all).
-pub fn report(report: &Report, read: &Read, top: usize) -> String {
+pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     let mut text = String::new();
     line(
         &mut text,

@@ -1,12 +1,12 @@
 //! What a run's ranks counted.
 
-use pmmpi::counters::counts::Row;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
 use pmmpi::node::Hardware;
 use pmmpi::record::Run;
 use pmmpi_events::errata;
 use pmmpi_events::totals::{Sum, Total, sums, totals};
-use pmmpi_events::validation::{RunTrust, Verdict};
+use pmmpi_events::validation::{EventVerdict, RunTrust};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct CounterReport {
     /// Of the value; empty for counts.
     pub unit: String,
     /// The sum over all ranks or places; scaled where it was not counted all the time.
-    pub value: Option<Value>,
+    pub value: Option<CounterValue>,
     /// What it is worth: exact, scaled, partial, unsupported, denied, unavailable or overflowed.
     pub quality: &'static str,
     /// Why it is not exact: the first rank or place of that quality, and what it says.
@@ -40,7 +40,7 @@ pub struct CounterReport {
 /// A count, or a count in a unit.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum CounterValue {
     /// As it was counted.
     Count(u64),
     /// In the event's unit.
@@ -70,7 +70,7 @@ pub fn of_region(run: &Run, name: &str, trust: &RunTrust) -> Vec<CounterReport> 
     of_rows(run, trust, |row| row.region == Some(region))
 }
 
-fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&Row) -> bool) -> Vec<CounterReport> {
+fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&CountRow) -> bool) -> Vec<CounterReport> {
     let totals = totals(&run.counts, wanted);
     let sums = sums(&totals);
     let alone = totals.into_iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total)));
@@ -113,7 +113,7 @@ impl CounterReport {
             name: total.event.name.clone(),
             scope: total.scope.name(),
             unit: total.event.unit.clone(),
-            value: Value::of(total.count, total.event.scale),
+            value: CounterValue::of(total.count, total.event.scale),
             quality: total.quality.name(),
             reason: total.reason,
             running_share: total.running_share,
@@ -125,7 +125,7 @@ impl CounterReport {
 
     fn of_sum(sum: &Sum, trust: &RunTrust, processors: &[&Hardware]) -> Self {
         Self {
-            value: Value::of(sum.count, sum.scale),
+            value: CounterValue::of(sum.count, sum.scale),
             name: sum.name.clone(),
             scope: sum.scope.name(),
             unit: sum.unit.clone(),
@@ -139,18 +139,21 @@ impl CounterReport {
     }
 }
 
-impl Value {
+impl CounterValue {
     fn of(count: Option<u64>, scale: f64) -> Option<Self> {
         match scale {
-            1.0 => count.map(Value::Count),
-            _ => count.map(|count| count as f64 * scale).filter(|value| value.is_finite()).map(Value::Scaled),
+            1.0 => count.map(CounterValue::Count),
+            _ => count
+                .map(|count| count as f64 * scale)
+                .filter(|value| value.is_finite())
+                .map(CounterValue::Scaled),
         }
     }
 }
 
 /// As `pmmpi validate` has it; of an event that it did not see, it is not known whether it is counted.
-fn word(verdict: Verdict) -> &'static str {
-    if verdict == Verdict::Unknown { "unknown" } else { verdict.name() }
+fn word(verdict: EventVerdict) -> &'static str {
+    if verdict == EventVerdict::Unknown { "unknown" } else { verdict.name() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use pmmpi::counters::default;
 use pmmpi::record::Run;
-use pmmpi_events::metrics::{self, Judgement, Metric, MetricValue};
+use pmmpi_events::metrics::{self, Metric, MetricValue, RuleJudgement};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -45,7 +45,7 @@ fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
     let asked: HashSet<String> = events.filter(|name| !default.contains(name.as_str())).cloned().collect();
     let table = metrics::table_of_run(run);
     move |metric| {
-        let is_asked = |table: &&metrics::Table| {
+        let is_asked = |table: &&metrics::CpuTable| {
             table.has(metric) && table.events_of(metric).iter().any(|event| asked.contains(&event.name))
         };
         !asked.is_empty() && table.as_ref().is_some_and(is_asked)
@@ -69,7 +69,7 @@ pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
         return Vec::new();
     }
     let rules = metrics::rules_of_run(run, trust).into_iter();
-    let raised = rules.filter(|(_, judgement)| *judgement == Judgement::Raised);
+    let raised = rules.filter(|(_, judgement)| *judgement == RuleJudgement::Raised);
     raised.map(|(rule, _)| Flag { code: &rule.code, message: &rule.text, discards: rule.discards }).collect()
 }
 

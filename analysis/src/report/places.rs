@@ -1,6 +1,6 @@
 //! What was counted at places of a node: hardware threads, and what belongs to no core.
 
-use pmmpi::counters::counts::Row;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::record::Run;
 use pmmpi_events::names::family;
 use pmmpi_events::readings::readings;
@@ -29,7 +29,7 @@ pub fn of(run: &Run, most: usize) -> (Vec<PlaceReport>, usize) {
     let of_ranks = run.ranks.iter().map(|rank| (rank.rank, rank.node));
     let nodes: HashMap<u32, u32> =
         of_ranks.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
-    let mut rows: Vec<(u32, u32, &Row)> = run
+    let mut rows: Vec<(u32, u32, &CountRow)> = run
         .counts
         .rows
         .iter()
@@ -43,7 +43,7 @@ pub fn of(run: &Run, most: usize) -> (Vec<PlaceReport>, usize) {
 }
 
 impl PlaceReport {
-    fn new(run: &Run, node: u32, cpu: u32, row: &Row) -> Self {
+    fn new(run: &Run, node: u32, cpu: u32, row: &CountRow) -> Self {
         let record = &run.nodes[node as usize];
         let topology = record.topology.map(|topology| &run.topologies[topology as usize]);
         let thread = topology.and_then(|topology| topology.threads.iter().find(|thread| thread.cpu == cpu));

@@ -68,7 +68,7 @@ pub struct RunReport {
     /// How many there are in all.
     pub missing_count: u32,
     /// What is known of those among them that began.
-    pub lost_ranks: Vec<LostRank>,
+    pub lost_ranks: Vec<LostRankReport>,
     /// What the tool itself took between MPI_Init and MPI_Finalize.
     pub overhead_ns: Option<i64>,
     /// Its parts.
@@ -81,7 +81,7 @@ pub struct RunReport {
 
 /// A rank that began and did not come to the end.
 #[derive(Debug, Serialize)]
-pub struct LostRank {
+pub struct LostRankReport {
     /// Its number.
     pub rank: u32,
     /// Host name.
@@ -196,7 +196,7 @@ impl RunReport {
 /// Nobody saw it end, who would have if it had.
 const NO_END_SEEN: &str = "no end was seen: it may still run";
 
-fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
+fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);
     let worked_ns = until.zip(lost.t_ns.get(1)).and_then(|(until, t1)| until.checked_sub(*t1));
     let end = (lost.end != End::Lost).then(|| lost.end.to_string());
@@ -207,7 +207,7 @@ fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRank {
     if worked_ns.is_none() {
         null_reasons.insert("worked_s", NO_END_SEEN.to_owned());
     }
-    LostRank {
+    LostRankReport {
         rank: lost.rank,
         node: run.nodes[lost.node as usize].key.hostname.clone(),
         end,

@@ -10,7 +10,7 @@ use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
 use pmmpi::text::{count, seconds_between};
 use pmmpi_events::totals::{Total, totals};
-use pmmpi_events::validation::{RunTrust, Trust, Verdict};
+use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
 use std::collections::BTreeSet;
 
 /// Shares of the elapsed time above which something is worth a warning.
@@ -110,7 +110,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
 fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     let events = run.counts.sets.iter().flat_map(|set| &set.events).map(|(event, _)| event);
     let unusable: BTreeSet<&str> = events
-        .filter(|event| trust.of(event) == Verdict::Unusable)
+        .filter(|event| trust.of(event) == EventVerdict::Unusable)
         .map(|event| event.name.as_str())
         .collect();
     let names: Vec<&str> = unusable.into_iter().collect();

@@ -4,14 +4,14 @@ use super::median;
 
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct BimodalSettings {
     /// The halves lie further apart than this fraction: what is less makes nobody slow.
     pub delta: f64,
     /// A smaller class shows no shape.
     pub min_nodes: usize,
 }
 
-impl Default for Settings {
+impl Default for BimodalSettings {
     fn default() -> Self {
         Self { delta: 0.03, min_nodes: 20 }
     }
@@ -24,18 +24,18 @@ const CRITICAL: f64 = 0.75;
 
 /// The two kinds of nodes that a class seems to have.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Modes {
+pub struct TwoModes {
     /// See [`dip`].
     pub dip: f64,
     /// The faster ones.
-    pub fast: Mode,
+    pub fast: ClassMode,
     /// The slower ones.
-    pub slow: Mode,
+    pub slow: ClassMode,
 }
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mode {
+pub struct ClassMode {
     /// How many nodes.
     pub nodes: usize,
     /// Their median, ln seconds.
@@ -47,14 +47,14 @@ pub struct Mode {
 /// It does where the dip is larger than a unimodal class has it, and the two halves into which squares part
 /// it best lie further apart than matters. A few slow nodes make no second mode: they are no share of the
 /// class that the dip would see.
-pub fn modes(ascending: &[f64], settings: &Settings) -> Option<Modes> {
+pub fn modes(ascending: &[f64], settings: &BimodalSettings) -> Option<TwoModes> {
     if ascending.len() < settings.min_nodes {
         return None;
     }
     let dip = dip(ascending)?;
     let (fast, slow) = ascending.split_at(parting(ascending));
-    let mode = |nodes: &[f64]| Some(Mode { nodes: nodes.len(), centre: median::of_ascending(nodes)? });
-    let modes = Modes { dip, fast: mode(fast)?, slow: mode(slow)? };
+    let mode = |nodes: &[f64]| Some(ClassMode { nodes: nodes.len(), centre: median::of_ascending(nodes)? });
+    let modes = TwoModes { dip, fast: mode(fast)?, slow: mode(slow)? };
     let is_far = modes.slow.centre - modes.fast.centre > settings.delta.ln_1p();
     (is_far && dip * (ascending.len() as f64).sqrt() > CRITICAL).then_some(modes)
 }
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn two_kinds_are_seen_and_described() {
-        let modes = modes(&class(&[(1200, 0.0), (800, 0.1)]), &Settings::default()).unwrap();
+        let modes = modes(&class(&[(1200, 0.0), (800, 0.1)]), &BimodalSettings::default()).unwrap();
         assert!(modes.fast.nodes.abs_diff(1200) < 5 && modes.slow.nodes.abs_diff(800) < 5);
         assert!(modes.fast.centre.abs() < 0.002 && (modes.slow.centre - 0.1).abs() < 0.002);
     }
 
     #[test]
     fn one_kind_is_one() {
-        let found = |values: &[f64]| modes(values, &Settings::default());
+        let found = |values: &[f64]| modes(values, &BimodalSettings::default());
         assert_eq!(found(&class(&[(2000, 0.0)])), None);
         assert_eq!(found(&class(&[(2000, 0.0), (20, 0.1)])), None);
         assert_eq!(found(&class(&[(9, 0.0), (10, 0.5)])), None);

@@ -1,15 +1,15 @@
 //! Why a node is slow: the term that makes up half of it, and what else was counted says of that.
 
 use super::counted::Counted;
-use super::parts::{HALTED, OFF_CPU, Part, STOLEN, parts};
-use super::terms::{Column, Decomposition, Identity, Term, decompose, middle_and_spread};
+use super::parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
+use super::terms::{Decomposition, Identity, Term, TermColumn, decompose, middle_and_spread};
 use super::verdict::Verdict;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// When a cause is named.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct CauseSettings {
     /// Its term makes up this share of ln(T / Tref), at least.
     pub share: f64,
     /// And is so many spreads of its class above the reference, at least.
@@ -20,7 +20,7 @@ pub struct Settings {
     pub min_nodes: usize,
 }
 
-impl Default for Settings {
+impl Default for CauseSettings {
     fn default() -> Self {
         Self { share: 0.5, score: 3.0, floor: 0.002, min_nodes: 5 }
     }
@@ -66,7 +66,7 @@ impl Explanation {
 
 /// Why each node of a class is as slow as it is. `ln_times` has each node's ln seconds in its median run, and
 /// `class` what was counted in that run.
-pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &Settings) -> Vec<Explanation> {
+pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &CauseSettings) -> Vec<Explanation> {
     let mut all: Vec<Option<Explanation>> = vec![None; class.len()];
     for whole in decompose(class, ln_times, settings.floor) {
         let of = Explainer {
@@ -102,8 +102,8 @@ fn why_nothing(counted: Option<&Counted>) -> String {
 struct Explainer<'a> {
     class: &'a [Option<Counted>],
     whole: &'a Decomposition,
-    parts: Vec<Part>,
-    settings: &'a Settings,
+    parts: Vec<TermPart>,
+    settings: &'a CauseSettings,
     /// By [`Evidence`]; looked at when the first node asks.
     usual: [OnceCell<Usual>; 5],
 }
@@ -209,7 +209,7 @@ impl Explainer<'_> {
         Some(Next { own: own.exp(), usual: usual.exp(), score: self.score(own - usual, spread) })
     }
 
-    fn named(&self, column: &Column, at: usize) -> (&'static str, String) {
+    fn named(&self, column: &TermColumn, at: usize) -> (&'static str, String) {
         let more = percent(column.differences[at].exp_m1());
         let less = percent(-(-column.differences[at]).exp_m1());
         match column.term {

@@ -1,11 +1,11 @@
 //! A node that grows slower from session to session, and since when.
 
-use super::class::Class;
+use super::class_runs::ClassRuns;
 use super::{median, within};
 
 /// When a drift is called one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct DriftSettings {
     /// The first so many sessions say what the node was like.
     pub baseline: usize,
     /// A session counts for no more than so many standard deviations: a single bad one alarms nobody.
@@ -20,7 +20,7 @@ pub struct Settings {
     pub last: usize,
 }
 
-impl Default for Settings {
+impl Default for DriftSettings {
     fn default() -> Self {
         Self { baseline: 20, cap: 3.0, slack: 1.5, alarm: 8.0, delta: 0.01, last: 5 }
     }
@@ -28,7 +28,7 @@ impl Default for Settings {
 
 /// An alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drift {
+pub struct DriftAlarm {
     /// The session that it seems to have begun in: the first after the sum was 0.
     pub since: usize,
     /// The session that made it certain.
@@ -44,12 +44,12 @@ pub struct Drift {
 /// s_med: the standard deviation of a node's session medians about its baseline, pooled over the nodes of a
 /// class like [`within::sigma`], since twenty sessions of one node say little. `histories` has what
 /// [`alarms`] takes of each node; those with a complete baseline count. `None` where there is none.
-pub fn deviation(histories: &[&[f64]], settings: &Settings) -> Option<f64> {
+pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> {
     let baselines: Vec<&[f64]> =
         histories.iter().filter_map(|history| history.get(..settings.baseline)).collect();
     let ends: Vec<usize> = (1..=baselines.len()).map(|node| node * settings.baseline).collect();
     let sessions = baselines.concat();
-    let class = Class::new(&sessions, &ends)?;
+    let class = ClassRuns::new(&sessions, &ends)?;
     within::sigma(&class, &median::of_nodes(&class))
 }
 
@@ -62,8 +62,8 @@ pub fn deviation(histories: &[&[f64]], settings: &Settings) -> Option<f64> {
 /// (1954), and its last zero his estimate of when a change began; the cap is of J. M. Lucas and R. B.
 /// Crosier, "Robust CUSUM", Communications in Statistics 11 (1982). An alarm is over when the last
 /// sessions' median is back under delta; the sum begins anew then.
-pub fn alarms(relative: &[f64], deviation: f64, settings: &Settings) -> Vec<Drift> {
-    let mut alarms: Vec<Drift> = Vec::new();
+pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec<DriftAlarm> {
+    let mut alarms: Vec<DriftAlarm> = Vec::new();
     let Some(baseline) = baseline(relative, settings) else { return alarms };
     let (gate, mut window) = (settings.delta.ln_1p(), Vec::with_capacity(settings.last));
     let (mut sum, mut since) = (0.0f64, settings.baseline);
@@ -85,7 +85,7 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &Settings) -> Vec<Drif
             }
             Some(drift) => drift.score = drift.score.max(sum),
             None if slower && sum > settings.alarm => {
-                alarms.push(Drift { since, raised: session, until: None, change: f64::NAN, score: sum });
+                alarms.push(DriftAlarm { since, raised: session, until: None, change: f64::NAN, score: sum });
             }
             None => {}
         }
@@ -100,12 +100,12 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &Settings) -> Vec<Drif
 
 /// How far a node's last session is from its own past, in standard deviations. `None` before the baseline is
 /// complete, or where nothing ever varied.
-pub fn score(relative: &[f64], deviation: f64, settings: &Settings) -> Option<f64> {
+pub fn score(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Option<f64> {
     let last = relative.get(settings.baseline..)?.last()?;
     Some((last - baseline(relative, settings)?) / deviation).filter(|score| score.is_finite())
 }
 
-fn baseline(relative: &[f64], settings: &Settings) -> Option<f64> {
+fn baseline(relative: &[f64], settings: &DriftSettings) -> Option<f64> {
     within::median_of(&mut relative.get(..settings.baseline)?.to_vec())
 }
 
@@ -124,8 +124,8 @@ mod tests {
         (0..sessions).map(|at| 0.05 + DEVIATION * random.normal() + slower(at)).collect()
     }
 
-    fn found(relative: &[f64]) -> Vec<Drift> {
-        alarms(relative, DEVIATION, &Settings::default())
+    fn found(relative: &[f64]) -> Vec<DriftAlarm> {
+        alarms(relative, DEVIATION, &DriftSettings::default())
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         assert!(
             (alarms[0].change - 0.04).abs() < 0.006 && alarms[0].until.is_none() && alarms[0].score > 8.0
         );
-        assert!(score(&node(&[(30, 0.04)], 52), DEVIATION, &Settings::default()).unwrap() > 5.0);
+        assert!(score(&node(&[(30, 0.04)], 52), DEVIATION, &DriftSettings::default()).unwrap() > 5.0);
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
     fn nothing_is_said_of_healthy_or_new_nodes() {
         assert_eq!(found(&node(&[], 500)), []);
         assert_eq!(found(&node(&[(5, 0.2)], 20)), []);
-        assert_eq!(score(&node(&[], 20), DEVIATION, &Settings::default()), None);
+        assert_eq!(score(&node(&[], 20), DEVIATION, &DriftSettings::default()), None);
         // One bad session, however bad.
         let mut relative = node(&[], 52);
         relative[40] += 3.0;
@@ -162,10 +162,10 @@ mod tests {
     fn what_does_not_matter_is_no_alarm() {
         let mut relative = vec![0.0; 52];
         relative[30..].fill(0.008);
-        assert_eq!(alarms(&relative, 0.0001, &Settings::default()), []);
-        assert_eq!(alarms(&relative, 0.0, &Settings::default()), []);
+        assert_eq!(alarms(&relative, 0.0001, &DriftSettings::default()), []);
+        assert_eq!(alarms(&relative, 0.0, &DriftSettings::default()), []);
         relative[30..].fill(0.02);
-        let alarms = alarms(&relative, 0.0, &Settings::default());
+        let alarms = alarms(&relative, 0.0, &DriftSettings::default());
         assert_eq!((alarms[0].since, alarms[0].raised), (30, 35));
     }
 
@@ -177,9 +177,9 @@ mod tests {
             .collect();
         histories.push(vec![5.0; 19]);
         let histories: Vec<&[f64]> = histories.iter().map(Vec::as_slice).collect();
-        let pooled = deviation(&histories, &Settings::default()).unwrap();
+        let pooled = deviation(&histories, &DriftSettings::default()).unwrap();
         assert!((pooled / DEVIATION - 1.0).abs() < 0.02, "{pooled}");
-        assert_eq!(deviation(&histories[500..], &Settings::default()), None);
+        assert_eq!(deviation(&histories[500..], &DriftSettings::default()), None);
     }
 
     proptest! {
@@ -187,7 +187,7 @@ mod tests {
         fn any_history_can_be_read(
             relative in proptest::collection::vec(-1.0..1.0f64, 0..90), deviation in 0.0..0.5f64
         ) {
-            let alarms = alarms(&relative, deviation, &Settings::default());
+            let alarms = alarms(&relative, deviation, &DriftSettings::default());
             for drift in &alarms {
                 prop_assert!(20 <= drift.since && drift.since <= drift.raised);
                 prop_assert!(drift.raised < relative.len() && drift.change.is_finite());

@@ -1,7 +1,7 @@
 //! The median of a few runs, and how sure it is.
 
 use super::binomial;
-use super::class::Class;
+use super::class_runs::ClassRuns;
 
 /// How sure a node's lower end is, where its runs are enough for that: P(too high) is at most this.
 pub const LEAST_ALPHA: f64 = 0.01;
@@ -39,7 +39,7 @@ pub struct Interval {
 }
 
 /// Of each node of a class.
-pub fn of_nodes(class: &Class) -> Vec<NodeMedian> {
+pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
     let (mut ascending, mut ranks) = (Vec::new(), Ranks::default());
     let summary = |runs: &[f64]| {
         ascending.clear();
@@ -190,7 +190,7 @@ mod tests {
             let ends: Vec<usize> =
                 nodes.iter().scan(0, |end, runs| { *end += runs.len(); Some(*end) }).collect();
             let times = nodes.concat();
-            let found = of_nodes(&Class::new(&times, &ends).unwrap());
+            let found = of_nodes(&ClassRuns::new(&times, &ends).unwrap());
             prop_assert_eq!(found.len(), nodes.len());
             for (node, runs) in found.iter().zip(&nodes) {
                 let mut sorted = runs.clone();

@@ -1,11 +1,11 @@
 //! What a term is made of, where more was counted. The parts of a term add up to it exactly.
 
 use super::counted::Counted;
-use super::terms::{Column, Decomposition, Identity, Term, logarithmic_mean, middle_and_spread};
+use super::terms::{Decomposition, Identity, Term, TermColumn, logarithmic_mean, middle_and_spread};
 
 /// A part of a term, of all nodes of a decomposition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct TermPart {
     /// As the report has it.
     pub name: &'static str,
     /// Of what.
@@ -17,7 +17,7 @@ pub struct Part {
 }
 
 /// Of a class and one of its decompositions.
-pub fn parts(class: &[Option<Counted>], whole: &Decomposition) -> Vec<Part> {
+pub fn parts(class: &[Option<Counted>], whole: &Decomposition) -> Vec<TermPart> {
     let nodes: Vec<Option<&Counted>> =
         whole.nodes.iter().map(|node| class.get(*node).and_then(Option::as_ref)).collect();
     let mut parts = Vec::new();
@@ -53,7 +53,7 @@ pub const HALTED: &str = "d_halted";
 /// L(x, x0), which is exact, and has no trouble with a part that is 0: B. W. Ang, "The LMDI approach to
 /// decomposition analysis: a practical guide", Energy Policy 33 (2005), since L(k, k0) ln(k / k0) is k - k0.
 /// k0 is the median.
-fn by_share(column: &Column, shares: &[Option<f64>], [name, rest]: [&'static str; 2]) -> Vec<Part> {
+fn by_share(column: &TermColumn, shares: &[Option<f64>], [name, rest]: [&'static str; 2]) -> Vec<TermPart> {
     // In units of x0.
     let part = |(share, difference): (&Option<f64>, &f64)| share.map(|share| share * difference.exp());
     let values: Vec<Option<f64>> = shares.iter().zip(&column.differences).map(part).collect();
@@ -63,12 +63,12 @@ fn by_share(column: &Column, shares: &[Option<f64>], [name, rest]: [&'static str
         value.map(|value| (value - reference) / mean).filter(|part| part.is_finite())
     };
     let own: Vec<Option<f64>> = values.iter().zip(&column.differences).map(difference).collect();
-    with_rest(column, vec![Part::new(name, column.term, own)], rest)
+    with_rest(column, vec![TermPart::new(name, column.term, own)], rest)
 }
 
 /// U = off the processor x stolen x halted: K / (n T) x (K - S) / K x R / (K - S), with the task clock K and,
 /// where that is known, stolen time S.
-fn of_utilisation(column: &Column, nodes: &[Option<&Counted>], identity: Identity) -> Vec<Part> {
+fn of_utilisation(column: &TermColumn, nodes: &[Option<&Counted>], identity: Identity) -> Vec<TermPart> {
     let reference_cycles = if identity.is_of_user_mode() { "ref_cycles_user" } else { "ref_cycles" };
     let steal_is_known = nodes.iter().flatten().all(|node| node.get("steal_ns").is_some());
     let own = |node: &Counted| {
@@ -81,7 +81,7 @@ fn of_utilisation(column: &Column, nodes: &[Option<&Counted>], identity: Identit
     let part = |name, at: usize| {
         let (reference, _) = middle_and_spread(own.iter().flatten().map(|both| both[at]))?;
         let differences = own.iter().map(|both| both.map(|both| both[at] - reference));
-        Some(Part::new(name, column.term, differences.collect()))
+        Some(TermPart::new(name, column.term, differences.collect()))
     };
     let Some(halted) = part(HALTED, 0) else { return Vec::new() };
     let stolen = part(STOLEN, 1).filter(|_| steal_is_known);
@@ -89,17 +89,17 @@ fn of_utilisation(column: &Column, nodes: &[Option<&Counted>], identity: Identit
 }
 
 /// And what the term has beside these.
-fn with_rest(column: &Column, mut parts: Vec<Part>, name: &'static str) -> Vec<Part> {
+fn with_rest(column: &TermColumn, mut parts: Vec<TermPart>, name: &'static str) -> Vec<TermPart> {
     let rest = |(at, difference): (usize, &f64)| {
         let known: Option<f64> = parts.iter().map(|part| part.differences[at]).sum();
         known.map(|known| difference - known)
     };
     let rest = column.differences.iter().enumerate().map(rest).collect();
-    parts.push(Part::new(name, column.term, rest));
+    parts.push(TermPart::new(name, column.term, rest));
     parts
 }
 
-impl Part {
+impl TermPart {
     fn new(name: &'static str, of: Term, differences: Vec<Option<f64>>) -> Self {
         let spread = middle_and_spread(differences.iter().copied().flatten());
         Self { name, of, differences, spread: spread.map_or(f64::INFINITY, |(_, spread)| spread) }
@@ -126,11 +126,11 @@ mod tests {
         Some(Counted::new(NAMES.into_iter().zip(values.iter().copied())))
     }
 
-    fn of(class: &[Option<Counted>], times: &[f64]) -> Vec<Part> {
+    fn of(class: &[Option<Counted>], times: &[f64]) -> Vec<TermPart> {
         parts(class, &decompose(class, &times.iter().map(|time| time.ln()).collect::<Vec<_>>(), 0.002)[0])
     }
 
-    fn value(parts: &[Part], name: &str, node: usize) -> f64 {
+    fn value(parts: &[TermPart], name: &str, node: usize) -> f64 {
         parts.iter().find(|part| part.name == name).and_then(|part| part.differences[node]).unwrap()
     }
 

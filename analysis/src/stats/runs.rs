@@ -1,13 +1,13 @@
 //! Slow runs of nodes that are otherwise not, and nodes that have too many of them.
 
 use super::bh::{self, Test};
-use super::class::Class;
+use super::class_runs::ClassRuns;
 use super::median::NodeMedian;
 use super::{binomial, normal, within};
 
 /// What makes a run slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct SlowRunSettings {
     /// Share of false discoveries that is accepted.
     pub q: f64,
     /// Slower than the node's median by more than this fraction.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub min_runs: usize,
 }
 
-impl Default for Settings {
+impl Default for SlowRunSettings {
     fn default() -> Self {
         Self { q: 0.01, delta: 0.02, min_runs: 3 }
     }
@@ -24,7 +24,7 @@ impl Default for Settings {
 
 /// A run that was slower than the others of its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlowRun {
+pub struct SlowRunTest {
     /// Its place in the class.
     pub node: usize,
     /// Its place among the node's runs.
@@ -44,7 +44,12 @@ pub struct SlowRun {
 ///
 /// r = (y_ij - m_i) / (sigma_w f_k); p = 1 - Phi(r); Benjamini-Hochberg over all runs of nodes with enough
 /// of them; and slower than the gate.
-pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settings) -> Vec<SlowRun> {
+pub fn slow(
+    class: &ClassRuns,
+    medians: &[NodeMedian],
+    sigma: f64,
+    settings: &SlowRunSettings,
+) -> Vec<SlowRunTest> {
     let (least, gate) = (-normal::quantile(settings.q), settings.delta.ln_1p());
     let (mut family, mut candidates, mut tests) = (0, Vec::new(), Vec::new());
     for (node, (runs, middle)) in class.nodes().zip(medians).enumerate() {
@@ -61,7 +66,7 @@ pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settin
                 let score = (unit > 0.0).then(|| excess / unit);
                 let p = normal::upper(score.unwrap_or(f64::INFINITY));
                 tests.push(Test { index: candidates.len(), p });
-                candidates.push(SlowRun {
+                candidates.push(SlowRunTest {
                     node,
                     run,
                     slowdown: excess.exp_m1(),
@@ -81,7 +86,7 @@ pub fn slow(class: &Class, medians: &[NodeMedian], sigma: f64, settings: &Settin
 }
 
 /// Of each node its runs, and how many of them are slow.
-pub fn counts(medians: &[NodeMedian], slow: &[SlowRun]) -> Vec<(usize, usize)> {
+pub fn counts(medians: &[NodeMedian], slow: &[SlowRunTest]) -> Vec<(usize, usize)> {
     let mut counts: Vec<(usize, usize)> = medians.iter().map(|node| (node.runs, 0)).collect();
     slow.iter().for_each(|run| counts[run.node].1 += 1);
     counts
@@ -133,7 +138,7 @@ mod tests {
     use crate::stats::random::Random;
 
     /// Nodes of `runs` runs each with noise of 0.3 %, some of them slower by a fraction.
-    fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> (Vec<SlowRun>, Vec<Flaky>) {
+    fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> (Vec<SlowRunTest>, Vec<Flaky>) {
         let mut random = Random::new(3);
         let mut times: Vec<f64> = (0..nodes * runs).map(|_| 2.0 + 0.003 * random.normal()).collect();
         for (node, run, by) in slow_ones {
@@ -142,11 +147,12 @@ mod tests {
         of_times(&times, nodes, runs)
     }
 
-    fn of_times(times: &[f64], nodes: usize, runs: usize) -> (Vec<SlowRun>, Vec<Flaky>) {
+    fn of_times(times: &[f64], nodes: usize, runs: usize) -> (Vec<SlowRunTest>, Vec<Flaky>) {
         let ends: Vec<usize> = (1..=nodes).map(|node| node * runs).collect();
-        let class = Class::new(times, &ends).unwrap();
+        let class = ClassRuns::new(times, &ends).unwrap();
         let medians = median::of_nodes(&class);
-        let slow = slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &Settings::default());
+        let slow =
+            slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &SlowRunSettings::default());
         let flaky = flaky(&counts(&medians, &slow), 0.01);
         (slow, flaky)
     }

@@ -203,12 +203,12 @@ pub struct Decomposition {
     /// Of each node, ln(T / Tref).
     pub slower: Vec<f64>,
     /// They add up to `slower`.
-    pub terms: Vec<Column>,
+    pub terms: Vec<TermColumn>,
 }
 
 /// One term, of all nodes of a decomposition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct TermColumn {
     /// Which.
     pub term: Term,
     /// Of each node, less that of the reference (in ln T).
@@ -219,7 +219,7 @@ pub struct Column {
 
 impl Decomposition {
     /// A term, if the class has it.
-    pub fn term(&self, term: Term) -> Option<&Column> {
+    pub fn term(&self, term: Term) -> Option<&TermColumn> {
         self.terms.iter().find(|column| column.term == term)
     }
 }
@@ -278,7 +278,7 @@ impl Decomposition {
         let terms = terms.into_iter().zip(columns).zip(middles);
         let column = |((term, values), (middle, spread)): ((Term, Vec<f64>), (f64, f64))| {
             let own = middle + left_over * (weight(spread) / weights);
-            Column { term, differences: values.iter().map(|value| value - own).collect(), spread }
+            TermColumn { term, differences: values.iter().map(|value| value - own).collect(), spread }
         };
         Some(Self {
             identity,
@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn terms(decomposition: &Decomposition, node: usize) -> Vec<(&'static str, f64)> {
-        let of = |column: &Column| (column.term.name(), column.differences[node]);
+        let of = |column: &TermColumn| (column.term.name(), column.differences[node]);
         decomposition.terms.iter().map(of).collect()
     }
 

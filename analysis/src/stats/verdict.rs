@@ -9,7 +9,7 @@ use super::{bh, median, normal, qn, within};
 
 /// What R* is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct VerdictSettings {
     /// B: slower than the class by more than this fraction.
     pub delta: f64,
     /// Slower by more than this fraction: a drain is suggested.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub floor: f64,
 }
 
-impl Default for Settings {
+impl Default for VerdictSettings {
     fn default() -> Self {
         Self { delta: 0.03, drain_delta: 0.05, q: 0.01, min_runs: 5, min_nodes: 20, floor: 0.002 }
     }
@@ -61,18 +61,18 @@ impl Verdict {
 
 /// A class and its nodes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedClass {
     /// ln seconds: the median of the nodes' medians. `None` of no node.
     pub centre: Option<f64>,
     /// The nodes' spread in ln T: Qn of their medians, not floored. `None` below two nodes.
     pub spread: Option<f64>,
     /// In the order given.
-    pub nodes: Vec<Judgement>,
+    pub nodes: Vec<NodeJudgement>,
 }
 
 /// What is known of a node next to its class. Everything is `None` in a class of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judgement {
+pub struct NodeJudgement {
     /// Fraction of the class median: 0.05 is 5 % slower.
     pub slowdown: Option<f64>,
     /// The node is slower than its class by at least this fraction, see [`NodeMedian::least`].
@@ -100,12 +100,12 @@ pub struct Judgement {
 /// Shrunken: B (m - c), B = t / (t + v_k sigma_w^2), t = max(s^2 - mean v_k sigma_w^2, 0), the empirical
 /// Bayes estimate of normal nodes with normal errors (B. Efron and C. Morris, "Data analysis using Stein's
 /// estimator and its generalizations", JASA 70, 1975).
-pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) -> Judged {
+pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &VerdictSettings) -> JudgedClass {
     let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
     ascending.sort_unstable_by(f64::total_cmp);
     let (centre, spread) = (median::of_ascending(&ascending), qn::qn(&ascending));
     let (Some(c), Some(s)) = (centre, spread) else {
-        return Judged { centre, spread, nodes: vec![Judgement::ALONE; medians.len()] };
+        return JudgedClass { centre, spread, nodes: vec![NodeJudgement::ALONE; medians.len()] };
     };
     let is_small = medians.len() < settings.min_nodes;
     let scores: Vec<f64> = match is_small {
@@ -132,7 +132,7 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) ->
             (true, false) => Verdict::Unusual,
         };
         let share = |error: f64| if between > 0.0 { between / (between + error) } else { 0.0 };
-        Judgement {
+        NodeJudgement {
             slowdown: Some(difference.exp_m1()),
             slower_by_at_least: Some(least.exp_m1()),
             score: scores.get(at).copied(),
@@ -143,10 +143,10 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &Settings) ->
             shrunken: error(node).map(|error| (share(error) * difference).exp_m1()),
         }
     };
-    Judged { centre, spread, nodes: medians.iter().enumerate().map(judgement).collect() }
+    JudgedClass { centre, spread, nodes: medians.iter().enumerate().map(judgement).collect() }
 }
 
-impl Judgement {
+impl NodeJudgement {
     /// There is nothing to compare it with.
     const ALONE: Self = Self {
         slowdown: None,
@@ -163,16 +163,16 @@ impl Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::class::Class;
+    use crate::stats::class_runs::ClassRuns;
     use crate::stats::random::Random;
     use proptest::prelude::*;
 
-    fn judged(nodes: &[Vec<f64>]) -> Judged {
+    fn judged(nodes: &[Vec<f64>]) -> JudgedClass {
         let ends: Vec<usize> = (1..=nodes.len()).map(|n| nodes[..n].iter().map(Vec::len).sum()).collect();
         let times = nodes.concat();
-        let class = Class::new(&times, &ends).unwrap();
+        let class = ClassRuns::new(&times, &ends).unwrap();
         let medians = median::of_nodes(&class);
-        judge(&medians, within::sigma(&class, &medians), &Settings::default())
+        judge(&medians, within::sigma(&class, &medians), &VerdictSettings::default())
     }
 
     /// `count` healthy nodes that differ by a spread of `sd`, evenly, and then `slow` ones.
@@ -183,7 +183,7 @@ mod tests {
         all.map(|node| (0..runs).map(|_| node + 0.001 * random.normal()).collect()).collect()
     }
 
-    fn last(nodes: &[Vec<f64>]) -> Judgement {
+    fn last(nodes: &[Vec<f64>]) -> NodeJudgement {
         *judged(nodes).nodes.last().unwrap()
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_only_node_has_no_verdict() {
-        assert_eq!(last(&fleet(1, 7, 0.0, &[])), Judgement::ALONE);
+        assert_eq!(last(&fleet(1, 7, 0.0, &[])), NodeJudgement::ALONE);
         assert_eq!(judged(&[]).centre, None);
     }
 

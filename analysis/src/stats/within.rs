@@ -1,6 +1,6 @@
 //! How much the runs of one node differ, pooled over the nodes of a class.
 
-use super::class::Class;
+use super::class_runs::ClassRuns;
 use super::median::NodeMedian;
 use super::normal;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -54,7 +54,7 @@ pub fn deviation_factor(count: usize) -> Option<f64> {
 /// sigma_w: the standard deviation of ln T over the runs of a node, where slow ones do not count:
 /// 1.4826 median |y_ij - m_i| / C_k over all nodes with at least two runs. C_k makes up for the median
 /// having been chosen among the same runs. `None` where no node has two runs.
-pub fn sigma(class: &Class, medians: &[NodeMedian]) -> Option<f64> {
+pub fn sigma(class: &ClassRuns, medians: &[NodeMedian]) -> Option<f64> {
     let mut residuals = Vec::with_capacity(class.run_count());
     for (runs, node) in class.nodes().zip(medians) {
         if let Some(factor) = residual_factor(runs.len()) {
@@ -89,7 +89,7 @@ mod tests {
             let nodes = 600_000 / count;
             let times: Vec<f64> = (0..nodes * count).map(|_| random.normal()).collect();
             let ends: Vec<usize> = (1..=nodes).map(|node| node * count).collect();
-            let class = Class::new(&times, &ends).unwrap();
+            let class = ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = sigma(&class, &medians).unwrap();
             assert!((sigma - 1.0).abs() < 0.006, "C_{count}: {sigma}");
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn single_runs_say_nothing_of_it() {
-        let class = Class::new(&[1.0, 2.0], &[1, 2]).unwrap();
+        let class = ClassRuns::new(&[1.0, 2.0], &[1, 2]).unwrap();
         assert_eq!(sigma(&class, &median::of_nodes(&class)), None);
     }
 }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 /// Names, numbered from 0 in the order in which they came.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct NamePool {
     /// All of them, one after another: a fleet's archive has millions.
     text: String,
     /// Where each ends in `text`.
@@ -14,7 +14,7 @@ pub struct Names {
     hasher: DefaultHashBuilder,
 }
 
-impl Names {
+impl NamePool {
     /// The name of a number.
     pub fn get(&self, number: u32) -> Option<&str> {
         let at = number as usize;
@@ -72,7 +72,7 @@ impl Names {
     }
 }
 
-impl PartialEq for Names {
+impl PartialEq for NamePool {
     fn eq(&self, other: &Self) -> bool {
         (&self.text, &self.ends) == (&other.text, &other.ends)
     }

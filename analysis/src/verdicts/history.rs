@@ -1,10 +1,10 @@
 //! Nodes over the sessions of their class.
 
-use super::session::Session;
-use super::{SESSIONS_AT_A_TIME, Settings, Verdicts, node, why};
+use super::session::JudgedSession;
+use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, node, why};
 use crate::stats::drift;
 use crate::table::RunTable;
-use crate::verdicts::node_report::{Drift, NodeReport};
+use crate::verdicts::node_report::{DriftReport, NodeReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
 /// What is said of each node by the session that it is judged by.
 pub(super) fn latest(
     table: &RunTable,
-    settings: &Settings,
+    settings: &JudgeSettings,
     sessions: &[&[&[u32]]],
     histories: &[History],
 ) -> Vec<Option<NodeReport>> {
@@ -56,7 +56,7 @@ pub(super) fn latest(
     let asked: Vec<_> = asked.into_iter().collect();
     let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
     let of_session = |(session, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
-        let Some(session) = Session::of(table, sessions[*session]) else { return Vec::new() };
+        let Some(session) = JudgedSession::of(table, sessions[*session]) else { return Vec::new() };
         let (judged, why) = (session.judged(settings), why::explain(table, &session));
         let report = |(at, place): &(usize, usize)| {
             let (rows, middle) = (session.nodes[*place], &session.medians[*place]);
@@ -76,7 +76,7 @@ pub(super) fn latest(
 /// Adds what is said of each node, with its own history.
 pub(super) fn over_time(
     table: &RunTable,
-    settings: &Settings,
+    settings: &JudgeSettings,
     histories: &[History],
     reports: Vec<Option<NodeReport>>,
     all: &mut Verdicts,
@@ -100,7 +100,7 @@ pub(super) fn over_time(
         let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none());
         let drift = lasting.map(|alarm| {
             let row = history.relative[alarm.since].0 as usize;
-            Drift {
+            DriftReport {
                 node: table.node_name(row).to_owned(),
                 class: table.class_name(row).to_owned(),
                 since: table.session_name(row).map(str::to_owned),

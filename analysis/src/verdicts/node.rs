@@ -1,9 +1,9 @@
 //! What is said of one node.
 
-use super::Settings;
+use super::JudgeSettings;
 use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict::Judgement;
+use crate::stats::verdict::NodeJudgement;
 use crate::table::RunTable;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 /// `rows` of the table are its runs by time; `why` is what its counts say.
 pub(super) fn report(
     table: &RunTable,
-    settings: &Settings,
+    settings: &JudgeSettings,
     rows: &[u32],
     middle: &NodeMedian,
-    judgement: &Judgement,
+    judgement: &NodeJudgement,
     why: Explanation,
 ) -> NodeReport {
     let row = rows[middle.median_run] as usize;

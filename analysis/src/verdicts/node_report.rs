@@ -58,7 +58,7 @@ pub struct NodeReport {
 
 /// A run that was slow on one node.
 #[derive(Debug, Serialize)]
-pub struct SlowRun {
+pub struct SlowRunReport {
     /// Its name.
     pub run_id: String,
     /// Host name.
@@ -79,7 +79,7 @@ pub struct SlowRun {
 
 /// A node that became slower, and still is.
 #[derive(Debug, Serialize)]
-pub struct Drift {
+pub struct DriftReport {
     /// Host name.
     pub node: String,
     /// What it ought to be equal to.

@@ -1,14 +1,14 @@
 //! One class in one session.
 
-use super::Settings;
-use crate::stats::class::Class;
+use super::JudgeSettings;
+use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict::{self, Judged};
+use crate::stats::verdict::{self, JudgedClass};
 use crate::stats::{runs, within};
 use crate::table::RunTable;
 
 /// What was measured in it, node by node.
-pub(super) struct Session<'a> {
+pub(super) struct JudgedSession<'a> {
     /// Rows of each, by time.
     pub nodes: &'a [&'a [u32]],
     pub medians: Vec<NodeMedian>,
@@ -19,7 +19,7 @@ pub(super) struct Session<'a> {
     ends: Vec<usize>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> JudgedSession<'a> {
     /// Of the rows of each node; `None` where one has none.
     pub fn of(table: &RunTable, nodes: &'a [&'a [u32]]) -> Option<Self> {
         let mut times = Vec::new();
@@ -28,7 +28,7 @@ impl<'a> Session<'a> {
             times.extend(rows.iter().map(|row| table.elapsed_s[*row as usize].ln()));
             ends.push(times.len());
         }
-        let class = Class::new(&times, &ends)?;
+        let class = ClassRuns::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
         let sigma = within::sigma(&class, &medians);
         Some(Self { nodes, medians, sigma, times, ends })
@@ -41,18 +41,18 @@ impl<'a> Session<'a> {
     }
 
     /// Each node next to the others.
-    pub fn judged(&self, settings: &Settings) -> Judged {
+    pub fn judged(&self, settings: &JudgeSettings) -> JudgedClass {
         verdict::judge(&self.medians, self.sigma, &settings.node)
     }
 
     /// Whether slow runs can be found of a node with so many.
-    pub fn tests(&self, runs: usize, settings: &Settings) -> bool {
+    pub fn tests(&self, runs: usize, settings: &JudgeSettings) -> bool {
         self.sigma.is_some() && runs >= settings.run.min_runs
     }
 
     /// Runs that are slower than the others of their node.
-    pub fn slow_runs(&self, settings: &Settings) -> Vec<runs::SlowRun> {
-        let class = Class::new(&self.times, &self.ends).zip(self.sigma);
+    pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<runs::SlowRunTest> {
+        let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma);
         let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, &settings.run);
         class.map(slow).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
 //! Why nodes are slow, as far as what was counted says it.
 
-use super::session::Session;
+use super::session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
 use crate::stats::counted::{Counted, NAMES};
 use crate::table::RunTable;
 
 /// Of each node, from its median run and those of its class. Empty where no run has counts.
-pub(super) fn explain(table: &RunTable, session: &Session) -> Vec<Explanation> {
+pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanation> {
     if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lacks.len() < 2 {
         return Vec::new();
     }
@@ -15,7 +15,7 @@ pub(super) fn explain(table: &RunTable, session: &Session) -> Vec<Explanation> {
     // The time of that very run: with the mean of two the terms would not add up.
     let ln_times: Vec<f64> = median_runs.iter().map(|row| table.elapsed_s[*row].ln()).collect();
     let class: Vec<Option<Counted>> = median_runs.iter().map(|row| counted(table, *row)).collect();
-    cause::explain(&class, &ln_times, &cause::Settings::default())
+    cause::explain(&class, &ln_times, &cause::CauseSettings::default())
 }
 
 fn counted(table: &RunTable, row: usize) -> Option<Counted> {

@@ -4,12 +4,12 @@ use super::common::Folder;
 use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::probe::Scripted;
 use pmmpi::counters::table::CounterTable;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings};
-use pmmpi::partial::{About, Frame, KeptRank, NodeFile, Told, folder_of};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
+use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
 use pmmpi::session::instructions::Keep;
 use pmmpi::session::shared_memory::Spool;
-use pmmpi::session::{Beginning, Memory, Session};
+use pmmpi::session::{Beginning, RankMemory, RankSession};
 use pmmpi::transport::fabric::Solo;
 use pmmpi::transport::node_meeting::Meeting;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ impl Folder {
         assert!(spool.cell().claim());
         let beginning = Beginning { began_ns: 0, pings: false, tight_end: true, meeting: Meeting::default() };
         let (cell, regions) = (spool.cell(), spool.regions());
-        let memory = Memory { cell, regions, counters: CounterTable::default() };
-        let mut session = Session::open(memory, Scripted::default(), Solo, beginning);
+        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        let mut session = RankSession::open(memory, Scripted::default(), Solo, beginning);
         let part = session.part_before(None, vec![]);
-        Told { folder: folder.clone(), part }.tell(&spool).unwrap();
+        CarrierNote { folder: folder.clone(), part }.tell(&spool).unwrap();
         session.start().unwrap();
         spool.cell().size.store(size, std::sync::atomic::Ordering::Relaxed);
         carry(&folder, &spool);
@@ -42,7 +42,7 @@ impl Folder {
 pub fn carry(folder: &Path, spool: &Spool) {
     let header = run("by this launcher", &[]).header;
     let place = Keep { folder: folder.to_owned(), header, asked: Vec::new() };
-    let kept = KeptRank::of(spool, &Told::hear(spool).unwrap()).unwrap();
+    let kept = KeptRank::of(spool, &CarrierNote::hear(spool).unwrap()).unwrap();
     let frame = |whole: bool| Frame {
         about: whole.then(|| About::of(spool, place.clone(), folder).unwrap()),
         ranks: vec![kept.clone()],
@@ -63,7 +63,7 @@ pub fn node(hostname: &str) -> NodeRecord {
         ..Hardware::default()
     };
     let key = NodeKey { hostname: hostname.into(), boot_id: hostname.into(), time_namespace: 1 };
-    NodeRecord { key, facts: Some(NodeFacts { hardware, settings: Settings::default() }), topology: None }
+    NodeRecord { key, facts: Some(NodeFacts { hardware, settings: NodeSettings::default() }), topology: None }
 }
 
 /// A run with one rank a row: its node's name and its stamps.

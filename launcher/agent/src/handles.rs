@@ -5,19 +5,19 @@
 //! int handle writes the low half of a zeroed word, on the little-endian machines that this is built for.
 
 use crate::resolve;
-use pmmpi::transport::mpi_family::Family;
+use pmmpi::transport::mpi_family::MpiFamily;
 use std::ffi::{CString, c_int, c_void};
 use std::mem::transmute;
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("handles are passed as 64-bit little-endian words");
 
-pub type Handle = usize;
+pub type MpiHandle = usize;
 
 pub struct Handles {
-    pub comm_world: Handle,
-    pub byte: Handle,
-    pub errors_return: Handle,
+    pub comm_world: MpiHandle,
+    pub byte: MpiHandle,
+    pub errors_return: MpiHandle,
     pub thread_multiple: c_int,
 }
 
@@ -26,23 +26,23 @@ impl Handles {
     pub fn of(version: &str) -> Option<Self> {
         let function = resolve::next(c"PMPI_Get_library_version")?;
         let file = resolve::file_name_of(function).unwrap_or_default();
-        match Family::of(|name| is_defined_beside(function, name), version, abi_major(), &file)? {
+        match MpiFamily::of(|name| is_defined_beside(function, name), version, abi_major(), &file)? {
             // Predefined handles are the addresses of these objects (Open MPI's mpi.h).
-            Family::OpenMpi => Some(Self {
-                comm_world: resolve::object(c"ompi_mpi_comm_world")? as Handle,
-                byte: resolve::object(c"ompi_mpi_byte")? as Handle,
-                errors_return: resolve::object(c"ompi_mpi_errors_return")? as Handle,
+            MpiFamily::OpenMpi => Some(Self {
+                comm_world: resolve::object(c"ompi_mpi_comm_world")? as MpiHandle,
+                byte: resolve::object(c"ompi_mpi_byte")? as MpiHandle,
+                errors_return: resolve::object(c"ompi_mpi_errors_return")? as MpiHandle,
                 thread_multiple: 3,
             }),
             // MPICH's mpi.h.
-            Family::Mpich => Some(Self {
+            MpiFamily::Mpich => Some(Self {
                 comm_world: 0x4400_0000,
                 byte: 0x4c00_010d,
                 errors_return: 0x5400_0001,
                 thread_multiple: 3,
             }),
             // MPI 5.0, "Defined Constants" in the annex; mpi.h of the MPI Forum's mpi-abi-stubs 1.0.0.
-            Family::StandardAbi => {
+            MpiFamily::StandardAbi => {
                 Some(Self { comm_world: 0x101, byte: 0x247, errors_return: 0x143, thread_multiple: 4096 })
             }
         }

@@ -1,18 +1,18 @@
 //! The agent's one session: begun after MPI_Init, ended before MPI_Finalize.
 
-use crate::mpi::{Library, World};
+use crate::mpi::{AgentWorld, MpiLibrary};
 use crate::{environment, neighbours, resolve, speaker};
 use pmmpi::counters::linux::Inherited;
 use pmmpi::counters::probe::HandedDown;
-use pmmpi::counters::reading::Cause;
+use pmmpi::counters::reading::WhyUnavailable;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::record::{End, wire};
-use pmmpi::session::instructions::{Extras, Marks, Orders, Told};
+use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::live_record::{Fault, Phase, RankCell};
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::shared_memory::{Blob, Spool};
-use pmmpi::session::{Beginning, Memory, Session, Work};
+use pmmpi::session::{Beginning, RankMemory, RankSession, Work};
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
 use pmmpi::{clock, partial};
@@ -24,7 +24,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The session of an MPI program: its launcher opened its counters.
-pub type AgentSession = Session<'static, World, Inherited>;
+pub type AgentSession = RankSession<'static, AgentWorld, Inherited>;
 
 struct Measurement {
     session: AgentSession,
@@ -75,7 +75,7 @@ pub fn begin() {
     // A rank without a spool measures for the others' sake: they count on it in every barrier.
     let cell = spool.as_ref().map_or_else(|| &*Box::leak(Box::default()), Spool::cell);
     let regions = spool.as_ref().map_or_else(|| &*Box::leak(RegionTable::boxed()), Spool::regions);
-    let Some(library) = Library::find() else {
+    let Some(library) = MpiLibrary::find() else {
         cell.note(Fault::UnknownMpi);
         return;
     };
@@ -89,8 +89,8 @@ pub fn begin() {
     let Extras { pings, tight_end, .. } = told.extras;
     let beginning = Beginning { began_ns, pings, tight_end, meeting: told.meeting };
     let (probe, counters) = spool.as_ref().map(counters).unwrap_or_default();
-    let memory = Memory { cell, regions, counters };
-    let mut session = Session::open(memory, probe, world, beginning);
+    let memory = RankMemory { cell, regions, counters };
+    let mut session = RankSession::open(memory, probe, world, beginning);
     if let (Some(spool), Some(folder)) = (&spool, told.folder)
         && keep(spool, folder, &session, &version).is_err()
     {
@@ -130,17 +130,21 @@ fn counters(spool: &Spool) -> (Inherited, CounterTable<'static>) {
             (Inherited::take(opened, &descriptors), table)
         }
         Err(e) => {
-            let cause = Cause::NoRoom(e.raw_os_error().unwrap_or(libc::EFBIG));
+            let cause = WhyUnavailable::NoRoom(e.raw_os_error().unwrap_or(libc::EFBIG));
             (Inherited::take(opened.closed(cause), &descriptors), CounterTable::default())
         }
     }
 }
 
 /// Finds the other ranks, and hears from rank 0 what all do.
-fn join(library: Library, spool: Option<&Spool>, cell: &RankCell) -> Result<(World, Told), FabricError> {
+fn join(
+    library: MpiLibrary,
+    spool: Option<&Spool>,
+    cell: &RankCell,
+) -> Result<(AgentWorld, Instructions), FabricError> {
     let expectation = spool.and_then(expectation);
     let version = library.version.clone();
-    let mut world = World::new(library)?;
+    let mut world = AgentWorld::new(library)?;
     if let Some(expectation) = expectation.clone() {
         world.when_late(expectation.patience(), complaint(expectation, NOT_ALL_STARTED));
     }
@@ -151,20 +155,21 @@ fn join(library: Library, spool: Option<&Spool>, cell: &RankCell) -> Result<(Wor
     }
     world.await_all()?;
     let size = world.size();
-    let told = Told::hear(&mut world, || told(spool, size))?;
+    let told = Instructions::hear(&mut world, || told(spool, size))?;
     Ok((world, told))
 }
 
 /// On rank 0: what all ranks do.
-fn told(spool: Option<&Spool>, size: u32) -> Told {
+fn told(spool: Option<&Spool>, size: u32) -> Instructions {
     let meeting = Meeting::arrange();
-    let Some(spool) = spool else { return Told { meeting, ..Told::default() } };
-    let orders = spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<Orders>(&orders).ok());
+    let Some(spool) = spool else { return Instructions { meeting, ..Instructions::default() } };
+    let orders =
+        spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<AgentInstructions>(&orders).ok());
     let orders = orders.unwrap_or_default();
     // Of one clock bounds are exact, however long ranks take to leave the end barrier.
     let tight_end = orders.local_ranks != Some(size);
     let extras = Extras { tight_end, ..orders.extras };
-    Told { folder: orders.keep.map(|keep| keep.folder), extras, meeting }
+    Instructions { folder: orders.keep.map(|keep| keep.folder), extras, meeting }
 }
 
 /// Says `text` if no other rank of the node has.
@@ -232,7 +237,7 @@ const NOT_THE_JOB: i32 = 125;
 /// Tells the launcher where the run is to be kept, and what it cannot see itself. No file is written here.
 fn keep(spool: &Spool, folder: PathBuf, session: &AgentSession, library: &str) -> io::Result<()> {
     let part = session.part_before(Some(library), Vec::new());
-    partial::Told { folder, part }.tell(spool)
+    partial::CarrierNote { folder, part }.tell(spool)
 }
 
 fn node_record(spool: &Spool) -> Vec<u8> {

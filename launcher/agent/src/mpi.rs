@@ -1,6 +1,6 @@
 //! The few MPI calls that a measurement needs, without any MPI's headers.
 
-use crate::handles::{Handle, Handles};
+use crate::handles::{Handles, MpiHandle};
 use crate::resolve;
 use crate::tree;
 use pmmpi::transport::backoff::Backoff;
@@ -16,34 +16,44 @@ type Status = [u64; 16];
 const VERSION_BYTES: usize = 8192;
 
 type GetLibraryVersion = unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int;
-type CommSplit = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
-type CommDup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
-type CommFree = unsafe extern "C" fn(*mut Handle) -> c_int;
-type CommSetErrhandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
-type CommInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type CommSplit = unsafe extern "C" fn(MpiHandle, c_int, c_int, *mut MpiHandle) -> c_int;
+type CommDup = unsafe extern "C" fn(MpiHandle, *mut MpiHandle) -> c_int;
+type CommFree = unsafe extern "C" fn(*mut MpiHandle) -> c_int;
+type CommSetErrhandler = unsafe extern "C" fn(MpiHandle, MpiHandle) -> c_int;
+type CommInt = unsafe extern "C" fn(MpiHandle, *mut c_int) -> c_int;
 type QueryThread = unsafe extern "C" fn(*mut c_int) -> c_int;
-type Ibarrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
-type Gather =
-    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle) -> c_int;
+type Ibarrier = unsafe extern "C" fn(MpiHandle, *mut MpiHandle) -> c_int;
+type Gather = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MpiHandle,
+    *mut c_void,
+    c_int,
+    MpiHandle,
+    c_int,
+    MpiHandle,
+) -> c_int;
 type Gatherv = unsafe extern "C" fn(
     *const c_void,
     c_int,
-    Handle,
+    MpiHandle,
     *mut c_void,
     *const c_int,
     *const c_int,
-    Handle,
+    MpiHandle,
     c_int,
-    Handle,
+    MpiHandle,
 ) -> c_int;
-type Barrier = unsafe extern "C" fn(Handle) -> c_int;
-type Bcast = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
-type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut Status) -> c_int;
-type Isend = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
-type Irecv = unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
+type Barrier = unsafe extern "C" fn(MpiHandle) -> c_int;
+type Bcast = unsafe extern "C" fn(*mut c_void, c_int, MpiHandle, c_int, MpiHandle) -> c_int;
+type Test = unsafe extern "C" fn(*mut MpiHandle, *mut c_int, *mut Status) -> c_int;
+type Isend =
+    unsafe extern "C" fn(*const c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle) -> c_int;
+type Irecv =
+    unsafe extern "C" fn(*mut c_void, c_int, MpiHandle, c_int, c_int, MpiHandle, *mut MpiHandle) -> c_int;
 
 /// An MPI library in this process: its functions and the handles of its family.
-pub struct Library {
+pub struct MpiLibrary {
     /// First line of what MPI_Get_library_version says.
     pub version: String,
     handles: Handles,
@@ -74,7 +84,7 @@ macro_rules! pmpi {
     }};
 }
 
-impl Library {
+impl MpiLibrary {
     /// The library that the program uses, or `None` where its functions or its handles are unknown.
     pub fn find() -> Option<Self> {
         let version = version()?;
@@ -111,16 +121,16 @@ fn version() -> Option<String> {
 }
 
 /// All ranks.
-pub struct World {
-    library: Library,
-    comm: Handle,
+pub struct AgentWorld {
+    library: MpiLibrary,
+    comm: MpiHandle,
     rank: u32,
     size: u32,
     way: Way,
     /// For the end barrier, where MPI's own is not tight.
-    apart: Option<Handle>,
+    apart: Option<MpiHandle>,
     /// Messages of the end barrier that may still be under way.
-    sent: Vec<Handle>,
+    sent: Vec<MpiHandle>,
     late: Option<Late>,
 }
 
@@ -151,9 +161,9 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
     if code == 0 { Ok(()) } else { Err(FabricError { call, code }) }
 }
 
-impl World {
+impl AgentWorld {
     /// The ranks of `library`.
-    pub fn new(library: Library) -> Result<Self, FabricError> {
+    pub fn new(library: MpiLibrary) -> Result<Self, FabricError> {
         let comm = library.handles.comm_world;
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         // SAFETY: MPI is initialised, and both pointers are to locals.
@@ -194,7 +204,7 @@ impl World {
     /// What the request was started with must be alive.
     unsafe fn complete(
         &mut self,
-        request: &mut Handle,
+        request: &mut MpiHandle,
         backoff: &mut Backoff,
         meanwhile: &mut dyn FnMut(),
     ) -> Result<(), FabricError> {
@@ -219,9 +229,9 @@ impl World {
 
     /// The message must live until the request is complete. (Where that fails it may not: an error of MPI's is
     /// the end of the job, or of all that the tool does in it.)
-    fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<Handle, FabricError> {
+    fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<MpiHandle, FabricError> {
         let (count, byte, to) = (int(message.len())?, self.library.handles.byte, to as c_int);
-        let mut request: Handle = 0;
+        let mut request: MpiHandle = 0;
         // SAFETY: as many bytes as are counted.
         let code = unsafe {
             (self.library.isend)(message.as_ptr().cast(), count, byte, to, TAG, self.comm, &mut request)
@@ -230,7 +240,7 @@ impl World {
     }
 
     /// An error in the tool's own traffic is the tool's to report, not the job's to die of.
-    fn return_errors(&self, comm: Handle) -> Result<(), FabricError> {
+    fn return_errors(&self, comm: MpiHandle) -> Result<(), FabricError> {
         let errors_return = self.library.handles.errors_return;
         // SAFETY: both handles are of this library.
         let code = unsafe { (self.library.comm_set_errhandler)(comm, errors_return) };
@@ -258,10 +268,10 @@ impl World {
     }
 }
 
-impl World {
+impl AgentWorld {
     /// The barrier of MPI's.
     fn ibarrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
-        let mut request: Handle = 0;
+        let mut request: MpiHandle = 0;
         // SAFETY: `request` lives until the test that completes it.
         unsafe {
             check("MPI_Ibarrier", (self.library.ibarrier)(self.comm, &mut request))?;
@@ -272,7 +282,7 @@ impl World {
     /// The barrier of [`end_barrier`], on the communicator `comm`.
     fn end_barrier(
         &mut self,
-        comm: Handle,
+        comm: MpiHandle,
         wait: Wait,
         meanwhile: &mut dyn FnMut(),
     ) -> Result<(), FabricError> {
@@ -296,11 +306,16 @@ impl World {
     }
 
     /// Receives of messages without bytes, one for each exchange.
-    fn hear(&self, comm: Handle, kind: c_int, exchanges: &[Exchange]) -> Result<Vec<Handle>, FabricError> {
+    fn hear(
+        &self,
+        comm: MpiHandle,
+        kind: c_int,
+        exchanges: &[Exchange],
+    ) -> Result<Vec<MpiHandle>, FabricError> {
         let byte = self.library.handles.byte;
         let receive = |exchange: &Exchange| {
             let (from, tag) = (exchange.from as c_int, tag(kind, exchange));
-            let mut request: Handle = 0;
+            let mut request: MpiHandle = 0;
             // SAFETY: no bytes; the request is completed by the caller.
             let code =
                 unsafe { (self.library.irecv)(std::ptr::null_mut(), 0, byte, from, tag, comm, &mut request) };
@@ -310,9 +325,9 @@ impl World {
     }
 
     /// A message without bytes. Its request is completed when the communicator goes: this rank waits for nobody here.
-    fn say(&mut self, comm: Handle, kind: c_int, exchange: &Exchange) -> Result<(), FabricError> {
+    fn say(&mut self, comm: MpiHandle, kind: c_int, exchange: &Exchange) -> Result<(), FabricError> {
         let (to, tag) = (exchange.to as c_int, tag(kind, exchange));
-        let mut request: Handle = 0;
+        let mut request: MpiHandle = 0;
         // SAFETY: no bytes.
         let code = unsafe {
             (self.library.isend)(std::ptr::null(), 0, self.library.handles.byte, to, tag, comm, &mut request)
@@ -329,7 +344,7 @@ fn tag(kind: c_int, exchange: &Exchange) -> c_int {
     kind + 2 * exchange.level as c_int
 }
 
-impl Drop for World {
+impl Drop for AgentWorld {
     fn drop(&mut self) {
         for mut request in std::mem::take(&mut self.sent) {
             // SAFETY: a message without bytes. All ranks have left the barrier that it was for, or MPI failed.
@@ -344,7 +359,7 @@ impl Drop for World {
     }
 }
 
-impl Fabric for World {
+impl Fabric for AgentWorld {
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -415,7 +430,7 @@ impl Fabric for World {
         let comm = match self.apart.take() {
             Some(comm) => comm,
             None => {
-                let mut comm: Handle = 0;
+                let mut comm: MpiHandle = 0;
                 // SAFETY: the pointer is to a local. A split, not a duplicate: that would call the program's own
                 // functions for its attributes.
                 let code = unsafe { (self.library.comm_split)(self.comm, 0, self.rank as c_int, &mut comm) };
@@ -439,7 +454,7 @@ impl Fabric for World {
         if end_barrier::is_tight_already(self.size) {
             return self.ibarrier(Wait::Eager, &mut || ());
         }
-        let mut comm: Handle = 0;
+        let mut comm: MpiHandle = 0;
         // SAFETY: the pointer is to a local. Cheaper than a split; the program has no attributes yet.
         check("MPI_Comm_dup", unsafe { (self.library.comm_dup)(self.comm, &mut comm) })?;
         self.apart = Some(comm);
@@ -456,7 +471,7 @@ impl Fabric for World {
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError> {
         let count = int(buffer.len())?;
         let (byte, from) = (self.library.handles.byte, from as c_int);
-        let mut request: Handle = 0;
+        let mut request: MpiHandle = 0;
         // SAFETY: the buffer lives until the request is complete.
         unsafe {
             let buffer = buffer.as_mut_ptr().cast();

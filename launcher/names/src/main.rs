@@ -1,5 +1,5 @@
 //! Looks up the names of vendors' manuals with libpfm4 and writes what they come to to stdout in wire form:
-//! `pmmpi-names resolve NAME...` a list of `names::Answer`, `pmmpi-names list` one of `names::Described`.
+//! `pmmpi-names resolve NAME...` a list of `names::VendorAnswer`, `pmmpi-names list` one of `names::VendorEvent`.
 //!
 //! A program of its own, so that the launcher, which is started on every rank, needs no libpfm4, and so that
 //! whatever goes wrong in a library that reads a machine's tables ends this process and no other. The library
@@ -7,9 +7,9 @@
 
 mod pfm;
 
-use pfm::Library;
+use pfm::PfmLibrary;
 use pmmpi::record::wire;
-use pmmpi_events::names::{Answer, Described, Vendor, closest};
+use pmmpi_events::names::{Vendor, VendorAnswer, VendorEvent, closest};
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
@@ -28,21 +28,23 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let bytes = match arguments.split_first() {
         Some((command, names)) if command == "resolve" => {
-            let library = Library::load()?;
-            wire::encode(&names.iter().map(|name| resolve(&library, name)).collect::<Vec<Answer>>())?
+            let library = PfmLibrary::load()?;
+            wire::encode(&names.iter().map(|name| resolve(&library, name)).collect::<Vec<VendorAnswer>>())?
         }
-        Some((command, [])) if command == "list" => wire::encode(&list(&Library::load()?))?,
+        Some((command, [])) if command == "list" => wire::encode(&list(&PfmLibrary::load()?))?,
         _ => return Err("expected: resolve NAME..., or list".into()),
     };
     Ok(std::io::stdout().write_all(&bytes)?)
 }
 
-fn resolve(library: &Library, name: &str) -> Answer {
+fn resolve(library: &PfmLibrary, name: &str) -> VendorAnswer {
     match library.encode(name) {
-        Ok((encoding, full_name)) => Answer::Found(Vendor { name: name.to_owned(), full_name, encoding }),
+        Ok((encoding, full_name)) => {
+            VendorAnswer::Found(Vendor { name: name.to_owned(), full_name, encoding })
+        }
         Err(error) if error.is_not_found() => {
             let names = names(library);
-            Answer::Unknown { like: closest(name, names.iter().map(String::as_str)) }
+            VendorAnswer::Unknown { like: closest(name, names.iter().map(String::as_str)) }
         }
         Err(error) => {
             let masks = library.masks_of(name);
@@ -51,14 +53,14 @@ fn resolve(library: &Library, name: &str) -> Answer {
             } else {
                 format!("; its unit masks: {}", masks.join(", "))
             };
-            Answer::Refused { why: format!("libpfm4 says: {error}{masks}") }
+            VendorAnswer::Refused { why: format!("libpfm4 says: {error}{masks}") }
         }
     }
 }
 
 /// Each event with each of its unit masks, and alone.
-fn names(library: &Library) -> Vec<String> {
-    let of = |event: pfm::Event| {
+fn names(library: &PfmLibrary) -> Vec<String> {
+    let of = |event: pfm::PfmEvent| {
         let masks = event.masks.iter().map(|mask| format!("{}:{}", event.name, mask.0)).collect::<Vec<_>>();
         std::iter::once(event.name.clone()).chain(masks)
     };
@@ -66,12 +68,12 @@ fn names(library: &Library) -> Vec<String> {
 }
 
 /// What can be encoded of the tables of this processor.
-fn list(library: &Library) -> Vec<Described> {
+fn list(library: &PfmLibrary) -> Vec<VendorEvent> {
     let mut all = Vec::new();
     for event in library.events() {
         let mut add = |name: String, description: String| {
             if let Ok((encoding, _)) = library.encode(&name) {
-                all.push(Described { name, description, encoding });
+                all.push(VendorEvent { name, description, encoding });
             }
         };
         if event.masks.is_empty() {

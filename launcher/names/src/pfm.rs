@@ -11,7 +11,7 @@ use std::fmt;
 const FILE: &str = "libpfm.so.4";
 
 /// libpfm4, ready.
-pub struct Library {
+pub struct PfmLibrary {
     functions: Functions,
     /// Keeps the functions where they are.
     _loaded: Loaded,
@@ -101,7 +101,7 @@ struct Room {
 }
 
 /// An event of a table of this processor's.
-pub struct Event {
+pub struct PfmEvent {
     /// With its table's: "skx::INST_RETIRED".
     pub name: String,
     pub description: String,
@@ -131,7 +131,7 @@ impl fmt::Display for PfmError {
 
 impl std::error::Error for PfmError {}
 
-impl Library {
+impl PfmLibrary {
     /// Loads the system's library.
     pub fn load() -> Result<Self, PfmError> {
         let failed = |e: libloading::Error| PfmError {
@@ -233,7 +233,7 @@ impl Library {
     }
 
     /// Of all tables for this processor.
-    pub fn events(&self) -> Vec<Event> {
+    pub fn events(&self) -> Vec<PfmEvent> {
         let mut all = Vec::new();
         for pmu in 0..MOST_PMUS {
             let Some(info) = self.pmu(pmu) else { continue };
@@ -249,7 +249,7 @@ impl Library {
                     // SAFETY: constant strings of the library's.
                     let (name, description) = unsafe { (text(event.name), text(event.description)) };
                     let name = format!("{table}::{name}");
-                    all.push(Event { name, description, masks: self.masks(&event) });
+                    all.push(PfmEvent { name, description, masks: self.masks(&event) });
                 }
                 // SAFETY: any number may be asked for.
                 index = unsafe { (self.functions.get_event_next)(index) };

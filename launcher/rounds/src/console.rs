@@ -1,6 +1,6 @@
 //! Everything that is said on stderr: stdout belongs to the workload.
 
-use crate::plan::Plan;
+use crate::plan::RoundsPlan;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
 use pmmpi::text::printable;
@@ -36,7 +36,7 @@ pub struct Console {
 
 impl Console {
     /// For one rank to speak for all.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &RoundsPlan) -> Self {
         let wanted = !plan.quiet && plan.rounds() > 1 && std::io::stderr().is_terminal();
         Self {
             quiet: plan.quiet,

@@ -21,7 +21,7 @@ pub enum OnFailure {
 
 /// Rounds of a plain program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RoundsPlan {
     /// The program's file, found in PATH already.
     pub program: PathBuf,
     /// Its argument vector, the name first.
@@ -51,7 +51,7 @@ pub struct Plan {
     pub header: RunHeader,
 }
 
-impl Plan {
+impl RoundsPlan {
     /// Rounds in all.
     pub fn rounds(&self) -> u32 {
         self.warmup.saturating_add(self.runs)

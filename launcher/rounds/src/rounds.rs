@@ -1,7 +1,7 @@
 //! Rounds of a plain program on any fabric: each bracketed by barriers, each saved before the next.
 
 use crate::console::{Console, say};
-use crate::plan::{OnFailure, Plan};
+use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::{Ended, Prepared};
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
@@ -10,10 +10,10 @@ use pmmpi::counters::probe::Probe;
 use pmmpi::counters::table::CounterTable;
 use pmmpi::record::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
-use pmmpi::session::instructions::{Extras, Told};
+use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::session::live_record::RankCell;
 use pmmpi::session::live_regions::RegionTable;
-use pmmpi::session::{Beginning, Memory, Session, Work};
+use pmmpi::session::{Beginning, RankMemory, RankSession, Work};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What this rank contributes to every round's record beside the measurement.
-pub struct Place {
+pub struct RoundsContext {
     /// What MPI_Get_library_version says; `None` without MPI.
     pub mpi_library: Option<String>,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
@@ -38,7 +38,7 @@ const STOP: u8 = 1;
 
 /// Does what `plan` says, together with the other ranks. Gives the end of this rank's first round
 /// that failed, or of its last.
-pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<End, Failure> {
+pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext) -> Result<End, Failure> {
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
     let speaks = fabric.rank() == 0;
@@ -50,10 +50,10 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &Plan, mut place: Place) -> Result<En
     let mut lost = None;
     let mut began_ns = place.began_ns;
     // What rank 0 was told is what all do.
-    let told = Told::hear(&mut fabric, || Told {
+    let told = Instructions::hear(&mut fabric, || Instructions {
         extras: Extras { pings: plan.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
-        ..Told::default()
+        ..Instructions::default()
     });
     let told = told.map_err(in_round)?;
     for number in 0..plan.rounds() {
@@ -105,8 +105,8 @@ struct Round {
 fn measure<F: Fabric>(
     fabric: &mut F,
     program: &Prepared,
-    plan: &Plan,
-    place: &Place,
+    plan: &RoundsPlan,
+    place: &RoundsContext,
     beginning: Beginning,
     number: u32,
 ) -> Result<Round, FabricError> {
@@ -119,8 +119,8 @@ fn measure<F: Fabric>(
     let words = CounterTable::words_of_snapshots(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
     let table = CounterTable::without_regions(&words, counters.opened());
-    let memory = Memory { cell: &cell, regions: RegionTable::unused(), counters: table };
-    let mut session = Session::open(memory, counters, fabric, beginning);
+    let memory = RankMemory { cell: &cell, regions: RegionTable::unused(), counters: table };
+    let mut session = RankSession::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
     let own = match program.start().and_then(|running| running.wait(plan.timeout)) {
@@ -139,7 +139,7 @@ fn measure<F: Fabric>(
 
 /// On rank 0: keeps the round and says whether another follows.
 fn settle(
-    plan: &Plan,
+    plan: &RoundsPlan,
     number: u32,
     round: &Round,
     parts: &[Vec<u8>],
@@ -174,7 +174,7 @@ fn settle(
 }
 
 /// What the program itself could not say: that it was not started, and that its failure ends the rounds.
-fn explain(plan: &Plan, number: u32, run: &Run, console: &Console) {
+fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
     let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) else { return };
     let (program, node) = (plan.program.display(), &run.nodes[rank.node as usize].key.hostname);
     if let End::NotStarted(errno) = rank.end {
@@ -226,12 +226,12 @@ mod tests {
         }
     }
 
-    fn plan(script: &str, out: &Path) -> Plan {
+    fn plan(script: &str, out: &Path) -> RoundsPlan {
         let header = RunHeader {
             series: Some(Series { id: "s".into(), round: 0 }),
             ..RunHeader::new(String::new(), vec!["sh".into()], Mode::Plain, 0)
         };
-        Plan {
+        RoundsPlan {
             program: "/bin/sh".into(),
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
             environment: vec![("OUT".into(), out.into())],
@@ -248,8 +248,8 @@ mod tests {
         }
     }
 
-    fn place() -> Place {
-        Place { mpi_library: None, host: vec![], began_ns: clock::monotonic_ns(), slot: None }
+    fn place() -> RoundsContext {
+        RoundsContext { mpi_library: None, host: vec![], began_ns: clock::monotonic_ns(), slot: None }
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_a_record_too() {
         let folder = Folder::new("absent");
-        let plan = Plan { program: "/nonexistent".into(), ..plan("", &folder.0) };
+        let plan = RoundsPlan { program: "/nonexistent".into(), ..plan("", &folder.0) };
         assert_eq!(run(Solo, &plan, place()).unwrap(), End::NotStarted(libc::ENOENT));
         assert_eq!(folder.runs().len(), 0, "the warm-up failed: nothing follows");
     }
@@ -297,7 +297,8 @@ mod tests {
     fn a_run_that_cannot_be_saved_ends_the_rounds() {
         let folder = Folder::new("unsaved");
         std::fs::write(folder.0.join("file"), "").unwrap();
-        let plan = Plan { out: Some(folder.0.join("file/absent")), warmup: 0, ..plan("exit 0", &folder.0) };
+        let plan =
+            RoundsPlan { out: Some(folder.0.join("file/absent")), warmup: 0, ..plan("exit 0", &folder.0) };
         let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
         assert!(failure.message.contains("could not be saved"), "{failure}");

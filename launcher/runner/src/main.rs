@@ -14,8 +14,8 @@ use pmmpi::rsmpi::World;
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
 use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::plan::{ABORT, Plan};
-use pmmpi_rounds::rounds::{self, Place};
+use pmmpi_rounds::plan::{ABORT, RoundsPlan};
+use pmmpi_rounds::rounds::{self, RoundsContext};
 use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -63,7 +63,7 @@ fn run() -> Result<End, Failure> {
         return Ok(End::Exited(OWN_FAILURE));
     }
     // MPI's start-up is no cost of a round's: a job pays it once, before the first.
-    let place = Place { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
+    let place = RoundsContext { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
     let result = rounds::run(World::duplicate(&world), &plan, place);
     drop(universe); // MPI_Finalize
     result
@@ -85,7 +85,7 @@ fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
 
 /// What the launcher left in the spool.
 struct Orders {
-    plan: Plan,
+    plan: RoundsPlan,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     host: Vec<u8>,
     /// `None` where no launcher started this process.

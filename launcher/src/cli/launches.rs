@@ -103,7 +103,7 @@ mod tests {
         let repetition = Repetition {
             runs: 2,
             warmup: 0,
-            on_failure: options::OnFailure::Stop,
+            on_failure: options::OnFailureArg::Stop,
             quiet: true,
             argv: argv.iter().map(OsString::from).collect(),
         };

@@ -39,7 +39,7 @@ pub struct Options {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
-    pub measurement: Measurement,
+    pub measurement: MeasurementArgs,
     #[arg(short = 'V', long, action = ArgAction::Version, hide = true)]
     version: Option<bool>,
 }
@@ -48,7 +48,7 @@ pub struct Options {
 pub enum Command {
     /// Measure PROGRAM (the default; for programs named like a command)
     #[command(hide = true, override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
-    Run(Measurement),
+    Run(MeasurementArgs),
     /// Repeat a whole MPI launch, as one series of runs
     #[command(
         override_usage = "pmmpi repeat --runs K [OPTIONS] -- LAUNCHER ARGS... pmmpi PROGRAM",
@@ -117,21 +117,21 @@ Example: pmmpi validate
 #[command(name = "pmmpi")]
 struct Direct {
     #[command(flatten)]
-    measurement: Measurement,
+    measurement: MeasurementArgs,
 }
 
 /// The first words that are no programs.
 pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
 
 /// What `arguments` of pmmpi would measure.
-pub fn measurement(arguments: &[OsString]) -> Result<Measurement, clap::Error> {
+pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
     let name = OsString::from("pmmpi");
     Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)
 }
 
 /// How a program is measured.
 #[derive(Args)]
-pub struct Measurement {
+pub struct MeasurementArgs {
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
     /// Keep no run file
@@ -155,7 +155,7 @@ pub struct Measurement {
         hide_possible_values = true,
         hide = true
     )]
-    pub on_failure: OnFailure,
+    pub on_failure: OnFailureArg,
     /// End a run that takes longer: 90, 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
@@ -171,13 +171,13 @@ pub struct Measurement {
     pub on_mismatch: OnMismatch,
     /// What PROGRAM is: mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
-    pub mode: Mode,
+    pub mode: ModeArg,
     /// Ping nodes' clocks: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
     /// Regions by marks, pcontrol or off
     #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
-    pub regions: Regions,
+    pub regions: RegionsArg,
     /// Count default, or off: leave all counters to others
     #[arg(
         long,
@@ -187,7 +187,7 @@ pub struct Measurement {
         hide_possible_values = true,
         hide_default_value = true
     )]
-    pub counters: Counters,
+    pub counters: CountersArg,
     /// Count these, too: see pmmpi list events
     #[arg(long, value_name = "LIST")]
     pub events: Option<String>,
@@ -196,7 +196,7 @@ pub struct Measurement {
     pub group: Option<String>,
     /// Count where: task (if not given), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
-    pub scope: Option<Scope>,
+    pub scope: Option<ScopeArg>,
     /// Largest rate error of any clock
     #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
     pub max_drift_ppm: f64,
@@ -228,7 +228,7 @@ pub struct Repetition {
     pub warmup: u32,
     /// After a failed launch: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
-    pub on_failure: OnFailure,
+    pub on_failure: OnFailureArg,
     /// Print nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
@@ -242,10 +242,10 @@ pub struct Repetition {
 pub struct Examination {
     /// As text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
-    pub format: Format,
+    pub format: FormatArg,
     /// What ends it with 1: broken or limits
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
-    pub fail_on: FailOn,
+    pub fail_on: DoctorFailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
 }
@@ -261,7 +261,7 @@ pub struct List {
     pub filter: Option<String>,
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
-    pub format: Format,
+    pub format: FormatArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -277,7 +277,7 @@ pub enum Listing {
 pub struct Validation {
     /// As text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
-    pub format: Format,
+    pub format: FormatArg,
     /// Hardware thread to run on (the one it is on)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
@@ -287,19 +287,19 @@ pub struct Validation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum FormatArg {
     Text,
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
+pub enum DoctorFailOn {
     Broken,
     Limits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
+pub enum ModeArg {
     /// By what the program's file says
     Auto,
     /// From inside an MPI program
@@ -317,7 +317,7 @@ pub enum Sync {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Counters {
+pub enum CountersArg {
     /// None: a program that counts by itself (PAPI, LIKWID, TAU) has all of the processor's
     Off,
     /// The default set
@@ -325,7 +325,7 @@ pub enum Counters {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scope {
+pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
     /// Everything on each hardware thread of the node, too
@@ -335,7 +335,7 @@ pub enum Scope {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Regions {
+pub enum RegionsArg {
     /// pmmpi_begin and pmmpi_end
     Marks,
     /// MPI_Pcontrol(n), too
@@ -351,7 +351,7 @@ pub enum OnMismatch {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnFailure {
+pub enum OnFailureArg {
     Stop,
     Continue,
 }

@@ -1,6 +1,6 @@
 //! What the user wants counted: names, resolved on this node.
 
-use crate::cli::options::{self, Measurement};
+use crate::cli::options::{self, MeasurementArgs};
 use crate::vendor_names;
 use pmmpi::counters::asked::AskedFor;
 use pmmpi::counters::core_pmus::default_groups;
@@ -8,29 +8,29 @@ use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Gap;
-use pmmpi::counters::selection::{Selection, Wanted};
+use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{Cores, CpuSet, NodeFacts};
-use pmmpi_events::metrics::{CpuKind, EventSpec, Sibling, Table, catalogue};
-use pmmpi_events::names::{Asked, Capacity, Names, Plan, plan};
+use pmmpi_events::metrics::{CpuKind, CpuTable, EventSpec, Sibling, catalogue};
+use pmmpi_events::names::{Asked, Capacity, CounterPlan, EventNames, plan};
 use pmmpi_rounds::Failure;
 use std::path::{Path, PathBuf};
 
 /// The default set of each rank's own threads, and what the options add.
-pub fn select(typed: &Measurement) -> Result<Selection, Failure> {
+pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     let selection = default_selection();
-    if typed.counters == options::Counters::Off {
+    if typed.counters == options::CountersArg::Off {
         refuse_beside_off(typed)?;
         return Ok(selection.off());
     }
-    let typed_scope = typed.scope.unwrap_or(options::Scope::Task);
-    if typed_scope == options::Scope::Task && typed.events.is_none() && typed.group.is_none() {
+    let typed_scope = typed.scope.unwrap_or(options::ScopeArg::Task);
+    if typed_scope == options::ScopeArg::Task && typed.events.is_none() && typed.group.is_none() {
         return Ok(selection);
     }
-    Machine::look(Path::new("/"))?.select(selection, typed, typed_scope.into())
+    NodeCounters::look(Path::new("/"))?.select(selection, typed, typed_scope.into())
 }
 
 /// No option can ask for events where counters are off.
-fn refuse_beside_off(typed: &Measurement) -> Result<(), Failure> {
+fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     let asked = [
         ("--events", typed.events.is_some()),
         ("--group", typed.group.is_some()),
@@ -47,24 +47,24 @@ fn refuse_beside_off(typed: &Measurement) -> Result<(), Failure> {
 /// On a processor with several kinds of cores the default set is counted on each.
 fn default_selection() -> Selection {
     let groups = default_groups(Path::new("/"));
-    Selection::of(vec![Wanted::new(Scope::Task, groups, Vec::new())])
+    Selection::of(vec![WantedSet::new(Scope::Task, groups, Vec::new())])
 }
 
-impl From<options::Scope> for Scope {
-    fn from(typed: options::Scope) -> Self {
+impl From<options::ScopeArg> for Scope {
+    fn from(typed: options::ScopeArg) -> Self {
         match typed {
-            options::Scope::Task => Self::Task,
-            options::Scope::Core => Self::Core,
-            options::Scope::Socket => Self::Socket,
+            options::ScopeArg::Task => Self::Task,
+            options::ScopeArg::Core => Self::Core,
+            options::ScopeArg::Socket => Self::Socket,
         }
     }
 }
 
 /// What is known of this node's counters.
-struct Machine {
+struct NodeCounters {
     /// Where its files are, normally "/".
     root: PathBuf,
-    names: Names,
+    names: EventNames,
     facts: NodeFacts,
     online: CpuSet,
 }
@@ -78,7 +78,7 @@ impl Refused {
     }
 }
 
-impl Machine {
+impl NodeCounters {
     /// Its files are below `root`.
     fn look(root: &Path) -> Result<Self, Failure> {
         let facts = NodeFacts::read(root);
@@ -88,18 +88,18 @@ impl Machine {
                 "/sys/devices/system/cpu/online cannot be read: nothing can be counted",
             ));
         }
-        Ok(Self { root: root.to_owned(), names: Names::of(root), facts, online })
+        Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online })
     }
 
     /// Adds what the options ask for.
     fn select(
         &self,
         mut selection: Selection,
-        typed: &Measurement,
+        typed: &MeasurementArgs,
         scope: Scope,
     ) -> Result<Selection, Failure> {
-        let mut add = |typed: String, wanted: Vec<Wanted>, is_asked: fn(&Event) -> bool| {
-            let names = |wanted: &Wanted| {
+        let mut add = |typed: String, wanted: Vec<WantedSet>, is_asked: fn(&Event) -> bool| {
+            let names = |wanted: &WantedSet| {
                 let scope = wanted.scope;
                 let asked = wanted.groups.iter().flatten().filter(|event| is_asked(event));
                 asked.map(|event| (scope, event.name.clone())).collect::<Vec<_>>()
@@ -123,7 +123,7 @@ impl Machine {
         }
         if scope == Scope::Core {
             let cpus = self.online.numbers().collect();
-            let all = Wanted::new(scope, default::groups_of_a_core(), cpus);
+            let all = WantedSet::new(scope, default::groups_of_a_core(), cpus);
             // The default set everywhere: a machine without a PMU is nothing to warn of.
             add("--scope core".to_owned(), vec![all], |event| event.encoding.kind == kind::SOFTWARE);
         }
@@ -136,18 +136,18 @@ impl Machine {
         Ok(selection.tidied())
     }
 
-    fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<Wanted>, Refused> {
+    fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<WantedSet>, Refused> {
         let capacity = Capacity::of_vendor(self.facts.hardware.cpu_vendor.as_deref());
         let plans = plan(asked, scope, capacity).map_err(|e| Refused(e.to_string()))?;
-        let wanted = |Plan { scope, places, groups }| {
+        let wanted = |CounterPlan { scope, places, groups }| {
             let cpus = if scope == Scope::Task { Vec::new() } else { places.cpus(&self.online) };
-            Wanted::new(scope, groups, cpus)
+            WantedSet::new(scope, groups, cpus)
         };
         Ok(plans.into_iter().map(wanted).collect())
     }
 
     /// The events of a group of metrics on this processor, at their places.
-    fn group(&self, name: &str, scope: Scope) -> Result<Vec<Wanted>, Failure> {
+    fn group(&self, name: &str, scope: Scope) -> Result<Vec<WantedSet>, Failure> {
         let catalogue = catalogue();
         let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
         if !groups.contains(&name) {
@@ -163,7 +163,7 @@ impl Machine {
     }
 
     /// Under the names that formulas have. Those that this machine has no PMU for say so.
-    fn events_of(&self, group: &str, table: &Table, scope: Scope) -> Result<Vec<Wanted>, Refused> {
+    fn events_of(&self, group: &str, table: &CpuTable, scope: Scope) -> Result<Vec<WantedSet>, Refused> {
         let places = [
             (Scope::Task, None),
             (Scope::Core, None),
@@ -193,9 +193,9 @@ impl Machine {
             });
             let unknown: Vec<Event> =
                 unknown.into_iter().map(|(event, _)| without_pmu(&event.name)).collect();
-            all.extend((!unknown.is_empty()).then(|| Wanted {
+            all.extend((!unknown.is_empty()).then(|| WantedSet {
                 left_out: Some(Gap::Unsupported(libc::ENODEV)),
-                ..Wanted::new(place, vec![unknown], Vec::new())
+                ..WantedSet::new(place, vec![unknown], Vec::new())
             }));
         }
         Ok(all)
@@ -219,7 +219,7 @@ fn without_pmu(name: &str) -> Event {
 }
 
 /// On these hardware threads. Where there are none it is still said what was asked for.
-fn only_on(mut wanted: Vec<Wanted>, threads: &[u32]) -> Vec<Wanted> {
+fn only_on(mut wanted: Vec<WantedSet>, threads: &[u32]) -> Vec<WantedSet> {
     wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
     // One kind of core may have them and the other not.
     if wanted.iter().any(|wanted| !wanted.cpus.is_empty()) {
@@ -265,9 +265,9 @@ mod tests {
 
         /// Each event of the group and where it is counted.
         fn group(&self, name: &str, scope: Scope) -> Vec<(String, Scope, Vec<u32>)> {
-            let machine = Machine::look(&self.0).map_err(|failure| failure.message).unwrap();
+            let machine = NodeCounters::look(&self.0).map_err(|failure| failure.message).unwrap();
             let wanted = machine.group(name, scope).map_err(|failure| failure.message).unwrap();
-            let event = |wanted: &Wanted| {
+            let event = |wanted: &WantedSet| {
                 let place = (wanted.scope, wanted.cpus.clone());
                 let names = wanted.groups.iter().flatten().map(|event| event.name.clone());
                 names.map(move |name| (name, place.0, place.1.clone())).collect::<Vec<_>>()
@@ -360,7 +360,7 @@ mod tests {
                 for (number, pmu) in (8..).zip(pmus.iter().filter(|_| has_pmus)) {
                     node.pmu(pmu, number, &CORE[..2], &[("mperf", "event=0x02\n")]);
                 }
-                let machine = Machine::look(&node.0).map_err(|failure| failure.message).unwrap();
+                let machine = NodeCounters::look(&node.0).map_err(|failure| failure.message).unwrap();
                 let table = catalogue().table(&CpuKind::of_node(&machine.facts.hardware)).unwrap();
                 for group in &catalogue().groups {
                     let wanted = machine.group(&group.name, Scope::Task).map_err(|e| e.message).unwrap();

@@ -1,6 +1,6 @@
 //! The command line as it is meant: every value checked, what belongs together together.
 
-use super::options::{self, Measurement, Mode, OnMismatch, Sync};
+use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, Sync};
 use super::selection;
 use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::selection::Selection;
@@ -36,7 +36,7 @@ pub struct Settings {
     /// What follows where the job is not the one that was started.
     pub on_mismatch: OnMismatch,
     /// What the user says the program is.
-    pub mode: Mode,
+    pub mode: ModeArg,
     /// The rate error that any clock may have.
     pub max_drift: MaxDrift,
     /// Errors only.
@@ -47,28 +47,28 @@ pub struct Settings {
     pub series: Option<Series>,
 }
 
-impl From<options::OnFailure> for pmmpi_rounds::plan::OnFailure {
-    fn from(typed: options::OnFailure) -> Self {
+impl From<options::OnFailureArg> for pmmpi_rounds::plan::OnFailure {
+    fn from(typed: options::OnFailureArg) -> Self {
         match typed {
-            options::OnFailure::Stop => Self::Stop,
-            options::OnFailure::Continue => Self::Continue,
+            options::OnFailureArg::Stop => Self::Stop,
+            options::OnFailureArg::Continue => Self::Continue,
         }
     }
 }
 
-impl From<options::Regions> for Marks {
-    fn from(typed: options::Regions) -> Self {
+impl From<options::RegionsArg> for Marks {
+    fn from(typed: options::RegionsArg) -> Self {
         match typed {
-            options::Regions::Marks => Self::Names,
-            options::Regions::Pcontrol => Self::NamesAndNumbers,
-            options::Regions::Off => Self::Off,
+            options::RegionsArg::Marks => Self::Names,
+            options::RegionsArg::Pcontrol => Self::NamesAndNumbers,
+            options::RegionsArg::Off => Self::Off,
         }
     }
 }
 
 impl Settings {
     /// Says which option is wrong, and what would be right.
-    pub fn validate(typed: Measurement) -> Result<Self, Failure> {
+    pub fn validate(typed: MeasurementArgs) -> Result<Self, Failure> {
         let max_drift = MaxDrift::from_ppm(typed.max_drift_ppm).ok_or_else(|| {
             let ppm = typed.max_drift_ppm;
             Failure::own(format_args!("--max-drift-ppm {ppm}: a rate error is from 0 to 100000 ppm"))

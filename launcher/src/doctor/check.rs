@@ -69,14 +69,14 @@ impl Check {
 }
 
 /// All that was looked at on one node.
-pub struct Report {
+pub struct DoctorReport {
     /// The node's name.
     pub node: String,
     /// In the order of [`super::CHECKS`].
     pub checks: Vec<Check>,
 }
 
-impl Report {
+impl DoctorReport {
     /// The worst of its checks.
     pub fn status(&self) -> Status {
         self.checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// What a program said before it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct CommandOutput {
     /// True where it ended with 0.
     pub success: bool,
     /// Its stdout.
@@ -28,7 +28,7 @@ pub enum Silent {
     TooLong(Duration),
 }
 
-impl Said {
+impl CommandOutput {
     /// Both, as text.
     pub fn text(&self) -> String {
         format!("{}\n{}", String::from_utf8_lossy(&self.stdout), self.stderr)
@@ -57,7 +57,7 @@ const MOST_BYTES: usize = 1 << 20;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a command to its end, or kills it and its process group when its time is up.
-pub fn run(command: &mut Command, limit: Duration) -> Result<Said, Silent> {
+pub fn run(command: &mut Command, limit: Duration) -> Result<CommandOutput, Silent> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| Silent::NotStarted(e.to_string()))?;
@@ -66,7 +66,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Said, Silent> {
     let ended = read_all(&mut child, &mut pipes, deadline).and_then(|()| wait(&mut child, deadline));
     let [stdout, stderr] = pipes.map(|pipe| pipe.bytes);
     match ended {
-        Some(status) => Ok(Said {
+        Some(status) => Ok(CommandOutput {
             success: status.success(),
             stdout,
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -157,7 +157,7 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, limit: Duration) -> Result<Said, Silent> {
+    fn shell(script: &str, limit: Duration) -> Result<CommandOutput, Silent> {
         run(Command::new("/bin/sh").args(["-c", script]), limit)
     }
 

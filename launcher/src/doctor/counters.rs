@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::processor::is_virtual;
 use super::rights;
 use pmmpi::counters::event::kind;
-use pmmpi::counters::reading::{Cause, Gap};
+use pmmpi::counters::reading::{Gap, WhyUnavailable};
 
 const DEVICES: &str = "sys/bus/event_source/devices";
 
@@ -185,12 +185,12 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
                 .to_owned()
         }
         Gap::Denied(_) | Gap::UserModeOnly => sysctl(rights::PARANOID, 1),
-        Gap::Unavailable(Cause::Busy | Cause::NeverScheduled) => {
+        Gap::Unavailable(WhyUnavailable::Busy | WhyUnavailable::NeverScheduled) => {
             "# end what holds the counters: perf, another profiler, or:\n\
              sysctl -w kernel.nmi_watchdog=0"
                 .to_owned()
         }
-        Gap::Unavailable(Cause::NoRoom(_)) => "ulimit -n $(ulimit -Hn)".to_owned(),
+        Gap::Unavailable(WhyUnavailable::NoRoom(_)) => "ulimit -n $(ulimit -Hn)".to_owned(),
         Gap::Unavailable(_) | Gap::Unsupported(_) | Gap::OneKindOfCore => "dmesg | tail".to_owned(),
     }
 }
@@ -246,10 +246,10 @@ mod tests {
         assert!(fix(Gap::Denied(libc::EACCES), "3").contains("perf_event_paranoid=1"));
         assert!(fix(Gap::UserModeOnly, "2").contains("perf_event_paranoid=1"));
         assert!(fix(Gap::Denied(libc::EPERM), "1").contains("seccomp"));
-        assert!(fix(Gap::Unavailable(Cause::Busy), "1").contains("nmi_watchdog=0"));
-        assert!(fix(Gap::Unavailable(Cause::NeverScheduled), "1").contains("nmi_watchdog=0"));
-        assert!(fix(Gap::Unavailable(Cause::NoRoom(libc::EMFILE)), "1").contains("ulimit -n"));
-        assert!(fix(Gap::Unavailable(Cause::Open(libc::EIO)), "1").contains("dmesg"));
+        assert!(fix(Gap::Unavailable(WhyUnavailable::Busy), "1").contains("nmi_watchdog=0"));
+        assert!(fix(Gap::Unavailable(WhyUnavailable::NeverScheduled), "1").contains("nmi_watchdog=0"));
+        assert!(fix(Gap::Unavailable(WhyUnavailable::NoRoom(libc::EMFILE)), "1").contains("ulimit -n"));
+        assert!(fix(Gap::Unavailable(WhyUnavailable::Open(libc::EIO)), "1").contains("dmesg"));
     }
 
     #[test]

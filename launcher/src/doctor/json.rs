@@ -1,6 +1,6 @@
 //! What was found, for programs: docs/schema/doctor.schema.json.
 
-use super::check::Report;
+use super::check::DoctorReport;
 use pmmpi_rounds::Failure;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ struct Row<'a> {
 }
 
 /// One object, and the end of a line.
-pub fn render(report: &Report) -> Result<String, Failure> {
+pub fn render(report: &DoctorReport) -> Result<String, Failure> {
     let checks = report.checks.iter().map(|check| Row {
         name: check.name,
         status: check.status.name(),

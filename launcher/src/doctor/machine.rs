@@ -1,12 +1,12 @@
 //! The machine that is looked at.
 
-use super::command::{self, Said, Silent};
+use super::command::{self, CommandOutput, Silent};
 use crate::program;
 use crate::tool_files;
 use pmmpi::counters::default;
 use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Cause, Gap};
+use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::node::NodeFacts;
 use pmmpi::record::runfile::default_folder;
 use pmmpi::record::temporary;
@@ -37,7 +37,12 @@ pub trait Machine {
     /// The program that this name means, as execvp(3) finds it.
     fn program(&self, name: &str) -> Option<PathBuf>;
     /// Asks a program, with these variables beside the environment's own.
-    fn ask(&self, program: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<Said, Silent>;
+    fn ask(
+        &self,
+        program: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &OsStr)],
+    ) -> Result<CommandOutput, Silent>;
     /// The default set of counters, of this thread.
     fn open_counters(&self) -> Opened;
     /// How the kernel turns its clock: adjtimex(2).
@@ -101,7 +106,7 @@ impl dyn Machine + '_ {
 pub struct Here {
     out: Option<PathBuf>,
     /// What was answered: nobody is asked twice, least of all one that does not answer.
-    answers: RefCell<HashMap<Question, Result<Said, Silent>>>,
+    answers: RefCell<HashMap<Question, Result<CommandOutput, Silent>>>,
 }
 
 /// A program, its arguments and variables.
@@ -142,7 +147,12 @@ impl Machine for Here {
         program::find(OsStr::new(name)).ok()
     }
 
-    fn ask(&self, program: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<Said, Silent> {
+    fn ask(
+        &self,
+        program: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &OsStr)],
+    ) -> Result<CommandOutput, Silent> {
         let words = arguments.iter().map(|&word| word.to_owned()).collect();
         let named = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let answer = || {
@@ -215,7 +225,7 @@ fn note_never_scheduled(opened: &mut Opened, words: &[AtomicU64]) {
         let Some(set) = opened.sets.get_mut(set as usize) else { continue };
         for event in set.groups.get(group as usize).into_iter().flatten() {
             if let Some((_, gap)) = set.events.get_mut(*event as usize) {
-                *gap = Some(Gap::Unavailable(Cause::NeverScheduled));
+                *gap = Some(Gap::Unavailable(WhyUnavailable::NeverScheduled));
             }
         }
     }
@@ -229,7 +239,7 @@ fn make_and_remove(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use pmmpi::counters::probe::{Handle, Set};
+    use pmmpi::counters::probe::{CounterHandle, Set};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// By the event's name, why it does not open.
@@ -239,7 +249,7 @@ pub mod tests {
     pub struct Fake {
         root: PathBuf,
         variables: HashMap<String, OsString>,
-        programs: HashMap<PathBuf, Result<Said, Silent>>,
+        programs: HashMap<PathBuf, Result<CommandOutput, Silent>>,
         gaps: Box<Gaps>,
         adjustment: Option<Adjustment>,
         secure: bool,
@@ -277,12 +287,12 @@ pub mod tests {
 
         /// With a program in /bin below the root that says this on stdout.
         pub fn program(self, name: &str, stdout: &str) -> Self {
-            let said = Said { success: true, stdout: stdout.into(), ..Said::default() };
+            let said = CommandOutput { success: true, stdout: stdout.into(), ..CommandOutput::default() };
             self.answering(&format!("bin/{name}"), Ok(said))
         }
 
         /// With any answer of a program at this path below the root.
-        pub fn answering(mut self, path: &str, answer: Result<Said, Silent>) -> Self {
+        pub fn answering(mut self, path: &str, answer: Result<CommandOutput, Silent>) -> Self {
             self = self.file(path, "");
             self.programs.insert(self.root.join(path), answer);
             self
@@ -347,7 +357,7 @@ pub mod tests {
             Some(self.root.join("bin").join(name)).filter(|path| self.programs.contains_key(path))
         }
 
-        fn ask(&self, program: &Path, _: &[&str], _: &[(&str, &OsStr)]) -> Result<Said, Silent> {
+        fn ask(&self, program: &Path, _: &[&str], _: &[(&str, &OsStr)]) -> Result<CommandOutput, Silent> {
             let missing = || Err(Silent::NotStarted("No such file or directory".into()));
             self.programs.get(program).cloned().unwrap_or_else(missing)
         }
@@ -376,12 +386,12 @@ pub mod tests {
         let events: Vec<_> =
             default::groups().into_iter().flatten().map(|event| (event, None)).take(3).collect();
         let set = Set { events, groups: vec![vec![0, 2], vec![1]], ..Set::default() };
-        let handle = |group| Handle { set: 0, group, cpu: None, descriptor: -1, id: 0 };
+        let handle = |group| CounterHandle { set: 0, group, cpu: None, descriptor: -1, id: 0 };
         let mut opened = Opened { sets: vec![set], handles: vec![handle(0), handle(1)] };
         let words = [2, 100, 0, 0, 0, 1, 100, 100, 7].map(AtomicU64::new);
         note_never_scheduled(&mut opened, &words);
         let gaps: Vec<Option<Gap>> = opened.sets[0].events.iter().map(|(_, gap)| *gap).collect();
-        let never = Some(Gap::Unavailable(Cause::NeverScheduled));
+        let never = Some(Gap::Unavailable(WhyUnavailable::NeverScheduled));
         assert_eq!(gaps, [never, None, never]);
     }
 

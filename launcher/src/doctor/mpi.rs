@@ -1,9 +1,9 @@
 //! Which MPIs are here, what starts their jobs, and whether pmmpi has a runner for them.
 
 use super::check::Check;
-use super::command::Said;
+use super::command::CommandOutput;
 use super::machine::Machine;
-use crate::launch::{Family, Launch};
+use crate::launch::{Launch, RunnerFamily};
 use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ struct Found {
     path: PathBuf,
     /// What it says it is, in a few words; or why it says nothing.
     version: Result<String, String>,
-    family: Option<Family>,
+    family: Option<RunnerFamily>,
 }
 
 /// Each launcher in PATH once, whatever its names.
@@ -38,7 +38,7 @@ fn found_launchers(machine: &dyn Machine) -> Vec<Found> {
 }
 
 /// "Open MPI 4.1.4", "MPICH 4.0.2", or the first line of what else it says.
-fn version(said: &Said) -> Result<String, String> {
+fn version(said: &CommandOutput) -> Result<String, String> {
     let text = said.text();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return Err("says nothing of its version".to_owned()) };
@@ -56,11 +56,11 @@ fn version(said: &Said) -> Result<String, String> {
     Ok(first.chars().take(80).collect())
 }
 
-fn family(version: &str) -> Option<Family> {
+fn family(version: &str) -> Option<RunnerFamily> {
     let mpich = ["MPICH", "Intel(R) MPI", "MVAPICH"];
     match version {
-        _ if version.starts_with("Open MPI") => Some(Family::OpenMpi),
-        _ if mpich.iter().any(|name| version.starts_with(name)) => Some(Family::Mpich),
+        _ if version.starts_with("Open MPI") => Some(RunnerFamily::OpenMpi),
+        _ if mpich.iter().any(|name| version.starts_with(name)) => Some(RunnerFamily::Mpich),
         _ => None,
     }
 }
@@ -196,23 +196,24 @@ pub fn libraries(machine: &dyn Machine) -> Check {
 }
 
 /// Whose libraries or launchers are here.
-fn families(machine: &dyn Machine) -> Vec<Family> {
+fn families(machine: &dyn Machine) -> Vec<RunnerFamily> {
     let libraries = found_libraries(machine);
     let is_named = |path: &PathBuf, names: &[&str]| {
         path.file_name().and_then(OsStr::to_str).is_some_and(|file| names.contains(&file))
     };
-    let launchers: Vec<Family> = found_launchers(machine).iter().filter_map(|found| found.family).collect();
+    let launchers: Vec<RunnerFamily> =
+        found_launchers(machine).iter().filter_map(|found| found.family).collect();
     // The sonames of Open MPI since 2.0, and of the MPICH ABI Compatibility Initiative.
     let [open_mpi, mpich] = [&["libmpi.so.40"][..], &["libmpich.so.12", "libmpi.so.12"][..]]
         .map(|names| libraries.iter().any(|path| is_named(path, names)));
-    let is_here = |family: &Family| {
+    let is_here = |family: &RunnerFamily| {
         launchers.contains(family)
             || match family {
-                Family::OpenMpi => open_mpi,
-                Family::Mpich => mpich,
+                RunnerFamily::OpenMpi => open_mpi,
+                RunnerFamily::Mpich => mpich,
             }
     };
-    [Family::OpenMpi, Family::Mpich].into_iter().filter(is_here).collect()
+    [RunnerFamily::OpenMpi, RunnerFamily::Mpich].into_iter().filter(is_here).collect()
 }
 
 /// The programs that measure plain programs under each MPI's launcher.
@@ -220,11 +221,11 @@ pub fn runners(machine: &dyn Machine) -> Check {
     const NAME: &str = "runners";
     let families = families(machine);
     let mut found = Vec::new();
-    for family in [Family::OpenMpi, Family::Mpich] {
+    for family in [RunnerFamily::OpenMpi, RunnerFamily::Mpich] {
         let (name, is_here) = (family.name(), families.contains(&family));
         let Some(runner) = machine.library(&format!("pmmpi-runner-{name}")) else {
             if is_here {
-                let package = if family == Family::OpenMpi { "libopenmpi-dev" } else { "libmpich-dev" };
+                let package = if family == RunnerFamily::OpenMpi { "libopenmpi-dev" } else { "libmpich-dev" };
                 return Check::limits(
                     NAME,
                     format!("none for {name}, which is here"),
@@ -265,7 +266,7 @@ pub fn runners(machine: &dyn Machine) -> Check {
 }
 
 /// What ldd(1) would say is not there.
-fn missing_library(said: &Said) -> Option<String> {
+fn missing_library(said: &CommandOutput) -> Option<String> {
     let text = said.text();
     let missing = text.lines().find(|line| line.contains("not found")).map(|line| line.trim().to_owned());
     missing.or_else(|| (!said.success).then(|| said.complaint()))
@@ -361,8 +362,8 @@ mod tests {
         \tlibmpi.so (libc6,x86-64) => /usr/lib/libmpi.so\n\
         \tlibc.so.6 (libc6,x86-64) => /usr/lib/libc.so.6\n";
 
-    fn failing(complaint: &str) -> Result<Said, Silent> {
-        Ok(Said { stderr: complaint.into(), ..Said::default() })
+    fn failing(complaint: &str) -> Result<CommandOutput, Silent> {
+        Ok(CommandOutput { stderr: complaint.into(), ..CommandOutput::default() })
     }
 
     #[test]
@@ -372,7 +373,7 @@ mod tests {
         assert_eq!(check.status, Status::Ok);
         assert!(check.found.starts_with("Open MPI 4.1.4 (/") && check.found.contains("MPICH 4.0.2 ("));
         let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619";
-        assert_eq!(family(intel), Some(Family::Mpich));
+        assert_eq!(family(intel), Some(RunnerFamily::Mpich));
         let alone = launchers(&Fake::new().program("srun", ""));
         assert_eq!((alone.status, &alone.found[..]), (Status::Ok, "srun alone"));
     }
@@ -406,7 +407,7 @@ mod tests {
         let answers = [
             (Err(Silent::TooLong(Duration::from_secs(5))), "no answer in 5 s"),
             (failing("error while loading shared libraries: libx.so"), "libx.so"),
-            (Ok(Said { success: true, ..Said::default() }), "nothing of its version"),
+            (Ok(CommandOutput { success: true, ..CommandOutput::default() }), "nothing of its version"),
         ];
         for (answer, why) in answers {
             let check = launchers(&Fake::new().answering("bin/mpirun", answer));
@@ -440,7 +441,8 @@ mod tests {
     #[test]
     fn a_runner_must_find_its_library() {
         const RUNNER: &str = "lib/pmmpi/pmmpi-runner-openmpi";
-        let answer = |text: &str| Ok(Said { success: true, stdout: text.into(), ..Said::default() });
+        let answer =
+            |text: &str| Ok(CommandOutput { success: true, stdout: text.into(), ..CommandOutput::default() });
         let here = || Fake::new().program("mpirun", OPEN_MPI);
         let check =
             runners(&here().answering(RUNNER, answer("\tlibmpi.so.40 => /usr/lib/libmpi.so.40 (0x1)\n")));

@@ -1,6 +1,6 @@
 //! What was found, for people.
 
-use super::check::{Check, Report, Status};
+use super::check::{Check, DoctorReport, Status};
 use pmmpi::text::printable;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ pub fn wants_colour(is_terminal: bool, variable: impl Fn(&str) -> Option<OsStrin
 }
 
 /// All of it; what each thing costs and what mends it only where something is to be mended.
-pub fn render(report: &Report, colour: bool) -> String {
+pub fn render(report: &DoctorReport, colour: bool) -> String {
     let names = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0) + 2;
     let mut text = format!("pmmpi {} on {}\n\n", env!("CARGO_PKG_VERSION"), printable(&report.node));
     for check in &report.checks {
@@ -91,7 +91,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
+    fn report() -> DoctorReport {
         let long = "word ".repeat(60);
         let hostile = "a\x1b[2J\nb";
         let checks = vec![
@@ -99,7 +99,7 @@ mod tests {
             Check::limits("number_two", "found", long, "# on the host:\nsysctl -w a=1"),
             Check::broken("three", "x".repeat(200), "costs", "mend"),
         ];
-        Report { node: "node\x07".into(), checks }
+        DoctorReport { node: "node\x07".into(), checks }
     }
 
     #[test]

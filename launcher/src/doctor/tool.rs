@@ -168,7 +168,7 @@ fn nearest_existing(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::super::check::Status;
-    use super::super::command::{Said, Silent};
+    use super::super::command::{CommandOutput, Silent};
     use super::super::machine::tests::Fake;
     use super::*;
     use pmmpi::node::HwThread;
@@ -177,12 +177,12 @@ mod tests {
     const TOPOLOGY: &str = "lib/pmmpi/pmmpi-topology";
     const REPORT: &str = "bin/pmmpi-report";
 
-    fn saying(stdout: impl Into<Vec<u8>>) -> Result<Said, Silent> {
-        Ok(Said { success: true, stdout: stdout.into(), ..Said::default() })
+    fn saying(stdout: impl Into<Vec<u8>>) -> Result<CommandOutput, Silent> {
+        Ok(CommandOutput { success: true, stdout: stdout.into(), ..CommandOutput::default() })
     }
 
-    fn complaining(stderr: &str) -> Result<Said, Silent> {
-        Ok(Said { stderr: stderr.into(), ..Said::default() })
+    fn complaining(stderr: &str) -> Result<CommandOutput, Silent> {
+        Ok(CommandOutput { stderr: stderr.into(), ..CommandOutput::default() })
     }
 
     #[test]

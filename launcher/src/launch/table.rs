@@ -1,10 +1,10 @@
 //! The launchers that pmmpi knows: what each of them sets in a rank, and how its jobs are ended.
 
-use super::Family;
+use super::RunnerFamily;
 
 /// One launcher.
 #[derive(Debug)]
-pub struct Row {
+pub struct Signature {
     /// As messages and run files have it.
     pub launcher: &'static str,
     /// It is known where these are set. All that have a meaning below are numbers.
@@ -34,7 +34,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manager {
     /// As this family does.
-    Of(Family),
+    Of(RunnerFamily),
     /// The variables of the rank tell: see [`manager_of`].
     ByVariables,
     /// They do not, or in a way that no runner is built for.
@@ -54,7 +54,7 @@ pub enum Ending {
     MpiAbort,
 }
 
-const NO_ROW: Row = Row {
+const NO_ROW: Signature = Signature {
     launcher: "",
     marks: &[],
     rank: None,
@@ -74,10 +74,10 @@ const PMIX_JOB: &[&str] = &["PMIX_NAMESPACE", "PMIX_SERVER_URI2"];
 const PRTE_DAEMONS: &[&str] = &["mpirun", "mpiexec", "orterun", "orted", "prterun", "prte", "prted"];
 
 /// The innermost first: mpirun's daemons may be started by srun, and hand its variables down.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[Signature] = &[
     // Spectrum MPI, which is an Open MPI. Its ranks have Open MPI's variables, too.
     // PyTorch Lightning's LSFEnvironment; HPCToolkit's OSUtil.c.
-    Row {
+    Signature {
         launcher: "jsrun",
         marks: &["JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK"],
         rank: Some("JSM_NAMESPACE_RANK"),
@@ -86,11 +86,11 @@ pub const ROWS: &[Row] = &[
         local_size: Some("JSM_NAMESPACE_LOCAL_SIZE"),
         job: PMIX_JOB,
         daemons: &["jsmd"],
-        manager: Manager::Of(Family::OpenMpi),
+        manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
     // docs.open-mpi.org, "Environment variables set for MPI applications". Spectrum MPI's mpirun, too.
-    Row {
+    Signature {
         launcher: "mpirun (Open MPI)",
         marks: &["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
         rank: Some("OMPI_COMM_WORLD_RANK"),
@@ -99,32 +99,32 @@ pub const ROWS: &[Row] = &[
         local_size: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
         job: PMIX_JOB,
         daemons: PRTE_DAEMONS,
-        manager: Manager::Of(Family::OpenMpi),
+        manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
     // Fujitsu MPI is an Open MPI. Job scripts on Fugaku read these.
-    Row {
+    Signature {
         launcher: "mpiexec (Fujitsu)",
         marks: &["PMIX_RANK", "PLE_RANK_ON_NODE"],
         rank: Some("PMIX_RANK"),
         local_rank: Some("PLE_RANK_ON_NODE"),
         job: PMIX_JOB,
-        manager: Manager::Of(Family::OpenMpi),
+        manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
     // PRRTE, src/mca/odls/base: set in each process that it starts. Without Open MPI's own mpirun, that is all.
-    Row {
+    Signature {
         launcher: "prterun",
         marks: &["PMIX_RANK", "PRTE_LAUNCHED"],
         rank: Some("PMIX_RANK"),
         job: PMIX_JOB,
         daemons: PRTE_DAEMONS,
-        manager: Manager::Of(Family::OpenMpi),
+        manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
     // ParaStation's psmgmt, plugins/.../kvsspawner: PS_JOB_SIZE and MPI_LOCALRANKID whatever the manager. Its MPI is an
     // MPICH; PMI_ID is the job's token.
-    Row {
+    Signature {
         launcher: "mpiexec (ParaStation)",
         marks: &["PMI_RANK", "PS_JOB_SIZE", "MPI_LOCALRANKID"],
         rank: Some("PMI_RANK"),
@@ -132,10 +132,10 @@ pub const ROWS: &[Row] = &[
         local_rank: Some("MPI_LOCALRANKID"),
         job: &["PMI_ID"],
         daemons: &["psid"],
-        manager: Manager::Of(Family::Mpich),
+        manager: Manager::Of(RunnerFamily::Mpich),
         ..NO_ROW
     },
-    Row {
+    Signature {
         launcher: "mpiexec (ParaStation)",
         marks: &["PMIX_RANK", "PS_JOB_SIZE", "MPI_LOCALRANKID"],
         rank: Some("PMIX_RANK"),
@@ -147,7 +147,7 @@ pub const ROWS: &[Row] = &[
         ..NO_ROW
     },
     // MPICH, src/pm/hydra/proxy. Intel MPI's is one, too.
-    Row {
+    Signature {
         launcher: "mpiexec (Hydra)",
         marks: &["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"],
         rank: Some("PMI_RANK"),
@@ -155,12 +155,12 @@ pub const ROWS: &[Row] = &[
         local_rank: Some("MPI_LOCALRANKID"),
         local_size: Some("MPI_LOCALNRANKS"),
         daemons: &["hydra_pmi_proxy"],
-        manager: Manager::Of(Family::Mpich),
+        manager: Manager::Of(RunnerFamily::Mpich),
         ending: Ending::PmiAbort,
         ..NO_ROW
     },
     // MVAPICH2's user guide, "MPIRUN_RSH Parameters"; PMI_ID and PMI_PORT of its mpispawn.
-    Row {
+    Signature {
         launcher: "mpirun_rsh",
         marks: &["MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"],
         rank: Some("MV2_COMM_WORLD_RANK"),
@@ -168,11 +168,11 @@ pub const ROWS: &[Row] = &[
         local_rank: Some("MV2_COMM_WORLD_LOCAL_RANK"),
         local_size: Some("MV2_COMM_WORLD_LOCAL_SIZE"),
         daemons: &["mpispawn"],
-        manager: Manager::Of(Family::Mpich),
+        manager: Manager::Of(RunnerFamily::Mpich),
         ..NO_ROW
     },
     // MVAPICH 3 and later.
-    Row {
+    Signature {
         launcher: "mpirun_rsh",
         marks: &["MVP_COMM_WORLD_RANK", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_LOCAL_RANK"],
         rank: Some("MVP_COMM_WORLD_RANK"),
@@ -180,11 +180,11 @@ pub const ROWS: &[Row] = &[
         local_rank: Some("MVP_COMM_WORLD_LOCAL_RANK"),
         local_size: Some("MVP_COMM_WORLD_LOCAL_SIZE"),
         daemons: &["mpispawn"],
-        manager: Manager::Of(Family::Mpich),
+        manager: Manager::Of(RunnerFamily::Mpich),
         ..NO_ROW
     },
     // HPE MPT. LAMMPS's manual, "Command-line options". Its processes find one another in a way of their own.
-    Row {
+    Signature {
         launcher: "mpirun (HPE MPT)",
         marks: &["MPT_LRANK"],
         local_rank: Some("MPT_LRANK"),
@@ -192,7 +192,7 @@ pub const ROWS: &[Row] = &[
         ..NO_ROW
     },
     // flux-core, src/shell/task.c: not set in a batch script.
-    Row {
+    Signature {
         launcher: "flux run",
         marks: &["FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"],
         rank: Some("FLUX_TASK_RANK"),
@@ -205,7 +205,7 @@ pub const ROWS: &[Row] = &[
     },
     // MPICH, src/pm/gforker and src/pm/util/process.c. All ranks are on its own machine. Before srun:
     // it hands down what it finds.
-    Row {
+    Signature {
         launcher: "mpiexec (gforker)",
         marks: &["PMI_RANK", "PMI_SIZE", "MPI_APPNUM", "MPI_UNIVERSE_SIZE"],
         rank: Some("PMI_RANK"),
@@ -213,13 +213,13 @@ pub const ROWS: &[Row] = &[
         local_rank: Some("PMI_RANK"),
         local_size: Some("PMI_SIZE"),
         daemons: &["mpiexec.gforker"],
-        manager: Manager::Of(Family::Mpich),
+        manager: Manager::Of(RunnerFamily::Mpich),
         ending: Ending::PmiAbort,
         ..NO_ROW
     },
     // srun(1), "Output environment variables". SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: the latter is set in a batch
     // script, too.
-    Row {
+    Signature {
         launcher: SRUN,
         marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"],
         rank: Some("SLURM_PROCID"),
@@ -232,7 +232,7 @@ pub const ROWS: &[Row] = &[
         ..NO_ROW
     },
     // HPE's pals.h. Slurm's and Flux's plugins for the same machines set these, too.
-    Row {
+    Signature {
         launcher: "mpiexec (PALS)",
         marks: &["PALS_RANKID", "PALS_LOCAL_RANKID"],
         rank: Some("PALS_RANKID"),
@@ -243,7 +243,7 @@ pub const ROWS: &[Row] = &[
         ..NO_ROW
     },
     // Slurm's src/plugins/task/cray_aries names them. With PALS, aprun is a script that sets them, too.
-    Row {
+    Signature {
         launcher: "aprun",
         marks: &["ALPS_APP_PE"],
         rank: Some("ALPS_APP_PE"),
@@ -252,7 +252,7 @@ pub const ROWS: &[Row] = &[
         ..NO_ROW
     },
     // LSF counts the tasks that blaunch starts from 1 (PRRTE, src/mca/ess/lsf). They know nothing of one another.
-    Row {
+    Signature {
         launcher: "blaunch",
         marks: &["LSF_PM_TASKID", "LSB_JOBID"],
         rank: Some("LSF_PM_TASKID"),
@@ -264,15 +264,15 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// What a rank of a launcher that is not in the table has nevertheless: PMIx's and PMI's own.
-pub const UNKNOWN: [Row; 2] = [
-    Row {
+pub const UNKNOWN: [Signature; 2] = [
+    Signature {
         launcher: UNKNOWN_LAUNCHER,
         marks: &["PMIX_RANK"],
         rank: Some("PMIX_RANK"),
         job: PMIX_JOB,
         ..NO_ROW
     },
-    Row {
+    Signature {
         launcher: UNKNOWN_LAUNCHER,
         marks: &["PMI_RANK"],
         rank: Some("PMI_RANK"),
@@ -300,9 +300,9 @@ pub fn contradicts_srun(text: impl Fn(&str) -> Option<String>, number: impl Fn(&
 pub const UNKNOWN_LAUNCHER: &str = "an unknown launcher";
 
 /// Whose process manager a rank with these variables has.
-pub fn manager_of(is_set: impl Fn(&str) -> bool) -> Option<Family> {
+pub fn manager_of(is_set: impl Fn(&str) -> bool) -> Option<RunnerFamily> {
     if is_set("PMIX_RANK") {
-        return Some(Family::OpenMpi);
+        return Some(RunnerFamily::OpenMpi);
     }
-    ["PMI_FD", "PMI_RANK"].into_iter().any(is_set).then_some(Family::Mpich)
+    ["PMI_FD", "PMI_RANK"].into_iter().any(is_set).then_some(RunnerFamily::Mpich)
 }

@@ -30,7 +30,7 @@ fn mpirun_inside_a_slurm_step_is_mpirun() {
     let open_mpi =
         [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1")];
     let launch = launch(&[&SRUN[..], &open_mpi[..]].concat());
-    assert_eq!((launch.launcher, launch.family), (Some("mpirun (Open MPI)"), Some(Family::OpenMpi)));
+    assert_eq!((launch.launcher, launch.family), (Some("mpirun (Open MPI)"), Some(RunnerFamily::OpenMpi)));
     assert_eq!((launch.rank, launch.size, launch.local_rank), (Some(3), Some(4), Some(1)));
     assert_eq!(launch.job().job_id.as_deref(), Some("7"));
 }
@@ -39,19 +39,19 @@ fn mpirun_inside_a_slurm_step_is_mpirun() {
 fn the_process_manager_tells_the_family_under_srun() {
     let with = |extra: &[(&str, &str)]| launch(&[&SRUN[..], extra].concat()).family;
     assert_eq!(with(&[]), None);
-    assert_eq!(with(&[("PMIX_RANK", "0")]), Some(Family::OpenMpi));
-    assert_eq!(with(&[("PMI_FD", "9")]), Some(Family::Mpich));
+    assert_eq!(with(&[("PMIX_RANK", "0")]), Some(RunnerFamily::OpenMpi));
+    assert_eq!(with(&[("PMI_FD", "9")]), Some(RunnerFamily::Mpich));
 }
 
 /// What a rank has: the launcher's name, its variables, and what is found: family, rank, size, local rank.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str)],
-    (Option<Family>, Option<u32>, Option<u32>, Option<u32>),
+    (Option<RunnerFamily>, Option<u32>, Option<u32>, Option<u32>),
 );
 
-const OPEN_MPI: Option<Family> = Some(Family::OpenMpi);
-const MPICH: Option<Family> = Some(Family::Mpich);
+const OPEN_MPI: Option<RunnerFamily> = Some(RunnerFamily::OpenMpi);
+const MPICH: Option<RunnerFamily> = Some(RunnerFamily::Mpich);
 
 /// Ranks as each launcher starts them, with what they have besides.
 const CASES: &[Case] = &[

@@ -7,7 +7,7 @@ use pmmpi::counters::linux::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Gap, Quality};
 use pmmpi::text::printable;
-use pmmpi_events::names::{Asked, Names, Origin, Places, Resolved, Vendor};
+use pmmpi_events::names::{Asked, EventNames, Origin, Places, Resolved, Vendor};
 use pmmpi_rounds::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ struct Code {
 /// Events with the filter in their names or descriptions. Where there are none, the filter may be an event
 /// itself, such as `cpu/event=0xc0/`.
 pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
-    let names = Names::of(Path::new("/"));
+    let names = EventNames::of(Path::new("/"));
     let wanted = filter.map(plain);
     let is_wanted = |text: &str| wanted.as_ref().is_none_or(|wanted| plain(text).contains(wanted));
     let mut rows = Vec::new();

@@ -28,7 +28,7 @@ pub fn matching(filter: Option<&str>) -> Groups {
     let catalogue = catalogue();
     let table = catalogue.table(&CpuKind::of_node(&NodeFacts::read(Path::new("/")).hardware));
     let groups = catalogue.groups.iter().filter(|group| has(filter, &[&group.name, &group.text]));
-    let group = |group: &'static pmmpi_events::metrics::Group| Group {
+    let group = |group: &'static pmmpi_events::metrics::EventGroup| Group {
         name: &group.name,
         description: &group.text,
         metrics: catalogue.metrics_of(&group.name).map(|metric| metric.name.as_str()).collect(),

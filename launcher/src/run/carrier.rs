@@ -14,10 +14,10 @@ mod leader;
 mod members;
 mod process;
 
-use handing::{Answer, Word};
-use leader::Leader;
+use handing::{CarrierAnswer, CarrierWord};
+use leader::CarrierLeader;
 use members::Member;
-use pmmpi::partial::Told;
+use pmmpi::partial::CarrierNote;
 use pmmpi::record::RunHeader;
 use pmmpi::session::shared_memory::Spool;
 use pmmpi::transport::node_election::{Duty, Follower, Role};
@@ -67,7 +67,8 @@ impl Carrier {
                 carrier.map_or(Part::Alone, |carrier| Part::Leads(carrier, follower))
             }
             Role::Follower(mut follower) => {
-                let handed = follower.connection().is_ok_and(|leader| self.hand_to(leader, &[Word::Here]));
+                let handed =
+                    follower.connection().is_ok_and(|leader| self.hand_to(leader, &[CarrierWord::Here]));
                 if !handed {
                     // What cannot be sent now is sent when it is needed. Until then no process waits for it.
                     follower.hang_up();
@@ -85,62 +86,62 @@ impl Carrier {
     /// The rank has ended badly: sees to it that what there is of it gets to the disk. Gives the folder, or why
     /// there is nothing.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
-        let told =
-            Told::hear(&self.spool).ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
+        let told = CarrierNote::hear(&self.spool)
+            .ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {
             Part::Leads(carrier, follower) => (ask(&carrier, deadline), follower),
             Part::Follows(mut follower, handed) => {
                 let carrier = follower.connection().ok().filter(|_| handed);
-                (carrier.map_or(Answer::Gone, |carrier| ask(carrier, deadline)), Some(follower))
+                (carrier.map_or(CarrierAnswer::Gone, |carrier| ask(carrier, deadline)), Some(follower))
             }
-            Part::Alone => (Answer::Gone, None),
+            Part::Alone => (CarrierAnswer::Gone, None),
         };
         let kept = match (answer, follower) {
-            (Answer::Gone, Some(follower)) => self.find_leader(&follower, deadline),
+            (CarrierAnswer::Gone, Some(follower)) => self.find_leader(&follower, deadline),
             (answer, _) => answer,
         };
         let kept = match kept {
-            Answer::Is(kept) => kept,
+            CarrierAnswer::Is(kept) => kept,
             // It is there, and may go on where this launcher cannot wait.
-            Answer::Late => Err(format!(
+            CarrierAnswer::Late => Err(format!(
                 "pmmpi-carrier, which writes there for this node, did not answer within {} s",
                 PATIENCE.as_secs()
             )),
             // No process answers: this launcher does what it can.
-            Answer::Gone => self.lead(None),
+            CarrierAnswer::Gone => self.lead(None),
         };
         self.spool.cell().settle();
         kept.map(|()| told.folder.clone()).map_err(|why| format!("{}: {why}", told.folder.display()))
     }
 
     /// Where the leader has gone: this launcher is the next one, or follows that.
-    fn find_leader(&self, follower: &Follower, deadline: Instant) -> Answer {
+    fn find_leader(&self, follower: &Follower, deadline: Instant) -> CarrierAnswer {
         while Instant::now() < deadline {
             match follower.again() {
                 Role::Leader(mut role) => {
-                    return Answer::Is(self.lead(role.hand_on().map(|(listener, _)| listener)));
+                    return CarrierAnswer::Is(self.lead(role.hand_on().map(|(listener, _)| listener)));
                 }
                 Role::Follower(mut follower) => {
                     let Ok(leader) = follower.connection() else { break };
-                    if self.hand_to(leader, &[Word::Here, Word::Ended]) {
+                    if self.hand_to(leader, &[CarrierWord::Here, CarrierWord::Ended]) {
                         match handing::answer(leader, deadline) {
-                            Answer::Gone => {}
+                            CarrierAnswer::Gone => {}
                             answer => return answer,
                         }
                     }
                 }
             }
         }
-        Answer::Gone
+        CarrierAnswer::Gone
     }
 
     /// This launcher carries, for itself and, where they can come, for others whose ranks end now.
     fn lead(&self, listener: Option<UnixListener>) -> Result<(), String> {
-        Leader::new(listener, self.member(), self.header.clone()).keep_own()
+        CarrierLeader::new(listener, self.member(), self.header.clone()).keep_own()
     }
 
-    fn hand_to(&self, leader: &UnixStream, words: &[Word]) -> bool {
+    fn hand_to(&self, leader: &UnixStream, words: &[CarrierWord]) -> bool {
         handing::send(leader, words, &self.member().descriptors()).is_ok()
     }
 
@@ -149,9 +150,9 @@ impl Carrier {
     }
 }
 
-fn ask(carrier: &UnixStream, deadline: Instant) -> Answer {
-    match handing::send(carrier, &[Word::Ended], &[]) {
+fn ask(carrier: &UnixStream, deadline: Instant) -> CarrierAnswer {
+    match handing::send(carrier, &[CarrierWord::Ended], &[]) {
         Ok(()) => handing::answer(carrier, deadline),
-        Err(_) => Answer::Gone,
+        Err(_) => CarrierAnswer::Gone,
     }
 }

@@ -35,11 +35,11 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
     };
     match settings.mode {
-        options::Mode::Plain => return plain("as --mode says".into()),
-        options::Mode::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
-        options::Mode::Ranks => return plain("as --mode says".into()),
-        options::Mode::Mpi => return mpi("as --mode says".into()),
-        options::Mode::Auto => {}
+        options::ModeArg::Plain => return plain("as --mode says".into()),
+        options::ModeArg::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
+        options::ModeArg::Ranks => return plain("as --mode says".into()),
+        options::ModeArg::Mpi => return mpi("as --mode says".into()),
+        options::ModeArg::Auto => {}
     }
     let nature = match nature(program) {
         Nature::Plain(reason) if launch.launcher.is_some() => {

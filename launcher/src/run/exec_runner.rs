@@ -4,7 +4,7 @@
 use super::environment;
 use super::node_record;
 use super::task::Task;
-use crate::launch::Family;
+use crate::launch::RunnerFamily;
 use crate::tool_files;
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, Spool};
@@ -12,7 +12,7 @@ use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 
 /// Becomes the runner of `family`, which finds its plan in the spool; or says why it cannot.
-pub fn exec(task: &Task, family: Family) -> Failure {
+pub fn exec(task: &Task, family: RunnerFamily) -> Failure {
     let spool =
         || fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")));
     let ready = tool_files::runner(family).and_then(|runner| Ok((runner, spool()?)));
@@ -21,7 +21,7 @@ pub fn exec(task: &Task, family: Family) -> Failure {
 
 /// For a failure that no other rank knows of: prints it and becomes the runner of `family`, which ends the job. Returns
 /// only where that fails.
-pub fn abort(family: Family, failure: Failure) -> Failure {
+pub fn abort(family: RunnerFamily, failure: Failure) -> Failure {
     let Ok(runner) = tool_files::runner(family) else { return failure };
     say(&failure);
     tool_files::exec_runner_to_abort(&runner)

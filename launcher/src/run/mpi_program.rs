@@ -13,10 +13,10 @@ use pmmpi::counters::linux::Counters;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::selection::Selection;
 use pmmpi::counters::table::Snapshot;
-use pmmpi::partial::{self, Told};
+use pmmpi::partial::{self, CarrierNote};
 use pmmpi::record::runfile::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
-use pmmpi::session::instructions::Orders;
+use pmmpi::session::instructions::AgentInstructions;
 use pmmpi::session::launch_origin;
 use pmmpi::session::live_record::{Fault, Phase, RankCell};
 use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
@@ -52,7 +52,8 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
         .out
         .as_deref()
         .and_then(|out| partial::keep_in(out, header.clone(), asked.clone()).ok());
-    let orders = Orders { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
+    let orders =
+        AgentInstructions { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
     if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
         spool.cell().note(Fault::NoPartial);
     }
@@ -104,7 +105,7 @@ impl Started {
                 slot,
             )
         } else {
-            keep(task, header, &spool, Left { carrier: &mut carrier, counters }, slot, end)
+            keep(task, header, &spool, LostRankData { carrier: &mut carrier, counters }, slot, end)
         };
         // After a rank sent what it measured, rank 0 may have been killed before that came: who carries looks later.
         let in_doubt = spool.cell().phase() == Phase::Gathered && !task.speaks() && !end.is_success();
@@ -168,7 +169,7 @@ fn keep(
     task: &Task,
     header: RunHeader,
     spool: &Spool,
-    mut left: Left,
+    mut left: LostRankData,
     slot: Option<Slot>,
     end: End,
 ) -> Result<(), Failure> {
@@ -188,7 +189,7 @@ fn keep(
     if let Some(own) = run.ranks.first_mut().filter(is_news) {
         own.end = end;
     }
-    let told = Told::hear(spool);
+    let told = CarrierNote::hear(spool);
     if !run.is_complete() && told.is_some() {
         return keep_what_came(task, spool, left, &run);
     }
@@ -221,12 +222,12 @@ fn may_have_been_carried(cell: &RankCell) -> bool {
 }
 
 /// What there is of a rank that ended badly.
-struct Left<'a> {
+struct LostRankData<'a> {
     carrier: &'a mut Carrier,
     counters: Counters,
 }
 
-impl Left<'_> {
+impl LostRankData<'_> {
     /// Sees to it that it gets to the disk; gives the folder, or why there is nothing.
     fn keep(&mut self, spool: &Spool) -> Result<PathBuf, String> {
         put_counts(spool, &last_counts(spool, &mut self.counters));
@@ -251,7 +252,7 @@ fn is_abandoned(phase: Phase) -> bool {
 }
 
 /// Some ranks' records were lost on their way. What every rank kept is more than what came.
-fn keep_what_came(task: &Task, spool: &Spool, mut left: Left, run: &Run) -> Result<(), Failure> {
+fn keep_what_came(task: &Task, spool: &Spool, mut left: LostRankData, run: &Run) -> Result<(), Failure> {
     let folder = left.keep(spool).map_err(run_folder::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(

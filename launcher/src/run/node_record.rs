@@ -2,7 +2,7 @@
 
 use crate::tool_files;
 use pmmpi::clock::Crystal;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, Settings, Topology, microcode_now};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings, Topology, microcode_now};
 use pmmpi::record::{HostPart, temporary, wire};
 use pmmpi_rounds::console::warn;
 use std::io::{Read, Write};
@@ -19,8 +19,8 @@ pub fn part(quiet: bool) -> Vec<u8> {
 /// and remembered in `folder`.
 pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     let root = Path::new("/");
-    let settings = Settings::read(root);
-    let memory = Memory::new(folder, &settings.online, microcode_now(root));
+    let settings = NodeSettings::read(root);
+    let memory = NodeCache::new(folder, &settings.online, microcode_now(root));
     let (mut hardware, topology) = memory.recall().unwrap_or_else(|| {
         let read = (Hardware::read(root), read_topology(quiet));
         memory.keep(&read);
@@ -78,13 +78,13 @@ fn own_file(path: &Path) -> Option<Vec<u8>> {
 type Constant = (Hardware, Option<Topology>);
 
 /// A node's constants on disk. What cannot be kept or recalled is read again.
-struct Memory {
+struct NodeCache {
     file: PathBuf,
     /// Whatever changes with these is no longer true.
     valid_for: (CpuSet, Option<String>),
 }
 
-impl Memory {
+impl NodeCache {
     fn new(folder: &Path, online: &CpuSet, microcode: Option<String>) -> Self {
         let NodeKey { hostname, boot_id, .. } = NodeKey::own();
         // A later version may store this differently, and another user's file is not believed.

@@ -1,7 +1,7 @@
 //! What is said before a measurement begins, by one rank: that it is not quite what was meant, and what would be.
 
 use super::task::{Task, Way};
-use crate::cli::options::Mode;
+use crate::cli::options::ModeArg;
 use crate::launch;
 use pmmpi_rounds::console::warn;
 use std::ffi::{OsStr, OsString};
@@ -43,7 +43,7 @@ fn measured_alone(task: &Task) -> Option<String> {
 fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
     let argv = &task.settings.argv;
     let is_meant =
-        task.settings.mode != Mode::Auto || argv.iter().any(|arg| launch::file_name(arg) == "pmmpi");
+        task.settings.mode != ModeArg::Auto || argv.iter().any(|arg| launch::file_name(arg) == "pmmpi");
     let at = launcher_in(argv).filter(|_| !is_meant)?;
     let words = launch::words_of_launcher(&argv[at..]);
     let name = join(argv[at..at + words].iter().map(OsString::as_os_str));

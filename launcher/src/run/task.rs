@@ -3,7 +3,7 @@
 use super::environment;
 use crate::cli::options::{self, OnMismatch};
 use crate::cli::settings::Settings;
-use crate::launch::{Family, Launch};
+use crate::launch::{Launch, RunnerFamily};
 use crate::program::nature;
 use pmmpi::clock;
 use pmmpi::counters::probe::Scope;
@@ -11,7 +11,7 @@ use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Mode, RunHeader, Series};
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::transport::node_election::{Duty, Role};
-use pmmpi_rounds::plan::Plan;
+use pmmpi_rounds::plan::RoundsPlan;
 use std::path::PathBuf;
 
 /// A measurement that is ready to begin.
@@ -38,7 +38,7 @@ pub enum Way {
     /// The agent in an MPI program.
     Inside,
     /// The runner of this family, around plain programs on all ranks.
-    Together(Family),
+    Together(RunnerFamily),
     /// This process, around a plain program of its own.
     Alone,
 }
@@ -49,7 +49,7 @@ impl Way {
     fn choose(mode: Mode, settings: &Settings, launch: &Launch) -> Self {
         match (mode, launch.family) {
             (Mode::Mpi, _) => Way::Inside,
-            (Mode::Plain, Some(family)) if settings.mode == options::Mode::Ranks || launch.is_direct() => {
+            (Mode::Plain, Some(family)) if settings.mode == options::ModeArg::Ranks || launch.is_direct() => {
                 Way::Together(family)
             }
             (Mode::Plain, _) => Way::Alone,
@@ -116,9 +116,9 @@ impl<'a> Task<'a> {
     }
 
     /// Rounds of a plain program with this environment.
-    pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> Plan {
+    pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> RoundsPlan {
         let settings = self.settings;
-        Plan {
+        RoundsPlan {
             program: self.program.clone(),
             argv: settings.argv.clone(),
             environment,

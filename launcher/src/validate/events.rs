@@ -4,7 +4,7 @@ use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::node::{CpuSet, Hardware};
 use pmmpi_events::errata;
-use pmmpi_events::names::{Asked, Names, Places, Resolved};
+use pmmpi_events::names::{Asked, EventNames, Places, Resolved};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ const ALIASES: [(&str, &[&str]); 4] = [
 const TSC: &str = "tsc";
 
 /// Events that have a name here.
-pub struct Known {
+pub struct KnownEvents {
     /// By the name that kernels have for them.
     events: Vec<(String, Event)>,
     hardware: Hardware,
@@ -47,17 +47,17 @@ pub struct Known {
 
 /// A kind of core, on a processor that has several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct CoreKind {
     pub pmu: String,
     /// perf_event_attr.type of its own events.
     number: u32,
     pub cpus: CpuSet,
 }
 
-impl Kind {
+impl CoreKind {
     /// None where all cores are of one kind.
     pub fn all(root: &Path) -> Vec<Self> {
-        let cycles = Names::of(root).resolve("cycles", |_| Err(String::new())).unwrap_or_default();
+        let cycles = EventNames::of(root).resolve("cycles", |_| Err(String::new())).unwrap_or_default();
         let kind = |Resolved { event, places, pmu }| match (event.name.split_once('/'), places) {
             (Some((name, _)), Places::Threads(Some(cpus))) => {
                 Some(Self { pmu: name.to_owned(), number: pmu, cpus })
@@ -103,9 +103,9 @@ pub struct Mapping {
     pub counted_as: Option<String>,
 }
 
-impl Known {
+impl KnownEvents {
     /// On this processor; of several kinds of cores on one.
-    pub fn new(hardware: &Hardware, root: &Path, of: Option<&Kind>) -> Self {
+    pub fn new(hardware: &Hardware, root: &Path, of: Option<&CoreKind>) -> Self {
         let generic = GENERIC.map(|(name, kind, config)| Event::counted(name, Encoding::new(kind, config)));
         // A code of the processor's own is one of one kind of core, and the table does not say of which.
         let vendors = VENDORS.lines().skip(1).filter(|_| of.is_none());
@@ -196,14 +196,14 @@ fn vendor_event(line: &str, hardware: &Hardware) -> Option<Event> {
 mod tests {
     use super::*;
 
-    fn processor(vendor: &str, family: u32, model: u32) -> Known {
+    fn processor(vendor: &str, family: u32, model: u32) -> KnownEvents {
         let hardware = Hardware {
             cpu_vendor: Some(vendor.into()),
             cpu_family: Some(family),
             cpu_model: Some(model),
             ..Hardware::default()
         };
-        Known::new(&hardware, Path::new("/nonexistent"), None)
+        KnownEvents::new(&hardware, Path::new("/nonexistent"), None)
     }
 
     #[test]
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn one_name_is_another_code_on_another_processor() {
-        let code = |known: Known| known.find("fp_ret_sse_avx_ops.all").map(|event| event.encoding.config[0]);
+        let code =
+            |known: KnownEvents| known.find("fp_ret_sse_avx_ops.all").map(|event| event.encoding.config[0]);
         assert_eq!(code(processor("AuthenticAMD", 0x17, 0x01)), Some(0xff03));
         assert_eq!(code(processor("AuthenticAMD", 0x17, 0x31)), Some(0x0f03));
         assert_eq!(code(processor("AuthenticAMD", 0x19, 0x11)), Some(0x0f03));
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_name_has_the_errata_of_what_it_stands_for() {
-        let errata = |known: Known, name: &str| {
+        let errata = |known: KnownEvents, name: &str| {
             let mappings = known.mappings();
             let mapping = mappings.iter().find(|mapping| mapping.event == name);
             mapping.map(|mapping| mapping.errata.clone()).unwrap()
@@ -270,7 +271,7 @@ mod tests {
         put("armv8_pmuv3_0/events/inst_retired", "event=0x0008\n");
         put("msr/type", "9\n");
         put("msr/events/tsc", "event=0x00\n");
-        let known = Known::new(&Hardware::default(), &root, None);
+        let known = KnownEvents::new(&Hardware::default(), &root, None);
         let mappings = known.mappings();
         std::fs::remove_dir_all(&root).unwrap();
         let of =
@@ -291,13 +292,13 @@ mod tests {
             std::fs::write(folder.join("cpus"), cpus).unwrap();
             std::fs::write(folder.join("events/instructions"), "event=0xc0").unwrap();
         }
-        let kinds = Kind::all(&root);
-        let known = |kind| Known::new(&Hardware::default(), &root, Some(kind));
+        let kinds = CoreKind::all(&root);
+        let known = |kind| KnownEvents::new(&Hardware::default(), &root, Some(kind));
         let [atom, core] = kinds.as_slice() else { panic!("{kinds:?}") };
         let event = known(atom).find("instructions").unwrap();
         assert_eq!((event.name.as_str(), event.encoding.config[0]), ("cpu_atom/instructions/", 10 << 32 | 1));
         // As a run has it, which counts the default set on each kind.
-        let asked = Names::of(&root).resolve("instructions", |_| Err(String::new())).unwrap();
+        let asked = EventNames::of(&root).resolve("instructions", |_| Err(String::new())).unwrap();
         let [Asked::Event(resolved)] = asked.as_slice() else { panic!("{asked:?}") };
         assert_eq!(
             resolved.iter().map(|one| &one.event).collect::<Vec<_>>(),
@@ -310,6 +311,6 @@ mod tests {
         let mapping = mappings.iter().find(|mapping| mapping.event == "cpu_atom/instructions/").unwrap();
         assert_eq!(mapping.stands_for, "cpu_atom/event=0xc0/");
         std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(Kind::all(&root), []);
+        assert_eq!(CoreKind::all(&root), []);
     }
 }

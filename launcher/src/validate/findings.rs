@@ -6,7 +6,7 @@ use super::events::Mapping;
 use super::section::median;
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeFacts;
-use pmmpi_events::validation::{self, Verdict};
+use pmmpi_events::validation::{self, EventVerdict};
 use pmmpi_kernels::{Expected, Kernel};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ pub struct Findings {
     pub mappings: Vec<Mapping>,
     pub documents: Vec<Document>,
     /// What STREAM's bytes were measured with; null where no kernel of its ran.
-    pub memory: Option<Memory>,
-    pub kernels: Vec<Held>,
-    pub events: Vec<Judged>,
+    pub memory: Option<MemoryFindings>,
+    pub kernels: Vec<KernelFindings>,
+    pub events: Vec<EventFinding>,
     #[serde(skip)]
-    pub kept: Kept,
+    pub kept: StoredAt,
     /// False where kinds of cores were left out.
     #[serde(skip)]
     pub is_all: bool,
@@ -49,7 +49,7 @@ pub struct OnKind {
 
 /// Arrays that no cache holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Memory {
+pub struct MemoryFindings {
     /// Caches of the hardware thread, from the second level on.
     pub cache_bytes: Option<u64>,
     /// Each of three.
@@ -60,7 +60,7 @@ pub struct Memory {
 
 /// Where the findings went.
 #[derive(Debug)]
-pub enum Kept {
+pub enum StoredAt {
     /// Only some kernels ran, or not on all kinds of cores.
     NotAll,
     In(PathBuf),
@@ -83,18 +83,18 @@ pub struct Cpu {
 
 /// One kernel, and the events that were held against it.
 #[derive(Debug, Serialize)]
-pub struct Held {
+pub struct KernelFindings {
     pub name: &'static str,
     pub about: &'static str,
     pub trips: u64,
     /// Why it did not run.
     pub skipped: Option<String>,
-    pub checks: Vec<Check>,
+    pub checks: Vec<EventCheck>,
 }
 
 /// One event over one kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Check {
+pub struct EventCheck {
     pub event: String,
     /// Of the kernel's loop, where there were others than its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ pub struct Check {
 
 /// One event over all kernels: as good as the worst of them.
 #[derive(Debug, Serialize)]
-pub struct Judged {
+pub struct EventFinding {
     pub name: String,
     pub verdict: &'static str,
     /// The largest.
@@ -159,7 +159,7 @@ impl Measured {
     }
 }
 
-impl Check {
+impl EventCheck {
     /// What several sections say.
     pub fn of(event: &str, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
         let (against, paper) = match reference {
@@ -178,7 +178,7 @@ impl Check {
             deviation: None,
             quality,
             running_share: worst.and_then(|worst| worst.running_share),
-            verdict: Verdict::Unknown.name(),
+            verdict: EventVerdict::Unknown.name(),
             reason: worst.and_then(|worst| worst.reason.clone()),
         };
         if paper {
@@ -198,7 +198,7 @@ impl Check {
             (check.measured, check.expected) = (one.value, one.expected);
         }
         check.deviation = Some(deviation);
-        check.verdict = Verdict::of_deviation(deviation).name();
+        check.verdict = EventVerdict::of_deviation(deviation).name();
         check
     }
 
@@ -214,13 +214,13 @@ impl Check {
             deviation: None,
             quality,
             running_share: None,
-            verdict: Verdict::Unknown.name(),
+            verdict: EventVerdict::Unknown.name(),
             reason: Some(why.to_owned()),
         }
     }
 }
 
-impl Held {
+impl KernelFindings {
     pub fn new(kernel: &'static Kernel) -> Self {
         let Kernel { name, about, trips, .. } = *kernel;
         Self { name, about, trips, skipped: None, checks: Vec::new() }
@@ -254,7 +254,7 @@ impl Findings {
             memory: None,
             kernels: Vec::new(),
             events: Vec::new(),
-            kept: Kept::NotAll,
+            kept: StoredAt::NotAll,
             is_all: true,
         }
     }
@@ -272,7 +272,7 @@ impl Findings {
     }
 
     /// A kernel on one kind of core, beside what it came to on others.
-    pub fn add(&mut self, held: Held) {
+    pub fn add(&mut self, held: KernelFindings) {
         match self.kernels.iter_mut().find(|known| known.name == held.name) {
             Some(known) => {
                 known.checks.extend(held.checks);
@@ -284,10 +284,10 @@ impl Findings {
 
     /// Each event by the worst of its checks (step 7 of the procedure).
     pub fn judge(&mut self) {
-        let mut events: Vec<Judged> = Vec::new();
+        let mut events: Vec<EventFinding> = Vec::new();
         for (kernel, check) in self.kernels.iter().flat_map(|held| held.checks.iter().map(|c| (held.name, c)))
         {
-            let judged = Judged {
+            let judged = EventFinding {
                 name: check.event.clone(),
                 verdict: check.verdict,
                 deviation: check.deviation,
@@ -304,7 +304,7 @@ impl Findings {
     }
 
     pub fn is_unusable(&self) -> bool {
-        self.events.iter().any(|event| event.verdict == Verdict::Unusable.name())
+        self.events.iter().any(|event| event.verdict == EventVerdict::Unusable.name())
     }
 
     pub fn json(&self) -> serde_json::Result<String> {
@@ -325,8 +325,8 @@ mod tests {
         Measured::of(&reading, reading.value().map(|value| value as f64), Some([expected; 2]))
     }
 
-    fn check(measured: &[Measured]) -> Check {
-        Check::of("x", &PAPER, measured, Some(0.0))
+    fn check(measured: &[Measured]) -> EventCheck {
+        EventCheck::of("x", &PAPER, measured, Some(0.0))
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
     fn a_clock_is_compared_section_by_section() {
         let clock = Reference::Beside(Beside::CpuTime);
         let all = [measured(100, 100, 100.0), measured(900, 100, 900.0), measured(50, 100, 50.0)];
-        let check = Check::of("x", &clock, &all, None);
+        let check = EventCheck::of("x", &clock, &all, None);
         assert_eq!((check.verdict, check.against), ("trusted", "CPU time of the thread"));
         assert_eq!(check.measured, check.expected.map(|expected| expected[0]));
     }
@@ -365,7 +365,7 @@ mod tests {
     fn an_event_is_as_good_as_its_worst_kernel() {
         let mut findings = Findings::new(&NodeFacts::default(), 0, 3);
         for (at, counts) in [[100, 100], [90, 90], [99, 99]].iter().enumerate() {
-            let mut held = Held::new(&pmmpi_kernels::all()[at]);
+            let mut held = KernelFindings::new(&pmmpi_kernels::all()[at]);
             held.checks.push(check(&counts.map(|count| measured(count, 100, 100.0))));
             findings.kernels.push(held);
         }

@@ -9,7 +9,7 @@ mod room;
 mod traffic;
 
 use super::events::Mapping;
-use super::findings::{self, Check, Measured};
+use super::findings::{self, EventCheck, Measured};
 use super::section::median;
 use super::{Reference, kernel};
 use controllers::Controllers;
@@ -18,10 +18,10 @@ use pmmpi::counters::probe::Probe;
 use pmmpi::counters::reading::Quality;
 use pmmpi::counters::selection::Selection;
 use pmmpi::node::Hardware;
-use pmmpi_events::metrics::{CpuKind, Inputs, MetricValue, evaluate};
-use pmmpi_events::validation::Verdict;
+use pmmpi_events::metrics::{CpuKind, MetricInputs, MetricValue, evaluate};
+use pmmpi_events::validation::EventVerdict;
 use pmmpi_kernels::{Count, Expected, Kernel, Prepared};
-use room::Room;
+use room::ArraySize;
 use std::path::{Path, PathBuf};
 use traffic::{Clock, Moved};
 
@@ -46,11 +46,11 @@ const LINE_BYTES: u64 = 64;
 const UNSTEADY: f64 = 0.05;
 
 /// The memory controllers of the socket that the thread is pinned to.
-pub struct Memory {
+pub struct MemoryControllers {
     cpu: CpuKind,
     claims: Claims,
     found: Result<Controllers, String>,
-    room: Result<Room, String>,
+    room: Result<ArraySize, String>,
     root: PathBuf,
     hardware_thread: u32,
     /// Three arrays, first touched by the pinned thread: they lie at its own socket.
@@ -86,12 +86,12 @@ impl Claims {
     }
 }
 
-impl Memory {
+impl MemoryControllers {
     /// Of a hardware thread of the machine whose files are below `root`. Nothing is opened, and no memory is taken yet.
     pub fn new(root: &Path, hardware: &Hardware, hardware_thread: u32) -> Self {
         let cpu = CpuKind::of_node(hardware);
         let found = Controllers::find(root, hardware, hardware_thread).ok_or_else(|| why_none(hardware));
-        let room = Room::find(root, hardware_thread);
+        let room = ArraySize::find(root, hardware_thread);
         let (claims, clock) = (Claims::of(&cpu), pmmpi::clock::monotonic_ns as Clock);
         Self { cpu, claims, found, room, root: root.to_owned(), hardware_thread, arrays: None, clock }
     }
@@ -102,9 +102,9 @@ impl Memory {
     }
 
     /// What STREAM is measured with.
-    pub fn found(&self) -> findings::Memory {
+    pub fn found(&self) -> findings::MemoryFindings {
         let room = self.room.as_ref().ok();
-        findings::Memory {
+        findings::MemoryFindings {
             cache_bytes: room.map(|room| room.cache_bytes),
             array_bytes: room.map(|room| room.array_bytes),
             reason: self.found.as_ref().err().or(self.room.as_ref().err()).cloned(),
@@ -112,12 +112,12 @@ impl Memory {
     }
 
     /// Runs a kernel of STREAM between snapshots of the controllers, so many times.
-    pub fn checks(&mut self, kernel: &Kernel, times: usize) -> Vec<Check> {
+    pub fn checks(&mut self, kernel: &Kernel, times: usize) -> Vec<EventCheck> {
         let nothing = |quality, why: &str| {
             let of_controllers =
                 |expected: &Expected| BYTES.iter().any(|bytes| bytes.event == expected.event);
             let expected = kernel.expected().into_iter().filter(of_controllers);
-            expected.map(|expected| Check::missing(&expected, kernel.trips, quality, why)).collect()
+            expected.map(|expected| EventCheck::missing(&expected, kernel.trips, quality, why)).collect()
         };
         let (controllers, room) = match (&self.found, &self.room) {
             (Err(why), _) => return nothing(Quality::Unsupported, why),
@@ -157,10 +157,10 @@ impl Memory {
         self.judged(kernel, trips, &moved)
     }
 
-    fn judged(&self, of: &Kernel, trips: u64, moved: &[Moved]) -> Vec<Check> {
+    fn judged(&self, of: &Kernel, trips: u64, moved: &[Moved]) -> Vec<EventCheck> {
         let mut checks = Vec::new();
         for (at, bytes) in BYTES.iter().enumerate() {
-            let value = |inputs: &Inputs| self.evaluate(inputs, bytes.metric);
+            let value = |inputs: &MetricInputs| self.evaluate(inputs, bytes.metric);
             let known = |at: usize| {
                 moved.iter().all(|one| {
                     self.evaluate(&one.net, BYTES[at].metric).is_some_and(|v| v.quality().has_value())
@@ -182,15 +182,15 @@ impl Memory {
                     expected: Some(range),
                 })
                 .collect();
-            let all = |inputs: fn(&Moved) -> &Inputs| {
+            let all = |inputs: fn(&Moved) -> &MetricInputs| {
                 median(moved.iter().filter_map(|one| value(inputs(one))?.value()).collect())
             };
             let background = all(|one| &one.background);
-            let mut check = Check::of(bytes.event, &Reference::Paper(expected), &measured, background);
+            let mut check = EventCheck::of(bytes.event, &Reference::Paper(expected), &measured, background);
             check.trips = Some(trips);
             let unsteady = all(|one| &one.unsteady).unwrap_or(0.0);
             if check.deviation.is_some() && unsteady > UNSTEADY * range[0] {
-                (check.deviation, check.verdict) = (None, Verdict::Unknown.name());
+                (check.deviation, check.verdict) = (None, EventVerdict::Unknown.name());
                 check.reason = Some(
                     "others use this socket's memory, now more and now less: validate where nothing else runs"
                         .to_owned(),
@@ -201,7 +201,7 @@ impl Memory {
         checks
     }
 
-    fn evaluate(&self, inputs: &Inputs, metric: &str) -> Option<MetricValue> {
+    fn evaluate(&self, inputs: &MetricInputs, metric: &str) -> Option<MetricValue> {
         // Of one second, bytes a second are bytes.
         let inputs = inputs.clone().with_quantity("elapsed_s", 1.0);
         evaluate(&self.cpu, &inputs).into_iter().find(|value| value.metric.name == metric)

@@ -3,7 +3,7 @@
 use super::Reference;
 use super::findings::Measured;
 use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Cause, Gap, Reading};
+use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::table::{GROUP_HEAD, was_read};
 use pmmpi_kernels::{EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
@@ -173,7 +173,8 @@ fn measure(
 /// Of each event of the first set, in its order.
 fn readings(opened: &Opened, start: &[AtomicU64], stop: &[AtomicU64]) -> Vec<Reading> {
     let Some(set) = opened.sets.first() else { return Vec::new() };
-    let missing = |gap: Option<Gap>| Reading::missing(gap.unwrap_or(Gap::Unavailable(Cause::NoSnapshot)));
+    let missing =
+        |gap: Option<Gap>| Reading::missing(gap.unwrap_or(Gap::Unavailable(WhyUnavailable::NoSnapshot)));
     let mut readings: Vec<Reading> = set.events.iter().map(|(_, gap)| missing(*gap)).collect();
     for ((handle, start), (_, stop)) in opened.places(start).zip(opened.places(stop)) {
         if !was_read(start) || !was_read(stop) {
@@ -255,13 +256,13 @@ mod tests {
     use super::*;
     use pmmpi::counters::default;
     use pmmpi::counters::event::{Encoding, Event};
-    use pmmpi::counters::probe::{Handle, Scripted, Set};
+    use pmmpi::counters::probe::{CounterHandle, Scripted, Set};
 
     /// One group of two events; `counts` of each snapshot, all the time or half of it.
     fn scripted(counts: impl IntoIterator<Item = [u64; 2]>, running: u64) -> Scripted {
         let event = |name| (Event::counted(name, Encoding::new(0, 0)), None);
         let set = Set { events: vec![event("a"), event("b")], groups: vec![vec![0, 1]], ..Set::default() };
-        let handle = Handle { set: 0, group: 0, cpu: None, descriptor: -1, id: 0 };
+        let handle = CounterHandle { set: 0, group: 0, cpu: None, descriptor: -1, id: 0 };
         let opened = Opened { sets: vec![set], handles: vec![handle] };
         let snapshot = move |(at, [a, b]): (usize, [u64; 2])| {
             let time = at as u64 + 1;

@@ -1,8 +1,8 @@
 //! The findings as text.
 
-use super::findings::{Check, Findings, Judged, Kept, Memory, OnKind};
+use super::findings::{EventCheck, EventFinding, Findings, MemoryFindings, OnKind, StoredAt};
 use pmmpi::text::printable;
-use pmmpi_events::validation::{TRUSTED, Verdict};
+use pmmpi_events::validation::{EventVerdict, TRUSTED};
 use std::fmt::Write;
 
 /// For a terminal.
@@ -33,7 +33,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let (repeats, indent) = (findings.repeats, "           ");
     let how = format!("on hardware thread {on}, the median of {repeats}, less what the snapshots cost");
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
-    if let Some(Memory { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
+    if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
     {
         let [cache, array] = [cache, array].map(|bytes| bytes >> 20);
@@ -100,9 +100,9 @@ fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
     Ok(())
 }
 
-fn words(event: &Judged) -> String {
+fn words(event: &EventFinding) -> String {
     match event.deviation {
-        Some(deviation) if event.verdict == Verdict::Within(deviation).name() => {
+        Some(deviation) if event.verdict == EventVerdict::Within(deviation).name() => {
             format!("within {:.1} %", deviation * 100.0)
         }
         _ => event.verdict.to_owned(),
@@ -112,7 +112,7 @@ fn words(event: &Judged) -> String {
 fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text, "{:42} {:>16} {:>10} {:>8}", "KERNEL, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
     for held in &findings.kernels {
-        let counted: Vec<&Check> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
+        let counted: Vec<&EventCheck> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
         if counted.is_empty() && held.skipped.is_none() {
             continue;
         }
@@ -195,8 +195,8 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
         writeln!(text, "  no document is known for this processor")?;
     }
     match &findings.kept {
-        Kept::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
-        Kept::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
-        Kept::Not(_) => Ok(()), // said as a warning
+        StoredAt::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
+        StoredAt::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
+        StoredAt::Not(_) => Ok(()), // said as a warning
     }
 }

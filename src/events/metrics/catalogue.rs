@@ -11,9 +11,9 @@ use std::sync::OnceLock;
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// Where formulas and codes come from.
-    pub sources: Vec<Source>,
+    pub sources: Vec<FormulaSource>,
     /// Events that are opened together, and what they tell.
-    pub groups: Vec<Group>,
+    pub groups: Vec<EventGroup>,
     /// Named numbers that are no counts.
     pub quantities: Vec<Quantity>,
     /// What is computed.
@@ -21,13 +21,13 @@ pub struct Catalogue {
     /// What speaks against using a measurement.
     pub rules: Vec<Rule>,
     /// One event table a processor; the last is everybody's.
-    pub tables: Vec<Table>,
+    pub tables: Vec<CpuTable>,
 }
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct FormulaSource {
     /// First word of every citation of it.
     pub key: String,
     /// Author, title, date.
@@ -37,7 +37,7 @@ pub struct Source {
 /// Events that are opened together.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct EventGroup {
     /// As --group has it.
     pub name: String,
     /// One line.
@@ -111,7 +111,7 @@ pub struct Rule {
 
 /// What names in formulas mean on some processors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct CpuTable {
     /// One word.
     pub name: String,
     /// For people.
@@ -199,7 +199,7 @@ pub enum Per {
 
 impl Catalogue {
     /// The table of this processor, else everybody's.
-    pub fn table(&self, cpu: &CpuKind) -> Option<&Table> {
+    pub fn table(&self, cpu: &CpuKind) -> Option<&CpuTable> {
         self.tables
             .iter()
             .find(|table| table.cpus.iter().any(|range| range.holds(cpu)))
@@ -223,7 +223,7 @@ impl Catalogue {
 
     /// Events that a group needs on a processor, each once, in the order in which its metrics name them; none
     /// for metrics that cannot be computed there.
-    pub fn events_of<'a>(&'a self, group: &'a str, table: &'a Table) -> Vec<&'a EventSpec> {
+    pub fn events_of<'a>(&'a self, group: &'a str, table: &'a CpuTable) -> Vec<&'a EventSpec> {
         let mut events: Vec<&EventSpec> = Vec::new();
         for metric in self.metrics_of(group).filter(|metric| table.computes(metric)) {
             table.add_events_of(metric, &mut events);
@@ -246,7 +246,7 @@ impl Metric {
     }
 }
 
-impl Table {
+impl CpuTable {
     /// What a name means here; `None` for names that no table knows, as those of quantities.
     pub fn meaning(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)

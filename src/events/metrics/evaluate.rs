@@ -1,10 +1,10 @@
 //! The engine: from counts to metrics, or to the reason why there is none.
 
-use super::catalogue::{Catalogue, Meaning, Metric, Rule, Table, catalogue};
+use super::catalogue::{Catalogue, CpuTable, Meaning, Metric, Rule, catalogue};
 use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
-use super::inputs::{Inputs, worse};
-use crate::validation::Verdict;
+use super::inputs::{MetricInputs, worse};
+use crate::validation::EventVerdict;
 use pmmpi::counters::reading::Quality;
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub struct Value {
     /// Which count is not exact, and why; or which is not to be trusted.
     pub remark: Option<String>,
     /// The worst of the events in it.
-    pub trust: Verdict,
+    pub trust: EventVerdict,
 }
 
 /// Why there is no value.
@@ -67,7 +67,7 @@ pub enum Lack {
 
 /// What came of a rule.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Judgement {
+pub enum RuleJudgement {
     /// It speaks against the measurement.
     Raised,
     /// It does not.
@@ -112,8 +112,8 @@ impl Value {
 }
 
 /// See [`MetricValue::supports_verdict`].
-pub(super) fn supports_verdict(running_share: Option<f64>, trust: Verdict) -> bool {
-    running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != Verdict::Unusable
+pub(super) fn supports_verdict(running_share: Option<f64>, trust: EventVerdict) -> bool {
+    running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != EventVerdict::Unusable
 }
 
 impl Lack {
@@ -152,7 +152,7 @@ impl fmt::Display for Lack {
 }
 
 /// Every metric, in the catalogue's order, as these inputs have it on this processor.
-pub fn evaluate(cpu: &CpuKind, inputs: &Inputs) -> Vec<MetricValue> {
+pub fn evaluate(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<MetricValue> {
     let catalogue = catalogue();
     let Some(table) = catalogue.table(cpu) else { return Vec::new() };
     let engine = Engine { catalogue, table, inputs };
@@ -161,19 +161,19 @@ pub fn evaluate(cpu: &CpuKind, inputs: &Inputs) -> Vec<MetricValue> {
 }
 
 /// What a name of formulas comes to on this processor: a count, or what its table makes of counts.
-pub fn amount(cpu: &CpuKind, inputs: &Inputs, name: &str) -> Result<Value, Lack> {
+pub fn amount(cpu: &CpuKind, inputs: &MetricInputs, name: &str) -> Result<Value, Lack> {
     let catalogue = catalogue();
     let table = catalogue.table(cpu).ok_or_else(|| Lack::Unknown(name.to_owned()))?;
     Engine { catalogue, table, inputs }.name(name, DEEPEST)
 }
 
 /// One metric.
-pub(super) fn evaluate_one(table: &Table, inputs: &Inputs, metric: &Metric) -> Result<Value, Lack> {
+pub(super) fn evaluate_one(table: &CpuTable, inputs: &MetricInputs, metric: &Metric) -> Result<Value, Lack> {
     Engine { catalogue: catalogue(), table, inputs }.metric(metric)
 }
 
 /// Every rule, in the catalogue's order, and what came of it.
-pub fn judge(cpu: &CpuKind, inputs: &Inputs) -> Vec<(&'static Rule, Judgement)> {
+pub fn judge(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<(&'static Rule, RuleJudgement)> {
     let catalogue = catalogue();
     let Some(table) = catalogue.table(cpu) else { return Vec::new() };
     let engine = Engine { catalogue, table, inputs };
@@ -182,8 +182,8 @@ pub fn judge(cpu: &CpuKind, inputs: &Inputs) -> Vec<(&'static Rule, Judgement)> 
 
 struct Engine<'a> {
     catalogue: &'a Catalogue,
-    table: &'a Table,
-    inputs: &'a Inputs,
+    table: &'a CpuTable,
+    inputs: &'a MetricInputs,
 }
 
 /// Definitions name events and quantities; quantities' defaults name quantities. More levels than there can
@@ -206,22 +206,22 @@ impl Engine<'_> {
         Ok(value)
     }
 
-    fn rule(&self, rule: &Rule) -> Judgement {
+    fn rule(&self, rule: &Rule) -> RuleJudgement {
         let mut unknown = None;
         for condition in &rule.when {
             match self.condition(condition) {
                 // Nothing is concluded from a counter that failed.
-                Ok((_, value)) if value.trust == Verdict::Unusable => {
+                Ok((_, value)) if value.trust == EventVerdict::Unusable => {
                     let (name, reason) = (condition.text().to_owned(), UNUSABLE.to_owned());
                     let lack = Lack::Unmeasured { name, quality: Quality::Unavailable, reason };
                     unknown = unknown.or(Some(lack));
                 }
-                Ok((false, _)) => return Judgement::Clear,
+                Ok((false, _)) => return RuleJudgement::Clear,
                 Ok((true, _)) => {}
                 Err(lack) => unknown = unknown.or(Some(lack)),
             }
         }
-        unknown.map_or(Judgement::Raised, Judgement::Unknown)
+        unknown.map_or(RuleJudgement::Raised, RuleJudgement::Unknown)
     }
 
     fn condition(&self, condition: &Condition) -> Result<(bool, Value), Lack> {
@@ -258,7 +258,7 @@ impl Engine<'_> {
     fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
         if let Some(input) = self.inputs.count(name) {
             let reason = match input.trust {
-                Verdict::Unusable => Some(UNUSABLE),
+                EventVerdict::Unusable => Some(UNUSABLE),
                 _ => input.reason.as_deref(),
             };
             let remark = reason.map(|reason| format!("{name}: {reason}"));
@@ -299,7 +299,7 @@ impl Engine<'_> {
 impl Value {
     /// Nothing speaks against it.
     fn exact(value: f64) -> Self {
-        let (quality, trust) = (Quality::Exact, Verdict::Trusted);
+        let (quality, trust) = (Quality::Exact, EventVerdict::Trusted);
         Self { value, quality, running_share: None, remark: None, trust }
     }
 
@@ -307,7 +307,7 @@ impl Value {
     pub(super) fn taint(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
         let shares = [self.running_share, other.running_share];
-        let [own, others] = [&self, &other].map(|value| value.trust == Verdict::Unusable);
+        let [own, others] = [&self, &other].map(|value| value.trust == EventVerdict::Unusable);
         let is_own = if own == others { quality == self.quality } else { own };
         let remark = if is_own { self.remark.or(other.remark) } else { other.remark };
         Self {

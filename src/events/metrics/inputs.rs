@@ -1,21 +1,21 @@
 //! What metrics are computed from: counts by name, each with what it is worth, and quantities.
 
 use super::evaluate::supports_verdict;
-use crate::validation::Verdict;
+use crate::validation::EventVerdict;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
 /// Counts and quantities by the names that formulas have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Inputs {
-    counts: BTreeMap<String, Input>,
+pub struct MetricInputs {
+    counts: BTreeMap<String, MetricInput>,
     quantities: BTreeMap<String, f64>,
 }
 
 /// A count.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Input {
+pub struct MetricInput {
     /// In the event's unit, samples already multiplied by their period; absent where it was not counted.
     pub value: Option<f64>,
     /// What it is worth.
@@ -25,7 +25,7 @@ pub struct Input {
     /// Why there is no value, or not all of it.
     pub reason: Option<String>,
     /// What the event is worth on this processor.
-    pub trust: Verdict,
+    pub trust: EventVerdict,
 }
 
 /// The worse of two qualities: exact, scaled, partial, and then those without a value.
@@ -42,7 +42,7 @@ pub fn worse(a: Quality, b: Quality) -> Quality {
     if rank(b) > rank(a) { b } else { a }
 }
 
-impl Input {
+impl MetricInput {
     /// An exact count.
     pub fn exact(count: u64) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Input {
             quality: Quality::Exact,
             running_share: None,
             reason: None,
-            trust: Verdict::Unknown,
+            trust: EventVerdict::Unknown,
         }
     }
 
@@ -59,7 +59,7 @@ impl Input {
     pub fn samples(samples: u64, period: u64) -> Self {
         let reason = Some(format!("estimated from samples, one in {period} events"));
         let value = Some(samples as f64 * period as f64);
-        Self { value, quality: Quality::Scaled, running_share: None, reason, trust: Verdict::Unknown }
+        Self { value, quality: Quality::Scaled, running_share: None, reason, trust: EventVerdict::Unknown }
     }
 
     /// A reading, each count of which is `scale` of the event's unit
@@ -70,7 +70,7 @@ impl Input {
         let running_share = reading.running_share().map(|share| share.clamp(0.0, 1.0));
         // A count that does not fit when scaled to the whole time has a quality and no value.
         let quality = if value.is_none() && quality.has_value() { Quality::Overflowed } else { quality };
-        Self { value, quality, running_share, reason: reading.reason(), trust: Verdict::Unknown }
+        Self { value, quality, running_share, reason: reading.reason(), trust: EventVerdict::Unknown }
     }
 
     /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that
@@ -94,14 +94,14 @@ impl Input {
     }
 }
 
-impl Inputs {
+impl MetricInputs {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// With this count, added to what is there under this name.
-    pub fn with(mut self, name: &str, input: Input) -> Self {
+    pub fn with(mut self, name: &str, input: MetricInput) -> Self {
         self.add(name, input);
         self
     }
@@ -113,7 +113,7 @@ impl Inputs {
     }
 
     /// Adds a count to what is there under this name.
-    pub fn add(&mut self, name: &str, input: Input) {
+    pub fn add(&mut self, name: &str, input: MetricInput) {
         let sum = match self.counts.remove(name) {
             Some(there) => there.plus(input),
             None => input,
@@ -123,7 +123,7 @@ impl Inputs {
 
     /// Adds what an event came to, as of one rank.
     pub fn add_event(&mut self, event: &Event, reading: &Reading) {
-        self.add(&event.name, Input::reading(reading, event.scale));
+        self.add(&event.name, MetricInput::reading(reading, event.scale));
     }
 
     /// Sets a quantity.
@@ -132,12 +132,12 @@ impl Inputs {
     }
 
     /// A count, if it was given.
-    pub fn count(&self, name: &str) -> Option<&Input> {
+    pub fn count(&self, name: &str) -> Option<&MetricInput> {
         self.counts.get(name)
     }
 
     /// All counts, by name.
-    pub fn counts(&self) -> impl Iterator<Item = (&str, &Input)> {
+    pub fn counts(&self) -> impl Iterator<Item = (&str, &MetricInput)> {
         self.counts.iter().map(|(name, input)| (name.as_str(), input))
     }
 

@@ -2,12 +2,12 @@
 
 use super::cpu::CpuKind;
 use super::evaluate::{MetricValue, evaluate, judge};
-use super::inputs::{Input, Inputs};
+use super::inputs::{MetricInput, MetricInputs};
 use super::per_core;
-use super::{Judgement, Rule, Table, catalogue};
+use super::{CpuTable, Rule, RuleJudgement, catalogue};
 use crate::totals::{self, Total};
 use crate::validation::{RunTrust, Trust};
-use pmmpi::counters::counts::Row;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::CpuSet;
 use pmmpi::record::{RankRecord, Run};
@@ -31,12 +31,12 @@ pub fn of_ranks(run: &Run, trust: &Trust) -> Vec<MetricValue> {
 }
 
 /// What names mean on the processor of all nodes.
-pub fn table_of_run(run: &Run) -> Option<&'static Table> {
+pub fn table_of_run(run: &Run) -> Option<&'static CpuTable> {
     catalogue().table(&cpu_of(run))
 }
 
 /// Every rule, and what came of it.
-pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, Judgement)> {
+pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
     judge(&cpu_of(run), &inputs(run, trust))
 }
 
@@ -52,10 +52,10 @@ fn cpu_of(run: &Run) -> CpuKind {
 }
 
 /// Sums over ranks; times are means over ranks, each between its own t1 and t2.
-fn inputs(run: &Run, trust: &Trust) -> Inputs {
+fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     // Times are of the ranks that came to the end: so must counts be.
     let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
-    let wanted = |row: &Row| {
+    let wanted = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
     };
@@ -80,16 +80,17 @@ fn inputs(run: &Run, trust: &Trust) -> Inputs {
 }
 
 /// Sums of counts, and the sums of those that are one event in several parts of a machine.
-pub fn of_totals(totals: &[Total], trust: &RunTrust) -> Inputs {
-    let mut inputs = Inputs::new();
+pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
+    let mut inputs = MetricInputs::new();
     let sums = totals::sums(totals);
     for sum in &sums {
         let (value, reason, trust) = (sum.value(), Some(sum.reason.clone()), trust.of_sum(&sum.of));
-        let input = Input { value, quality: sum.quality, running_share: sum.running_share, reason, trust };
+        let input =
+            MetricInput { value, quality: sum.quality, running_share: sum.running_share, reason, trust };
         inputs.add(&sum.name, input);
     }
     for total in totals.iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total))) {
-        let input = Input {
+        let input = MetricInput {
             value: total.value(),
             quality: total.quality,
             running_share: total.running_share,

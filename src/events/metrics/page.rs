@@ -1,6 +1,6 @@
 //! docs/metrics.md, made of the catalogue.
 
-use super::catalogue::{Bound, Catalogue, EventSpec, Meaning, Metric, Per, Sibling, Table};
+use super::catalogue::{Bound, Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
 use super::formula::Condition;
 use pmmpi::counters::probe::Scope;
 use std::fmt::Write;
@@ -136,7 +136,7 @@ fn rules(page: &mut String, catalogue: &Catalogue) {
     page.push('\n');
 }
 
-fn events(page: &mut String, table: &Table) {
+fn events(page: &mut String, table: &CpuTable) {
     line(page, format_args!("\n## Events: {}, {}\n\nSource: {}.", table.name, table.text, table.source));
     for range in &table.cpus {
         let [first, last] = range.models;

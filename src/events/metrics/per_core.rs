@@ -1,16 +1,16 @@
 //! Metrics of cores: what was counted on the hardware threads of each core, and the mean over all cores.
 
-use super::catalogue::{Meaning, Metric, Per, Sibling, Table, catalogue};
+use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
 use super::cpu::CpuKind;
 use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
-use super::inputs::{Input, Inputs, worse};
+use super::inputs::{MetricInput, MetricInputs, worse};
 use crate::readings::readings;
-use crate::validation::{RunTrust, Verdict};
+use crate::validation::{EventVerdict, RunTrust};
 use pmmpi::clock::Crystal;
-use pmmpi::counters::counts::Row;
+use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::reading::{Cause, Quality, Reading};
+use pmmpi::counters::reading::{Quality, Reading, WhyUnavailable};
 use pmmpi::record::{RankRecord, Run};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,12 +40,12 @@ struct Node<'a> {
     host: &'a str,
     /// Of that rank; `None` where it did not come to its end.
     record: Option<&'a RankRecord>,
-    table: Option<&'static Table>,
+    table: Option<&'static CpuTable>,
     crystal: Crystal,
     /// Names that stand for what is counted on siblings.
     siblings: Vec<(&'static str, Sibling)>,
     /// By the hardware thread; under `None` what could be counted nowhere.
-    rows: BTreeMap<Option<u32>, Vec<&'a Row>>,
+    rows: BTreeMap<Option<u32>, Vec<&'a CountRow>>,
     /// Hardware threads of each core, where the node's topology is known.
     cores: BTreeMap<u32, Vec<u32>>,
 }
@@ -104,7 +104,7 @@ impl<'a> Node<'a> {
     fn cores(&self) -> Vec<Core<'_>> {
         let known = self.cores.iter().map(|(number, threads)| Core { number: Some(*number), threads });
         let placed: BTreeSet<u32> = self.cores.values().flatten().copied().collect();
-        let is_first = |row: &&Row| {
+        let is_first = |row: &&CountRow| {
             let events = &self.run.counts.sets[row.set as usize].events;
             events.iter().any(|(event, _)| self.sibling(&event.name) == Some(Sibling::A))
         };
@@ -129,11 +129,11 @@ impl<'a> Node<'a> {
     }
 
     /// What was counted on a core between t1 and t2 of the rank that did.
-    fn inputs(&self, core: &Core, trust: &RunTrust) -> Inputs {
-        let mut inputs = Inputs::new();
+    fn inputs(&self, core: &Core, trust: &RunTrust) -> MetricInputs {
+        let mut inputs = MetricInputs::new();
         for (name, sibling) in &self.siblings {
             let at = |place| self.input(name, place, trust);
-            let here = core.threads.iter().filter_map(|cpu| at(Some(*cpu))).reduce(Input::plus);
+            let here = core.threads.iter().filter_map(|cpu| at(Some(*cpu))).reduce(MetricInput::plus);
             let input = match (here.or_else(|| at(None)), self.why_not(core, *sibling)) {
                 (Some(input), Some(why)) if input.value.is_some() => Some(unavailable(why)),
                 (None, Some(why)) => Some(unavailable(why)),
@@ -152,20 +152,20 @@ impl<'a> Node<'a> {
     }
 
     /// What an event came to at a place.
-    fn input(&self, name: &str, place: Option<u32>, trust: &RunTrust) -> Option<Input> {
+    fn input(&self, name: &str, place: Option<u32>, trust: &RunTrust) -> Option<MetricInput> {
         let readings = self.rows.get(&place)?.iter().flat_map(|row| readings(&self.run.counts, row));
         let named = readings.filter(|(event, _)| event.name == name);
-        let input = |(event, reading): (&Event, Reading)| Input {
+        let input = |(event, reading): (&Event, Reading)| MetricInput {
             trust: trust.of(event),
-            ..Input::reading(&reading, event.scale)
+            ..MetricInput::reading(&reading, event.scale)
         };
-        named.map(input).reduce(Input::plus)
+        named.map(input).reduce(MetricInput::plus)
     }
 
     /// Why a count, if there is one, is not what its name says.
     fn why_not(&self, core: &Core, sibling: Sibling) -> Option<String> {
         match (self.record, sibling, core.number, core.threads.len()) {
-            (None, ..) => Some(Cause::NoSnapshot.to_string()),
+            (None, ..) => Some(WhyUnavailable::NoSnapshot.to_string()),
             (_, Sibling::A, ..) | (_, _, Some(_), 2) => None,
             (_, _, None, _) => Some("which hardware threads share a core is not known there".to_owned()),
             (_, _, _, 1) => Some("the core has one hardware thread online".to_owned()),
@@ -173,7 +173,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn add_times(&self, inputs: &mut Inputs, record: &RankRecord) {
+    fn add_times(&self, inputs: &mut MetricInputs, record: &RankRecord) {
         let worked_ns = record.stamps.inner_ns() as f64;
         let ticks = record.tsc.map(|[from, to]| to.wrapping_sub(from) as f64);
         ticks.into_iter().for_each(|ticks| inputs.set("tsc", ticks));
@@ -188,9 +188,15 @@ impl<'a> Node<'a> {
     }
 }
 
-fn unavailable(reason: String) -> Input {
-    let trust = Verdict::Unknown;
-    Input { value: None, quality: Quality::Unavailable, running_share: None, reason: Some(reason), trust }
+fn unavailable(reason: String) -> MetricInput {
+    let trust = EventVerdict::Unknown;
+    MetricInput {
+        value: None,
+        quality: Quality::Unavailable,
+        running_share: None,
+        reason: Some(reason),
+        trust,
+    }
 }
 
 /// Over those cores that have a value.

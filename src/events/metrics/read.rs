@@ -1,7 +1,8 @@
 //! The catalogue as it is written down in metrics.toml and cpus/*.toml.
 
 use super::catalogue::{
-    Bound, Catalogue, EventSpec, Group, Meaning, Metric, Per, Quantity, Rule, Sibling, Source, Table,
+    Bound, Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule,
+    Sibling,
 };
 use super::cpu::Range;
 use super::formula::{Condition, Formula};
@@ -60,7 +61,7 @@ impl Catalogue {
         }
         for text in tables {
             let raw: RawTable = toml::from_str(text).map_err(|error| format!("an event table: {error}"))?;
-            let table = Table::resolve(raw, &catalogue.tables)?;
+            let table = CpuTable::resolve(raw, &catalogue.tables)?;
             catalogue.tables.push(table);
         }
         // A table stands after those that it inherits from; everybody's is the first of these.
@@ -74,8 +75,8 @@ impl Catalogue {
     }
 }
 
-impl Table {
-    fn resolve(raw: RawTable, known: &[Table]) -> Result<Self, String> {
+impl CpuTable {
+    fn resolve(raw: RawTable, known: &[CpuTable]) -> Result<Self, String> {
         let mut names = match &raw.inherits {
             Some(parent) => {
                 let parent = known.iter().find(|table| table.name == *parent);
@@ -114,8 +115,8 @@ impl Table {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawCatalogue {
-    source: Vec<Source>,
-    group: Vec<Group>,
+    source: Vec<FormulaSource>,
+    group: Vec<EventGroup>,
     quantity: Vec<RawQuantity>,
     metric: Vec<RawMetric>,
     rule: Vec<RawRule>,

@@ -20,16 +20,18 @@ fn sapphire_rapids() -> CpuKind {
     CpuKind::intel(0x8f)
 }
 
-fn metric(cpu: &CpuKind, inputs: &Inputs, name: &str) -> MetricValue {
+fn metric(cpu: &CpuKind, inputs: &MetricInputs, name: &str) -> MetricValue {
     evaluate(cpu, inputs).into_iter().find(|value| value.metric.name == name).expect(name)
 }
 
-fn exact(counts: &[(&str, u64)]) -> Inputs {
-    counts.iter().fold(Inputs::new(), |inputs, (name, count)| inputs.with(name, Input::exact(*count)))
+fn exact(counts: &[(&str, u64)]) -> MetricInputs {
+    counts
+        .iter()
+        .fold(MetricInputs::new(), |inputs, (name, count)| inputs.with(name, MetricInput::exact(*count)))
 }
 
 /// TSC cycles of a core in which (both, a alone, b alone, neither) of its hardware threads were busy.
-fn core([both, a, b, neither]: [u64; 4]) -> Inputs {
+fn core([both, a, b, neither]: [u64; 4]) -> MetricInputs {
     exact(&[("ref_cycles_a", both + a), ("ref_cycles_b", both + b), ("ref_cycles_core", both + a + b)])
         .with_quantity("tsc", (both + a + b + neither) as f64)
 }

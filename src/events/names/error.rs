@@ -1,5 +1,5 @@
 use super::pmu::Pmu;
-use super::syntax::Term;
+use super::syntax::EventTerm;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -107,7 +107,7 @@ impl NameError {
         Self::Syntax { text: text.to_owned(), problem: problem.to_owned() }
     }
 
-    pub(super) fn term(pmu: &Pmu, term: &Term, problem: &str) -> Self {
+    pub(super) fn term(pmu: &Pmu, term: &EventTerm, problem: &str) -> Self {
         Self::Term { pmu: pmu.name.clone(), term: term.to_string(), problem: problem.to_owned() }
     }
 

@@ -2,7 +2,7 @@
 
 use super::error::NameError;
 use super::pmu::Pmu;
-use super::syntax::{self, Term};
+use super::syntax::{self, EventTerm};
 
 /// Where a field's value goes, as a file in `format` says: "config:0-7,32-35".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Field {
 
 /// Terms in the order in which they are written: a later one has the last word. An event's name stands for
 /// the fields that the PMU gives for it.
-pub fn encode(pmu: &Pmu, terms: &[Term]) -> Result<Encoded, NameError> {
+pub fn encode(pmu: &Pmu, terms: &[EventTerm]) -> Result<Encoded, NameError> {
     let mut encoded = Encoded { config: [0; 3], scale: 1.0, unit: String::new(), label: None };
     let mut named = false;
     // Fields that an event leaves to the user ("ldlat=?").
@@ -92,14 +92,14 @@ pub fn encode(pmu: &Pmu, terms: &[Term]) -> Result<Encoded, NameError> {
     }
     match open.first() {
         Some(name) => {
-            let term = Term { name: name.clone(), value: Some("?".to_owned()) };
+            let term = EventTerm { name: name.clone(), value: Some("?".to_owned()) };
             Err(NameError::term(pmu, &term, "the event needs a value for it"))
         }
         None => Ok(encoded),
     }
 }
 
-fn set(pmu: &Pmu, term: &Term, encoded: &mut Encoded) -> Result<(), NameError> {
+fn set(pmu: &Pmu, term: &EventTerm, encoded: &mut Encoded) -> Result<(), NameError> {
     if let Some(field) = pmu.field(&term.name)? {
         // A field without a value is a flag.
         let value = number(pmu, term, term.value.as_deref().unwrap_or("1"))?;
@@ -131,7 +131,7 @@ fn set(pmu: &Pmu, term: &Term, encoded: &mut Encoded) -> Result<(), NameError> {
     }
 }
 
-fn number(pmu: &Pmu, term: &Term, text: &str) -> Result<u64, NameError> {
+fn number(pmu: &Pmu, term: &EventTerm, text: &str) -> Result<u64, NameError> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let digits = hex.unwrap_or(text);
     // from_str_radix takes a sign.

@@ -47,13 +47,13 @@ const CACHES: [(&str, [bool; 3]); 7] = [
 const OPERATIONS: [(&str, &str); 3] = [("loads", "load"), ("stores", "store"), ("prefetches", "prefetch")];
 
 /// One that every kernel knows: its own name here, the others it goes by, and what it is.
-pub struct Known {
+pub struct GenericEvent {
     pub names: Vec<String>,
     pub event: Event,
 }
 
 /// All that every kernel knows, and pmmpi's own.
-pub fn all() -> Vec<Known> {
+pub fn all() -> Vec<GenericEvent> {
     let mut all = Vec::new();
     let mut add = |names: &[&str], encoding: Encoding, unit: &str| {
         let own = default_event(encoding);
@@ -64,7 +64,7 @@ pub fn all() -> Vec<Known> {
         });
         names.retain(|name| *name != event.name);
         names.insert(0, event.name.clone());
-        all.push(Known { names, event });
+        all.push(GenericEvent { names, event });
     };
     for (id, names) in HARDWARE.iter().enumerate() {
         add(names, Encoding::new(kind::HARDWARE, id as u64), "");
@@ -86,7 +86,7 @@ pub fn all() -> Vec<Known> {
     }
     for event in default::groups().into_iter().flatten() {
         if !all.iter().any(|known| known.names.contains(&event.name)) {
-            all.push(Known { names: vec![event.name.clone()], event });
+            all.push(GenericEvent { names: vec![event.name.clone()], event });
         }
     }
     all

@@ -18,7 +18,7 @@ pub struct Capacity {
 
 /// Groups that are counted at the same places.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct CounterPlan {
     /// How they are counted.
     pub scope: Scope,
     /// Where.
@@ -41,7 +41,7 @@ impl Capacity {
 ///
 /// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no
 /// core is counted where it can be.
-pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<Plan>, NameError> {
+pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<CounterPlan>, NameError> {
     let mut making: Vec<Making> = Vec::new();
     for asked in asked {
         match asked {
@@ -63,7 +63,7 @@ pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<P
         }
     }
     let group = |packed: Packed| packed.events.into_iter().map(|resolved| resolved.event).collect();
-    let plan = |made: Making| Plan {
+    let plan = |made: Making| CounterPlan {
         scope: made.scope,
         places: made.places,
         groups: made.groups.into_iter().map(group).collect(),

@@ -1,6 +1,6 @@
 use super::pmu::Pmu;
-use super::syntax::{Term, Wanted, What};
-use super::{Names, Resolved, generic, pmu_family};
+use super::syntax::{EventTerm, WantedEvent, What};
+use super::{EventNames, Resolved, generic, pmu_family};
 
 /// An event that can be asked for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl Listed {
     }
 }
 
-impl Names {
+impl EventNames {
     /// All events that the kernel has names for. What cannot be read is not among them.
     pub fn listed(&self) -> Vec<Listed> {
         let mut all = Vec::new();
@@ -49,9 +49,9 @@ impl Names {
             names.dedup();
             for event in names {
                 let name = format!("{family}/{event}/");
-                let terms = [Term { name: event, value: None }];
+                let terms = [EventTerm { name: event, value: None }];
                 let what = What::Terms { pmu: family.to_owned(), terms: terms.to_vec() };
-                let wanted = Wanted { text: name.clone(), what, modes: None };
+                let wanted = WantedEvent { text: name.clone(), what, modes: None };
                 if let Ok(events) = self.encode(pmus.clone(), &terms, &wanted) {
                     let origin = Origin::Pmu(family.to_owned());
                     all.push(Listed { name, aliases: Vec::new(), origin, events });

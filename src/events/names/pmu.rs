@@ -3,7 +3,7 @@
 use super::error::NameError;
 use super::fields::{self, Encoded, Field};
 use super::places::Places;
-use super::syntax::Term;
+use super::syntax::EventTerm;
 use super::sysfs;
 use pmmpi::node::CpuSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub struct Pmu {
 }
 
 /// An event that the PMU has a name for.
-pub struct Described {
+pub struct DescribedEvent {
     /// Its fields, as a user would write them.
     pub terms: String,
     /// Multiplies a count into its unit.
@@ -91,12 +91,12 @@ impl Pmu {
 
     /// The event of its own that has this code.
     pub fn known_as(&self, config: [u64; 3]) -> Option<Encoded> {
-        let encode = |name: String| fields::encode(self, &[Term { name, value: None }]).ok();
+        let encode = |name: String| fields::encode(self, &[EventTerm { name, value: None }]).ok();
         self.events().into_iter().filter_map(encode).find(|own| own.config == config)
     }
 
     /// An event of its own; `None` where it has no such event.
-    pub fn event(&self, name: &str) -> Result<Option<Described>, NameError> {
+    pub fn event(&self, name: &str) -> Result<Option<DescribedEvent>, NameError> {
         if !self.has_event(name) {
             return Ok(None);
         }
@@ -119,7 +119,7 @@ impl Pmu {
             String::new()
         };
         let (unit, factor) = base_unit(&unit);
-        Ok(Some(Described { terms, scale: scale * factor, unit }))
+        Ok(Some(DescribedEvent { terms, scale: scale * factor, unit }))
     }
 }
 

@@ -7,14 +7,14 @@ use std::fmt;
 /// An element of a list.
 #[derive(Debug, PartialEq)]
 pub enum Item {
-    One(Wanted),
+    One(WantedEvent),
     /// In braces.
-    Group(Vec<Wanted>),
+    Group(Vec<WantedEvent>),
 }
 
 /// One event, as it is written.
 #[derive(Debug, PartialEq)]
-pub struct Wanted {
+pub struct WantedEvent {
     /// As it was typed.
     pub text: String,
     pub what: What,
@@ -25,12 +25,12 @@ pub struct Wanted {
 #[derive(Debug, PartialEq)]
 pub enum What {
     Name(String),
-    Terms { pmu: String, terms: Vec<Term> },
+    Terms { pmu: String, terms: Vec<EventTerm> },
 }
 
 /// `name=value` or `name`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Term {
+pub struct EventTerm {
     pub name: String,
     pub value: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct Term {
 const LONGEST: usize = 1 << 16;
 
 impl Item {
-    pub fn wanted(&self) -> &[Wanted] {
+    pub fn wanted(&self) -> &[WantedEvent] {
         match self {
             Item::One(wanted) => std::slice::from_ref(wanted),
             Item::Group(group) => group,
@@ -47,7 +47,7 @@ impl Item {
     }
 }
 
-impl Wanted {
+impl WantedEvent {
     /// Its name, if it is not a PMU's terms.
     pub fn name(&self) -> Option<&str> {
         match &self.what {
@@ -57,7 +57,7 @@ impl Wanted {
     }
 }
 
-impl fmt::Display for Term {
+impl fmt::Display for EventTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
             Some(value) => write!(f, "{}={value}", self.name),
@@ -126,7 +126,7 @@ fn split(text: &str) -> Result<Vec<&str>, NameError> {
     Ok(parts)
 }
 
-fn wanted(text: &str, of_group: Option<Modes>) -> Result<Wanted, NameError> {
+fn wanted(text: &str, of_group: Option<Modes>) -> Result<WantedEvent, NameError> {
     if text.contains(['{', '}']) {
         return Err(NameError::syntax(text, "braces go around events: {a,b}"));
     }
@@ -149,7 +149,7 @@ fn wanted(text: &str, of_group: Option<Modes>) -> Result<Wanted, NameError> {
             _ => (What::Name(text.to_owned()), None),
         },
     };
-    Ok(Wanted { text: text.to_owned(), what, modes: modes.or(of_group) })
+    Ok(WantedEvent { text: text.to_owned(), what, modes: modes.or(of_group) })
 }
 
 /// Some of u, k and h (the hypervisor), each once; h beside k only: in kernel mode the hypervisor's is counted, too.
@@ -168,7 +168,7 @@ fn modes(text: &str) -> Option<Modes> {
 pub const MODES_UNDERSTOOD: &str = "behind an event only modes are understood: u (user), k or kh (kernel, with the hypervisor's part), uk or ukh (all)";
 
 /// What stands between a PMU's slashes, or in a file of its `events`.
-pub fn terms(text: &str) -> Result<Vec<Term>, NameError> {
+pub fn terms(text: &str) -> Result<Vec<EventTerm>, NameError> {
     let term = |part: &str| {
         let (name, value) = match part.split_once('=') {
             Some((name, value)) => (name, Some(value.trim().to_owned())),
@@ -178,7 +178,7 @@ pub fn terms(text: &str) -> Result<Vec<Term>, NameError> {
         if name.is_empty() {
             return Err(NameError::syntax(text, "a term is missing: expected TERM=VALUE,..."));
         }
-        Ok(Term { name, value })
+        Ok(EventTerm { name, value })
     };
     text.split(',').map(term).collect()
 }

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// What somebody with a vendor's tables says of a name, as it travels from `pmmpi-names`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum VendorAnswer {
     /// It is an event.
     Found(Vendor),
     /// No table of this processor has it.
@@ -31,7 +31,7 @@ pub struct Vendor {
 
 /// An event that a vendor's table describes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Described {
+pub struct VendorEvent {
     /// With the table's name and a unit mask, as a user would write it.
     pub name: String,
     /// One line.
@@ -40,7 +40,7 @@ pub struct Described {
     pub encoding: Encoding,
 }
 
-impl Default for Answer {
+impl Default for VendorAnswer {
     fn default() -> Self {
         Self::Unknown { like: Vec::new() }
     }

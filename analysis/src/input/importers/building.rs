@@ -2,8 +2,8 @@
 
 mod repeated;
 
-use super::row::{Column, Numbered, Part, Row};
-use super::{Fault, Format, Options, REJECTED_KEPT, Rejected, Results, Source, Unusable};
+use super::row::{Column, Numbered, ResultRow, RowPart};
+use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
 use crate::table::UNDATED;
 use crate::table::class::{self, ClassBy, Key, Parts};
@@ -54,7 +54,7 @@ pub(crate) struct Building {
 
 impl Building {
     /// An empty table.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &ImportOptions) -> Self {
         let mut results = Results::default();
         if options.keep_parts {
             results.table.all_parts.push(Parts::default());
@@ -80,10 +80,10 @@ impl Building {
     }
 
     /// What follows comes from this file.
-    pub fn begin(&mut self, path: &Path, format: Format) {
+    pub fn begin(&mut self, path: &Path, format: FileFormat) {
         self.path = path.to_owned();
-        let is_own = format == Format::Run;
-        self.results.sources.push(Source {
+        let is_own = format == FileFormat::Run;
+        self.results.sources.push(SourceFile {
             path: path.to_owned(),
             format,
             is_own,
@@ -137,7 +137,7 @@ impl Building {
 
     /// A file of which nothing was understood is unusable; one that could not be read to its end is so from
     /// there on.
-    pub fn end(&mut self, fault: Option<Fault>) {
+    pub fn end(&mut self, fault: Option<ImportFault>) {
         let Some(fault) = fault else { return };
         match self.results.sources.last() {
             Some(source) if source.rows + source.rejected_rows > 0 => {
@@ -158,7 +158,7 @@ impl Building {
     }
 
     /// A file that gives nothing.
-    pub fn unusable(&mut self, path: &Path, fault: Fault) {
+    pub fn unusable(&mut self, path: &Path, fault: ImportFault) {
         self.results.unusable.push(Unusable { path: path.to_owned(), reason: fault.to_string() });
     }
 
@@ -168,7 +168,7 @@ impl Building {
     }
 
     /// Adds a row that makes sense, and gives its number; rejects any other.
-    pub fn add(&mut self, row: &Row<'_>) -> Option<usize> {
+    pub fn add(&mut self, row: &ResultRow<'_>) -> Option<usize> {
         match self.checked(row) {
             Ok(row) => self.add_numbered(&row),
             Err(reason) => {
@@ -178,7 +178,7 @@ impl Building {
         }
     }
 
-    fn checked(&mut self, row: &Row<'_>) -> Result<Numbered, String> {
+    fn checked(&mut self, row: &ResultRow<'_>) -> Result<Numbered, String> {
         let is_asked = row.parts.is_some() || self.class_by.has(&Key::Class);
         let class = if is_asked { row.class } else { "" };
         let parts = self.parts_number(|| row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class)));
@@ -270,7 +270,7 @@ impl Building {
     }
 
     /// Adds rows that make sense, and gives the number of the first.
-    pub(super) fn add_part(&mut self, part: &Part) -> usize {
+    pub(super) fn add_part(&mut self, part: &RowPart) -> usize {
         let table = &mut self.results.table;
         let (first, rows) = (table.len(), part.node.len());
         if first + rows >= u32::MAX as usize {

@@ -5,10 +5,10 @@
 //! row and not all that follow.
 
 use super::building::{Building, shown};
-use super::path_pattern::Place;
-use super::row::Row;
+use super::path_pattern::PathParts;
+use super::row::ResultRow;
 use super::wrong::Wrong;
-use super::{Fault, Options, instant};
+use super::{ImportFault, ImportOptions, instant};
 use crate::table::class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hashbrown::HashMap;
@@ -19,23 +19,27 @@ use std::sync::Arc;
 const LINE_MAX_BYTES: u64 = 1 << 20;
 
 /// Reads rows until the end. Blank lines count as nothing.
-pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(
+    source: impl Read,
+    options: &ImportOptions,
+    building: &mut Building,
+) -> Result<(), ImportFault> {
     let mut lines = Lines::new(source);
     let place = options.place(building.path())?;
     let header = loop {
         match lines.next()? {
-            None => return Err(Fault::Empty),
+            None => return Err(ImportFault::Empty),
             Some(Line { content: Some(content), .. }) => {
                 let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
                 if !content.trim_ascii().is_empty() {
                     break content.to_vec();
                 }
             }
-            Some(_) => return Err(Fault::OtherForm("its first line is too long for a header".into())),
+            Some(_) => return Err(ImportFault::OtherForm("its first line is too long for a header".into())),
         }
     };
     let mut fields = Fields::new(delimiter(&header));
-    let columns = fields.split(&header).map_err(|e| Fault::OtherForm(format!("its header has {e}")))?;
+    let columns = fields.split(&header).map_err(|e| ImportFault::OtherForm(format!("its header has {e}")))?;
     let mut columns = Columns::find(columns, &place, options, building)?;
     let mut any = false;
     while let Some(Line { number, content }) = lines.next()? {
@@ -54,7 +58,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
         }
     }
     columns.finish(building);
-    if any { Ok(()) } else { Err(Fault::NoRows) }
+    if any { Ok(()) } else { Err(ImportFault::NoRows) }
 }
 
 /// The one that the header has; commas in doubt.
@@ -203,10 +207,10 @@ struct Counter {
 impl Columns {
     fn find(
         header: Split<'_>,
-        place: &Place,
-        options: &Options,
+        place: &PathParts,
+        options: &ImportOptions,
         building: &mut Building,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ImportFault> {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
         let mut found = [None; 6];
@@ -214,7 +218,7 @@ impl Columns {
         let mut counters: Vec<Counter> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let known = ["node", "run", "elapsed_s", "class", "session", "started"];
-            let twice = || Fault::TwoColumns(shown(name.as_bytes()));
+            let twice = || ImportFault::TwoColumns(shown(name.as_bytes()));
             match known.iter().position(|known| name.eq_ignore_ascii_case(known)) {
                 Some(column) if found[column].is_some() => return Err(twice()),
                 Some(column) => found[column] = Some(at),
@@ -238,7 +242,7 @@ impl Columns {
         let given =
             [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
-            return Err(Fault::missing_columns(given, &names));
+            return Err(ImportFault::missing_columns(given, &names));
         };
         let wrong_starts = Wrong::default();
         Ok(Self {
@@ -254,7 +258,7 @@ impl Columns {
         })
     }
 
-    fn add(&mut self, line: u64, fields: &Split<'_>, place: &Place, building: &mut Building) {
+    fn add(&mut self, line: u64, fields: &Split<'_>, place: &PathParts, building: &mut Building) {
         match self.row(line, fields, place, building) {
             Ok(row) => {
                 if let Some(at) = building.add(&row) {
@@ -269,9 +273,9 @@ impl Columns {
         &'a mut self,
         line: u64,
         fields: &Split<'a>,
-        place: &'a Place,
+        place: &'a PathParts,
         building: &mut Building,
-    ) -> Result<Row<'a>, String> {
+    ) -> Result<ResultRow<'a>, String> {
         if fields.len() != self.count {
             return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
         }
@@ -291,7 +295,7 @@ impl Columns {
             self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
         }
         let class = self.class.of(fields, building)?;
-        Ok(Row {
+        Ok(ResultRow {
             line,
             node: or_place("node", self.node, &place.node)?,
             run: or_place("run", self.run, &place.run)?,
@@ -349,7 +353,7 @@ impl Columns {
 }
 
 impl Classes {
-    fn find(names: &[String], place: &Place, options: &Options) -> Self {
+    fn find(names: &[String], place: &PathParts, options: &ImportOptions) -> Self {
         let asked = options.class_by.columns();
         // A run is known by the class that was declared, whatever makes a class.
         let declared = (!options.class_by.has(&Key::Class)).then_some((&Key::Class, "class"));

@@ -1,7 +1,7 @@
 //! Tells a parent process which Parquet file is decoded now. A damaged file can crash this process; the parent then starts
 //! it again without that file.
 
-use super::Fault;
+use super::ImportFault;
 use std::io::{PipeWriter, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -30,9 +30,15 @@ impl Decoding {
     }
 
     /// Calls `decode`, unless `path` crashed an earlier process.
-    pub(super) fn of<T>(&self, path: &Path, decode: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn of<T>(
+        &self,
+        path: &Path,
+        decode: impl FnOnce() -> Result<T, ImportFault>,
+    ) -> Result<T, ImportFault> {
         if self.fatal.iter().any(|fatal| fatal == path) {
-            return Err(Fault::Damaged("the Parquet library crashed on it, or ran out of memory".to_owned()));
+            return Err(ImportFault::Damaged(
+                "the Parquet library crashed on it, or ran out of memory".to_owned(),
+            ));
         }
         self.tell(path.as_os_str().as_bytes())?;
         let decoded = decode();
@@ -40,7 +46,7 @@ impl Decoding {
         decoded
     }
 
-    fn tell(&self, message: &[u8]) -> Result<(), Fault> {
+    fn tell(&self, message: &[u8]) -> Result<(), ImportFault> {
         let Some(teller) = &self.teller else { return Ok(()) };
         Ok((&**teller).write_all(&[message, &[END]].concat())?)
     }
@@ -64,8 +70,8 @@ mod tests {
         };
         let during = decoding.of(Path::new("a"), || Ok(more(2))).unwrap();
         assert_eq!((during, more(1)), (Some("a".into()), None));
-        assert!(matches!(decoding.of(Path::new("bad"), || Ok(())), Err(Fault::Damaged(_))));
-        assert!(decoding.of(Path::new("b"), || Err::<(), _>(Fault::Empty)).is_err());
+        assert!(matches!(decoding.of(Path::new("bad"), || Ok(())), Err(ImportFault::Damaged(_))));
+        assert!(decoding.of(Path::new("b"), || Err::<(), _>(ImportFault::Empty)).is_err());
         assert_eq!((more(2), more(1)), (Some("b".into()), None));
         assert_eq!(Decoding::interrupted(b""), None);
     }

@@ -1,6 +1,6 @@
 //! Which reader knows a file. Its content says so: names are what people make of them.
 
-use super::Fault;
+use super::ImportFault;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,7 +10,7 @@ const HEAD_BYTES: u64 = 64 * 1024;
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// A run file of pmmpi's own.
     Run,
     /// A table in text: `node,run,elapsed_s` and more.
@@ -27,7 +27,7 @@ pub enum Format {
     Superbench,
 }
 
-impl Format {
+impl FileFormat {
     /// Each that other tools write, too.
     pub const ALL: [Self; 6] =
         [Self::Csv, Self::Parquet, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
@@ -59,7 +59,7 @@ impl Format {
 pub(super) type Content = Box<dyn Read>;
 
 /// Opens a file and says what it is. `-` is stdin.
-pub(super) fn open(path: &Path, format: Option<Format>) -> Result<(Format, Content), Fault> {
+pub(super) fn open(path: &Path, format: Option<FileFormat>) -> Result<(FileFormat, Content), ImportFault> {
     let mut source: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path)?),
@@ -67,35 +67,35 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<(Format, Conte
     let mut head = Vec::new();
     source.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     if head.is_empty() {
-        return Err(Fault::Empty);
+        return Err(ImportFault::Empty);
     }
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     let format = match format {
         Some(format) => format,
         None => detect(&head, extension.as_deref())
-            .ok_or_else(|| Fault::Unknown { looks_like: looks_like(&head, extension.as_deref()) })?,
+            .ok_or_else(|| ImportFault::Unknown { looks_like: looks_like(&head, extension.as_deref()) })?,
     };
     Ok((format, Box::new(io::Cursor::new(head).chain(source))))
 }
 
 /// What a file with this beginning is. The extension (lower case) decides only where the content does not: a
 /// damaged CSV or JSON file is told as such.
-pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
+pub fn detect(head: &[u8], extension: Option<&str>) -> Option<FileFormat> {
     if head.starts_with(b"PAR1") || extension == Some("parquet") {
-        return Some(Format::Parquet);
+        return Some(FileFormat::Parquet);
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let has = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'{') {
         if has("\"session_info\"") {
-            return Some(Format::Reframe);
+            return Some(FileFormat::Reframe);
         }
         if has("\"results\"") && has("\"command\"") {
-            return Some(Format::Hyperfine);
+            return Some(FileFormat::Hyperfine);
         }
         if extension == Some("jsonl") || (has("\"node\"") && first_line_is_an_object(head)) {
-            return Some(Format::Superbench);
+            return Some(FileFormat::Superbench);
         }
         return None;
     }
@@ -103,7 +103,7 @@ pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
     let hpl = memchr::memmem::find_iter(head, b"HPLinpack ")
         .any(|at| head.get(at + 10).is_some_and(u8::is_ascii_digit));
     if hpl || has("HPC Challenge Benchmark version") {
-        return Some(Format::Hpl);
+        return Some(FileFormat::Hpl);
     }
     let line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
     let columns = line.split(|byte| b",;\t".contains(byte)).map(|name| {
@@ -112,7 +112,7 @@ pub fn detect(head: &[u8], extension: Option<&str>) -> Option<Format> {
     });
     let known = columns
         .filter(|name| ["node", "run", "elapsed_s"].iter().any(|k| name.eq_ignore_ascii_case(k.as_bytes())));
-    (known.count() >= 2 || matches!(extension, Some("csv" | "tsv"))).then_some(Format::Csv)
+    (known.count() >= 2 || matches!(extension, Some("csv" | "tsv"))).then_some(FileFormat::Csv)
 }
 
 /// One line of JSON after another; an object that is alone in its file may be written over many.

@@ -1,6 +1,6 @@
 //! Why a file gives no results.
 
-use super::Format;
+use super::FileFormat;
 use super::building::shown;
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ const REQUIRED: [&str; 3] = ["node", "run", "elapsed_s"];
 
 /// What is wrong with a whole file.
 #[derive(Debug)]
-pub enum Fault {
+pub enum ImportFault {
     /// The system says why.
     Unreadable(io::Error),
     /// It has no content.
@@ -59,7 +59,7 @@ pub enum Fault {
     OtherPath(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ImportFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(e) => write!(f, "cannot be read: {e}"),
@@ -67,10 +67,10 @@ impl fmt::Display for Fault {
             Self::NoRows => f.write_str("has a header and no rows"),
             Self::EmptyFolder { files: 0 } => f.write_str("holds no files"),
             Self::EmptyFolder { files } => {
-                write!(f, "holds no results: {files} files were looked at as {}", Format::all())
+                write!(f, "holds no results: {files} files were looked at as {}", FileFormat::all())
             }
             Self::Unknown { looks_like } => {
-                write!(f, "is not known: it was looked at as {}", Format::all())?;
+                write!(f, "is not known: it was looked at as {}", FileFormat::all())?;
                 match looks_like {
                     Some(what) => write!(f, "; it looks like {what}"),
                     None => Ok(()),
@@ -96,7 +96,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
+impl ImportFault {
     /// Of the columns that are needed, which are `given`; the header has `names`.
     pub(super) fn missing_columns(given: [bool; 3], names: &[impl AsRef<str>]) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -138,9 +138,9 @@ fn hint(names: &[&str]) -> String {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ImportFault {}
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ImportFault {
     fn from(e: io::Error) -> Self {
         Self::Unreadable(e)
     }

@@ -10,8 +10,8 @@
 //! ```
 
 use super::building::{Building, shown};
-use super::row::Row;
-use super::{Fault, Options, REJECTED_KEPT, path_pattern};
+use super::row::ResultRow;
+use super::{ImportFault, ImportOptions, REJECTED_KEPT, path_pattern};
 use std::io::{BufRead, BufReader, Read};
 
 /// File names that say nothing of a node.
@@ -21,7 +21,11 @@ const LINE_MAX_BYTES: usize = 1 << 16;
 
 /// Reads the results of a file. One whose residual failed, or was not checked though the file says that it
 /// is, is rejected.
-pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(
+    source: impl Read,
+    options: &ImportOptions,
+    building: &mut Building,
+) -> Result<(), ImportFault> {
     let place = options.place(building.path())?;
     let mut output = Output { parts: vec![Part::default()], ..Output::default() };
     let mut source = BufReader::new(source);
@@ -67,7 +71,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                 continue;
             }
         };
-        let added = building.add(&Row {
+        let added = building.add(&ResultRow {
             line: solved.line,
             node: &node,
             run: &run,

@@ -1,8 +1,8 @@
 //! `hyperfine --export-json`: one row a timed run of each command.
 
 use super::building::Building;
-use super::row::Row;
-use super::{Fault, Options, json};
+use super::row::ResultRow;
+use super::{ImportFault, ImportOptions, json};
 use serde_json::Value;
 use std::io::Read;
 
@@ -10,7 +10,11 @@ use std::io::Read;
 const GENERIC: [&str; 4] = ["hyperfine", "results", "result", "bench"];
 
 /// Reads the runs of each command. Where a run did not exit with 0 it is rejected.
-pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(
+    source: impl Read,
+    options: &ImportOptions,
+    building: &mut Building,
+) -> Result<(), ImportFault> {
     let place = options.place(building.path())?;
     let node = match &place.node {
         Some(node) => node.clone(),
@@ -47,7 +51,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
                     }
                 },
             };
-            let row = Row {
+            let row = ResultRow {
                 line: entry,
                 node: &node,
                 run: &run,
@@ -70,7 +74,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             }
         }
     }
-    if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
+    if entry == 0 { Err(ImportFault::NoRows) } else { Ok(()) }
 }
 
 /// The command or its name, and its parameters: what differs in these ought not to take equally long.

@@ -1,15 +1,15 @@
 //! What the readers of JSON have in common.
 
-use super::Fault;
+use super::ImportFault;
 use serde_json::Value;
 use std::io::Read;
 
 /// A document, whole.
-pub(super) fn document(mut source: impl Read) -> Result<Value, Fault> {
+pub(super) fn document(mut source: impl Read) -> Result<Value, ImportFault> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    value(bytes).map_err(Fault::NoJson)
+    value(bytes).map_err(ImportFault::NoJson)
 }
 
 /// JSON, also as Python writes it: its `NaN` and `Infinity`, which JSON does not have, are read as null.
@@ -50,9 +50,9 @@ fn without_pythons_own(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A list in an object.
-pub(super) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], Fault> {
+pub(super) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], ImportFault> {
     let list = value.get(key).and_then(Value::as_array);
-    list.map(Vec::as_slice).ok_or_else(|| Fault::OtherForm(format!("`{key}` is no list")))
+    list.map(Vec::as_slice).ok_or_else(|| ImportFault::OtherForm(format!("`{key}` is no list")))
 }
 
 /// A text in an object; empty where there is none.

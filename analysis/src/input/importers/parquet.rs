@@ -9,7 +9,7 @@ mod names;
 mod rows;
 
 use super::building::Building;
-use super::{Fault, Options};
+use super::{ImportFault, ImportOptions};
 use columns::Columns;
 use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader;
@@ -28,9 +28,9 @@ const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
 /// How many files are read now, on any thread.
 static READING: AtomicUsize = AtomicUsize::new(0);
 /// Reads rows until the end.
-pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(path: &Path, options: &ImportOptions, building: &mut Building) -> Result<(), ImportFault> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_file() {
-        return Err(Fault::Pipe);
+        return Err(ImportFault::Pipe);
     }
     quiet();
     // A damaged file can make the library panic, which ends here (rows that were read before stay), or crash the process.
@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path, options: &Options, building: &mut Building) -> R
     read
 }
 
-fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(), Fault> {
+fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Result<(), ImportFault> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let mut reader = ParquetReader::new(file.try_clone()?);
@@ -52,13 +52,13 @@ fn read_all(path: &Path, options: &Options, building: &mut Building) -> Result<(
     let place = options.place(path)?;
     let mut columns = Columns::find(&schema, metadata.num_rows as u64, &place, options, building)?;
     if metadata.num_rows == 0 {
-        return Err(Fault::NoRows);
+        return Err(ImportFault::NoRows);
     }
     check(&metadata)?;
     building.expect_rows(metadata.num_rows);
     let projection = columns.projection();
     let slices = slices(&metadata);
-    let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, Fault> {
+    let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, ImportFault> {
         let mut reader = ParquetReader::new(file.try_clone()?)
             .with_slice(Some((*first, *rows)))
             .with_projection(Some(projection.clone()));
@@ -116,7 +116,7 @@ fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
 }
 
 /// What a file says of its rows decides how much memory is asked for.
-fn check(metadata: &FileMetadata) -> Result<(), Fault> {
+fn check(metadata: &FileMetadata) -> Result<(), ImportFault> {
     let mut left = metadata.num_rows;
     for group in &metadata.row_groups {
         left = left.checked_sub(group.num_rows()).ok_or_else(contradiction)?;
@@ -130,12 +130,12 @@ fn check(metadata: &FileMetadata) -> Result<(), Fault> {
     if left == 0 { Ok(()) } else { Err(contradiction()) }
 }
 
-fn contradiction() -> Fault {
-    Fault::Damaged("its content contradicts itself".to_owned())
+fn contradiction() -> ImportFault {
+    ImportFault::Damaged("its content contradicts itself".to_owned())
 }
 
-fn damaged(error: PolarsError) -> Fault {
-    Fault::Damaged(error.to_string())
+fn damaged(error: PolarsError) -> ImportFault {
+    ImportFault::Damaged(error.to_string())
 }
 
 /// A panic over a damaged file is an error that is told, once.

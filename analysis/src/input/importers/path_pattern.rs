@@ -1,6 +1,6 @@
 //! Node, run, class and session from where a file lies: `{session}/{node}/hpl-{run}.out`.
 
-use super::{Fault, Options};
+use super::{ImportFault, ImportOptions};
 use std::fmt;
 use std::path::{Component, Path};
 use std::str::FromStr;
@@ -29,7 +29,7 @@ enum Field {
 
 /// What a path says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PathParts {
     pub node: Option<String>,
     pub run: Option<String>,
     pub class: Option<String>,
@@ -101,7 +101,7 @@ impl fmt::Display for PathPattern {
 }
 
 impl PathPattern {
-    pub(super) fn find(&self, path: &Path) -> Option<Place> {
+    pub(super) fn find(&self, path: &Path) -> Option<PathParts> {
         let names: Vec<String> = path
             .components()
             .filter_map(|component| match component {
@@ -110,7 +110,7 @@ impl PathPattern {
             })
             .collect();
         let first = names.len().checked_sub(self.parts.len())?;
-        let mut place = Place::default();
+        let mut place = PathParts::default();
         for (pieces, name) in self.parts.iter().zip(&names[first..]) {
             for (field, value) in matched(pieces, name)? {
                 let value = Some(value.to_owned());
@@ -142,12 +142,14 @@ fn matched<'a>(pieces: &[Piece], name: &'a str) -> Option<Vec<(Field, &'a str)>>
     }
 }
 
-impl Options {
+impl ImportOptions {
     /// What the path of a file says, with the node that was given.
-    pub(super) fn place(&self, path: &Path) -> Result<Place, Fault> {
+    pub(super) fn place(&self, path: &Path) -> Result<PathParts, ImportFault> {
         let mut place = match &self.path {
-            None => Place::default(),
-            Some(pattern) => pattern.find(path).ok_or_else(|| Fault::OtherPath(format!("`{pattern}`")))?,
+            None => PathParts::default(),
+            Some(pattern) => {
+                pattern.find(path).ok_or_else(|| ImportFault::OtherPath(format!("`{pattern}`")))?
+            }
         };
         if place.node.is_none() {
             place.node.clone_from(&self.node);
@@ -158,14 +160,14 @@ impl Options {
 
 /// The node that a file without a pattern belongs to: its name without the extension or, where that says only
 /// what wrote it, the folder that it is in.
-pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, Fault> {
+pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, ImportFault> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = match generic.iter().any(|generic| stem.eq_ignore_ascii_case(generic)) {
         true => folder_of(path),
         false => (stem != "-").then_some(stem),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| {
-        Fault::OtherForm("it names no node: give one, or a pattern that finds it in the path".into())
+        ImportFault::OtherForm("it names no node: give one, or a pattern that finds it in the path".into())
     })
 }
 

@@ -4,8 +4,8 @@
 //! in it, and is read only where it is asked for by name.
 
 use super::building::{Building, shown};
-use super::row::Row;
-use super::{Fault, Options, instant, json};
+use super::row::ResultRow;
+use super::{ImportFault, ImportOptions, instant, json};
 use serde_json::Value;
 use std::io::Read;
 
@@ -13,13 +13,20 @@ use std::io::Read;
 const KNOWN: &str = "2.x, 3.x and 4.x";
 
 /// Reads the test cases of each run of a session.
-pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(
+    source: impl Read,
+    options: &ImportOptions,
+    building: &mut Building,
+) -> Result<(), ImportFault> {
     let place = options.place(building.path())?;
     let document = json::document(source)?;
     let info = document.get("session_info").unwrap_or(&Value::Null);
     let version = json::text(info, "data_version");
     if !["2", "3", "4"].contains(&version.split('.').next().unwrap_or_default()) {
-        return Err(Fault::OtherVersion { found: format!("`{}`", shown(version.as_bytes())), known: KNOWN });
+        return Err(ImportFault::OtherVersion {
+            found: format!("`{}`", shown(version.as_bytes())),
+            known: KNOWN,
+        });
     }
     let began = session_name(info);
     let session = Session {
@@ -47,7 +54,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
     {
         building.unread("restored_cases", restored.len() as u64);
     }
-    if entry == 0 { Err(Fault::NoRows) } else { Ok(()) }
+    if entry == 0 { Err(ImportFault::NoRows) } else { Ok(()) }
 }
 
 /// What holds for all test cases of a report.
@@ -80,7 +87,7 @@ impl Session<'_> {
             Some(class) => class.to_owned(),
             None => class(case, metric),
         };
-        let row = Row {
+        let row = ResultRow {
             line,
             node: &node,
             run,

@@ -4,7 +4,7 @@ use crate::table::class::Parts;
 
 /// A run as a reader understood it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Row<'a> {
+pub(crate) struct ResultRow<'a> {
     pub line: u64,
     pub node: &'a str,
     pub run: &'a str,
@@ -39,7 +39,7 @@ pub(super) struct Numbered {
 
 /// Rows one after another, column by column.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct RowPart {
     /// Of the first.
     pub line: u64,
     pub node: Vec<u32>,
@@ -59,7 +59,7 @@ pub(super) struct Part {
 /// Stands for a text that is no name: the row is rejected.
 pub(super) const WRONG: u32 = u32::MAX;
 
-impl Part {
+impl RowPart {
     pub fn row(&self, row: usize) -> Numbered {
         Numbered {
             line: self.line + row as u64,

@@ -5,8 +5,8 @@
 //! time, and its inverse is none either: what is not a time is counted as unread.
 
 use super::building::{Building, shown};
-use super::row::Row;
-use super::{Fault, Options};
+use super::row::ResultRow;
+use super::{ImportFault, ImportOptions};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 
@@ -40,7 +40,11 @@ const OLD_UNITS: [(&str, &str, f64); 3] =
 
 /// Reads the times of each node: all, or those whose name contains the metric that is asked for. A line that
 /// is no object with a node is rejected.
-pub(super) fn read(source: impl Read, options: &Options, building: &mut Building) -> Result<(), Fault> {
+pub(super) fn read(
+    source: impl Read,
+    options: &ImportOptions,
+    building: &mut Building,
+) -> Result<(), ImportFault> {
     let place = options.place(building.path())?;
     let session = match place.session {
         Some(session) => session,
@@ -69,7 +73,7 @@ pub(super) fn read(source: impl Read, options: &Options, building: &mut Building
             Err(reason) => building.reject(number, reason),
         }
     }
-    if any { Ok(()) } else { Err(Fault::NoRows) }
+    if any { Ok(()) } else { Err(ImportFault::NoRows) }
 }
 
 type Metrics = serde_json::Map<String, Value>;
@@ -113,7 +117,7 @@ fn metric(
     };
     let run = parts.run();
     let elapsed_s = value / per_second;
-    building.add(&Row {
+    building.add(&ResultRow {
         line,
         node,
         run: &run,

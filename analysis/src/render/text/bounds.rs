@@ -1,7 +1,7 @@
 //! Bounds of anybody's stamps.
 
 use super::line;
-use crate::stamps_csv::{Bounds, Stamped};
+use crate::stamps_csv::{Stamped, StampedBounds};
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::text::{count, seconds_between};
 
@@ -37,7 +37,7 @@ pub fn bounds(stamped: &Stamped, name: &str) -> String {
     text
 }
 
-fn job_bounds(text: &mut String, job: &Bounds) {
+fn job_bounds(text: &mut String, job: &StampedBounds) {
     let elapsed = &job.elapsed;
     let places = format!("{} on {}", count(job.ranks as usize, "rank"), count(job.nodes, "node"));
     if elapsed.consistent {

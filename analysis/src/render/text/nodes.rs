@@ -5,7 +5,7 @@ use crate::render::answer;
 use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
-use crate::verdicts::node_report::{Drift, NodeReport, SlowRun};
+use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// A line each.
 pub fn answer(text: &mut String, report: &Report) {
@@ -14,7 +14,7 @@ pub fn answer(text: &mut String, report: &Report) {
 }
 
 /// Of all sessions.
-pub fn slow_runs(text: &mut String, runs: &[SlowRun], top: usize) {
+pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
     if runs.is_empty() {
         return;
     }
@@ -31,7 +31,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRun], top: usize) {
 }
 
 /// Since when.
-pub fn drift(text: &mut String, drifts: &[Drift], top: usize) {
+pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
     if drifts.is_empty() {
         return;
     }

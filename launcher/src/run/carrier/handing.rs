@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// From a follower to its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Word {
+pub enum CarrierWord {
     /// With its spool's descriptor and, where room for the run was set aside, that file's.
     Here = b'h',
     /// Its rank has ended badly, and it waits for an answer.
@@ -19,7 +19,7 @@ pub enum Word {
 
 /// What becomes of a launcher's question.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CarrierAnswer {
     /// What its rank left was written, or why not.
     Is(Result<(), String>),
     /// The leader lives and has not answered.
@@ -36,7 +36,7 @@ const MOST_FILES: usize = 2;
 const CONTROL_WORDS: usize = 8;
 
 /// At most [`MOST_FILES`]: unix(7), SCM_RIGHTS.
-pub fn send(to: &UnixStream, words: &[Word], files: &[RawFd]) -> io::Result<()> {
+pub fn send(to: &UnixStream, words: &[CarrierWord], files: &[RawFd]) -> io::Result<()> {
     let bytes: Vec<u8> = words.iter().map(|word| *word as u8).collect();
     let mut control = [0u64; CONTROL_WORDS];
     let mut data = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -119,19 +119,21 @@ pub fn reply(to: &UnixStream, kept: &Result<(), String>) {
 }
 
 /// The leader's answer, by then.
-pub fn answer(mut from: &UnixStream, deadline: Instant) -> Answer {
+pub fn answer(mut from: &UnixStream, deadline: Instant) -> CarrierAnswer {
     loop {
         let mut answer = [0; LONGEST_ANSWER];
         match from.read(&mut answer) {
-            Ok(0) => return Answer::Gone,
-            Ok(length) if &answer[..length] == KEPT => return Answer::Is(Ok(())),
-            Ok(length) => return Answer::Is(Err(String::from_utf8_lossy(&answer[..length]).into_owned())),
+            Ok(0) => return CarrierAnswer::Gone,
+            Ok(length) if &answer[..length] == KEPT => return CarrierAnswer::Is(Ok(())),
+            Ok(length) => {
+                return CarrierAnswer::Is(Err(String::from_utf8_lossy(&answer[..length]).into_owned()));
+            }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(_) => return Answer::Gone,
+            Err(_) => return CarrierAnswer::Gone,
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Answer::Late;
+            return CarrierAnswer::Late;
         }
         let mut poll = [libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
         wait(&mut poll, left);
@@ -159,25 +161,25 @@ mod tests {
         let mut file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
         std::fs::remove_file(path).unwrap();
         file.write_all(b"shared").unwrap();
-        send(&one, &[Word::Here], &[file.as_raw_fd(), file.as_raw_fd()]).unwrap();
-        send(&one, &[Word::Ended], &[]).unwrap();
+        send(&one, &[CarrierWord::Here], &[file.as_raw_fd(), file.as_raw_fd()]).unwrap();
+        send(&one, &[CarrierWord::Ended], &[]).unwrap();
         let (mut words, mut files) = receive(&other).unwrap().unwrap();
         while words.len() < 2 {
             words.extend(receive(&other).unwrap().unwrap().0);
         }
-        assert_eq!((words, files.len()), (vec![Word::Here as u8, Word::Ended as u8], 2));
+        assert_eq!((words, files.len()), (vec![CarrierWord::Here as u8, CarrierWord::Ended as u8], 2));
         let mut text = String::new();
         files[0].rewind().unwrap();
         files[0].read_to_string(&mut text).unwrap();
         assert_eq!(text, "shared");
         let soon = || Instant::now() + Duration::from_secs(60);
         reply(&other, &Ok(()));
-        assert_eq!(answer(&one, soon()), Answer::Is(Ok(())));
+        assert_eq!(answer(&one, soon()), CarrierAnswer::Is(Ok(())));
         reply(&other, &Err("full".to_owned()));
-        assert_eq!(answer(&one, soon()), Answer::Is(Err("full".to_owned())));
-        assert_eq!(answer(&one, Instant::now()), Answer::Late);
+        assert_eq!(answer(&one, soon()), CarrierAnswer::Is(Err("full".to_owned())));
+        assert_eq!(answer(&one, Instant::now()), CarrierAnswer::Late);
         drop(other);
-        assert_eq!(answer(&one, soon()), Answer::Gone);
-        assert!(send(&one, &[Word::Here], &[]).is_err());
+        assert_eq!(answer(&one, soon()), CarrierAnswer::Gone);
+        assert!(send(&one, &[CarrierWord::Here], &[]).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Who carries for a node: it sleeps until there is something to carry.
 
 use super::FIRST;
-use super::handing::{self, Word};
-use super::members::{Ended, Member, Members};
+use super::handing::{self, CarrierWord};
+use super::members::{Member, MemberEnd, Members};
 use pmmpi::node::NodeKey;
 use pmmpi::record::RunHeader;
 use pmmpi::transport::local_socket;
@@ -28,7 +28,7 @@ const AFTER_RANK_0: Duration = Duration::from_millis(200);
 const PER_NODE: Duration = Duration::from_micros(100);
 
 /// Carries what the ranks of its node left in shared memory.
-pub struct Leader {
+pub struct CarrierLeader {
     listener: Option<UnixListener>,
     members: Members,
     /// Of launchers that have come and not yet said for which rank.
@@ -45,7 +45,7 @@ pub struct Leader {
     batch: Duration,
 }
 
-impl Leader {
+impl CarrierLeader {
     /// Of a launcher's own rank, and of those whose launchers come to `listener`.
     pub fn new(listener: Option<UnixListener>, own: Member, header: RunHeader) -> Self {
         if let Some(listener) = &listener {
@@ -97,7 +97,7 @@ impl Leader {
     /// Carries what a launcher's own rank left that ended badly, and what others did that end meanwhile: in that
     /// launcher, after the carrying process was killed.
     pub fn keep_own(&mut self) -> Result<(), String> {
-        self.members.all[0].end = Ended::Badly;
+        self.members.all[0].end = MemberEnd::Badly;
         self.accept();
         let mut own = self.carry_ended();
         let deadline = Instant::now() + LINGER;
@@ -234,15 +234,15 @@ impl Leader {
 }
 
 fn hear(member: &mut Member, words: &[u8]) {
-    if words.contains(&(Word::Ended as u8)) {
-        member.end = Ended::Badly;
+    if words.contains(&(CarrierWord::Ended as u8)) {
+        member.end = MemberEnd::Badly;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmmpi::partial::{self, Told};
+    use pmmpi::partial::{self, CarrierNote};
     use pmmpi::record::{End, Mode, Part, RankRecord};
     use pmmpi::session::live_record::Phase;
     use pmmpi::session::shared_memory::Spool;
@@ -252,11 +252,11 @@ mod tests {
         Member::own(Arc::new(Spool::create().unwrap()), None)
     }
 
-    fn leader(name: &str) -> (Leader, String) {
+    fn leader(name: &str) -> (CarrierLeader, String) {
         let name = format!("pmmpi-test-{name}-{}", std::process::id());
         let listener = local_socket::listen(&name).unwrap();
         let header = RunHeader::new("run".into(), vec!["work".into()], Mode::Mpi, 0);
-        (Leader::new(Some(listener), member(), header), name)
+        (CarrierLeader::new(Some(listener), member(), header), name)
     }
 
     /// On a crowded node much may happen between the two.
@@ -268,13 +268,13 @@ mod tests {
         assert_eq!((leader.members.all.len(), leader.silent.len()), (1, 2));
         drop(gone);
         let rank = member();
-        handing::send(&follower, &[Word::Here], &rank.descriptors()).unwrap();
+        handing::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
         leader.listen(Duration::ZERO, true);
         assert_eq!((leader.members.all.len(), leader.silent.len()), (2, 0));
         assert!(leader.is_needed());
-        handing::send(&follower, &[Word::Ended], &[]).unwrap();
+        handing::send(&follower, &[CarrierWord::Ended], &[]).unwrap();
         leader.listen(Duration::ZERO, true);
-        assert_eq!(leader.members.all[1].end, Ended::Badly);
+        assert_eq!(leader.members.all[1].end, MemberEnd::Badly);
         drop(follower);
         leader.carry_ended();
         leader.listen(Duration::ZERO, true);
@@ -291,14 +291,14 @@ mod tests {
             let spool = Arc::new(Spool::create().unwrap());
             let record = RankRecord::unmeasured(End::Finalized);
             let part = Part::of_rank(NodeKey::own().clone(), Vec::new(), record);
-            Told { folder: folder.clone(), part }.tell(&spool).unwrap();
+            CarrierNote { folder: folder.clone(), part }.tell(&spool).unwrap();
             spool.cell().claim();
             spool.cell().set_phase(Phase::Gathered);
             let follower = local_socket::connect(&name).unwrap();
             let rank = Member::own(spool, None);
-            handing::send(&follower, &[Word::Here], &rank.descriptors()).unwrap();
+            handing::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
             drop(follower);
-            leader.members.all[0].end = Ended::Done;
+            leader.members.all[0].end = MemberEnd::Done;
             if is_saved {
                 std::fs::write(folder.with_extension("pmr"), "").unwrap();
             }
@@ -317,7 +317,7 @@ mod tests {
         leader.begun = true;
         (leader.next, leader.pause) = (Instant::now() + LONGEST, LONGEST);
         let follower = local_socket::connect(&name).unwrap();
-        handing::send(&follower, &[Word::Here], &member().descriptors()).unwrap();
+        handing::send(&follower, &[CarrierWord::Here], &member().descriptors()).unwrap();
         leader.accept();
         assert_eq!((leader.members.all.len(), leader.pause), (2, SHORTEST));
         assert!(leader.next <= Instant::now() + SHORTEST);

@@ -1,10 +1,10 @@
 //! The ranks whose shared memory a leader has, and how they get to the disk.
 
 use super::{FIRST, handing};
-use pmmpi::partial::{self, About, Frame, KeptRank, NodeFile, Told};
+use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
 use pmmpi::record::runfile::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
-use pmmpi::session::instructions::{Keep, Orders};
+use pmmpi::session::instructions::{AgentInstructions, Keep};
 use pmmpi::session::live_record::Phase;
 use pmmpi::session::shared_memory::{Blob, Spool};
 use std::fs::File;
@@ -29,18 +29,18 @@ pub struct Member {
     room: Option<File>,
     /// To its launcher; `None` where that has gone, or is this process.
     pub connection: Option<UnixStream>,
-    told: Option<Told>,
+    told: Option<CarrierNote>,
     /// When it was first seen to have come to t1.
     seen: Option<Instant>,
     /// Nothing more comes of it.
-    pub end: Ended,
+    pub end: MemberEnd,
     /// What was carried of it last.
     carried: Option<u64>,
 }
 
 /// What a leader knows of a rank's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum MemberEnd {
     NotYet,
     /// Its launcher has gone after the rank had sent what it measured. Whether rank 0 received it is not known: if the run is
     /// not saved at this time, the rank is carried.
@@ -65,7 +65,7 @@ pub struct Members {
 impl Member {
     /// The rank of this launcher.
     pub fn own(spool: Arc<Spool>, room: Option<File>) -> Self {
-        Self { spool, room, connection: None, told: None, seen: None, end: Ended::NotYet, carried: None }
+        Self { spool, room, connection: None, told: None, seen: None, end: MemberEnd::NotYet, carried: None }
     }
 
     /// The rank of another one.
@@ -105,13 +105,15 @@ impl Member {
         if self.spool.cell().is_settled() {
             self.room = None; // what is there may be a whole run by now
         }
-        if self.end != Ended::NotYet || self.spool.cell().is_settled() {
+        if self.end != MemberEnd::NotYet || self.spool.cell().is_settled() {
             return;
         }
         self.end = match self.phase() {
-            Phase::Fresh | Phase::Claimed => Ended::NotYet,
-            Phase::Gathered if self.gathered().is_empty() => Ended::InDoubt(Instant::now() + SAVED_WITHIN),
-            _ => Ended::Badly,
+            Phase::Fresh | Phase::Claimed => MemberEnd::NotYet,
+            Phase::Gathered if self.gathered().is_empty() => {
+                MemberEnd::InDoubt(Instant::now() + SAVED_WITHIN)
+            }
+            _ => MemberEnd::Badly,
         };
     }
 
@@ -132,7 +134,7 @@ impl Member {
 
     fn folder(&mut self) -> Option<PathBuf> {
         if self.told.is_none() && self.phase() >= Phase::Started {
-            self.told = Told::hear(&self.spool);
+            self.told = CarrierNote::hear(&self.spool);
         }
         self.told.as_ref().map(|told| told.folder.clone())
     }
@@ -150,7 +152,7 @@ impl Member {
     }
 
     fn keep(&self) -> Option<Keep> {
-        let orders: Orders = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
+        let orders: AgentInstructions = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
         orders.keep
     }
 }
@@ -162,13 +164,13 @@ impl Members {
 
     /// True where something is to be carried at once.
     pub fn any_ended(&self) -> bool {
-        self.all.iter().any(|member| member.end == Ended::Badly)
+        self.all.iter().any(|member| member.end == MemberEnd::Badly)
     }
 
     /// When `leave_no_doubt` has to be called next.
     pub fn in_doubt_until(&self) -> Option<Instant> {
         let until = |member: &Member| match member.end {
-            Ended::InDoubt(until) => Some(until),
+            MemberEnd::InDoubt(until) => Some(until),
             _ => None,
         };
         self.all.iter().filter_map(until).min()
@@ -177,10 +179,10 @@ impl Members {
     /// Decides about each rank in doubt whose time has come: its run is saved, or the rank is to be carried.
     pub fn leave_no_doubt(&mut self, now: Instant) {
         for member in &mut self.all {
-            if matches!(member.end, Ended::InDoubt(until) if now >= until) {
+            if matches!(member.end, MemberEnd::InDoubt(until) if now >= until) {
                 member.end = match member.folder() {
-                    Some(folder) if !is_saved(&folder) => Ended::Badly,
-                    _ => Ended::Done,
+                    Some(folder) if !is_saved(&folder) => MemberEnd::Badly,
+                    _ => MemberEnd::Done,
                 };
             }
         }
@@ -227,8 +229,8 @@ impl Members {
         let mut at = 0;
         all.retain(|member| {
             at += 1;
-            let is_over =
-                member.connection.is_none() && !matches!(member.end, Ended::Badly | Ended::InDoubt(_));
+            let is_over = member.connection.is_none()
+                && !matches!(member.end, MemberEnd::Badly | MemberEnd::InDoubt(_));
             at == 1 || !is_over || is_begun(member)
         });
         files.retain(NodeFile::is_begun);
@@ -244,7 +246,7 @@ impl Members {
     pub fn carry_ended(&mut self) -> Option<Result<(), String>> {
         let mut own = None;
         for folder in self.folders() {
-            let is_its = |member: &Member| member.end == Ended::Badly && member.is_of(&folder);
+            let is_its = |member: &Member| member.end == MemberEnd::Badly && member.is_of(&folder);
             if !self.all.iter().any(is_its) {
                 continue;
             }
@@ -257,7 +259,7 @@ impl Members {
                 false => self.carry_surely(&folder),
             };
             for (at, member) in self.all.iter_mut().enumerate().filter(|(_, member)| is_its(member)) {
-                member.end = Ended::Done;
+                member.end = MemberEnd::Done;
                 if at == 0 {
                     own = Some(kept.clone());
                 }
@@ -267,8 +269,8 @@ impl Members {
             }
         }
         // Of one that said nothing there is nothing.
-        for member in self.all.iter_mut().filter(|member| member.end == Ended::Badly) {
-            member.end = Ended::Done;
+        for member in self.all.iter_mut().filter(|member| member.end == MemberEnd::Badly) {
+            member.end = MemberEnd::Done;
             if let Some(connection) = &member.connection {
                 handing::reply(connection, &Err("nothing is known of its rank".to_owned()));
             }
@@ -323,7 +325,7 @@ impl Members {
         let is_new = |(member, kept): (&Member, &Option<(KeptRank, u64)>)| {
             kept.as_ref().is_some_and(|(_, hash)| member.carried != Some(*hash))
         };
-        let ended = self.all.iter().filter(|member| member.is_of(folder) && member.end == Ended::Badly);
+        let ended = self.all.iter().filter(|member| member.is_of(folder) && member.end == MemberEnd::Badly);
         let gathered = ended.map(Member::gathered).find(|gathered| !gathered.is_empty()).unwrap_or_default();
         if self.files[at].is_begun() && gathered.is_empty() && !self.all.iter().zip(&kept).any(is_new) {
             return Ok(());

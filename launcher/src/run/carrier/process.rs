@@ -1,9 +1,9 @@
 //! The process that carries for a node: it outlives the launchers of its ranks, whoever kills them, and ends when
 //! the last of them has.
 
-use super::leader::Leader;
+use super::leader::CarrierLeader;
 use super::members::Member;
-use pmmpi::counters::room::Room;
+use pmmpi::counters::room::DescriptorRoom;
 use pmmpi::record::RunHeader;
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};
@@ -28,7 +28,7 @@ pub fn start(own: Member, listener: Option<UnixListener>, header: RunHeader) -> 
             std::mem::forget(connection); // closed with all others
             let carried = catch_unwind(AssertUnwindSafe(move || {
                 if detach(&kept) {
-                    Leader::new(listener, own.with(launcher), header).run();
+                    CarrierLeader::new(listener, own.with(launcher), header).run();
                 }
             }));
             // SAFETY: ends this process at once.
@@ -66,6 +66,6 @@ fn detach(kept: &[RawFd]) -> bool {
         }
     }
     // Each rank of the node takes a descriptor or two.
-    std::mem::forget(Room::make());
+    std::mem::forget(DescriptorRoom::make());
     true
 }

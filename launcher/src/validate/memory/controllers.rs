@@ -3,11 +3,11 @@
 use super::BYTES;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
-use pmmpi::counters::selection::{Selection, Wanted};
+use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{CpuSet, Hardware};
 use pmmpi_events::errata;
 use pmmpi_events::metrics::{CpuKind, EventSpec, catalogue};
-use pmmpi_events::names::{Asked, Names, Places, Resolved, pmu_family};
+use pmmpi_events::names::{Asked, EventNames, Places, Resolved, pmu_family};
 use std::fs;
 use std::path::Path;
 
@@ -49,7 +49,7 @@ const COUNTERS: usize = 4;
 impl Controllers {
     /// Of the socket of a hardware thread, on the machine whose files are below `root`.
     pub fn find(root: &Path, hardware: &Hardware, cpu: u32) -> Option<Self> {
-        let (names, online) = (Names::of(root), online(root)?);
+        let (names, online) = (EventNames::of(root), online(root)?);
         let near = |other: &u32| match (socket(root, cpu), socket(root, *other)) {
             (Some(own), Some(other)) => own == other,
             // Where nothing is known of sockets there is one.
@@ -165,11 +165,11 @@ fn passes(all: Vec<Counted>) -> Vec<Selection> {
 
 /// One group for each controller: its reads and writes are counted at the same instants.
 fn selection(pass: Vec<Counted>) -> Selection {
-    let mut sets: Vec<(u32, Wanted)> = Vec::new();
+    let mut sets: Vec<(u32, WantedSet)> = Vec::new();
     for Instance { event, pmu, cpus } in pass.into_iter().flat_map(|counted| counted.instances) {
         match sets.iter_mut().find(|(of, wanted)| *of == pmu && wanted.cpus == cpus) {
             Some((_, wanted)) => wanted.groups[0].push(event),
-            None => sets.push((pmu, Wanted::new(Scope::Socket, vec![vec![event]], cpus))),
+            None => sets.push((pmu, WantedSet::new(Scope::Socket, vec![vec![event]], cpus))),
         }
     }
     Selection::of(sets.into_iter().map(|(_, wanted)| wanted).collect())
@@ -194,7 +194,7 @@ mod tests {
 
     fn found(root: &Root, hardware: &Hardware, cpu: u32) -> Found {
         let event = |event: &Event| (event.name.clone(), event.encoding.kind, event.encoding.config[0]);
-        let set = |wanted: &Wanted| (wanted.cpus.clone(), wanted.groups[0].iter().map(event).collect());
+        let set = |wanted: &WantedSet| (wanted.cpus.clone(), wanted.groups[0].iter().map(event).collect());
         let controllers = Controllers::find(root.path(), hardware, cpu);
         let passes = controllers.map(|controllers| controllers.passes).unwrap_or_default();
         passes.iter().map(|pass| pass.sets.iter().map(set).collect()).collect()

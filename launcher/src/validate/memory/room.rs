@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// What each of the three arrays takes, and what it is measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct ArraySize {
     /// Of the caches that the hardware thread fills: its second level and those beyond.
     pub cache_bytes: u64,
     pub array_bytes: u64,
@@ -20,7 +20,7 @@ const ENOUGH: u64 = 8;
 const SMALLEST: u64 = 64 << 20;
 pub const ARRAYS: u64 = 3;
 
-impl Room {
+impl ArraySize {
     /// For arrays that a thread on this hardware thread touches first, on the machine whose files are below `root`.
     pub fn find(root: &Path, cpu: u32) -> Result<Self, String> {
         let cache_bytes =
@@ -178,14 +178,14 @@ mod tests {
         root
     }
 
-    fn find(root: &Root) -> Result<Room, String> {
-        Room::find(root.path(), 0)
+    fn find(root: &Root) -> Result<ArraySize, String> {
+        ArraySize::find(root.path(), 0)
     }
 
     #[test]
     fn arrays_are_several_times_the_caches() {
         let milan = machine("512K", "32768K", 64 << 20);
-        assert_eq!(find(&milan), Ok(Room { cache_bytes: 65 * MIB / 2, array_bytes: 260 * MIB }));
+        assert_eq!(find(&milan), Ok(ArraySize { cache_bytes: 65 * MIB / 2, array_bytes: 260 * MIB }));
         // 3D V-Cache: what one core reaches of 1,152 MiB in all.
         let genoa_x = machine("1024K", "98304K", 64 << 20);
         assert_eq!(find(&genoa_x).unwrap().array_bytes, 8 * 97 * MIB);

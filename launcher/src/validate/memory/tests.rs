@@ -1,10 +1,10 @@
 //! Memory controllers that are made up: their files, and what they count.
 
 use super::*;
-use crate::validate::findings::{Findings, Held};
+use crate::validate::findings::{Findings, KernelFindings};
 use crate::validate::pin::Pinned;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::probe::{Handle, Opened, Scope, Scripted, Set};
+use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Gap;
 use pmmpi::node::NodeFacts;
 use pmmpi::record::{Mode, Run, RunHeader};
@@ -100,7 +100,7 @@ fn stand_in(event: &str, cpu: u32) -> Root {
     root
 }
 
-fn of_event<'a>(checks: &'a [Check], event: &str) -> &'a Check {
+fn of_event<'a>(checks: &'a [EventCheck], event: &str) -> &'a EventCheck {
     checks.iter().find(|check| check.event == event).unwrap_or_else(|| panic!("{event} in {checks:?}"))
 }
 
@@ -112,7 +112,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     // 0x04: migrations to and from this hardware thread. An array of 64 MiB.
     let root = stand_in("config:0-7", pinned.cpu());
     let hardware = skylake();
-    let mut memory = Memory::new(root.path(), &hardware, pinned.cpu());
+    let mut memory = MemoryControllers::new(root.path(), &hardware, pinned.cpu());
     let triad = kernel("triad-nt").unwrap();
     let checks = memory.checks(triad, 2);
     let trips = (64 << 20) / LINE_BYTES;
@@ -137,7 +137,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     let mut findings = Findings::new(&facts, pinned.cpu(), 2);
     findings.memory = Some(memory.found());
     findings.add_mappings(memory.mappings());
-    findings.kernels.push(Held { checks, ..Held::new(triad) });
+    findings.kernels.push(KernelFindings { checks, ..KernelFindings::new(triad) });
     findings.judge();
     assert!(findings.is_unusable());
     let folder = root.path().join("trust");
@@ -149,11 +149,11 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     let trust = trust.of_run(&run);
     let event = |name: &str, kind, config| Event::counted(name, Encoding::new(kind, config));
     // As --group memory counts it, and by the user's own words; after another boot under another number.
-    assert_eq!(trust.of(&event("dram_reads", 77, 4)), Verdict::Unusable);
-    assert_eq!(trust.of(&event("uncore_imc_1/event=0x04,umask=0x0c/", 78, 4)), Verdict::Unusable);
-    assert_eq!(trust.of(&event("uncore_imc_1/event=0x05/", 78, 5)), Verdict::Unknown);
+    assert_eq!(trust.of(&event("dram_reads", 77, 4)), EventVerdict::Unusable);
+    assert_eq!(trust.of(&event("uncore_imc_1/event=0x04,umask=0x0c/", 78, 4)), EventVerdict::Unusable);
+    assert_eq!(trust.of(&event("uncore_imc_1/event=0x05/", 78, 5)), EventVerdict::Unknown);
     // Which had the number that controllers have now.
-    assert_eq!(trust.of(&event("uncore_cha_0/event=0x04/", kind::SOFTWARE, 4)), Verdict::Unknown);
+    assert_eq!(trust.of(&event("uncore_cha_0/event=0x04/", kind::SOFTWARE, 4)), EventVerdict::Unknown);
 }
 
 /// The clock of the hardware thread runs at its rate whatever the kernel does: all of it is background.
@@ -161,7 +161,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
 fn what_is_counted_all_the_time_is_taken_off() {
     let pinned = Pinned::to(None).unwrap();
     let root = stand_in("config1:8-15", pinned.cpu());
-    let mut memory = Memory::new(root.path(), &skylake(), pinned.cpu());
+    let mut memory = MemoryControllers::new(root.path(), &skylake(), pinned.cpu());
     let checks = memory.checks(kernel("copy").unwrap(), 3);
     let read = of_event(&checks, "dram_read_bytes");
     if read.quality != Quality::Denied {
@@ -186,7 +186,7 @@ fn who_may_not_count_them_is_told_and_takes_no_memory() {
         let root = stand_in("config:0-7", 0);
         // SAFETY: of this thread alone, since it is not the C library that is asked.
         assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 65534, -1) }, 0);
-        let mut memory = Memory::new(root.path(), &skylake(), 0);
+        let mut memory = MemoryControllers::new(root.path(), &skylake(), 0);
         let checks = memory.checks(kernel("copy").unwrap(), TIMES);
         // SAFETY: as above; the folder is root's to remove.
         assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 0, -1) }, 0);
@@ -227,11 +227,11 @@ impl Script {
         Self { kernel: lines, idle: [0.0; 2], gap: None, running: 1 }
     }
 
-    fn checks(&self, of: &str, hardware: &Hardware) -> Vec<Check> {
+    fn checks(&self, of: &str, hardware: &Hardware) -> Vec<EventCheck> {
         let events = ["dram_reads", "dram_writes"];
         let events: Vec<_> = events.map(|name| (Event::counted(name, Encoding::new(0, 0)), self.gap)).into();
         let set = |number: u32| {
-            let handle = Handle { set: number, group: 0, cpu: Some(0), descriptor: -1, id: 0 };
+            let handle = CounterHandle { set: number, group: 0, cpu: Some(0), descriptor: -1, id: 0 };
             (Set { scope: Scope::Socket, events: events.clone(), groups: vec![vec![0, 1]] }, handle)
         };
         let (sets, handles) = [set(0), set(1)].into_iter().unzip();
@@ -254,12 +254,12 @@ impl Script {
         let mut probe = Scripted::new(Opened { sets, handles }, snapshots);
         traffic::measure(&mut probe, clock, &mut moved, || ());
         let root = Root::new();
-        let memory = Memory { clock, ..Memory::new(root.path(), hardware, 0) };
+        let memory = MemoryControllers { clock, ..MemoryControllers::new(root.path(), hardware, 0) };
         memory.judged(kernel(of).unwrap(), TRIPS, &moved)
     }
 }
 
-fn verdicts(checks: &[Check]) -> [(&'static str, &'static str); 2] {
+fn verdicts(checks: &[EventCheck]) -> [(&'static str, &'static str); 2] {
     let [read, written] = checks else { panic!("{checks:?}") };
     assert_eq!([&read.event[..], &written.event], [BYTES[READ].event, BYTES[WRITTEN].event]);
     [(read.verdict, read.quality.name()), (written.verdict, written.quality.name())]
@@ -299,7 +299,7 @@ fn write_allocate_shows_as_reads_and_stores_past_the_caches_without() {
     // Ice Lake may claim a line that it will fill, and never reads one that is stored past the caches.
     assert_eq!((as_if("copy", "copy-nt", &icx), as_if("copy-nt", "copy", &icx)), ("trusted", "unusable"));
     // On Arm either may be.
-    let memory = Memory::new(Path::new("/nonexistent"), &grace, 0);
+    let memory = MemoryControllers::new(Path::new("/nonexistent"), &grace, 0);
     let ranges = ["copy", "copy-nt"].map(|of| memory.expected(kernel(of).unwrap(), READ).unwrap());
     assert_eq!(ranges[0], ranges[1]);
     assert_eq!([ranges[0].low.per_trip, ranges[0].high.per_trip], [0.95 * 64.0, 1.05 * 128.0]);
@@ -318,9 +318,9 @@ fn others_traffic_is_taken_off_and_said_and_where_it_is_not_steady_nothing_is() 
     assert_eq!(checks[0].overhead.map(f64::round), Some(64.0 * background));
     // More by as much as the kernel moves, in every other interval.
     let sections = |idle: [f64; 4]| {
-        let section = |lines: f64| traffic::Section {
+        let section = |lines: f64| traffic::Traffic {
             counts: ["dram_reads", "dram_writes"]
-                .map(|name| (name.to_owned(), pmmpi_events::metrics::Input::exact(lines as u64)))
+                .map(|name| (name.to_owned(), pmmpi_events::metrics::MetricInput::exact(lines as u64)))
                 .into(),
             ns: 1.0,
         };
@@ -328,7 +328,7 @@ fn others_traffic_is_taken_off_and_said_and_where_it_is_not_steady_nothing_is() 
         for (at, one) in moved.iter_mut().enumerate() {
             one.add(&section(idle[at]), &section(3.0 * TRIPS as f64), &section(idle[at + 1]));
         }
-        Memory::new(Path::new("/nonexistent"), &skylake(), 0).judged(triad, TRIPS, &moved)
+        MemoryControllers::new(Path::new("/nonexistent"), &skylake(), 0).judged(triad, TRIPS, &moved)
     };
     assert_eq!(verdicts(&sections([0.0; 4]))[READ].0, "trusted");
     let much = TRIPS as f64;
@@ -369,7 +369,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
         };
         let mut moved = vec![Moved::default(); TIMES];
         traffic::leave_out(&opened, &mut moved);
-        Memory::new(Path::new("/nonexistent"), &skylake(), 0).judged(copy, TRIPS, &moved)
+        MemoryControllers::new(Path::new("/nonexistent"), &skylake(), 0).judged(copy, TRIPS, &moved)
     };
     let denied = refused(Gap::of_errno(libc::EACCES));
     assert_eq!(verdicts(&denied), [("not counted here", "denied"); 2]);
@@ -386,7 +386,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
 #[test]
 fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
     let checks = |root: &Root, hardware: &Hardware| {
-        let mut memory = Memory::new(root.path(), hardware, 0);
+        let mut memory = MemoryControllers::new(root.path(), hardware, 0);
         let checks = memory.checks(kernel("add").unwrap(), TIMES);
         assert!(memory.arrays.is_none());
         let reason = checks[0].reason.clone().unwrap();
@@ -412,10 +412,10 @@ fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
 #[test]
 fn where_reads_and_writes_are_one_count_their_sum_is_judged() {
     let zen2 = processor("AuthenticAMD", 0x17, 0x31);
-    let memory = Memory::new(Path::new("/nonexistent"), &zen2, 0);
-    let section = |lines: u64| traffic::Section {
+    let memory = MemoryControllers::new(Path::new("/nonexistent"), &zen2, 0);
+    let section = |lines: u64| traffic::Traffic {
         counts: (0..8)
-            .map(|at| (format!("dram_channel_{at}"), pmmpi_events::metrics::Input::exact(lines / 8)))
+            .map(|at| (format!("dram_channel_{at}"), pmmpi_events::metrics::MetricInput::exact(lines / 8)))
             .collect(),
         ns: 1.0,
     };

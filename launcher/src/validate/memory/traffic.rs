@@ -6,9 +6,9 @@
 //! differ by is how far off that may be.
 
 use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Cause, Gap, Reading};
+use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use pmmpi::counters::table::{GROUP_HEAD, was_read};
-use pmmpi_events::metrics::{Input, Inputs};
+use pmmpi_events::metrics::{MetricInput, MetricInputs};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,8 +18,8 @@ pub type Clock = fn() -> i64;
 
 /// What was counted from one snapshot to another, by name: the sum over the controllers of a socket.
 #[derive(Clone, Debug)]
-pub struct Section {
-    pub counts: BTreeMap<String, Input>,
+pub struct Traffic {
+    pub counts: BTreeMap<String, MetricInput>,
     pub ns: f64,
 }
 
@@ -27,11 +27,11 @@ pub struct Section {
 #[derive(Clone, Debug, Default)]
 pub struct Moved {
     /// Without the background.
-    pub net: Inputs,
+    pub net: MetricInputs,
     /// What others moved meanwhile.
-    pub background: Inputs,
+    pub background: MetricInputs,
     /// How far the background may be off.
-    pub unsteady: Inputs,
+    pub unsteady: MetricInputs,
 }
 
 /// Runs `work` once for nothing and then once for each of these, between two intervals as long as it took.
@@ -59,7 +59,7 @@ pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work
 
 /// The same of what is not open: why.
 pub fn leave_out(opened: &Opened, into: &mut [Moved]) {
-    let empty = Section { counts: closed(opened), ns: 1.0 };
+    let empty = Traffic { counts: closed(opened), ns: 1.0 };
     into.iter_mut().for_each(|moved| moved.add(&empty, &empty, &empty));
 }
 
@@ -68,7 +68,7 @@ fn section(
     words: &[Vec<AtomicU64>; 2],
     clock: Clock,
     work: &mut dyn FnMut(),
-) -> Section {
+) -> Traffic {
     words.iter().flatten().for_each(|word| word.store(0, Relaxed)); // a snapshot that fails leaves what was there
     probe.snapshot(&words[0]);
     let start = clock();
@@ -87,30 +87,30 @@ fn section(
                 let [enabled_ns, running_ns] = [1, 2].map(between);
                 Reading { count: between(GROUP_HEAD + at), enabled_ns, running_ns, gap: *gap }
             } else {
-                Reading::missing(Gap::Unavailable(Cause::Closed))
+                Reading::missing(Gap::Unavailable(WhyUnavailable::Closed))
             };
-            add(&mut counts, &event.name, Input::reading(&reading, event.scale));
+            add(&mut counts, &event.name, MetricInput::reading(&reading, event.scale));
         }
     }
-    Section { counts, ns }
+    Traffic { counts, ns }
 }
 
 /// Events that could not be opened.
-fn closed(opened: &Opened) -> BTreeMap<String, Input> {
+fn closed(opened: &Opened) -> BTreeMap<String, MetricInput> {
     let mut counts = BTreeMap::new();
     for set in &opened.sets {
         let open = |at: usize| set.groups.iter().flatten().any(|event| *event as usize == at);
         for (at, (event, gap)) in set.events.iter().enumerate() {
             if !open(at) {
-                let reading = Reading::missing(gap.unwrap_or(Gap::Unavailable(Cause::Closed)));
-                add(&mut counts, &event.name, Input::reading(&reading, event.scale));
+                let reading = Reading::missing(gap.unwrap_or(Gap::Unavailable(WhyUnavailable::Closed)));
+                add(&mut counts, &event.name, MetricInput::reading(&reading, event.scale));
             }
         }
     }
     counts
 }
 
-fn add(counts: &mut BTreeMap<String, Input>, name: &str, input: Input) {
+fn add(counts: &mut BTreeMap<String, MetricInput>, name: &str, input: MetricInput) {
     let sum = match counts.remove(name) {
         Some(there) => there.plus(input),
         None => input,
@@ -120,19 +120,20 @@ fn add(counts: &mut BTreeMap<String, Input>, name: &str, input: Input) {
 
 impl Moved {
     /// Adds what was counted in one run of the kernel.
-    pub(super) fn add(&mut self, before: &Section, kernel: &Section, after: &Section) {
+    pub(super) fn add(&mut self, before: &Traffic, kernel: &Traffic, after: &Traffic) {
         for (name, count) in &kernel.counts {
             let others = [before, after].map(|section| Some((section.counts.get(name)?, section.ns)));
             let [Some(before), Some(after)] = others else { continue };
-            let rate = |(input, ns): (&Input, f64)| Some(input.value? / ns).filter(|rate| rate.is_finite());
+            let rate =
+                |(input, ns): (&MetricInput, f64)| Some(input.value? / ns).filter(|rate| rate.is_finite());
             let rates = rate(before).zip(rate(after));
             let share = |of: fn(f64, f64) -> f64| rates.map(|(a, b)| of(a, b) * kernel.ns);
             let (background, unsteady) = (share(|a, b| (a + b) / 2.0), share(|a, b| (a - b).abs() / 2.0));
             let worth = count.clone().plus(before.0.clone()).plus(after.0.clone());
             let net = count.value.zip(background).map(|(count, background)| count - background);
-            self.net.add(name, Input { value: net, ..worth.clone() });
-            self.background.add(name, Input { value: background, ..worth.clone() });
-            self.unsteady.add(name, Input { value: unsteady, ..worth });
+            self.net.add(name, MetricInput { value: net, ..worth.clone() });
+            self.background.add(name, MetricInput { value: background, ..worth.clone() });
+            self.unsteady.add(name, MetricInput { value: unsteady, ..worth });
         }
     }
 }
@@ -141,15 +142,15 @@ impl Moved {
 mod tests {
     use super::*;
 
-    fn moved(before: &Section, kernel: &Section, after: &Section) -> Moved {
+    fn moved(before: &Traffic, kernel: &Traffic, after: &Traffic) -> Moved {
         let mut moved = Moved::default();
         moved.add(before, kernel, after);
         moved
     }
 
-    fn section(count: f64, ns: f64) -> Section {
-        let input = Input { value: Some(count), ..Input::exact(0) };
-        Section { counts: [("x".to_owned(), input)].into(), ns }
+    fn section(count: f64, ns: f64) -> Traffic {
+        let input = MetricInput { value: Some(count), ..MetricInput::exact(0) };
+        Traffic { counts: [("x".to_owned(), input)].into(), ns }
     }
 
     fn values(moved: &Moved) -> [f64; 3] {
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn an_interval_of_which_nothing_is_known_leaves_nothing() {
         let mut unknown = section(0.0, 100.0);
-        let missing = Input::reading(&Reading::missing(Gap::Unavailable(Cause::Closed)), 1.0);
+        let missing = MetricInput::reading(&Reading::missing(Gap::Unavailable(WhyUnavailable::Closed)), 1.0);
         unknown.counts.insert("x".into(), missing);
         let known = section(1.0, 100.0);
         for [before, kernel, after] in
@@ -178,8 +179,8 @@ mod tests {
             let net = moved.net.count("x").unwrap();
             assert_eq!((net.value, net.quality), (None, pmmpi::counters::reading::Quality::Unavailable));
         }
-        let nothing = Section { counts: BTreeMap::new(), ns: 0.0 };
-        assert_eq!(moved(&nothing, &known, &known).net, Inputs::new());
+        let nothing = Traffic { counts: BTreeMap::new(), ns: 0.0 };
+        assert_eq!(moved(&nothing, &known, &known).net, MetricInputs::new());
         // A clock that stood still tells no rate.
         let still = moved(&section(1.0, 0.0), &known, &known);
         assert_eq!(still.net.count("x").unwrap().value, None);

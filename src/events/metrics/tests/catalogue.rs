@@ -5,7 +5,7 @@ use crate::metrics::*;
 use std::collections::BTreeSet;
 
 /// The names of a formula and of what its names stand for.
-fn all_names(formula: &Formula, table: &Table, names: &mut BTreeSet<String>) {
+fn all_names(formula: &Formula, table: &CpuTable, names: &mut BTreeSet<String>) {
     for name in formula.names() {
         names.insert(name.clone());
         let default = catalogue().quantity(name).and_then(|quantity| quantity.default.as_ref());
@@ -80,7 +80,7 @@ fn the_catalogue_is_in_order() {
 #[test]
 fn metrics_of_siblings_are_those_of_cores() {
     for metric in &catalogue().metrics {
-        let is_of_siblings = |table: &Table| {
+        let is_of_siblings = |table: &CpuTable| {
             let mut names = BTreeSet::new();
             metric.formulas().for_each(|formula| all_names(formula, table, &mut names));
             names.iter().any(|name| match table.meaning(name) {
@@ -269,7 +269,8 @@ fn table_1_is_computed_on_family_10h_and_answered_everywhere() {
     for table in &catalogue().tables {
         // Every event of the table comes to 1000.
         let events = table.names.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Event(_)));
-        let inputs = events.fold(Inputs::new(), |inputs, (name, _)| inputs.with(name, Input::exact(1000)));
+        let inputs =
+            events.fold(MetricInputs::new(), |inputs, (name, _)| inputs.with(name, MetricInput::exact(1000)));
         let inputs = inputs.with_quantity("elapsed_s", 2.0).with_quantity("tsc_hz", 1e9);
         let cpu = table.cpus.first().map_or(CpuKind::default(), |range| CpuKind {
             vendor: range.vendor.clone(),

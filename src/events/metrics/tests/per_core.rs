@@ -4,10 +4,10 @@ use crate::metrics::*;
 use crate::validation::Trust;
 use pmmpi::bounds::Stamps;
 use pmmpi::clock::Crystal;
-use pmmpi::counters::counts::{Cost, Counts, GroupCounts, Row};
+use pmmpi::counters::counts::{Cost, CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
 use pmmpi::counters::probe::{Scope, Set};
-use pmmpi::counters::reading::{Cause, Gap, Quality};
+use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, HostPart, LostRank, Mode, NodeRecord, RankRecord, Run, RunHeader};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn counts(rank: u32, cores: &[Busy], hardware: &Hardware) -> Counts {
         if *hardware == skylake() { &["ref_cycles_a", "ref_xclk_any"] } else { &["ref_cycles_a"] };
     let row = |cpu: u32, set: u32, counts: &[u64]| {
         let counted = GroupCounts { enabled_ns: 9, running_ns: 9, counts: counts.to_vec() };
-        Row { rank, cpu: Some(cpu), set, region: None, groups: vec![Some(counted)] }
+        CountRow { rank, cpu: Some(cpu), set, region: None, groups: vec![Some(counted)] }
     };
     let mut rows = Vec::new();
     for (core, [both, a, b]) in (0..).zip(cores) {
@@ -98,12 +98,12 @@ fn metric(run: &Run, name: &str) -> MetricValue {
 }
 
 /// The row of that core's first (0) or second (1) hardware thread on a node.
-fn row_of(run: &mut Run, node: u32, core: u32, sibling: u32) -> &mut Row {
+fn row_of(run: &mut Run, node: u32, core: u32, sibling: u32) -> &mut CountRow {
     let cpu = Some(core + sibling * CORES);
     run.counts.rows.iter_mut().find(|row| (row.rank, row.cpu) == (2 * node, cpu)).unwrap()
 }
 
-fn counted(row: &mut Row) -> &mut GroupCounts {
+fn counted(row: &mut CountRow) -> &mut GroupCounts {
     row.groups[0].as_mut().unwrap()
 }
 
@@ -218,7 +218,7 @@ fn where_nothing_could_be_counted_it_is_said() {
             run.counts.sets[*set].events.iter_mut().for_each(|(_, of)| *of = Some(gap));
             run.counts.rows.retain(|row| row.set != *set as u32);
             for rank in [0, 2] {
-                let row = Row { rank, cpu: None, set: *set as u32, region: None, groups: Vec::new() };
+                let row = CountRow { rank, cpu: None, set: *set as u32, region: None, groups: Vec::new() };
                 run.counts.rows.push(row);
             }
         }
@@ -230,7 +230,7 @@ fn where_nothing_could_be_counted_it_is_said() {
     let unsupported = closed(Gap::Unsupported(libc::ENOENT), &[0, 1], 2);
     assert_eq!(unsupported.quality(), Quality::Unsupported);
     // SMT is off, or the processor has none.
-    let off = closed(Gap::Unavailable(Cause::NoSuchThread), &[1], 1);
+    let off = closed(Gap::Unavailable(WhyUnavailable::NoSuchThread), &[1], 1);
     assert_eq!((off.value(), off.quality()), (None, Quality::Unavailable));
     let reason = off.reason().unwrap();
     assert!(
@@ -238,7 +238,7 @@ fn where_nothing_could_be_counted_it_is_said() {
         "{reason}"
     );
     // Cores of more than two.
-    let four = closed(Gap::Unavailable(Cause::NoSuchThread), &[], 4);
+    let four = closed(Gap::Unavailable(WhyUnavailable::NoSuchThread), &[], 4);
     assert_eq!(four.reason().unwrap(), "ref_cycles_b: the core has 4 hardware threads, and this is of two");
 }
 

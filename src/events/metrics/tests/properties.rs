@@ -2,25 +2,25 @@
 
 use super::{core, metric, skylake, zen2};
 use crate::metrics::*;
-use pmmpi::counters::reading::{Cause, Gap, Quality, Reading};
+use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-fn any_input() -> impl Strategy<Value = Input> {
+fn any_input() -> impl Strategy<Value = MetricInput> {
     let gaps = prop::option::of(prop_oneof![
         Just(Gap::UserModeOnly),
         Just(Gap::Denied(1)),
         Just(Gap::Unsupported(2)),
-        Just(Gap::Unavailable(Cause::Busy)),
+        Just(Gap::Unavailable(WhyUnavailable::Busy)),
     ]);
     let count = prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), 0u64..1 << 40];
     (count, any::<u32>(), any::<u32>(), gaps).prop_map(|(count, enabled, running, gap)| {
         let reading = Reading { count, enabled_ns: enabled.into(), running_ns: running.into(), gap };
-        Input::reading(&reading, 1.0)
+        MetricInput::reading(&reading, 1.0)
     })
 }
 
-fn any_inputs() -> impl Strategy<Value = Inputs> {
+fn any_inputs() -> impl Strategy<Value = MetricInputs> {
     let names: Vec<String> =
         catalogue().tables.iter().flat_map(|table| table.names.keys().cloned()).collect();
     let quantities: Vec<String> =
@@ -30,7 +30,7 @@ fn any_inputs() -> impl Strategy<Value = Inputs> {
     let quantities = prop::collection::vec((prop::sample::select(quantities), quantity), 0..12);
     (counts, quantities).prop_map(|(counts, quantities)| {
         let inputs =
-            counts.into_iter().fold(Inputs::new(), |inputs, (name, input)| inputs.with(&name, input));
+            counts.into_iter().fold(MetricInputs::new(), |inputs, (name, input)| inputs.with(&name, input));
         quantities.into_iter().fold(inputs, |inputs, (name, value)| inputs.with_quantity(&name, value))
     })
 }
@@ -123,10 +123,10 @@ proptest! {
     #[test]
     fn weights_cancel(samples in 1u64..1 << 20, period in 1u64..1 << 20, other in 1u64..1 << 20) {
         let ratio = |cycles, instructions| {
-            let inputs = Inputs::new().with("cycles", cycles).with("instructions", instructions);
+            let inputs = MetricInputs::new().with("cycles", cycles).with("instructions", instructions);
             metric(&zen2(), &inputs, "ipc").value().unwrap()
         };
-        let sampled = ratio(Input::samples(samples, period), Input::samples(samples, other));
-        prop_assert_eq!(sampled, ratio(Input::exact(samples * period), Input::exact(samples * other)));
+        let sampled = ratio(MetricInput::samples(samples, period), MetricInput::samples(samples, other));
+        prop_assert_eq!(sampled, ratio(MetricInput::exact(samples * period), MetricInput::exact(samples * other)));
     }
 }

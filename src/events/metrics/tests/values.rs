@@ -2,7 +2,7 @@
 
 use super::{exact, metric, sapphire_rapids, skylake, zen2};
 use crate::metrics::*;
-use pmmpi::counters::reading::{Cause, Gap, Quality, Reading};
+use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
 
 #[test]
 fn events_add_up_in_their_unit() {
@@ -12,7 +12,7 @@ fn events_add_up_in_their_unit() {
         ..pmmpi::counters::event::Event::counted("system_read_bytes", encoding)
     };
     let reading = Reading { count: 10, enabled_ns: 1, running_ns: 1, gap: None };
-    let mut inputs = Inputs::new().with_quantity("elapsed_s", 2.0);
+    let mut inputs = MetricInputs::new().with_quantity("elapsed_s", 2.0);
     inputs.add_event(&event, &reading);
     inputs.add_event(&event, &reading);
     // Given under a name that everybody's table cannot compute, it counts.
@@ -51,9 +51,9 @@ fn frequencies_and_utilisation_are_mccalpins() {
 fn what_is_missing_says_which_and_why() {
     let refused = Reading::missing(Gap::Unsupported(libc::ENOENT));
     let inputs = exact(&[("cycles", 10)])
-        .with("ref_cycles", Input::reading(&refused, 1.0))
-        .with("instructions_kernel", Input::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0))
-        .with("instructions", Input::exact(0));
+        .with("ref_cycles", MetricInput::reading(&refused, 1.0))
+        .with("instructions_kernel", MetricInput::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0))
+        .with("instructions", MetricInput::exact(0));
     let utilisation = metric(&zen2(), &inputs, "utilisation");
     assert_eq!((utilisation.value(), utilisation.quality()), (None, Quality::Unsupported));
     assert!(utilisation.reason().unwrap().starts_with("ref_cycles: not counted by this processor"));
@@ -68,9 +68,9 @@ fn what_is_missing_says_which_and_why() {
     assert!(reason("smt_both").starts_with("no event of Zen counts the cycles in which either"));
     assert_eq!(reason("smt_both_upper"), "ref_cycles_a: not among the events that were counted");
     assert!(reason("sp_flops_rate").contains("together"));
-    let zero = inputs.with("branches", Input::exact(1)).with_quantity("elapsed_s", 0.0);
+    let zero = inputs.with("branches", MetricInput::exact(1)).with_quantity("elapsed_s", 0.0);
     assert_eq!(metric(&zen2(), &zero, "context_switch_rate").value(), None);
-    let zero = zero.with("context_switches", Input::exact(3));
+    let zero = zero.with("context_switches", MetricInput::exact(3));
     assert_eq!(metric(&zen2(), &zero, "context_switch_rate").reason().unwrap(), "elapsed_s is 0");
     // A misaligned access is not the same on a processor without any other event.
     assert!(matches!(metric(&CpuKind::default(), &zero, "l3_miss_ratio").result, Err(Lack::NotHere(_))));
@@ -81,9 +81,9 @@ fn a_value_is_as_good_as_its_worst_count() {
     let reading = |running_ns| Reading { count: 500, enabled_ns: 100, running_ns, gap: None };
     let part = Reading { gap: Some(Gap::UserModeOnly), ..reading(100) };
     let ipc = |cycles: &Reading, instructions: &Reading| {
-        let inputs = Inputs::new()
-            .with("cycles", Input::reading(cycles, 1.0))
-            .with("instructions", Input::reading(instructions, 1.0));
+        let inputs = MetricInputs::new()
+            .with("cycles", MetricInput::reading(cycles, 1.0))
+            .with("instructions", MetricInput::reading(instructions, 1.0));
         metric(&zen2(), &inputs, "ipc")
     };
     let exact = ipc(&reading(100), &reading(100));
@@ -101,16 +101,16 @@ fn a_value_is_as_good_as_its_worst_count() {
     let partial = ipc(&part, &reading(50));
     assert_eq!(partial.quality(), Quality::Partial);
     assert!(partial.reason().unwrap().starts_with("cycles: user mode only"));
-    let gone = ipc(&Reading::missing(Gap::Unavailable(Cause::NoSnapshot)), &part);
+    let gone = ipc(&Reading::missing(Gap::Unavailable(WhyUnavailable::NoSnapshot)), &part);
     assert_eq!((gone.quality(), gone.value()), (Quality::Unavailable, None));
 }
 
 #[test]
 fn ranks_add_up_and_one_without_a_count_leaves_none() {
     let counted = |count, running_ns| Reading { count, enabled_ns: 100, running_ns, gap: None };
-    let sum = Input::reading(&counted(10, 100), 1.0).plus(Input::reading(&counted(10, 50), 1.0));
+    let sum = MetricInput::reading(&counted(10, 100), 1.0).plus(MetricInput::reading(&counted(10, 50), 1.0));
     assert_eq!((sum.value, sum.quality, sum.running_share), (Some(30.0), Quality::Scaled, Some(0.5)));
-    let gap = Input::reading(&Reading::missing(Gap::Unavailable(Cause::NoSnapshot)), 1.0);
+    let gap = MetricInput::reading(&Reading::missing(Gap::Unavailable(WhyUnavailable::NoSnapshot)), 1.0);
     let sum = sum.plus(gap);
     assert_eq!((sum.value, sum.quality), (None, Quality::Unavailable));
     assert!(sum.reason.unwrap().contains("did not come"));
@@ -118,14 +118,14 @@ fn ranks_add_up_and_one_without_a_count_leaves_none() {
 
 #[test]
 fn samples_weigh_their_period() {
-    let inputs = Inputs::new()
-        .with("instructions", Input::samples(100, 500_000))
-        .with("branches_mispredicted", Input::samples(20, 50_000));
+    let inputs = MetricInputs::new()
+        .with("instructions", MetricInput::samples(100, 500_000))
+        .with("branches_mispredicted", MetricInput::samples(20, 50_000));
     let rate = metric(&zen2(), &inputs, "branch_misprediction_rate");
     assert_eq!((rate.value(), rate.quality()), (Some(0.02), Quality::Scaled));
 }
 
-fn judged(inputs: &Inputs, code: &str) -> Judgement {
+fn judged(inputs: &MetricInputs, code: &str) -> RuleJudgement {
     judge(&skylake(), inputs).into_iter().find(|(rule, _)| rule.code == code).unwrap().1
 }
 
@@ -140,23 +140,23 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
         ])
         .with_quantity("elapsed_s", elapsed_s)
     };
-    let short = |inputs: &Inputs| judged(inputs, "kernel-instructions-in-short-section");
-    let long = |inputs: &Inputs| judged(inputs, "kernel-instruction-share");
+    let short = |inputs: &MetricInputs| judged(inputs, "kernel-instructions-in-short-section");
+    let long = |inputs: &MetricInputs| judged(inputs, "kernel-instruction-share");
     let one = section(0.000_999, 1, 1_000_000);
-    assert_eq!((short(&one), long(&one)), (Judgement::Raised, Judgement::Clear));
-    assert_eq!(judged(&one, "kernel-cycles-in-short-section"), Judgement::Clear);
-    assert_eq!(short(&section(0.000_999, 0, 1_000_000)), Judgement::Clear);
+    assert_eq!((short(&one), long(&one)), (RuleJudgement::Raised, RuleJudgement::Clear));
+    assert_eq!(judged(&one, "kernel-cycles-in-short-section"), RuleJudgement::Clear);
+    assert_eq!(short(&section(0.000_999, 0, 1_000_000)), RuleJudgement::Clear);
     let one = section(0.001, 1, 1_000_000);
-    assert_eq!((short(&one), long(&one)), (Judgement::Clear, Judgement::Clear));
-    assert_eq!(long(&section(1.0, 10_000, 1_000_000)), Judgement::Clear);
-    assert_eq!(long(&section(1.0, 10_001, 1_000_000)), Judgement::Raised);
+    assert_eq!((short(&one), long(&one)), (RuleJudgement::Clear, RuleJudgement::Clear));
+    assert_eq!(long(&section(1.0, 10_000, 1_000_000)), RuleJudgement::Clear);
+    assert_eq!(long(&section(1.0, 10_001, 1_000_000)), RuleJudgement::Raised);
     let discards = |code: &str| catalogue().rules.iter().find(|rule| rule.code == code).unwrap().discards;
     assert!(discards("kernel-cycles-in-short-section") && !discards("kernel-cycle-share"));
     // Where the kernel may not be counted, nothing can be said of it.
-    let denied = Input::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0);
-    let unknown = Inputs::new().with("instructions_kernel", denied).with_quantity("elapsed_s", 1e-4);
-    assert!(matches!(short(&unknown), Judgement::Unknown(Lack::Unmeasured { .. })));
-    assert_eq!(long(&unknown), Judgement::Clear);
+    let denied = MetricInput::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0);
+    let unknown = MetricInputs::new().with("instructions_kernel", denied).with_quantity("elapsed_s", 1e-4);
+    assert!(matches!(short(&unknown), RuleJudgement::Unknown(Lack::Unmeasured { .. })));
+    assert_eq!(long(&unknown), RuleJudgement::Clear);
 }
 
 #[test]
@@ -165,14 +165,14 @@ fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
     let skylake_core = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50), ("ref_xclk_any", 80)])
         .with_quantity("tsc", 84.0 * 100.0)
         .with_quantity("tsc_hz", 2.1e9);
-    let share = |cpu: &CpuKind, inputs: &Inputs, name| metric(cpu, inputs, name).value().unwrap();
+    let share = |cpu: &CpuKind, inputs: &MetricInputs, name| metric(cpu, inputs, name).value().unwrap();
     let names = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
-    let split = |cpu: &CpuKind, inputs: &Inputs| names.map(|name| share(cpu, inputs, name));
+    let split = |cpu: &CpuKind, inputs: &MetricInputs| names.map(|name| share(cpu, inputs, name));
     assert_eq!(split(&skylake(), &skylake_core), [0.3, 0.3, 0.2, 0.2]);
     // Later ones split the union among the siblings.
     let later = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50)])
-        .with("ref_distributed_a", Input::exact(45))
-        .with("ref_distributed_b", Input::exact(35))
+        .with("ref_distributed_a", MetricInput::exact(45))
+        .with("ref_distributed_b", MetricInput::exact(35))
         .with_quantity("tsc", 84.0 * 100.0)
         .with_quantity("tsc_hz", 2.1e9);
     let reason = metric(&sapphire_rapids(), &later, "smt_both").reason().unwrap();

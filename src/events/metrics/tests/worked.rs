@@ -1,6 +1,6 @@
 //! Section 5 of AMD-2008: both programs' samples, and what the note prints of them.
 
-use crate::metrics::{CpuKind, Input, Inputs, evaluate};
+use crate::metrics::{CpuKind, MetricInput, MetricInputs, evaluate};
 
 /// "All four events" were sampled with this period (5.2); the samples of 5.1 agree with its elapsed time.
 const PERIOD: u64 = 50_000;
@@ -14,14 +14,14 @@ fn athlon() -> CpuKind {
     CpuKind::amd(0x0f, 0x2b)
 }
 
-fn sampled(counts: &[(&str, u64, u64)]) -> Inputs {
-    counts.iter().fold(Inputs::new(), |inputs, (name, samples, period)| {
-        inputs.with(name, Input::samples(*samples, *period))
+fn sampled(counts: &[(&str, u64, u64)]) -> MetricInputs {
+    counts.iter().fold(MetricInputs::new(), |inputs, (name, samples, period)| {
+        inputs.with(name, MetricInput::samples(*samples, *period))
     })
 }
 
 #[track_caller]
-fn value(inputs: &Inputs, metric: &str) -> f64 {
+fn value(inputs: &MetricInputs, metric: &str) -> f64 {
     let values = evaluate(&athlon(), inputs);
     let found = values.iter().find(|value| value.metric.name == metric).expect(metric);
     found.value().unwrap_or_else(|| panic!("{metric}: {:?}", found.reason()))
@@ -29,7 +29,7 @@ fn value(inputs: &Inputs, metric: &str) -> f64 {
 
 /// Compares as many digits as the note prints.
 #[track_caller]
-fn prints(inputs: &Inputs, metric: &str, unit: f64, printed: &str) {
+fn prints(inputs: &MetricInputs, metric: &str, unit: f64, printed: &str) {
     let places = printed.split_once('.').map_or(0, |(_, places)| places.len());
     assert_eq!(format!("{:.places$}", value(inputs, metric) / unit), printed, "{metric}");
 }
@@ -56,7 +56,7 @@ const CLASSIC: Bandwidths = Bandwidths { cycles: 505_137, reads: 1_266, writes: 
 const IMPROVED: Bandwidths = Bandwidths { cycles: 88_120, reads: 1_256, writes: 48, dram: 1_262 };
 
 impl Bandwidths {
-    fn inputs(&self) -> Inputs {
+    fn inputs(&self) -> MetricInputs {
         let counts = [
             ("cycles", self.cycles, PERIOD),
             ("system_reads", self.reads, PERIOD),
@@ -99,7 +99,7 @@ fn table_5_2_without_rounding_in_between() {
     }
 }
 
-fn data_cache(instructions: u64, accesses: u64, l2: u64, system: u64, period: u64) -> Inputs {
+fn data_cache(instructions: u64, accesses: u64, l2: u64, system: u64, period: u64) -> MetricInputs {
     sampled(&[
         ("instructions", instructions, PERIOD),
         ("dc_accesses", accesses, period),
@@ -119,7 +119,7 @@ fn table_5_3_data_cache() {
     prints(&classic, "dc_miss_ratio", 1.0, "0.144");
     prints(&improved, "dc_miss_ratio", 1.0, "0.021");
     // "Approximately 4.6 times as many data cache misses"; "every 11.8 (1/0.085) instructions".
-    let misses = |inputs: &Inputs| {
+    let misses = |inputs: &MetricInputs| {
         value(inputs, "dc_miss_rate") * inputs.count("instructions").unwrap().value.unwrap()
     };
     assert_eq!(format!("{:.1}", misses(&classic) / misses(&improved)), "4.6");

@@ -2,7 +2,7 @@
 
 use crate::tool::{elements, json, named, pmmpi};
 use crate::{Check, unless};
-use pmmpi_events::validation::{self, Trust, Verdict};
+use pmmpi_events::validation::{self, EventVerdict, Trust};
 use rig::tool::Folder;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -70,8 +70,8 @@ pub fn verdicts() -> Check {
     for event in elements(&found["events"]) {
         let name = event["name"].as_str().unwrap_or_default();
         match kept.of(cpu, name) {
-            Verdict::Trusted => trusted.push(name),
-            Verdict::Unknown if event["reason"].is_string() && event["deviation"].is_null() => {
+            EventVerdict::Trusted => trusted.push(name),
+            EventVerdict::Unknown if event["reason"].is_string() && event["deviation"].is_null() => {
                 absent.push(name)
             }
             _ => return Err(event.to_string()),

@@ -4,7 +4,7 @@ use super::columns::{ClassColumn, Columns};
 use super::names;
 use crate::input::importers::building::Building;
 use crate::input::importers::row::{Column, WRONG};
-use crate::table::Names;
+use crate::table::NamePool;
 use crate::table::class::{Key, Parts};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
@@ -55,9 +55,9 @@ impl Classes {
         if has[1] && !columns.has_parts {
             building.has_no_parts();
         }
-        let mut texts: Vec<Names> = Vec::new();
+        let mut texts: Vec<NamePool> = Vec::new();
         for ClassColumn { name, of_others, of_own, .. } in &columns.class {
-            let (column, mut values, says) = (texts.len(), Names::default(), [*of_others, *of_own]);
+            let (column, mut values, says) = (texts.len(), NamePool::default(), [*of_others, *of_own]);
             if has[0] && says[0] || has[1] && says[1] {
                 let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
                 // A pair that was seen is not made again.

@@ -1,10 +1,10 @@
 //! What each column of a Parquet file is.
 
 use crate::input::importers::building::{Building, shown};
-use crate::input::importers::path_pattern::Place;
+use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
 use crate::input::importers::wrong::Wrong;
-use crate::input::importers::{Fault, Options};
+use crate::input::importers::{ImportFault, ImportOptions};
 use crate::table::class::{ClassBy, Key};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
@@ -35,7 +35,7 @@ pub(super) struct Columns {
     /// Column and place of its values in the table.
     pub counters: Vec<(String, usize)>,
     /// What the path says of all rows.
-    pub place: Place,
+    pub place: PathParts,
     /// Numbers of those in the file.
     projection: Vec<usize>,
     /// Starts and values that make no sense.
@@ -90,10 +90,10 @@ impl Columns {
     pub fn find(
         schema: &ArrowSchema,
         rows: u64,
-        place: &Place,
-        options: &Options,
+        place: &PathParts,
+        options: &ImportOptions,
         building: &mut Building,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ImportFault> {
         let all: Vec<(&str, Kind)> =
             schema.iter_values().map(|field| (field.name.as_str(), kind(&field.dtype))).collect();
         let find = |name: &str| all.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
@@ -104,12 +104,12 @@ impl Columns {
         let is_part = |name: &str| building.is_of_archive() && Key::of_column(name).is_some();
         let is_second = |name: &str| !is_part(name) && find(name).is_some_and(|first| first.0 != name);
         if let Some((name, _)) = all.iter().find(|(name, _)| is_second(name)) {
-            return Err(Fault::TwoColumns(shown(name.as_bytes())));
+            return Err(ImportFault::TwoColumns(shown(name.as_bytes())));
         }
         let typed = |name: &'static str, kinds: &[Kind], expected: &str| match find(name) {
             Some((column, kind)) if kinds.contains(kind) => Ok(Some((*column).to_owned())),
             Some((_, Kind::Null)) => Ok(None),
-            Some(_) => Err(Fault::OtherForm(format!("its column {name} is no {expected}: cast it"))),
+            Some(_) => Err(ImportFault::OtherForm(format!("its column {name} is no {expected}: cast it"))),
             None => Ok(None),
         };
         // A column with a gap becomes one of floating-point numbers in many a program.
@@ -122,7 +122,7 @@ impl Columns {
             [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            return Err(Fault::missing_columns(given, &names));
+            return Err(ImportFault::missing_columns(given, &names));
         };
         let event = match (typed("event", &text, "text"), typed("value", &numbers, "number")) {
             (Ok(Some(event)), Ok(Some(value))) => Some([event, value]),
@@ -152,7 +152,7 @@ impl Columns {
     }
 
     /// An archive has a column for each part of classes; of others' results a column is what its name says.
-    fn find_class(&mut self, all: &[(&str, Kind)], options: &Options, building: &Building) {
+    fn find_class(&mut self, all: &[(&str, Kind)], options: &ImportOptions, building: &Building) {
         let (by, archived) = (&options.class_by, building.is_of_archive());
         let parts = all.iter().filter(|(_, kind)| archived && kind.is_key());
         let parts = parts.filter_map(|(name, _)| Some((*name, Key::of_column(name)?)));

@@ -5,7 +5,7 @@ use super::columns::{Columns, UNWANTED};
 use super::names;
 use crate::input::importers::building::{Building, shown};
 use crate::input::importers::instant;
-use crate::input::importers::row::{Column, Numbered, Part, WRONG};
+use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
 use crate::input::importers::wrong::Wrong;
 use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
@@ -40,7 +40,7 @@ pub(super) fn add(
     };
     let Classes { class, declared, parts } = Classes::of(frame, &is_own, columns, building)?;
     let lack = building.no_lack();
-    let part = Part {
+    let part = RowPart {
         line: before + 1,
         node,
         run,

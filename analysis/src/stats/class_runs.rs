@@ -2,12 +2,12 @@
 
 /// Nodes of one class and their runs: natural logarithms of times, so that a difference is a ratio.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Class<'a> {
+pub struct ClassRuns<'a> {
     times: &'a [f64],
     ends: &'a [usize],
 }
 
-impl<'a> Class<'a> {
+impl<'a> ClassRuns<'a> {
     /// `times` has ln seconds, node after node, and `ends` where in it each node's runs end. Times are
     /// finite; runs of a node come in any order, which is theirs from then on. `None` where a node has no
     /// run or `ends` does not fit `times`.
@@ -37,12 +37,12 @@ mod tests {
     fn nodes_have_runs() {
         let times = [1.0, 2.0, 3.0];
         let nodes = |ends: &[usize]| {
-            Class::new(&times, ends).map(|class| class.nodes().map(<[f64]>::to_vec).collect())
+            ClassRuns::new(&times, ends).map(|class| class.nodes().map(<[f64]>::to_vec).collect())
         };
         assert_eq!(nodes(&[2, 3]), Some(vec![vec![1.0, 2.0], vec![3.0]]));
         for wrong in [&[][..], &[0, 3], &[2, 2, 3], &[2], &[2, 4], &[3, 2]] {
             assert_eq!(nodes(wrong), None::<Vec<Vec<f64>>>, "{wrong:?}");
         }
-        assert!(Class::new(&[], &[]).is_some_and(|class| class.nodes().len() == 0));
+        assert!(ClassRuns::new(&[], &[]).is_some_and(|class| class.nodes().len() == 0));
     }
 }
