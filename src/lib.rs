@@ -1,7 +1,7 @@
 //! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
 //!
 //! One measurement: a [`session::RankSession`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`]
-//! around the work and records them in its [`session::live_record::RankCell`]; the ranks' parts are gathered into a
+//! around the work and records them in its [`session::live_record::LiveRecord`]; the ranks' parts are gathered into a
 //! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
 //! elapsed time must lie between, whatever the clocks do.
 //!

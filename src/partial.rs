@@ -6,7 +6,7 @@
 //!
 //! | bytes of a frame | hold |
 //! |---|---|
-//! | 8 | the layout of all this, `RankCell::LAYOUT` |
+//! | 8 | the layout of all this, `LiveRecord::LAYOUT` |
 //! | 4 | version of the schema of run files, little endian |
 //! | 4 | length of the rest of the frame, little endian |
 //! | 4 | CRC-32 (IEEE) of the rest, little endian |
@@ -32,7 +32,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[cfg(doc)]
-use crate::session::live_record::RankCell;
+use crate::session::live_record::LiveRecord;
 
 /// The name of such a folder ends with this.
 pub const SUFFIX: &str = ".partial";

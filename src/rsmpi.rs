@@ -11,7 +11,7 @@ use crate::node::{NodeFacts, NodeKey};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
 use crate::session::instructions::Instructions;
-use crate::session::live_record::RankCell;
+use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
 use crate::session::{self, Beginning, RankMemory, Work};
 use crate::transport::backoff::Backoff;
@@ -59,7 +59,7 @@ impl World {
 /// ```
 pub struct Session {
     inner: session::RankSession<'static, World, Counters>,
-    cell: &'static RankCell,
+    live: &'static LiveRecord,
     leads_node: bool,
     started_unix_ns: i64,
 }
@@ -69,7 +69,7 @@ impl Session {
     pub fn begin(comm: &impl Communicator) -> Result<Self, FabricError> {
         let (began_ns, started_unix_ns) = (clock::monotonic_ns(), clock::realtime_ns());
         let mut world = World::duplicate(comm);
-        let told = Instructions::hear(&mut world, || Instructions {
+        let told = Instructions::share(&mut world, || Instructions {
             meeting: Meeting::arrange(),
             ..Instructions::default()
         })?;
@@ -78,15 +78,16 @@ impl Session {
         // Threads that are there already are not counted: a counter follows what its thread starts.
         let counters = Counters::open(&default_groups(Path::new("/")), Target::ThisThread).out_of_the_way();
         // Small tables, for as long as the process lives.
-        let (cell, regions): (&RankCell, _) = (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
-        cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
+        let (live, regions): (&LiveRecord, _) =
+            (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
+        live.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
         let words = CounterTable::words(counters.opened());
         let words = std::iter::repeat_with(AtomicU64::default).take(words).collect::<Vec<_>>().leak();
-        let memory = RankMemory { cell, regions, counters: CounterTable::new(words, counters.opened()) };
+        let memory = RankMemory { live, regions, counters: CounterTable::new(words, counters.opened()) };
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;
-        Ok(Self { inner, cell, leads_node, started_unix_ns })
+        Ok(Self { inner, live, leads_node, started_unix_ns })
     }
 
     /// Does `work` as an entry of the region `name`. Collective; see [`crate::regions`].
@@ -105,7 +106,7 @@ impl Session {
         let host = if self.leads_node { host() } else { Vec::new() };
         let work = Work { end: End::Finalized, child_cpu_ns: None };
         let parts = self.inner.gather(work, library.as_deref(), host).map_err(SessionError::Fabric)?;
-        let (size, gather_ns) = (self.cell.size.load(Relaxed), self.cell.gather_ns.load(Relaxed));
+        let (size, gather_ns) = (self.live.size.load(Relaxed), self.live.gather_ns.load(Relaxed));
         let run = parts.map(|parts| Run::assemble(header(self.started_unix_ns), size, &parts, gather_ns));
         run.transpose().map_err(SessionError::Wire)
     }

@@ -22,7 +22,7 @@ use crate::counters::table::{CounterTable, Snapshot};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, Part, RankRecord};
 use crate::regions::{At, Regions};
-use crate::session::live_record::{Fault, Phase, RankCell};
+use crate::session::live_record::{Fault, LiveRecord, Phase};
 use crate::session::live_regions::{Recorder, RegionTable};
 use crate::transport::fabric::{Fabric, FabricError, Wait};
 use crate::transport::gather::gather;
@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Clone, Copy, Debug)]
 pub struct RankMemory<'a> {
     /// Its stamps, and how far it is.
-    pub cell: &'a RankCell,
+    pub live: &'a LiveRecord,
     /// Its regions.
     pub regions: &'a RegionTable,
     /// Its snapshots, with room for what its probe has open.
@@ -43,7 +43,7 @@ pub struct RankMemory<'a> {
 
 /// A measurement of this rank.
 pub struct RankSession<'a, F, P> {
-    cell: &'a RankCell,
+    live: &'a LiveRecord,
     counters: CounterTable<'a>,
     probe: P,
     fabric: F,
@@ -85,12 +85,12 @@ const AT_STOP: usize = 1;
 impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     /// Everything that takes time is done here.
     pub fn open(memory: RankMemory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
-        let (RankMemory { cell, regions, counters }, opened) = (memory, probe.opened().clone());
-        cell.rank.store(fabric.rank(), Relaxed);
-        cell.size.store(fabric.size(), Relaxed);
+        let (RankMemory { live, regions, counters }, opened) = (memory, probe.opened().clone());
+        live.rank.store(fabric.rank(), Relaxed);
+        live.size.store(fabric.size(), Relaxed);
         clock::tsc(); // asks CPUID now, not at t1
         Self {
-            cell,
+            live,
             counters,
             probe,
             fabric,
@@ -104,7 +104,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
 
     /// The program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
-        self.cell.note_abort(code);
+        self.live.note_abort(code);
     }
 
     /// The interconnect.
@@ -118,15 +118,15 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         let prepared = if self.beginning.tight_end { self.fabric.prepare_end() } else { Ok(()) };
         let exchanged = self.first_pings();
         let before_ns = clock::monotonic_ns();
-        self.cell.setup_ns.store(before_ns - self.beginning.began_ns, Relaxed);
-        self.cell.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
+        self.live.setup_ns.store(before_ns - self.beginning.began_ns, Relaxed);
+        self.live.raw_ns[AT_START].store(clock::raw_ns(), Relaxed);
         let t0_ns = self.stamp(0);
-        self.cell.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
+        self.live.raw_slack_ns.store(t0_ns - before_ns, Relaxed);
         let passed = self.fabric.barrier(Wait::Eager, &mut || ());
         self.stamp(1);
-        self.cell.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
-        self.cell.ran_on[AT_START].store(current_cpu(), Relaxed);
-        self.cell.set_phase(Phase::Started);
+        self.live.real_ns[AT_START].store(clock::realtime_ns(), Relaxed);
+        self.live.ran_on[AT_START].store(current_cpu(), Relaxed);
+        self.live.set_phase(Phase::Started);
         self.count(Snapshot::Start, AT_START);
         passed.and(exchanged).and(prepared)
     }
@@ -135,19 +135,19 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     pub fn stop(&mut self) -> Result<(), FabricError> {
         self.probe.verify(usize::MAX);
         self.count(Snapshot::Stop, AT_STOP);
-        self.cell.ran_on[AT_STOP].store(current_cpu(), Relaxed);
-        self.cell.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
+        self.live.ran_on[AT_STOP].store(current_cpu(), Relaxed);
+        self.live.real_ns[AT_STOP].store(clock::realtime_ns(), Relaxed);
         self.stamp(2);
-        self.cell.set_phase(Phase::Stopped);
+        self.live.set_phase(Phase::Stopped);
         let passed = self.fabric.barrier(Wait::Patient, &mut || ());
         let t3_ns = self.stamp(3);
-        self.cell.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
-        self.cell.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
+        self.live.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
+        self.live.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
         // What is still open ends with the work.
         let (stop, ending) = (self.counters.of(Snapshot::Stop), self.regions.ending());
         stop.iter().zip(ending).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
-        self.regions.end_all(self.cell.t_ns[2].load(Relaxed), t3_ns);
-        self.cell.set_phase(Phase::Released);
+        self.regions.end_all(self.live.t_ns[2].load(Relaxed), t3_ns);
+        self.live.set_phase(Phase::Released);
         passed.and(self.last_pings())
     }
 
@@ -155,9 +155,9 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     fn count(&mut self, snapshot: Snapshot, at: usize) {
         let began_ns = clock::monotonic_ns();
         self.probe.snapshot(self.counters.of(snapshot));
-        self.cell.tsc[at].store(clock::tsc().unwrap_or(0), Relaxed);
+        self.live.tsc[at].store(clock::tsc().unwrap_or(0), Relaxed);
         self.store_cpu_time(at);
-        self.cell.snapshot_ns[at].store(clock::monotonic_ns() - began_ns, Relaxed);
+        self.live.snapshot_ns[at].store(clock::monotonic_ns() - began_ns, Relaxed);
     }
 
     fn first_pings(&mut self) -> Result<(), FabricError> {
@@ -223,7 +223,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     /// What a region's barrier that failed means.
     fn judge(&mut self, name: &[u8], passed: Result<(), FabricError>) -> Result<(), FabricError> {
         if passed.is_err() {
-            self.cell.note(Fault::MpiCall);
+            self.live.note(Fault::MpiCall);
             self.regions.disprove(name);
         }
         passed
@@ -240,36 +240,36 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         let mut part = self.part(self.record(work), mpi_library, host);
         part.regions = self.regions.table().regions(self.fabric.rank());
         part.counts = self.counts(&part.regions);
-        part.starting_ns = Some(self.cell.t_ns[1].load(Relaxed) - self.beginning.began_ns);
+        part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
             node.pings = pings.clone();
         }
         let parts = gather(&mut self.fabric, self.beginning.meeting, part);
-        let since_t3 = clock::monotonic_ns() - self.cell.t_ns[3].load(Relaxed);
-        self.cell.gather_ns.store(since_t3, Relaxed);
+        let since_t3 = clock::monotonic_ns() - self.live.t_ns[3].load(Relaxed);
+        self.live.gather_ns.store(since_t3, Relaxed);
         parts
     }
 
     fn counts(&self, regions: &Regions) -> Counts {
-        let snapshots_ns = self.cell.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
-        let cost = Cost { opening_ns: self.cell.opening_ns.load(Relaxed), snapshots_ns };
+        let snapshots_ns = self.live.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
+        let cost = Cost { opening_ns: self.live.opening_ns.load(Relaxed), snapshots_ns };
         Counts::of_rank(self.fabric.rank(), self.probe.opened(), self.counters, regions).at_cost(cost)
     }
 
     fn stamp(&self, which: usize) -> i64 {
         let now_ns = clock::monotonic_ns();
-        self.cell.t_ns[which].store(now_ns, Relaxed);
+        self.live.t_ns[which].store(now_ns, Relaxed);
         now_ns
     }
 
     fn store_cpu_time(&self, at: usize) {
         let (user_ns, system_ns) = own_cpu_time();
-        self.cell.cpu_user_ns[at].store(user_ns, Relaxed);
-        self.cell.cpu_system_ns[at].store(system_ns, Relaxed);
+        self.live.cpu_user_ns[at].store(user_ns, Relaxed);
+        self.live.cpu_system_ns[at].store(system_ns, Relaxed);
     }
 
     fn record(&self, work: Work) -> RankRecord {
-        let record = self.cell.record(&self.template(work.end));
+        let record = self.live.record(&self.template(work.end));
         match work.child_cpu_ns {
             Some([cpu_user_ns, cpu_system_ns]) => RankRecord { cpu_user_ns, cpu_system_ns, ..record },
             None => record,
@@ -329,18 +329,18 @@ mod tests {
     }
 
     fn open<'a, F: Fabric>(
-        cell: &'a RankCell,
+        live: &'a LiveRecord,
         regions: &'a RegionTable,
         mut fabric: F,
     ) -> RankSession<'a, F, Scripted> {
         let began_ns = clock::monotonic_ns();
-        let told = Instructions::hear(&mut fabric, || Instructions {
+        let told = Instructions::share(&mut fabric, || Instructions {
             meeting: Meeting::arrange(),
             ..Instructions::default()
         })
         .unwrap();
         let beginning = Beginning { began_ns, pings: true, tight_end: true, meeting: told.meeting };
-        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        let memory = RankMemory { live, regions, counters: CounterTable::default() };
         RankSession::open(memory, Scripted::default(), fabric, beginning)
     }
 
@@ -353,8 +353,8 @@ mod tests {
         for size in [2u32, 3, 6] {
             let ranks = Threads::new(size).into_iter().map(|fabric| {
                 std::thread::spawn(move || {
-                    let (cell, regions) = (RankCell::default(), RegionTable::boxed());
-                    let mut session = open(&cell, &regions, fabric);
+                    let (live, regions) = (LiveRecord::default(), RegionTable::boxed());
+                    let mut session = open(&live, &regions, fabric);
                     let rank = session.fabric().rank();
                     session.start().unwrap();
                     session.enter_region(b"sleep").unwrap();
@@ -388,10 +388,10 @@ mod tests {
 
     #[test]
     fn one_process_alone_is_a_job_of_one_rank() {
-        let (cell, regions) = (RankCell::default(), RegionTable::boxed());
-        let mut session = open(&cell, &regions, Solo);
+        let (live, regions) = (LiveRecord::default(), RegionTable::boxed());
+        let mut session = open(&live, &regions, Solo);
         session.start().unwrap();
-        assert_eq!(cell.phase(), Phase::Started);
+        assert_eq!(live.phase(), Phase::Started);
         session.stop().unwrap();
         let parts = session.gather(work(End::Signaled(9)), None, Vec::new()).unwrap().unwrap();
         let run = Run::assemble(header(), 1, &parts, 5).unwrap();
@@ -439,8 +439,9 @@ mod tests {
 
     #[test]
     fn an_entry_whose_barrier_failed_is_not_counted() {
-        let (cell, regions, fails) = (RankCell::default(), RegionTable::boxed(), std::cell::Cell::new(false));
-        let mut session = open(&cell, &regions, Failing(&fails));
+        let (live, regions, fails) =
+            (LiveRecord::default(), RegionTable::boxed(), std::cell::Cell::new(false));
+        let mut session = open(&live, &regions, Failing(&fails));
         let mut enter_and_leave = |first_fails: bool, second_fails: bool| {
             fails.set(first_fails);
             assert_eq!(session.enter_region(b"a").is_err(), first_fails);
@@ -448,11 +449,11 @@ mod tests {
             assert_eq!(session.leave_region(b"a").is_err(), second_fails);
         };
         enter_and_leave(false, false);
-        assert!(!cell.has(Fault::MpiCall));
+        assert!(!live.has(Fault::MpiCall));
         enter_and_leave(true, false);
         enter_and_leave(false, true);
         let found = regions.regions(0);
         assert_eq!((found.totals[0].entries, found.unrecorded), (1, 2));
-        assert!(cell.has(Fault::MpiCall));
+        assert!(live.has(Fault::MpiCall));
     }
 }

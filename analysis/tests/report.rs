@@ -458,7 +458,7 @@ fn help_fits_a_screen() {
 #[test]
 fn a_run_of_which_no_end_was_seen_may_still_run() {
     let folder = Folder::new();
-    let (path, file, spool) = folder.begin("live", 2);
+    let (path, file, shared) = folder.begin("live", 2);
     let report_json = || json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
     let codes = |run: &serde_json::Value| -> Vec<String> {
         let warnings = run["warnings"].as_array().unwrap().iter();
@@ -477,8 +477,8 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     let text = out(&report(&["report", folder.0.to_str().unwrap()]));
     assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
     // Now one was.
-    spool.cell().set_end(End::Signaled(9), i64::MAX);
-    runs::carry(&path, &spool);
+    shared.live().set_end(End::Signaled(9), i64::MAX);
+    runs::carry(&path, &shared);
     let ended = report_json();
     assert_valid("report", &ended);
     let run = &ended["runs"][0];

@@ -3,7 +3,7 @@
 
 use crate::launch::RunnerFamily;
 use crate::program;
-use pmmpi::session::shared_memory::SPOOL_VARIABLE;
+use pmmpi::session::shared_memory::SHARED_MEMORY_VARIABLE;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::plan::ABORT;
 use pmmpi_rounds::process::Prepared;
@@ -58,10 +58,10 @@ pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     Err(program::failure(report.as_os_str(), error.raw_os_error().unwrap_or(libc::EINVAL)))
 }
 
-/// Becomes the runner, which finds its plan in `spool`. Returns only where that fails.
-pub fn exec_runner(runner: &Path, spool: &str) -> Failure {
-    let others = std::env::vars_os().filter(|(name, _)| name != SPOOL_VARIABLE);
-    let environment = others.chain([(SPOOL_VARIABLE.into(), spool.into())]);
+/// Becomes the runner, which finds its plan in `shared`. Returns only where that fails.
+pub fn exec_runner(runner: &Path, shared: &str) -> Failure {
+    let others = std::env::vars_os().filter(|(name, _)| name != SHARED_MEMORY_VARIABLE);
+    let environment = others.chain([(SHARED_MEMORY_VARIABLE.into(), shared.into())]);
     let error = exec(runner, &[runner.as_os_str().to_owned()], environment);
     Failure::own(format_args!("{}: {error}", runner.display()))
 }

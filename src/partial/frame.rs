@@ -7,8 +7,8 @@ use crate::record::runfile::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
 use crate::session::instructions::Keep;
-use crate::session::live_record::{self, Phase, RankCell};
-use crate::session::shared_memory::{Blob, Spool};
+use crate::session::live_record::{self, LiveRecord, Phase};
+use crate::session::shared_memory::{Blob, SharedMemory};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,9 +39,9 @@ pub struct About {
 /// One rank, as far as it came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptRank {
-    /// Its [`RankCell`], as it was in memory.
-    pub cell: Vec<u8>,
-    /// Its node, one record with what the cell does not hold, its regions and what it counted.
+    /// Its [`LiveRecord`], as it was in memory.
+    pub live: Vec<u8>,
+    /// Its node, one record with what the live record does not hold, its regions and what it counted.
     pub part: Part,
     /// The region that it is in, if it is in one.
     pub whereabouts: Option<Whereabouts>,
@@ -61,46 +61,46 @@ pub struct Frame {
 }
 
 impl CarrierNote {
-    /// What the agent of a spool told; `None` where it told nothing.
-    pub fn hear(spool: &Spool) -> Option<Self> {
-        let told = spool.take(Blob::Kept).ok().filter(|told| !told.is_empty())?;
+    /// What the agent of shared memory told; `None` where it told nothing.
+    pub fn read(shared: &SharedMemory) -> Option<Self> {
+        let told = shared.take(Blob::Kept).ok().filter(|told| !told.is_empty())?;
         wire::decode(&told)
             .ok()
             .filter(|told: &Self| told.part.nodes.len() == 1 && told.part.ranks.len() == 1)
     }
 
     /// To whoever carries.
-    pub fn tell(&self, spool: &Spool) -> io::Result<()> {
-        spool.put(Blob::Kept, &wire::encode(self).map_err(io::Error::other)?)
+    pub fn write(&self, shared: &SharedMemory) -> io::Result<()> {
+        shared.put(Blob::Kept, &wire::encode(self).map_err(io::Error::other)?)
     }
 }
 
 impl KeptRank {
     /// What is in the memory of a rank whose agent told `told`; `None` of one that has not come to t1.
-    pub fn of(spool: &Spool, told: &CarrierNote) -> Option<Self> {
-        let cell = RankCell::default();
-        spool.cell().copy_to(&cell);
-        if cell.phase() < Phase::Started {
+    pub fn of(shared: &SharedMemory, told: &CarrierNote) -> Option<Self> {
+        let live = LiveRecord::default();
+        shared.live().copy_to(&live);
+        if live.phase() < Phase::Started {
             return None;
         }
-        let regions = spool.regions().regions(cell.rank.load(Relaxed));
+        let regions = shared.regions().regions(live.rank.load(Relaxed));
         // Counts that nobody can read are none.
-        let counts = spool.take(Blob::Counted).ok().and_then(|counts| wire::decode::<Counts>(&counts).ok());
+        let counts = shared.take(Blob::Counted).ok().and_then(|counts| wire::decode::<Counts>(&counts).ok());
         let part = Part { regions, counts: counts.unwrap_or_default(), ..told.part.clone() };
-        let whereabouts = spool.regions().whereabouts();
-        Some(Self { cell: cell.to_bytes().to_vec(), part, whereabouts })
+        let whereabouts = shared.regions().whereabouts();
+        Some(Self { live: live.to_bytes().to_vec(), part, whereabouts })
     }
 }
 
 impl About {
-    /// By the launcher of the rank in `spool`, which knows `keep`, for the run that is kept in `folder`.
-    pub fn of(spool: &Spool, keep: Keep, folder: &Path) -> Option<Self> {
+    /// By the launcher of the rank in `shared`, which knows `keep`, for the run that is kept in `folder`.
+    pub fn of(shared: &SharedMemory, keep: Keep, folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
         let Keep { mut header, asked, .. } = keep;
         // Each launcher has a number for the run; rank 0's counts.
         name.clone_into(&mut header.run_id);
-        let cell = spool.cell();
-        Some(Self { rank: cell.rank.load(Relaxed), size: cell.size.load(Relaxed), header, asked })
+        let live = shared.live();
+        Some(Self { rank: live.rank.load(Relaxed), size: live.size.load(Relaxed), header, asked })
     }
 }
 
@@ -122,7 +122,7 @@ impl Frame {
         let payload = wire::encode(self).map_err(io::Error::other)?;
         let length = u32::try_from(payload.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let mut bytes = Vec::with_capacity(HEAD_BYTES + payload.len());
-        bytes.extend_from_slice(&RankCell::LAYOUT.to_le_bytes());
+        bytes.extend_from_slice(&LiveRecord::LAYOUT.to_le_bytes());
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&length.to_le_bytes());
         bytes.extend_from_slice(&crc32fast::hash(&payload).to_le_bytes());
@@ -145,7 +145,7 @@ impl Frame {
     fn parse(bytes: &[u8]) -> Option<(Found, &[u8])> {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        if live_record::layout_of(head[..8].try_into().ok()?)? != RankCell::LAYOUT {
+        if live_record::layout_of(head[..8].try_into().ok()?)? != LiveRecord::LAYOUT {
             return Some((Found::OtherVersion, &[]));
         }
         if word(8) > VERSION {

@@ -6,7 +6,7 @@ use crate::node::NodeKey;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, LostRank, Part, RankRecord, Run, wire};
 use crate::regions::Whereabouts;
-use crate::session::live_record::{self, Phase, RankCell};
+use crate::session::live_record::{self, LiveRecord, Phase};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -67,18 +67,18 @@ struct Left {
 
 /// A rank that can be read.
 struct Kept {
-    cell: RankCell,
+    live: LiveRecord,
     part: Part,
     whereabouts: Option<Whereabouts>,
 }
 
 impl Kept {
     fn of(kept: KeptRank) -> Option<Self> {
-        let cell = RankCell::from_bytes(&kept.cell)?;
-        let rank = cell.rank.load(Relaxed);
+        let live = LiveRecord::from_bytes(&kept.live)?;
+        let rank = live.rank.load(Relaxed);
         let (nodes, ranks) = (&kept.part.nodes, &kept.part.ranks);
         (nodes.len() == 1 && ranks.len() == 1 && ranks[0].rank == rank).then_some(Self {
-            cell,
+            live,
             part: kept.part,
             whereabouts: kept.whereabouts,
         })
@@ -86,7 +86,7 @@ impl Kept {
 
     /// How much it says.
     fn worth(&self) -> (Phase, bool) {
-        (self.cell.phase(), self.cell.end().is_some())
+        (self.live.phase(), self.live.end().is_some())
     }
 }
 
@@ -169,15 +169,15 @@ impl Left {
 impl Run {
     /// What was kept of one rank.
     fn add_kept(&mut self, kept: Kept, host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
-        let Kept { cell, mut part, whereabouts } = kept;
+        let Kept { live, mut part, whereabouts } = kept;
         let key = part.nodes[0].key.clone();
         let template = part.ranks.remove(0);
         if !part.counts.is_sound(self.size) {
             part.counts = Default::default();
         }
-        if cell.phase() >= Phase::Released {
-            let end = cell.end().unwrap_or(End::Finalized);
-            part.ranks.push(RankRecord { end, node: 0, ..cell.record(&template) });
+        if live.phase() >= Phase::Released {
+            let end = live.end().unwrap_or(End::Finalized);
+            part.ranks.push(RankRecord { end, node: 0, ..live.record(&template) });
         }
         if !nodes.contains_key(&key) {
             nodes.insert(key.clone(), self.add_node(key.clone()));
@@ -189,7 +189,7 @@ impl Run {
         }
         // Nothing in it is left to decode.
         self.add(part, nodes).unwrap_or_default();
-        let lost = cell.lost(node);
+        let lost = live.lost(node);
         self.lost.extend(lost.map(|lost| LostRank { whereabouts, ..lost }));
     }
 }

@@ -6,7 +6,7 @@ use crate::counters::table::CounterTable;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::live_record::Phase;
-use crate::session::shared_memory::Spool;
+use crate::session::shared_memory::SharedMemory;
 use crate::session::{Beginning, RankMemory, RankSession};
 use crate::transport::fabric::Threads;
 use crate::transport::node_meeting::Meeting;
@@ -39,7 +39,7 @@ fn asked() -> Vec<AskedFor> {
 
 /// A rank that has come to t1, with what its agent told.
 struct Rank {
-    spool: Spool,
+    shared: SharedMemory,
     session: RankSession<'static, Threads, Scripted>,
     told: CarrierNote,
 }
@@ -47,19 +47,19 @@ struct Rank {
 /// All ranks of a job of `size`, whose run is kept in `folder`.
 fn ranks(size: u32, folder: &Path) -> Vec<Rank> {
     let begin = |fabric| {
-        let spool = Spool::create().unwrap();
-        assert!(spool.cell().claim());
+        let shared = SharedMemory::create().unwrap();
+        assert!(shared.live().claim());
         let began_ns = clock::monotonic_ns();
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: Meeting::default() };
-        let (cell, regions) = (spool.cell(), spool.regions());
-        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        let (live, regions) = (shared.live(), shared.regions());
+        let memory = RankMemory { live, regions, counters: CounterTable::default() };
         let mut session = RankSession::open(memory, Scripted::default(), fabric, beginning);
         let part = session.part_before(Some("threads"), vec![]);
         let told = CarrierNote { folder: folder.to_owned(), part };
-        told.tell(&spool).unwrap();
+        told.write(&shared).unwrap();
         session.start().unwrap();
-        let told = CarrierNote::hear(&spool).unwrap();
-        Rank { spool, session, told }
+        let told = CarrierNote::read(&shared).unwrap();
+        Rank { shared, session, told }
     };
     std::thread::scope(|scope| {
         let ranks = Threads::new(size).into_iter().map(|fabric| scope.spawn(move || begin(fabric)));
@@ -70,12 +70,12 @@ fn ranks(size: u32, folder: &Path) -> Vec<Rank> {
 
 impl Rank {
     fn kept(&self) -> KeptRank {
-        KeptRank::of(&self.spool, &self.told).unwrap()
+        KeptRank::of(&self.shared, &self.told).unwrap()
     }
 
     fn about(&self, header: RunHeader) -> Option<About> {
         let keep = Keep { folder: self.told.folder.clone(), header, asked: asked() };
-        About::of(&self.spool, keep, &self.told.folder)
+        About::of(&self.shared, keep, &self.told.folder)
     }
 
     /// A frame about this rank.
@@ -85,7 +85,7 @@ impl Rank {
     }
 
     fn end_as(&self, end: End) {
-        self.spool.cell().set_end(end, clock::monotonic_ns());
+        self.shared.live().set_end(end, clock::monotonic_ns());
     }
 }
 
@@ -158,10 +158,10 @@ fn ranks_that_there_are_not_are_left_out() {
     let ranks = ranks(3, &folder);
     let mut about = ranks[0].about(header("not"));
     about.iter_mut().for_each(|about| about.size = 2);
-    let strange = |kept: KeptRank, cell: &[u8]| KeptRank { cell: cell.to_vec(), ..kept };
+    let strange = |kept: KeptRank, live: &[u8]| KeptRank { live: live.to_vec(), ..kept };
     let kept = vec![
         ranks[2].kept(),
-        strange(ranks[1].kept(), &ranks[0].kept().cell), // of one rank, and of another
+        strange(ranks[1].kept(), &ranks[0].kept().live), // of one rank, and of another
         strange(ranks[1].kept(), b"short"),
         ranks[0].kept(),
     ];
@@ -203,7 +203,7 @@ fn a_file_does_not_grow_without_end() {
     let mut file = NodeFile::of(&folder, None);
     let mut longest = 0;
     for time in 0..1000 {
-        ranks[0].spool.cell().asked_to_end.store(time, Relaxed);
+        ranks[0].shared.live().asked_to_end.store(time, Relaxed);
         file.add(|whole| ranks[0].frame(whole)).unwrap();
         longest = longest.max(list(&folder).unwrap().iter().map(|path| path.metadata().unwrap().len()).sum());
     }
@@ -243,7 +243,7 @@ fn a_rank_that_has_not_come_to_t1_leaves_nothing() {
     let out = Folder::new("before");
     let folder = folder_of(&out.0, "before").unwrap();
     let ranks = ranks(1, &folder);
-    ranks[0].spool.cell().set_phase(Phase::Claimed);
-    assert!(KeptRank::of(&ranks[0].spool, &ranks[0].told).is_none());
-    assert!(CarrierNote::hear(&Spool::create().unwrap()).is_none());
+    ranks[0].shared.live().set_phase(Phase::Claimed);
+    assert!(KeptRank::of(&ranks[0].shared, &ranks[0].told).is_none());
+    assert!(CarrierNote::read(&SharedMemory::create().unwrap()).is_none());
 }

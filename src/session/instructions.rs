@@ -1,4 +1,4 @@
-//! What a launcher wants of the agent in its rank. Rank 0's orders are those of all: ranks that did not do the
+//! What a launcher wants of the agent in its rank. Rank 0's instructions are those of all: ranks that did not do the
 //! same would wait for one another.
 
 use crate::counters::asked::AskedFor;
@@ -67,7 +67,7 @@ pub struct Instructions {
 
 impl Instructions {
     /// Collective: on every rank what rank 0 says.
-    pub fn hear<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
+    pub fn share<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
         let said = if fabric.rank() == 0 { say() } else { Self::default() };
         // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
         let told = collectives::spread(fabric, wire::encode(&said).unwrap_or_default())?;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 pub enum Phase {
     /// Nobody measures yet.
     Fresh = 0,
-    /// A process has taken the spool for itself.
+    /// A process has taken the shared memory for itself.
     Claimed = 1,
     /// t0 and t1 are stamped: the work has begun.
     Started = 2,
@@ -28,7 +28,7 @@ pub enum Phase {
 /// and a reader sees a phase only after what was stored before it.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct RankCell {
+pub struct LiveRecord {
     pub(crate) layout: AtomicU64,
     phase: AtomicU32,
     node_is_ready: AtomicU32,
@@ -143,11 +143,11 @@ pub(crate) fn layout_of(word: [u8; 8]) -> Option<u64> {
     word.starts_with(b"PMMPI\0\0").then(|| u64::from_le_bytes(word))
 }
 
-const WORDS: usize = size_of::<RankCell>() / size_of::<u64>();
+const WORDS: usize = size_of::<LiveRecord>() / size_of::<u64>();
 /// The word that `phase` is in.
 const PHASE_WORD: usize = 1;
 
-impl RankCell {
+impl LiveRecord {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
     pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x08");
 
@@ -158,7 +158,7 @@ impl RankCell {
     }
 
     /// Copies everything to `other`, by plain stores; whoever sees the new phase there sees the rest.
-    pub fn copy_to(&self, other: &RankCell) {
+    pub fn copy_to(&self, other: &LiveRecord) {
         let phase = self.words()[PHASE_WORD].load(Ordering::Acquire);
         for (at, (from, to)) in self.words().iter().zip(other.words()).enumerate() {
             if at != PHASE_WORD {
@@ -170,11 +170,11 @@ impl RankCell {
 
     /// From a copy in a file; `None` where it is no such copy.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let cell = Self::default();
-        for (word, bytes) in cell.words().iter().zip(bytes.get(..size_of::<Self>())?.chunks_exact(8)) {
+        let live = Self::default();
+        for (word, bytes) in live.words().iter().zip(bytes.get(..size_of::<Self>())?.chunks_exact(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().ok()?), Relaxed);
         }
-        (cell.layout.load(Relaxed) == Self::LAYOUT).then_some(cell)
+        (live.layout.load(Relaxed) == Self::LAYOUT).then_some(live)
     }
 
     /// As it would be in a file.
@@ -217,7 +217,7 @@ impl RankCell {
         self.abort.load().or(self.end.load())
     }
 
-    /// What is in the cell, and from `template` what is not.
+    /// What is in the live record, and from `template` what is not.
     pub fn record(&self, template: &RankRecord) -> RankRecord {
         let pair = |pair: &[AtomicI64; 2]| [pair[0].load(Relaxed), pair[1].load(Relaxed)];
         let between = |[from, to]: [i64; 2]| to.wrapping_sub(from);
@@ -326,23 +326,23 @@ mod tests {
 
     #[test]
     fn a_copy_is_the_whole() {
-        let (cell, copy) = (RankCell::default(), RankCell::default());
-        cell.layout.store(RankCell::LAYOUT, Relaxed);
-        cell.rank.store(7, Relaxed);
-        for (number, t) in cell.t_ns.iter().enumerate() {
+        let (live, copy) = (LiveRecord::default(), LiveRecord::default());
+        live.layout.store(LiveRecord::LAYOUT, Relaxed);
+        live.rank.store(7, Relaxed);
+        for (number, t) in live.t_ns.iter().enumerate() {
             t.store(10 + number as i64, Relaxed);
         }
-        cell.blob_bytes[5].store(99, Relaxed);
-        cell.set_phase(Phase::Stopped);
-        cell.copy_to(&copy);
-        assert_eq!(cell.to_bytes(), copy.to_bytes());
-        let read = RankCell::from_bytes(&copy.to_bytes()).unwrap();
-        assert_eq!(read.to_bytes(), cell.to_bytes());
+        live.blob_bytes[5].store(99, Relaxed);
+        live.set_phase(Phase::Stopped);
+        live.copy_to(&copy);
+        assert_eq!(live.to_bytes(), copy.to_bytes());
+        let read = LiveRecord::from_bytes(&copy.to_bytes()).unwrap();
+        assert_eq!(read.to_bytes(), live.to_bytes());
         let lost = read.lost(3).unwrap();
         assert_eq!((lost.rank, lost.node, lost.end, lost.ended_ns), (7, 3, End::Lost, None));
         assert_eq!(lost.t_ns, [10, 11, 12]);
-        assert!(RankCell::from_bytes(&copy.to_bytes()[1..]).is_none());
-        assert!(RankCell::from_bytes(&[0; 1000]).is_none());
+        assert!(LiveRecord::from_bytes(&copy.to_bytes()[1..]).is_none());
+        assert!(LiveRecord::from_bytes(&[0; 1000]).is_none());
     }
 
     #[test]
@@ -356,13 +356,13 @@ mod tests {
             End::TimedOut,
             End::Lost,
         ];
-        let cell = RankCell::default();
-        assert_eq!(cell.end(), None);
+        let live = LiveRecord::default();
+        assert_eq!(live.end(), None);
         for end in ends {
-            cell.set_end(end, 5);
-            assert_eq!(cell.end(), Some(end));
+            live.set_end(end, 5);
+            assert_eq!(live.end(), Some(end));
         }
-        cell.note_abort(-3);
-        assert_eq!(cell.end(), Some(End::Aborted(-3)));
+        live.note_abort(-3);
+        assert_eq!(live.end(), Some(End::Aborted(-3)));
     }
 }

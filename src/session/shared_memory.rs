@@ -7,7 +7,7 @@
 
 use crate::counters::probe::Opened;
 use crate::counters::table::CounterTable;
-use crate::session::live_record::RankCell;
+use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
 use std::fs::File;
 use std::io;
@@ -17,10 +17,10 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// The environment variable that tells an agent or a runner where its spool is.
-pub const SPOOL_VARIABLE: &str = "PMMPI_SPOOL";
+/// The environment variable that tells an agent or a runner where its shared memory is.
+pub const SHARED_MEMORY_VARIABLE: &str = "PMMPI_SPOOL";
 
-/// A byte string with a fixed place in the spool.
+/// A byte string with a fixed place in the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blob {
     /// The node's [`crate::record::HostPart`], from the launcher.
@@ -28,7 +28,7 @@ pub enum Blob {
     /// What the runner is to do, from the launcher.
     Plan = 1,
     /// What the agent is to do, from the launcher: [`crate::session::instructions::AgentInstructions`] or nothing.
-    Orders = 2,
+    Instructions = 2,
     /// Where the run is to be kept, from the agent: a [`crate::partial::CarrierNote`].
     Kept = 3,
     /// What MPI's world should be, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
@@ -54,14 +54,16 @@ impl Blob {
     }
 }
 
-const CELL_BYTES: usize = 4096;
-const MAPPED_BYTES: usize = CELL_BYTES + (1 << 15);
+const LIVE_RECORD_BYTES: usize = 4096;
+const MAPPED_BYTES: usize = LIVE_RECORD_BYTES + (1 << 15);
 /// Where counters begin: at a page, of whatever size pages are.
 const COUNTERS_AT: u64 = 1 << 16;
-const _: () =
-    assert!(size_of::<RankCell>() <= CELL_BYTES && size_of::<RegionTable>() <= MAPPED_BYTES - CELL_BYTES);
+const _: () = assert!(
+    size_of::<LiveRecord>() <= LIVE_RECORD_BYTES
+        && size_of::<RegionTable>() <= MAPPED_BYTES - LIVE_RECORD_BYTES
+);
 
-/// A rank's live record and, [`CELL_BYTES`] from there, its regions; mapped for as long as the process lives:
+/// A rank's live record and, [`LIVE_RECORD_BYTES`] from there, its regions; mapped for as long as the process lives:
 /// whoever writes to it does so until the end.
 #[derive(Clone, Copy)]
 struct Mapping(NonNull<u8>);
@@ -72,17 +74,17 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 /// One process's end of the shared memory.
-pub struct Spool {
+pub struct SharedMemory {
     file: File,
-    cell: Mapping,
+    live: Mapping,
 }
 
-impl Spool {
+impl SharedMemory {
     /// New and empty, by the launcher.
     pub fn create() -> io::Result<Self> {
         // A launcher that may be run and not read (mode 711) is guarded by the kernel: only root could reach
-        // the spool through /proc then (PR_SET_DUMPABLE(2const)). It holds nothing that this user may not see.
-        // SAFETY: no memory is involved. Where it fails, the agent cannot open the spool, and that is said.
+        // the shared memory through /proc then (PR_SET_DUMPABLE(2const)). It holds nothing that this user may not see.
+        // SAFETY: no memory is involved. Where it fails, the agent cannot open the shared memory, and that is said.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
         // SAFETY: the name is a C string; the result is checked before it is used.
         let fd = unsafe { libc::memfd_create(c"pmmpi".as_ptr(), libc::MFD_CLOEXEC) };
@@ -93,25 +95,25 @@ impl Spool {
         let file = unsafe { File::from_raw_fd(fd) };
         within_file_limit(MAPPED_BYTES as u64)?;
         file.set_len(MAPPED_BYTES as u64)?;
-        let spool = Self { cell: map(&file, 0, MAPPED_BYTES, true)?, file };
-        spool.cell().layout.store(RankCell::LAYOUT, Ordering::Release);
-        Ok(spool)
+        let shared = Self { live: map(&file, 0, MAPPED_BYTES, true)?, file };
+        shared.live().layout.store(LiveRecord::LAYOUT, Ordering::Release);
+        Ok(shared)
     }
 
-    /// The other end, by an agent or a runner; `path` is what [`Spool::path`] gave.
+    /// The other end, by an agent or a runner; `path` is what [`SharedMemory::path`] gave.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::from_file(File::options().read(true).write(true).open(path)?)
     }
 
     /// Another launcher's, of which this one was given the descriptor.
     pub fn from_file(file: File) -> io::Result<Self> {
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a spool of this version of pmmpi");
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a shared of this version of pmmpi");
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
-        let spool = Self { cell: map(&file, 0, MAPPED_BYTES, true)?, file };
-        if spool.cell().layout.load(Ordering::Acquire) == RankCell::LAYOUT {
-            Ok(spool)
+        let shared = Self { live: map(&file, 0, MAPPED_BYTES, true)?, file };
+        if shared.live().layout.load(Ordering::Acquire) == LiveRecord::LAYOUT {
+            Ok(shared)
         } else {
             Err(invalid())
         }
@@ -122,7 +124,7 @@ impl Spool {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// To be given to another launcher: see [`Spool::from_file`].
+    /// To be given to another launcher: see [`SharedMemory::from_file`].
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -134,16 +136,16 @@ impl Spool {
         if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The rank's live record; it stays valid after the spool is dropped.
-    pub fn cell(&self) -> &'static RankCell {
-        // SAFETY: the mapping is never unmapped and begins with the cell (see Mapping).
-        unsafe { self.cell.0.cast().as_ref() }
+    /// The rank's live record; it stays valid after the shared memory is dropped.
+    pub fn live(&self) -> &'static LiveRecord {
+        // SAFETY: the mapping is never unmapped and begins with the live record (see Mapping).
+        unsafe { self.live.0.cast().as_ref() }
     }
 
     /// What the rank does in regions; it stays valid as well.
     pub fn regions(&self) -> &'static RegionTable {
         // SAFETY: the mapping is never unmapped and has the table at this place (see Mapping).
-        unsafe { self.cell.0.add(CELL_BYTES).cast().as_ref() }
+        unsafe { self.live.0.add(LIVE_RECORD_BYTES).cast().as_ref() }
     }
 
     /// Room for what is counted, zeros at first.
@@ -155,7 +157,7 @@ impl Spool {
         let bytes = words * size_of::<u64>();
         let end = COUNTERS_AT + bytes as u64;
         if end > Blob::SPACING_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more counters than the spool holds"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more counters than the shared holds"));
         }
         within_file_limit(end)?;
         if self.file.metadata()?.len() < end {
@@ -172,20 +174,20 @@ impl Spool {
         if bytes.len() as u64 > blob.limit_bytes() {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "more than its place in the spool holds",
+                "more than its place in the shared holds",
             ));
         }
         within_file_limit(blob.place() + bytes.len() as u64)?;
         self.file.write_all_at(bytes, blob.place())?;
-        self.cell().blob_bytes[blob as usize].store(bytes.len() as u64, Ordering::Release);
+        self.live().blob_bytes[blob as usize].store(bytes.len() as u64, Ordering::Release);
         Ok(())
     }
 
     /// The byte string that the other process stored; empty where it stored none.
     pub fn take(&self, blob: Blob) -> io::Result<Vec<u8>> {
-        let bytes = self.cell().blob_bytes[blob as usize].load(Ordering::Acquire);
+        let bytes = self.live().blob_bytes[blob as usize].load(Ordering::Acquire);
         if bytes > blob.limit_bytes() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a length that the spool cannot have"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a length that the shared cannot have"));
         }
         let mut content = vec![0; bytes as usize];
         self.file.read_exact_at(&mut content, blob.place())?;
@@ -222,32 +224,32 @@ mod tests {
 
     #[test]
     fn two_ends_share_the_record_and_the_byte_strings() {
-        let here = Spool::create().unwrap();
-        let there = Spool::open(Path::new(&here.path())).unwrap();
+        let here = SharedMemory::create().unwrap();
+        let there = SharedMemory::open(Path::new(&here.path())).unwrap();
         assert_eq!(there.take(Blob::Plan).unwrap(), b"");
         here.put(Blob::Plan, b"do this").unwrap();
         there.put(Blob::Gathered, &[7; 100_000]).unwrap();
         assert_eq!(there.take(Blob::Plan).unwrap(), b"do this");
         assert_eq!(here.take(Blob::Gathered).unwrap(), [7; 100_000]);
-        assert!(there.cell().claim());
-        assert!(!here.cell().claim());
-        there.cell().set_phase(Phase::Started);
-        assert_eq!(here.cell().phase(), Phase::Started);
+        assert!(there.live().claim());
+        assert!(!here.live().claim());
+        there.live().set_phase(Phase::Started);
+        assert_eq!(here.live().phase(), Phase::Started);
     }
 
     #[test]
     fn the_agent_waits_for_the_node_but_not_for_ever() {
-        let spool = Spool::create().unwrap();
-        let cell = spool.cell();
-        assert!(!cell.wait_for_node(std::time::Duration::from_millis(5)));
-        let waiter = std::thread::spawn(move || cell.wait_for_node(std::time::Duration::from_secs(60)));
-        cell.announce_node();
+        let shared = SharedMemory::create().unwrap();
+        let live = shared.live();
+        assert!(!live.wait_for_node(std::time::Duration::from_millis(5)));
+        let waiter = std::thread::spawn(move || live.wait_for_node(std::time::Duration::from_secs(60)));
+        live.announce_node();
         assert!(waiter.join().unwrap());
     }
 
     #[test]
     fn a_file_that_is_no_spool_is_refused() {
-        assert!(Spool::open(Path::new("/dev/null")).is_err());
-        assert!(Spool::open(Path::new("/nonexistent")).is_err());
+        assert!(SharedMemory::open(Path::new("/dev/null")).is_err());
+        assert!(SharedMemory::open(Path::new("/nonexistent")).is_err());
     }
 }

@@ -224,7 +224,7 @@ impl Slurm {
         let text = format!(
             "ClusterName=rig\nSlurmctldHost={hostname}(127.0.0.1)\nSlurmctldPort={}\nSlurmUser=root\n\
              AuthType=auth/none\nCredType=cred/none\nStateSaveLocation={folder}/state\n\
-             SlurmdSpoolDir={folder}/spool.%n\nSlurmctldPidFile={folder}/ctld.pid\nSlurmdPidFile={folder}/%n.pid\n\
+             SlurmdSpoolDir={folder}/shared.%n\nSlurmctldPidFile={folder}/ctld.pid\nSlurmdPidFile={folder}/%n.pid\n\
              TmpFS={folder}/tmp.%n\nTaskPlugin=task/none\n\
              SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\nMpiDefault=none\n\
              ReturnToService=2\nSlurmdParameters=config_overrides\nJobAcctGatherType=jobacct_gather/none\n\
@@ -241,7 +241,7 @@ impl Slurm {
         self.proctrack.configure(self.folder.path());
         fs::write(self.configuration(), text).expect("slurm.conf");
         fs::write(self.folder.path().join("mpi.conf"), MPI_CONF).expect("mpi.conf");
-        let nodes = (0..NODES).flat_map(|node| [format!("spool.node{node}"), format!("tmp.node{node}")]);
+        let nodes = (0..NODES).flat_map(|node| [format!("shared.node{node}"), format!("tmp.node{node}")]);
         for name in nodes.chain(["state".to_owned()]) {
             fs::create_dir(self.folder.path().join(name)).expect("a folder of Slurm's");
         }

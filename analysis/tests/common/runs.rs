@@ -8,7 +8,7 @@ use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
 use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
 use pmmpi::session::instructions::Keep;
-use pmmpi::session::shared_memory::Spool;
+use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi::session::{Beginning, RankMemory, RankSession};
 use pmmpi::transport::fabric::Solo;
 use pmmpi::transport::node_meeting::Meeting;
@@ -19,32 +19,32 @@ impl Folder {
         runfile::write(&self.0, run).unwrap()
     }
 
-    /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its spool.
-    pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, Spool) {
+    /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its shared memory.
+    pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, SharedMemory) {
         let folder = folder_of(&self.0, run_id).unwrap();
-        let spool = Spool::create().unwrap();
-        assert!(spool.cell().claim());
+        let shared = SharedMemory::create().unwrap();
+        assert!(shared.live().claim());
         let beginning = Beginning { began_ns: 0, pings: false, tight_end: true, meeting: Meeting::default() };
-        let (cell, regions) = (spool.cell(), spool.regions());
-        let memory = RankMemory { cell, regions, counters: CounterTable::default() };
+        let (live, regions) = (shared.live(), shared.regions());
+        let memory = RankMemory { live, regions, counters: CounterTable::default() };
         let mut session = RankSession::open(memory, Scripted::default(), Solo, beginning);
         let part = session.part_before(None, vec![]);
-        CarrierNote { folder: folder.clone(), part }.tell(&spool).unwrap();
+        CarrierNote { folder: folder.clone(), part }.write(&shared).unwrap();
         session.start().unwrap();
-        spool.cell().size.store(size, std::sync::atomic::Ordering::Relaxed);
-        carry(&folder, &spool);
+        shared.live().size.store(size, std::sync::atomic::Ordering::Relaxed);
+        carry(&folder, &shared);
         let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
-        (folder, file, spool)
+        (folder, file, shared)
     }
 }
 
 /// What is in the memory of a rank gets to the disk.
-pub fn carry(folder: &Path, spool: &Spool) {
+pub fn carry(folder: &Path, shared: &SharedMemory) {
     let header = run("by this launcher", &[]).header;
     let place = Keep { folder: folder.to_owned(), header, asked: Vec::new() };
-    let kept = KeptRank::of(spool, &CarrierNote::hear(spool).unwrap()).unwrap();
+    let kept = KeptRank::of(shared, &CarrierNote::read(shared).unwrap()).unwrap();
     let frame = |whole: bool| Frame {
-        about: whole.then(|| About::of(spool, place.clone(), folder).unwrap()),
+        about: whole.then(|| About::of(shared, place.clone(), folder).unwrap()),
         ranks: vec![kept.clone()],
         ..Frame::default()
     };

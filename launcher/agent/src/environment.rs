@@ -2,7 +2,7 @@
 
 use crate::objects;
 use pmmpi::session::launch_origin;
-use pmmpi::session::shared_memory::SPOOL_VARIABLE;
+use pmmpi::session::shared_memory::SHARED_MEMORY_VARIABLE;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// What the launcher handed down.
 struct Handed {
-    spool: PathBuf,
+    shared: PathBuf,
     /// That this process is of the launch that the launcher is a rank of.
     same_launch: bool,
 }
@@ -23,22 +23,22 @@ const PRELOAD: &CStr = c"LD_PRELOAD";
 /// start, also where another preloaded library (Darshan) brings an MPI library into it. A program that needs one
 /// itself has none of the agent in its environment: what it starts before MPI_Init is not the rank.
 pub fn take() {
-    let Some(value) = std::env::var_os(SPOOL_VARIABLE) else { return };
+    let Some(value) = std::env::var_os(SHARED_MEMORY_VARIABLE) else { return };
     let value = value.to_string_lossy();
     let at = value.find(';').unwrap_or(value.len());
-    let (spool, origin) = value.split_at(at);
-    die_with_launcher(Path::new(spool));
+    let (shared, origin) = value.split_at(at);
+    die_with_launcher(Path::new(shared));
     let same_launch = launch_origin::is_same(origin, |name| std::env::var_os(name));
-    let _ = HANDED.set(Handed { spool: spool.into(), same_launch }); // set once: a library is loaded once
+    let _ = HANDED.set(Handed { shared: shared.into(), same_launch }); // set once: a library is loaded once
     if objects::program_needs_mpi() {
         leave();
     }
 }
 
 /// For whoever kills the launcher means the rank. Only its child: what a wrapper starts is the wrapper's.
-fn die_with_launcher(spool: &Path) {
+fn die_with_launcher(shared: &Path) {
     let launcher =
-        spool.strip_prefix("/proc").ok().and_then(|path| path.iter().next()?.to_str()?.parse().ok());
+        shared.strip_prefix("/proc").ok().and_then(|path| path.iter().next()?.to_str()?.parse().ok());
     // SAFETY: no memory is involved.
     unsafe {
         if launcher == Some(libc::getppid()) {
@@ -51,9 +51,9 @@ fn die_with_launcher(spool: &Path) {
     }
 }
 
-/// The spool that the launcher made for this rank.
-pub fn spool() -> Option<&'static Path> {
-    HANDED.get().map(|handed| handed.spool.as_path())
+/// The shared memory that the launcher made for this rank.
+pub fn shared() -> Option<&'static Path> {
+    HANDED.get().map(|handed| handed.shared.as_path())
 }
 
 /// True where another launcher started this process, below the rank that the agent was given to.
@@ -85,7 +85,7 @@ pub fn leave() {
 }
 
 const SPOOL_NAME: &CStr = c"PMMPI_SPOOL";
-const _: () = assert!(SPOOL_NAME.count_bytes() == SPOOL_VARIABLE.len());
+const _: () = assert!(SPOOL_NAME.count_bytes() == SHARED_MEMORY_VARIABLE.len());
 
 /// What else is preloaded.
 fn others(preloaded: &[u8]) -> Vec<u8> {

@@ -7,7 +7,7 @@
 //! In a process that never calls MPI (a shell, numactl) it does nothing.
 //!
 //! No panic crosses an interposer, and nothing that crosses one on its way out of MPI (a C++ exception, longjmp, a
-//! cancelled thread) is stopped there. A rank that lacks something of its own (a spool, its node's record), or
+//! cancelled thread) is stopped there. A rank that lacks something of its own (shared memory, its node's record), or
 //! whose barrier failed, still enters every barrier and goes on to the gather, so that the others do not wait in
 //! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
 

@@ -9,9 +9,9 @@ use pmmpi::counters::table::CounterTable;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
-use pmmpi::session::live_record::{Fault, Phase, RankCell};
+use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::live_regions::RegionTable;
-use pmmpi::session::shared_memory::{Blob, Spool};
+use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi::session::{Beginning, RankMemory, RankSession, Work};
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
@@ -28,7 +28,7 @@ pub type AgentSession = RankSession<'static, AgentWorld, Inherited>;
 
 struct Measurement {
     session: AgentSession,
-    cell: &'static RankCell,
+    live: &'static LiveRecord,
     /// That the launcher waits for this program's records, not for those of another one.
     claimed: bool,
     library: String,
@@ -42,7 +42,7 @@ static MEASUREMENT: Mutex<Option<Measurement>> = Mutex::new(None);
 static UNLOCKED: OnceLock<Unlocked> = OnceLock::new();
 
 struct Unlocked {
-    cell: &'static RankCell,
+    live: &'static LiveRecord,
     /// Where regions are wanted, on all ranks or none.
     regions: Option<&'static RegionTable>,
     /// MPI_Pcontrol's levels are regions, on all ranks or none.
@@ -64,42 +64,42 @@ pub fn begin() {
         return;
     }
     let began_ns = clock::monotonic_ns();
-    let spool = environment::spool().and_then(|path| Spool::open(path).ok());
-    let spool = spool.filter(|spool| {
-        let claimed = spool.cell().claim();
+    let shared = environment::shared().and_then(|path| SharedMemory::open(path).ok());
+    let shared = shared.filter(|shared| {
+        let claimed = shared.live().claim();
         if !claimed {
-            spool.cell().note(Fault::SecondProgram);
+            shared.live().note(Fault::SecondProgram);
         }
         claimed
     });
-    // A rank without a spool measures for the others' sake: they count on it in every barrier.
-    let cell = spool.as_ref().map_or_else(|| &*Box::leak(Box::default()), Spool::cell);
-    let regions = spool.as_ref().map_or_else(|| &*Box::leak(RegionTable::boxed()), Spool::regions);
+    // A rank without shared memory measures for the others' sake: they count on it in every barrier.
+    let live = shared.as_ref().map_or_else(|| &*Box::leak(Box::default()), SharedMemory::live);
+    let regions = shared.as_ref().map_or_else(|| &*Box::leak(RegionTable::boxed()), SharedMemory::regions);
     let Some(library) = MpiLibrary::find() else {
-        cell.note(Fault::UnknownMpi);
+        live.note(Fault::UnknownMpi);
         return;
     };
-    let claimed = spool.is_some();
-    let host = spool.as_ref().map(node_record).unwrap_or_default();
+    let claimed = shared.is_some();
+    let host = shared.as_ref().map(node_record).unwrap_or_default();
     let version = library.version.clone();
-    let Ok((world, told)) = join(library, spool.as_ref(), cell) else {
-        cell.note(Fault::MpiCall);
+    let Ok((world, told)) = join(library, shared.as_ref(), live) else {
+        live.note(Fault::MpiCall);
         return;
     };
     let Extras { pings, tight_end, .. } = told.extras;
     let beginning = Beginning { began_ns, pings, tight_end, meeting: told.meeting };
-    let (probe, counters) = spool.as_ref().map(counters).unwrap_or_default();
-    let memory = RankMemory { cell, regions, counters };
+    let (probe, counters) = shared.as_ref().map(counters).unwrap_or_default();
+    let memory = RankMemory { live, regions, counters };
     let mut session = RankSession::open(memory, probe, world, beginning);
-    if let (Some(spool), Some(folder)) = (&spool, told.folder)
-        && keep(spool, folder, &session, &version).is_err()
+    if let (Some(shared), Some(folder)) = (&shared, told.folder)
+        && keep(shared, folder, &session, &version).is_err()
     {
-        cell.note(Fault::NoPartial);
+        live.note(Fault::NoPartial);
     }
-    let expectation = spool.as_ref().and_then(expectation);
-    drop(spool); // no descriptor of the tool's is open while the work runs
+    let expectation = shared.as_ref().and_then(expectation);
+    drop(shared); // no descriptor of the tool's is open while the work runs
     if session.start().is_err() {
-        cell.note(Fault::MpiCall);
+        live.note(Fault::MpiCall);
     }
     session.fabric().never_mind();
     if let Some(expectation) = expectation {
@@ -111,20 +111,20 @@ pub fn begin() {
     }
     let marks = told.extras.marks;
     let unlocked = Unlocked {
-        cell,
+        live,
         regions: (marks != Marks::Off).then_some(regions),
         numbers: marks == Marks::NamesAndNumbers,
     };
     let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
-    let measurement = Measurement { session, cell, claimed, library: version, host, numbered: None };
+    let measurement = Measurement { session, live, claimed, library: version, host, numbered: None };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
 }
 
 /// What the launcher opened, and room for its snapshots.
-fn counters(spool: &Spool) -> (Inherited, CounterTable<'static>) {
-    let handed = spool.take(Blob::Counters).ok().and_then(|handed| wire::decode::<HandedDown>(&handed).ok());
+fn counters(shared: &SharedMemory) -> (Inherited, CounterTable<'static>) {
+    let handed = shared.take(Blob::Counters).ok().and_then(|handed| wire::decode::<HandedDown>(&handed).ok());
     let HandedDown { opened, descriptors } = handed.unwrap_or_default();
-    match spool.counters(&opened) {
+    match shared.counters(&opened) {
         Ok(table) => {
             table.touch();
             (Inherited::take(opened, &descriptors), table)
@@ -139,10 +139,10 @@ fn counters(spool: &Spool) -> (Inherited, CounterTable<'static>) {
 /// Finds the other ranks, and hears from rank 0 what all do.
 fn join(
     library: MpiLibrary,
-    spool: Option<&Spool>,
-    cell: &RankCell,
+    shared: Option<&SharedMemory>,
+    live: &LiveRecord,
 ) -> Result<(AgentWorld, Instructions), FabricError> {
-    let expectation = spool.and_then(expectation);
+    let expectation = shared.and_then(expectation);
     let version = library.version.clone();
     let mut world = AgentWorld::new(library)?;
     if let Some(expectation) = expectation.clone() {
@@ -151,25 +151,27 @@ fn join(
     if let Some(expectation) = &expectation
         && let Some(message) = expectation.contradicted_by(world.size(), &version)
     {
-        check_failed(expectation, world.size(), &message, cell);
+        check_failed(expectation, world.size(), &message, live);
     }
     world.await_all()?;
     let size = world.size();
-    let told = Instructions::hear(&mut world, || told(spool, size))?;
+    let told = Instructions::share(&mut world, || told(shared, size))?;
     Ok((world, told))
 }
 
 /// On rank 0: what all ranks do.
-fn told(spool: Option<&Spool>, size: u32) -> Instructions {
+fn told(shared: Option<&SharedMemory>, size: u32) -> Instructions {
     let meeting = Meeting::arrange();
-    let Some(spool) = spool else { return Instructions { meeting, ..Instructions::default() } };
-    let orders =
-        spool.take(Blob::Orders).ok().and_then(|orders| wire::decode::<AgentInstructions>(&orders).ok());
-    let orders = orders.unwrap_or_default();
+    let Some(shared) = shared else { return Instructions { meeting, ..Instructions::default() } };
+    let instructions = shared
+        .take(Blob::Instructions)
+        .ok()
+        .and_then(|instructions| wire::decode::<AgentInstructions>(&instructions).ok());
+    let instructions = instructions.unwrap_or_default();
     // Of one clock bounds are exact, however long ranks take to leave the end barrier.
-    let tight_end = orders.local_ranks != Some(size);
-    let extras = Extras { tight_end, ..orders.extras };
-    Instructions { folder: orders.keep.map(|keep| keep.folder), extras, meeting }
+    let tight_end = instructions.local_ranks != Some(size);
+    let extras = Extras { tight_end, ..instructions.extras };
+    Instructions { folder: instructions.keep.map(|keep| keep.folder), extras, meeting }
 }
 
 /// Says `text` if no other rank of the node has.
@@ -211,17 +213,17 @@ fn not_all_in_region(regions: &RegionTable, size: u32) {
     });
 }
 
-fn expectation(spool: &Spool) -> Option<Expectation> {
-    wire::decode(&spool.take(Blob::Expectation).ok()?).ok()
+fn expectation(shared: &SharedMemory) -> Option<Expectation> {
+    wire::decode(&shared.take(Blob::Expectation).ok()?).ok()
 }
 
 /// Said now, not after the job has burnt its hour.
-fn check_failed(expectation: &Expectation, size: u32, message: &str, cell: &RankCell) {
+fn check_failed(expectation: &Expectation, size: u32, message: &str, live: &LiveRecord) {
     if expectation.speaks_of_mismatch(size) {
         environment::say(&format!("{}{message}", if expectation.abort { "" } else { "warning: " }));
     }
     if expectation.abort {
-        cell.note(Fault::Mismatch);
+        live.note(Fault::Mismatch);
         // SAFETY: writes what the program has buffered, and ends the process without what it registered
         // for its end: MPI is initialised, and nobody will finalise it.
         unsafe {
@@ -235,18 +237,18 @@ fn check_failed(expectation: &Expectation, size: u32, message: &str, cell: &Rank
 const NOT_THE_JOB: i32 = 125;
 
 /// Tells the launcher where the run is to be kept, and what it cannot see itself. No file is written here.
-fn keep(spool: &Spool, folder: PathBuf, session: &AgentSession, library: &str) -> io::Result<()> {
+fn keep(shared: &SharedMemory, folder: PathBuf, session: &AgentSession, library: &str) -> io::Result<()> {
     let part = session.part_before(Some(library), Vec::new());
-    partial::CarrierNote { folder, part }.tell(spool)
+    partial::CarrierNote { folder, part }.write(shared)
 }
 
-fn node_record(spool: &Spool) -> Vec<u8> {
-    if !spool.cell().wait_for_node(NODE_RECORD_TIMEOUT) {
-        spool.cell().note(Fault::NoNodeRecord);
+fn node_record(shared: &SharedMemory) -> Vec<u8> {
+    if !shared.live().wait_for_node(NODE_RECORD_TIMEOUT) {
+        shared.live().note(Fault::NoNodeRecord);
         return Vec::new();
     }
-    spool.take(Blob::Node).unwrap_or_else(|_| {
-        spool.cell().note(Fault::NoNodeRecord);
+    shared.take(Blob::Node).unwrap_or_else(|_| {
+        shared.live().note(Fault::NoNodeRecord);
         Vec::new()
     })
 }
@@ -254,23 +256,23 @@ fn node_record(spool: &Spool) -> Vec<u8> {
 /// Right before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Measurement { mut session, cell, claimed, library, host, .. }) = measurement else { return };
+    let Some(Measurement { mut session, live, claimed, library, host, .. }) = measurement else { return };
     session.fabric().never_mind();
     if session.stop().is_err() {
-        cell.note(Fault::MpiCall);
+        live.note(Fault::MpiCall);
     }
     // A program may trap SIGTERM, write what it has, and end as if it had done all its work.
-    let signal = cell.asked_to_end.load(Ordering::Acquire);
+    let signal = live.asked_to_end.load(Ordering::Acquire);
     let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
     // MPICH 5's MPI_Abort returns: the program may come here before its launcher ends it.
-    let end = cell.aborted().unwrap_or(finalized);
+    let end = live.aborted().unwrap_or(finalized);
     match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
-            Ok(()) => cell.set_phase(Phase::Gathered),
-            Err(_) => cell.note(Fault::Handover),
+            Ok(()) => live.set_phase(Phase::Gathered),
+            Err(_) => live.note(Fault::Handover),
         },
-        Ok(None) => cell.set_phase(Phase::Gathered),
-        Err(_) => cell.note(Fault::MpiCall),
+        Ok(None) => live.set_phase(Phase::Gathered),
+        Err(_) => live.note(Fault::MpiCall),
     }
 }
 
@@ -278,8 +280,8 @@ pub fn end() {
 /// the workload's process, under its limits and with its signals.
 fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
     // Opened anew: no descriptor of the tool's is open while the work runs.
-    let path = environment::spool().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
-    Spool::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
+    let path = environment::shared().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
+    SharedMemory::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
 }
 
 /// Hands the session to `mark`, where regions are wanted, with the number of the region that the rank is in.
@@ -316,7 +318,7 @@ pub fn note_abort(code: i32) {
     // Not waiting: a signal handler may call MPI_Abort, or a thread while another one waits in a region.
     match MEASUREMENT.try_lock() {
         Ok(measurement) => measurement.iter().for_each(|measurement| measurement.session.note_abort(code)),
-        Err(_) => UNLOCKED.get().into_iter().for_each(|unlocked| unlocked.cell.note_abort(code)),
+        Err(_) => UNLOCKED.get().into_iter().for_each(|unlocked| unlocked.live.note_abort(code)),
     }
 }
 
@@ -331,7 +333,7 @@ pub fn note_panic() {
 }
 
 fn note(fault: Fault) {
-    if let Some(spool) = environment::spool().and_then(|path| Spool::open(path).ok()) {
-        spool.cell().note(fault);
+    if let Some(shared) = environment::shared().and_then(|path| SharedMemory::open(path).ok()) {
+        shared.live().note(fault);
     }
 }

@@ -1,10 +1,10 @@
-//! Where the ranks of this node are, when one of them waits too long: their launchers have their spools open.
+//! Where the ranks of this node are, when one of them waits too long: their launchers have their shared memory open.
 
 use pmmpi::record::wire;
 use pmmpi::regions::Whereabouts;
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::live_record::Phase;
-use pmmpi::session::shared_memory::{Blob, Spool};
+use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,15 +51,15 @@ fn ranks_of(job: &str, size: u32) -> Vec<Neighbour> {
         launchers.flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
     let is_spool =
         |path: &Path| fs::read_link(path).is_ok_and(|file| file.starts_with("/memfd:pmmpi (deleted)"));
-    let spools = files.map(|file| file.path()).filter(|path| is_spool(path));
-    let mut ranks: Vec<Neighbour> = spools
-        .filter_map(|path| Spool::open(&path).ok())
-        .filter(|spool| spool.cell().phase() >= Phase::Started && spool.cell().size.load(Relaxed) == size)
-        .filter(|spool| job_of(spool).as_deref() == Some(job))
-        .map(|spool| Neighbour {
-            rank: spool.cell().rank.load(Relaxed),
-            phase: spool.cell().phase(),
-            at: spool.regions().whereabouts(),
+    let all_shared = files.map(|file| file.path()).filter(|path| is_spool(path));
+    let mut ranks: Vec<Neighbour> = all_shared
+        .filter_map(|path| SharedMemory::open(&path).ok())
+        .filter(|shared| shared.live().phase() >= Phase::Started && shared.live().size.load(Relaxed) == size)
+        .filter(|shared| job_of(shared).as_deref() == Some(job))
+        .map(|shared| Neighbour {
+            rank: shared.live().rank.load(Relaxed),
+            phase: shared.live().phase(),
+            at: shared.regions().whereabouts(),
         })
         .collect();
     ranks.sort_by_key(|rank| rank.rank);
@@ -71,7 +71,7 @@ fn is_launcher(process: &Path) -> bool {
     fs::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == "pmmpi")
 }
 
-/// The job of the rank that the spool was made for.
-fn job_of(spool: &Spool) -> Option<String> {
-    wire::decode::<Expectation>(&spool.take(Blob::Expectation).ok()?).ok()?.job
+/// The job of the rank that the shared memory was made for.
+fn job_of(shared: &SharedMemory) -> Option<String> {
+    wire::decode::<Expectation>(&shared.take(Blob::Expectation).ok()?).ok()?.job
 }

@@ -11,7 +11,7 @@ use pmmpi::counters::table::CounterTable;
 use pmmpi::record::runfile::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::session::instructions::{Extras, Instructions};
-use pmmpi::session::live_record::RankCell;
+use pmmpi::session::live_record::LiveRecord;
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::{Beginning, RankMemory, RankSession, Work};
 use pmmpi::transport::collectives;
@@ -50,7 +50,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
     let mut lost = None;
     let mut began_ns = place.began_ns;
     // What rank 0 was told is what all do.
-    let told = Instructions::hear(&mut fabric, || Instructions {
+    let told = Instructions::share(&mut fabric, || Instructions {
         extras: Extras { pings: plan.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
         ..Instructions::default()
@@ -111,15 +111,15 @@ fn measure<F: Fabric>(
     number: u32,
 ) -> Result<Round, FabricError> {
     let started_unix_ns = clock::realtime_ns();
-    let cell = RankCell::default();
+    let live = LiveRecord::default();
     let size = fabric.size();
     let opening_ns = clock::monotonic_ns();
     let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
-    cell.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
+    live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
     let words = CounterTable::words_of_snapshots(counters.opened());
     let words: Vec<_> = std::iter::repeat_with(AtomicU64::default).take(words).collect();
     let table = CounterTable::without_regions(&words, counters.opened());
-    let memory = RankMemory { cell: &cell, regions: RegionTable::unused(), counters: table };
+    let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
     let mut session = RankSession::open(memory, counters, fabric, beginning);
     // A barrier that failed is reported after the round: the child of every rank runs all the same.
     let entered = session.start();
@@ -134,7 +134,7 @@ fn measure<F: Fabric>(
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
     entered.and(left)?;
-    Ok(Round { own, size, parts, started_unix_ns, gather_ns: cell.gather_ns.load(Ordering::Relaxed) })
+    Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
 }
 
 /// On rank 0: keeps the round and says whether another follows.

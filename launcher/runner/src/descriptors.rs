@@ -7,7 +7,7 @@ const CONNECTIONS: [&str; 2] = ["PMI_FD", "HYDI_CONTROL_FD"];
 pub struct Descriptors(Vec<i32>);
 
 impl Descriptors {
-    /// Of this process; without the process manager's, and the spool's with its launcher gone.
+    /// Of this process; without the process manager's, and the shared memory's with its launcher gone.
     pub fn open_now() -> Self {
         let own = |fd: &i32| !is_spool(*fd) && !connections().any(|connection| connection == *fd);
         Self(list().into_iter().filter(own).collect())

@@ -1,6 +1,6 @@
 //! `pmmpi-runner`: what the launcher becomes to measure a plain program on every rank of a job.
 //!
-//! An MPI program, built once for each MPI. It finds its plan in the spool that the launcher left.
+//! An MPI program, built once for each MPI. It finds its plan in the shared memory that the launcher left.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use pmmpi::clock;
 use pmmpi::record::{End, wire};
 use pmmpi::rsmpi::World;
 use pmmpi::session::launch_check::Expectation;
-use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::plan::{ABORT, RoundsPlan};
 use pmmpi_rounds::rounds::{self, RoundsContext};
@@ -83,7 +83,7 @@ fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
     !expectation.abort
 }
 
-/// What the launcher left in the spool.
+/// What the launcher left in the shared memory.
 struct Orders {
     plan: RoundsPlan,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
@@ -93,13 +93,13 @@ struct Orders {
 }
 
 fn orders() -> Result<Orders, Failure> {
-    let path = std::env::var_os(SPOOL_VARIABLE)
+    let path = std::env::var_os(SHARED_MEMORY_VARIABLE)
         .ok_or_else(|| Failure::own("pmmpi-runner is started by pmmpi, not by hand"))?;
     let read = || {
-        let spool = Spool::open(Path::new(&path))?;
-        let plan = wire::decode(&spool.take(Blob::Plan)?).map_err(std::io::Error::other)?;
-        let expectation = wire::decode(&spool.take(Blob::Expectation)?).ok();
-        Ok(Orders { plan, host: spool.take(Blob::Node)?, expectation })
+        let shared = SharedMemory::open(Path::new(&path))?;
+        let plan = wire::decode(&shared.take(Blob::Plan)?).map_err(std::io::Error::other)?;
+        let expectation = wire::decode(&shared.take(Blob::Expectation)?).ok();
+        Ok(Orders { plan, host: shared.take(Blob::Node)?, expectation })
     };
     read().map_err(|e: std::io::Error| Failure::own(format_args!("cannot read the launcher's plan: {e}")))
 }

@@ -1,7 +1,7 @@
 //! How what ranks measured gets from shared memory to the disk: one process a node carries it.
 //!
 //! The first launcher of the node starts that process, before its program; all launchers of the node give it
-//! their ranks' spools and sleep until their ranks have ended. It sleeps as well, outlives them, and carries:
+//! their ranks' shared memory and sleep until their ranks have ended. It sleeps as well, outlives them, and carries:
 //! - what a rank left that ended badly, or whose launcher was killed, at once;
 //! - what has changed, some time after t1 and then at growing intervals: so much is left where it is killed, too.
 //!
@@ -19,7 +19,7 @@ use leader::CarrierLeader;
 use members::Member;
 use pmmpi::partial::CarrierNote;
 use pmmpi::record::RunHeader;
-use pmmpi::session::shared_memory::Spool;
+use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi::transport::node_election::{Duty, Follower, Role};
 use std::fs::File;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What this launcher does for its rank, and perhaps for its node.
 pub struct Carrier {
-    spool: Arc<Spool>,
+    shared: Arc<SharedMemory>,
     /// Room on the disk that was set aside for the whole run.
     room: Option<File>,
     header: RunHeader,
@@ -45,7 +45,7 @@ pub struct Carrier {
 enum Part {
     /// It started the process that carries; where others can come, it follows when that has gone.
     Leads(UnixStream, Option<Follower>),
-    /// It has given its spool away, if that is true.
+    /// It has given its shared memory away, if that is true.
     Follows(Follower, bool),
     /// It does nothing until its rank has ended badly.
     Alone,
@@ -53,11 +53,11 @@ enum Part {
 
 impl Carrier {
     /// Of a rank that does nothing yet.
-    pub fn new(spool: Arc<Spool>, room: Option<File>, header: RunHeader) -> Self {
-        Self { spool, room, header, part: Part::Alone }
+    pub fn new(shared: Arc<SharedMemory>, room: Option<File>, header: RunHeader) -> Self {
+        Self { shared, room, header, part: Part::Alone }
     }
 
-    /// Before this process has started anything: gives the spool to the process that carries for the node, and starts
+    /// Before this process has started anything: gives the shared memory to the process that carries for the node, and starts
     /// that where there is none. `job` as in [`Role::enter`]. Waits for nothing.
     pub fn begin(&mut self, job: Option<&str>) {
         self.part = match Role::enter(Duty::Carry, job) {
@@ -80,13 +80,13 @@ impl Carrier {
 
     /// The rank has ended and its launcher has done all that is to be done about it.
     pub fn let_go(self) {
-        self.spool.cell().settle();
+        self.shared.live().settle();
     }
 
     /// The rank has ended badly: sees to it that what there is of it gets to the disk. Gives the folder, or why
     /// there is nothing.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
-        let told = CarrierNote::hear(&self.spool)
+        let told = CarrierNote::read(&self.shared)
             .ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {
@@ -111,7 +111,7 @@ impl Carrier {
             // No process answers: this launcher does what it can.
             CarrierAnswer::Gone => self.lead(None),
         };
-        self.spool.cell().settle();
+        self.shared.live().settle();
         kept.map(|()| told.folder.clone()).map_err(|why| format!("{}: {why}", told.folder.display()))
     }
 
@@ -146,7 +146,7 @@ impl Carrier {
     }
 
     fn member(&self) -> Member {
-        Member::own(self.spool.clone(), self.room.as_ref().and_then(|room| room.try_clone().ok()))
+        Member::own(self.shared.clone(), self.room.as_ref().and_then(|room| room.try_clone().ok()))
     }
 }
 

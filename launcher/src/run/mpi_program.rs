@@ -18,8 +18,8 @@ use pmmpi::record::runfile::Slot;
 use pmmpi::record::{End, Mode, RankRecord, Run, RunHeader, wire};
 use pmmpi::session::instructions::AgentInstructions;
 use pmmpi::session::launch_origin;
-use pmmpi::session::live_record::{Fault, Phase, RankCell};
-use pmmpi::session::shared_memory::{Blob, SPOOL_VARIABLE, Spool};
+use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
+use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_events::summary::Summary;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::{Prepared, Running};
@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 /// A program that runs with the agent in it.
 pub struct Started {
     header: RunHeader,
-    spool: Arc<Spool>,
+    shared: Arc<SharedMemory>,
     carrier: Carrier,
     running: Running,
     began_ns: i64,
@@ -42,8 +42,9 @@ pub struct Started {
 /// Starts the program. Where that fails, nothing of it runs. `slot` has room for the run, if this rank is to save it.
 pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     let agent = tool_files::agent()?;
-    let spool = Arc::new(
-        Spool::create().map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
+    let shared = Arc::new(
+        SharedMemory::create()
+            .map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
     );
     let header = task.header(Mode::Mpi);
     let asked = &task.settings.selection.asked;
@@ -52,28 +53,30 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
         .out
         .as_deref()
         .and_then(|out| partial::keep_in(out, header.clone(), asked.clone()).ok());
-    let orders =
+    let instructions =
         AgentInstructions { keep, extras: task.settings.extras, local_ranks: task.launch.local_size };
-    if !wire::encode(&orders).is_ok_and(|orders| spool.put(Blob::Orders, &orders).is_ok()) {
-        spool.cell().note(Fault::NoPartial);
+    if !wire::encode(&instructions)
+        .is_ok_and(|instructions| shared.put(Blob::Instructions, &instructions).is_ok())
+    {
+        shared.live().note(Fault::NoPartial);
     }
     if let Some(expectation) = task.expectation()
         && let Ok(expectation) = wire::encode(&expectation)
     {
         // Without it nothing is checked.
-        let _ = spool.put(Blob::Expectation, &expectation);
+        let _ = shared.put(Blob::Expectation, &expectation);
     }
-    let mut carrier = Carrier::new(spool.clone(), slot.and_then(Slot::room), header.clone());
+    let mut carrier = Carrier::new(shared.clone(), slot.and_then(Slot::room), header.clone());
     if task.settings.out.is_some() {
         carrier.begin(task.job.as_deref());
     }
     // Before counters are open, or they would count the program that reads the topology, and the witness.
-    describe_node(task, &spool);
+    describe_node(task, &shared);
     signals::prepare();
-    signals::note_in(&spool.cell().asked_to_end);
+    signals::note_in(&shared.live().asked_to_end);
     signals::forward();
-    let counters = hand_down_counters(&task.selection(), &task.program, &spool);
-    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &spool));
+    let counters = hand_down_counters(&task.selection(), &task.program, &shared);
+    let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &shared));
     if task.settings.timeout.is_some() {
         descendants::adopt();
     }
@@ -82,38 +85,38 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    Ok(Started { header, spool, carrier, running, began_ns, counters })
+    Ok(Started { header, shared, carrier, running, began_ns, counters })
 }
 
 impl Started {
     /// Waits for the program's end, and saves what the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
-        let Self { header, spool, mut carrier, running, began_ns, counters } = self;
+        let Self { header, shared, mut carrier, running, began_ns, counters } = self;
         let ended = running
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
         let ended_ns = clock::monotonic_ns();
         signals::no_more_children();
         let end = ended.for_the_record();
-        spool.cell().set_end(end, ended_ns);
-        let kept = if spool.cell().phase() == Phase::Fresh && task.speaks() {
+        shared.live().set_end(end, ended_ns);
+        let kept = if shared.live().phase() == Phase::Fresh && task.speaks() {
             unseen_program::keep(
                 task,
                 header,
                 Around { began_ns, ended_ns, ended: &ended, counters },
-                &spool,
+                &shared,
                 slot,
             )
         } else {
-            keep(task, header, &spool, LostRankData { carrier: &mut carrier, counters }, slot, end)
+            keep(task, header, &shared, LostRankData { carrier: &mut carrier, counters }, slot, end)
         };
         // After a rank sent what it measured, rank 0 may have been killed before that came: who carries looks later.
-        let in_doubt = spool.cell().phase() == Phase::Gathered && !task.speaks() && !end.is_success();
+        let in_doubt = shared.live().phase() == Phase::Gathered && !task.speaks() && !end.is_success();
         if !in_doubt {
             carrier.let_go();
         }
         let status = ended.status();
-        if let (End::Exited(code @ 1..), true) = (status, is_abandoned(spool.cell().phase())) {
+        if let (End::Exited(code @ 1..), true) = (status, is_abandoned(shared.live().phase())) {
             task.launch.end_job(code);
         }
         match kept {
@@ -128,22 +131,22 @@ impl Started {
     }
 }
 
-/// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the spool
+/// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the shared memory
 /// and, once the program runs, among its descriptors.
-fn hand_down_counters(selection: &Selection, program: &Path, spool: &Spool) -> Counters {
+fn hand_down_counters(selection: &Selection, program: &Path, shared: &SharedMemory) -> Counters {
     let began_ns = clock::monotonic_ns();
     let mut counters = selection.open_for(program);
     // Where this fails the rank has stamps and no counts.
     let _ = counters
         .hand_down()
         .and_then(|handed| wire::encode(&handed).map_err(std::io::Error::other))
-        .and_then(|handed| spool.put(Blob::Counters, &handed));
-    spool.cell().opening_ns.store(clock::monotonic_ns() - began_ns, Ordering::Relaxed);
+        .and_then(|handed| shared.put(Blob::Counters, &handed));
+    shared.live().opening_ns.store(clock::monotonic_ns() - began_ns, Ordering::Relaxed);
     counters
 }
 
 /// This process's environment, with the agent in front of whatever else is preloaded.
-fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
+fn with_agent(agent: &Path, shared: &SharedMemory) -> Vec<(OsString, OsString)> {
     const PRELOAD: &str = "LD_PRELOAD";
     let mut preload = OsString::from(agent);
     if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
@@ -151,37 +154,37 @@ fn with_agent(agent: &Path, spool: &Spool) -> Vec<(OsString, OsString)> {
         preload.push(others);
     }
     // The agent compares its own with what this rank was started with.
-    let spool = spool.path() + &launch_origin::of(|name| std::env::var_os(name));
-    let own = [(PRELOAD.into(), preload), (SPOOL_VARIABLE.into(), spool.into())];
-    let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SPOOL_VARIABLE);
+    let shared = shared.path() + &launch_origin::of(|name| std::env::var_os(name));
+    let own = [(PRELOAD.into(), preload), (SHARED_MEMORY_VARIABLE.into(), shared.into())];
+    let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SHARED_MEMORY_VARIABLE);
     others.chain(own).collect()
 }
 
 /// Before the program starts, so that nothing is read beside the work.
-fn describe_node(task: &Task, spool: &Spool) {
-    if task.role.leads() && spool.put(Blob::Node, &node_record::part(task.settings.quiet)).is_err() {
-        spool.cell().note(Fault::NoNodeRecord);
+fn describe_node(task: &Task, shared: &SharedMemory) {
+    if task.role.leads() && shared.put(Blob::Node, &node_record::part(task.settings.quiet)).is_err() {
+        shared.live().note(Fault::NoNodeRecord);
     }
-    spool.cell().announce_node();
+    shared.live().announce_node();
 }
 
 fn keep(
     task: &Task,
     header: RunHeader,
-    spool: &Spool,
+    shared: &SharedMemory,
     mut left: LostRankData,
     slot: Option<Slot>,
     end: End,
 ) -> Result<(), Failure> {
-    let gathered = spool.take(Blob::Gathered).map_err(run_folder::not_kept)?;
+    let gathered = shared.take(Blob::Gathered).map_err(run_folder::not_kept)?;
     if gathered.is_empty() {
-        let partial = is_abandoned(spool.cell().phase()).then(|| left.keep(spool));
-        explain(task, spool, partial);
+        let partial = is_abandoned(shared.live().phase()).then(|| left.keep(shared));
+        explain(task, shared, partial);
         return Ok(());
     }
     let parts = wire::split(&gathered).map_err(run_folder::not_kept)?;
-    let gather_ns = spool.cell().gather_ns.load(Ordering::Relaxed);
-    let size = spool.cell().size.load(Ordering::Relaxed);
+    let gather_ns = shared.live().gather_ns.load(Ordering::Relaxed);
+    let size = shared.live().size.load(Ordering::Relaxed);
     let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(run_folder::not_kept)?;
     run.asked.clone_from(&task.settings.selection.asked);
     // Only what happened after MPI_Finalize is news.
@@ -189,21 +192,21 @@ fn keep(
     if let Some(own) = run.ranks.first_mut().filter(is_news) {
         own.end = end;
     }
-    let told = CarrierNote::hear(spool);
+    let told = CarrierNote::read(shared);
     if !run.is_complete() && told.is_some() {
-        return keep_what_came(task, spool, left, &run);
+        return keep_what_came(task, shared, left, &run);
     }
     let save = |folder| saving::save(folder, slot, &run, task.settings.quiet);
     let saved = task.settings.out.as_deref().map(save).transpose();
-    if let (Ok(Some(_)), Some(told)) = (&saved, told.filter(|_| may_have_been_carried(spool.cell()))) {
+    if let (Ok(Some(_)), Some(told)) = (&saved, told.filter(|_| may_have_been_carried(shared.live()))) {
         partial::remove(&told.folder);
     }
-    let saved = saved.map_err(|failure| with_what_is_left(failure, left.keep(spool)));
+    let saved = saved.map_err(|failure| with_what_is_left(failure, left.keep(shared)));
     if !task.settings.quiet {
         let file = saved.as_ref().ok().and_then(|file| file.as_deref());
         say(Summary { run: &run, file });
     }
-    if spool.cell().has(Fault::SecondProgram) && !task.settings.quiet {
+    if shared.live().has(Fault::SecondProgram) && !task.settings.quiet {
         warn(format_args!(
             "{} started several MPI programs: only the first is measured",
             task.program.display()
@@ -214,10 +217,10 @@ fn keep(
 
 /// A run is carried from a certain time after its ranks' t1 on, and only until it has come together on rank 0. Every t1 is
 /// later than rank 0's t0.
-fn may_have_been_carried(cell: &RankCell) -> bool {
+fn may_have_been_carried(live: &LiveRecord) -> bool {
     const ANY_CLOCK: u32 = 20; // in a 20th, nearer than clocks are
-    let [t0, t3] = [0, 3].map(|at: usize| cell.t_ns[at].load(Ordering::Relaxed));
-    let gathered = t3 + cell.gather_ns.load(Ordering::Relaxed);
+    let [t0, t3] = [0, 3].map(|at: usize| live.t_ns[at].load(Ordering::Relaxed));
+    let gathered = t3 + live.gather_ns.load(Ordering::Relaxed);
     gathered - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
@@ -229,19 +232,19 @@ struct LostRankData<'a> {
 
 impl LostRankData<'_> {
     /// Sees to it that it gets to the disk; gives the folder, or why there is nothing.
-    fn keep(&mut self, spool: &Spool) -> Result<PathBuf, String> {
-        put_counts(spool, &last_counts(spool, &mut self.counters));
+    fn keep(&mut self, shared: &SharedMemory) -> Result<PathBuf, String> {
+        put_counts(shared, &last_counts(shared, &mut self.counters));
         self.carrier.keep()
     }
 }
 
 /// All where there is room; else those of its own threads, and without regions if need be.
-fn put_counts(spool: &Spool, counts: &Counts) {
+fn put_counts(shared: &SharedMemory, counts: &Counts) {
     let own = || counts.only(|row| row.cpu.is_none());
     let whole = || counts.only(|row| row.cpu.is_none() && row.region.is_none());
     let tries: [&dyn Fn() -> Counts; 3] = [&|| counts.clone(), &own, &whole];
     let put =
-        |counts: Counts| wire::encode(&counts).is_ok_and(|counts| spool.put(Blob::Counted, &counts).is_ok());
+        |counts: Counts| wire::encode(&counts).is_ok_and(|counts| shared.put(Blob::Counted, &counts).is_ok());
     // Else its stamps are all there is.
     let _ = tries.iter().any(|counts| put(counts()));
 }
@@ -252,8 +255,13 @@ fn is_abandoned(phase: Phase) -> bool {
 }
 
 /// Some ranks' records were lost on their way. What every rank kept is more than what came.
-fn keep_what_came(task: &Task, spool: &Spool, mut left: LostRankData, run: &Run) -> Result<(), Failure> {
-    let folder = left.keep(spool).map_err(run_folder::not_kept)?;
+fn keep_what_came(
+    task: &Task,
+    shared: &SharedMemory,
+    mut left: LostRankData,
+    run: &Run,
+) -> Result<(), Failure> {
+    let folder = left.keep(shared).map_err(run_folder::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(
         "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",
@@ -266,15 +274,15 @@ fn keep_what_came(task: &Task, spool: &Spool, mut left: LostRankData, run: &Run)
 
 /// What a rank counted up to its end, where it did not come to its second snapshot; counters outlive what they
 /// counted.
-fn last_counts(spool: &Spool, counters: &mut Counters) -> Counts {
-    let cell = spool.cell();
+fn last_counts(shared: &SharedMemory, counters: &mut Counters) -> Counts {
+    let live = shared.live();
     let opened = counters.opened().clone();
-    let Ok(table) = spool.counters(&opened) else { return Counts::default() };
-    if cell.phase() == Phase::Started {
+    let Ok(table) = shared.counters(&opened) else { return Counts::default() };
+    if live.phase() == Phase::Started {
         counters.snapshot(table.of(Snapshot::Stop));
     }
-    let rank = cell.rank.load(Ordering::Relaxed);
-    Counts::of_rank(rank, &opened, table, &spool.regions().regions(rank))
+    let rank = live.rank.load(Ordering::Relaxed);
+    Counts::of_rank(rank, &opened, table, &shared.regions().regions(rank))
 }
 
 /// A run that could not be saved may be kept all the same, as it was gathered.
@@ -295,8 +303,8 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
 
 /// Why there is no run, and what there is of it where the program had begun. A rank that failed in its own way
 /// says so itself, else rank 0 does.
-fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>) {
-    let cell = spool.cell();
+fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, String>>) {
+    let live = shared.live();
     let faults = [
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
         (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
@@ -311,10 +319,10 @@ fn explain(task: &Task, spool: &Spool, partial: Option<Result<PathBuf, String>>)
         }
         _ => String::new(),
     };
-    if cell.has(Fault::Mismatch) {
+    if live.has(Fault::Mismatch) {
         return; // the agent said it
     }
-    if let Some((_, why)) = faults.iter().find(|(fault, _)| cell.has(*fault)) {
+    if let Some((_, why)) = faults.iter().find(|(fault, _)| live.has(*fault)) {
         say(format_args!("{program}: not measured: {why}{kept}"));
     } else if task.speaks() && partial.is_some() && !task.settings.quiet {
         say(format_args!("{program}: it ended before MPI_Finalize{kept}"));

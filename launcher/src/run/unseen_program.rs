@@ -14,7 +14,7 @@ use pmmpi::record::runfile::Slot;
 use pmmpi::record::{Mode, Part, RankRecord, Run, RunHeader, wire};
 use pmmpi::regions::Regions;
 use pmmpi::session::live_record::Fault;
-use pmmpi::session::shared_memory::{Blob, Spool};
+use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_events::summary::Summary;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::process::Ended;
@@ -36,12 +36,12 @@ pub fn keep(
     task: &Task,
     mut header: RunHeader,
     mut around: Around,
-    spool: &Spool,
+    shared: &SharedMemory,
     slot: Option<Slot>,
 ) -> Result<(), Failure> {
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
     // What was read for the agent, if this rank was to read it.
-    let host = spool.take(Blob::Node).ok().filter(|host| !host.is_empty());
+    let host = shared.take(Blob::Node).ok().filter(|host| !host.is_empty());
     let host = host.unwrap_or_else(|| node_record::part(task.settings.quiet));
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
@@ -53,21 +53,21 @@ pub fn keep(
     if !task.settings.quiet {
         say(Summary { run: &run, file: saved.as_ref().ok().and_then(|file| file.as_deref()) });
         if task.launch.launcher.is_some() || around.ended.end.is_success() {
-            warn_that_it_is_no_more(task, spool);
+            warn_that_it_is_no_more(task, shared);
         }
     }
     saved.map(drop)
 }
 
-fn warn_that_it_is_no_more(task: &Task, spool: &Spool) {
-    let why = if spool.cell().has(Fault::OtherLaunch) {
+fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
+    let why = if shared.live().has(Fault::OtherLaunch) {
         "an MPI job runs below it that another launcher started. Put pmmpi into that job's own launch: mpirun -n 2 \
          pmmpi ./prog"
             .to_owned()
-    } else if spool.cell().has(Fault::OtherLibc) {
+    } else if shared.live().has(Fault::OtherLibc) {
         "it calls MPI_Init with another C library than glibc, which pmmpi cannot measure from inside"
             .to_owned()
-    } else if spool.cell().has(Fault::InInit) {
+    } else if shared.live().has(Fault::InInit) {
         "it ended in MPI_Init, where it waits for the other ranks of its job".to_owned()
     } else {
         let unseen = task.unseen();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CarrierWord {
-    /// With its spool's descriptor and, where room for the run was set aside, that file's.
+    /// With its shared memory's descriptor and, where room for the run was set aside, that file's.
     Here = b'h',
     /// Its rank has ended badly, and it waits for an answer.
     Ended = b'e',

@@ -220,8 +220,8 @@ impl CarrierLeader {
             return;
         }
         let mut files = files.into_iter();
-        let (spool, room) = (files.next(), files.next());
-        if let Some(Ok(mut member)) = spool.map(|spool| Member::of(spool, room, launcher)) {
+        let (shared, room) = (files.next(), files.next());
+        if let Some(Ok(mut member)) = shared.map(|shared| Member::of(shared, room, launcher)) {
             hear(&mut member, &words);
             self.members.all.push(member);
             // A program that a rank starts later has a first moment of its own.
@@ -245,11 +245,11 @@ mod tests {
     use pmmpi::partial::{self, CarrierNote};
     use pmmpi::record::{End, Mode, Part, RankRecord};
     use pmmpi::session::live_record::Phase;
-    use pmmpi::session::shared_memory::Spool;
+    use pmmpi::session::shared_memory::SharedMemory;
     use std::sync::Arc;
 
     fn member() -> Member {
-        Member::own(Arc::new(Spool::create().unwrap()), None)
+        Member::own(Arc::new(SharedMemory::create().unwrap()), None)
     }
 
     fn leader(name: &str) -> (CarrierLeader, String) {
@@ -288,14 +288,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("rig-sent-{}.partial", std::process::id()));
         for is_saved in [false, true] {
             let (mut leader, name) = leader("sent");
-            let spool = Arc::new(Spool::create().unwrap());
+            let shared = Arc::new(SharedMemory::create().unwrap());
             let record = RankRecord::unmeasured(End::Finalized);
             let part = Part::of_rank(NodeKey::own().clone(), Vec::new(), record);
-            CarrierNote { folder: folder.clone(), part }.tell(&spool).unwrap();
-            spool.cell().claim();
-            spool.cell().set_phase(Phase::Gathered);
+            CarrierNote { folder: folder.clone(), part }.write(&shared).unwrap();
+            shared.live().claim();
+            shared.live().set_phase(Phase::Gathered);
             let follower = local_socket::connect(&name).unwrap();
-            let rank = Member::own(spool, None);
+            let rank = Member::own(shared, None);
             handing::send(&follower, &[CarrierWord::Here], &rank.descriptors()).unwrap();
             drop(follower);
             leader.members.all[0].end = MemberEnd::Done;

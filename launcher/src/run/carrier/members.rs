@@ -6,7 +6,7 @@ use pmmpi::record::runfile::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
 use pmmpi::session::instructions::{AgentInstructions, Keep};
 use pmmpi::session::live_record::Phase;
-use pmmpi::session::shared_memory::{Blob, Spool};
+use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -25,7 +25,7 @@ const LATER: Duration = Duration::from_secs(1);
 
 /// One rank of the node.
 pub struct Member {
-    spool: Arc<Spool>,
+    shared: Arc<SharedMemory>,
     room: Option<File>,
     /// To its launcher; `None` where that has gone, or is this process.
     pub connection: Option<UnixStream>,
@@ -54,7 +54,7 @@ pub enum MemberEnd {
 /// All that a leader has.
 pub struct Members {
     pub all: Vec<Member>,
-    /// The leader's own; each rank's launcher has one in its spool.
+    /// The leader's own; each rank's launcher has one in its shared memory.
     header: RunHeader,
     /// No other rank of the node can come: others may have leaders of their own.
     alone: bool,
@@ -64,13 +64,13 @@ pub struct Members {
 
 impl Member {
     /// The rank of this launcher.
-    pub fn own(spool: Arc<Spool>, room: Option<File>) -> Self {
-        Self { spool, room, connection: None, told: None, seen: None, end: MemberEnd::NotYet, carried: None }
+    pub fn own(shared: Arc<SharedMemory>, room: Option<File>) -> Self {
+        Self { shared, room, connection: None, told: None, seen: None, end: MemberEnd::NotYet, carried: None }
     }
 
     /// The rank of another one.
-    pub fn of(spool: File, room: Option<File>, connection: UnixStream) -> io::Result<Self> {
-        Ok(Self::own(Arc::new(Spool::from_file(spool)?), room).with(connection))
+    pub fn of(shared: File, room: Option<File>, connection: UnixStream) -> io::Result<Self> {
+        Ok(Self::own(Arc::new(SharedMemory::from_file(shared)?), room).with(connection))
     }
 
     /// Its launcher is at the other end of this.
@@ -80,32 +80,32 @@ impl Member {
 
     /// Those of its files.
     pub fn descriptors(&self) -> Vec<RawFd> {
-        let spool = self.spool.file().as_raw_fd();
-        std::iter::once(spool).chain(self.room.as_ref().map(AsRawFd::as_raw_fd)).collect()
+        let shared = self.shared.file().as_raw_fd();
+        std::iter::once(shared).chain(self.room.as_ref().map(AsRawFd::as_raw_fd)).collect()
     }
 
     /// How far its rank has come.
     pub fn phase(&self) -> Phase {
-        self.spool.cell().phase()
+        self.shared.live().phase()
     }
 
     /// It has, or is to have, what all ranks measured.
     pub fn is_rank_0(&self) -> bool {
-        self.spool.cell().rank.load(Relaxed) == 0
+        self.shared.live().rank.load(Relaxed) == 0
     }
 
     /// Ranks in its job.
     pub fn size(&self) -> u32 {
-        self.spool.cell().size.load(Relaxed)
+        self.shared.live().size.load(Relaxed)
     }
 
     /// Its launcher has: killed or in doubt, if it has not said that it is done with its rank.
     pub fn has_gone(&mut self) {
         self.connection = None;
-        if self.spool.cell().is_settled() {
+        if self.shared.live().is_settled() {
             self.room = None; // what is there may be a whole run by now
         }
-        if self.end != MemberEnd::NotYet || self.spool.cell().is_settled() {
+        if self.end != MemberEnd::NotYet || self.shared.live().is_settled() {
             return;
         }
         self.end = match self.phase() {
@@ -129,12 +129,12 @@ impl Member {
     }
 
     fn gathered(&self) -> Vec<u8> {
-        self.spool.take(Blob::Gathered).unwrap_or_default()
+        self.shared.take(Blob::Gathered).unwrap_or_default()
     }
 
     fn folder(&mut self) -> Option<PathBuf> {
         if self.told.is_none() && self.phase() >= Phase::Started {
-            self.told = CarrierNote::hear(&self.spool);
+            self.told = CarrierNote::read(&self.shared);
         }
         self.told.as_ref().map(|told| told.folder.clone())
     }
@@ -145,15 +145,16 @@ impl Member {
     }
 
     fn kept(&self) -> Option<(KeptRank, u64)> {
-        let kept = KeptRank::of(&self.spool, self.told.as_ref()?)?;
+        let kept = KeptRank::of(&self.shared, self.told.as_ref()?)?;
         let mut hasher = DefaultHasher::new();
         wire::encode(&kept).ok()?.hash(&mut hasher);
         Some((kept, hasher.finish()))
     }
 
     fn keep(&self) -> Option<Keep> {
-        let orders: AgentInstructions = wire::decode(&self.spool.take(Blob::Orders).ok()?).ok()?;
-        orders.keep
+        let instructions: AgentInstructions =
+            wire::decode(&self.shared.take(Blob::Instructions).ok()?).ok()?;
+        instructions.keep
     }
 }
 
@@ -316,7 +317,7 @@ impl Members {
     fn carry(&mut self, folder: &Path) -> io::Result<()> {
         let at = self.files.iter().position(|file| file.folder() == folder);
         let at = at.unwrap_or_else(|| {
-            let alone = self.alone.then(|| self.all[0].spool.cell().rank.load(Relaxed));
+            let alone = self.alone.then(|| self.all[0].shared.live().rank.load(Relaxed));
             self.files.push(NodeFile::of(folder, alone));
             self.files.len() - 1
         });
@@ -331,7 +332,7 @@ impl Members {
             return Ok(());
         }
         let Self { all, header, files, .. } = self;
-        let node = || all.iter().filter_map(|member| member.spool.take(Blob::Node).ok());
+        let node = || all.iter().filter_map(|member| member.shared.take(Blob::Node).ok());
         let frame = |whole: bool| Frame {
             about: whole.then(|| about(all, header, folder)).flatten(),
             host: whole.then(|| node().find(|node| !node.is_empty())).flatten().unwrap_or_default(),
@@ -358,7 +359,7 @@ fn is_saved(folder: &Path) -> bool {
 /// Whose run is kept in `folder`, as the launcher of the lowest rank here has it.
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
-    let lowest = its.min_by_key(|member| member.spool.cell().rank.load(Relaxed))?;
+    let lowest = its.min_by_key(|member| member.shared.live().rank.load(Relaxed))?;
     let own = || Keep { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
-    About::of(&lowest.spool, lowest.keep().unwrap_or_else(own), folder)
+    About::of(&lowest.shared, lowest.keep().unwrap_or_else(own), folder)
 }
