@@ -281,17 +281,33 @@ fn readers_of_results_fill_the_table_and_know_no_statistics() {
         let entries = std::fs::read_dir(sources.join(folder)).unwrap().flatten();
         entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
     };
-    let readers =
-        [in_folder("results"), in_folder("results/parquet"), vec![sources.join("results.rs")]].concat();
+    let readers = [
+        in_folder("input/importers"),
+        in_folder("input/importers/parquet"),
+        vec![sources.join("input/importers.rs")],
+    ]
+    .concat();
     assert!(readers.len() > 8);
     for reader in &readers {
         let text = std::fs::read_to_string(reader).unwrap();
         for line in text.lines().filter(|line| line.starts_with("use crate::")) {
-            let known = ["class", "progress", "results", "table"].map(|room| format!("use crate::{room}::"));
+            let known =
+                ["table", "input::importers", "input::progress"].map(|place| format!("use crate::{place}::"));
             assert!(known.iter().any(|room| line.starts_with(room)), "{}: {line}", reader.display());
         }
     }
-    let rooms = ["", "results", "results/parquet", "table", "verdicts", "stats"].map(in_folder).concat();
+    let folders = [
+        "",
+        "input",
+        "input/importers",
+        "input/importers/parquet",
+        "table",
+        "verdicts",
+        "report",
+        "render",
+        "stats",
+    ];
+    let rooms = folders.map(in_folder).concat();
     for path in rooms {
         let text = std::fs::read_to_string(&path).unwrap();
         let place = path.strip_prefix(&sources).unwrap().to_str().unwrap();

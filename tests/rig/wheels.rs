@@ -6,6 +6,7 @@ use crate::programs::{self, Launchable};
 use crate::tool;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// An MPI's folder with bin/ and lib/.
 fn place(name: &str) -> PathBuf {
@@ -177,7 +178,11 @@ impl Launcher {
         let job = match self {
             Launcher::Mpirun | Launcher::Prterun => job.args(["--map-by", ":oversubscribe"]),
             Launcher::IntelHydra => job.env("I_MPI_FABRICS", "shm"),
-            Launcher::Hydra | Launcher::Gforker => job,
+            Launcher::Gforker => {
+                remove_stale_segments();
+                job
+            }
+            Launcher::Hydra => job,
         };
         job.args(["-n", &ranks.to_string()])
     }
@@ -224,6 +229,24 @@ impl Launcher {
             }
             Launcher::IntelHydra => job.env("I_MPI_ROOT", &place.display().to_string()),
             Launcher::Hydra | Launcher::Gforker => job,
+        }
+    }
+}
+
+/// Under gforker MPICH 5.0.2 names a job's shared memory by a process number alone. Where a job that was killed left such a
+/// file, a later job with the same number fails: "MPIDI_POSIX_comm_bootstrap: Out of memory". A file that is a minute old
+/// and that no process has mapped is such a file.
+fn remove_stale_segments() {
+    const STARTED: Duration = Duration::from_secs(60);
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let maps: Vec<String> =
+        processes.filter_map(|process| std::fs::read_to_string(process.path().join("maps")).ok()).collect();
+    for file in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let (path, name) = (file.path(), file.file_name().to_string_lossy().into_owned());
+        let age = file.metadata().ok().and_then(|metadata| metadata.modified().ok()?.elapsed().ok());
+        let is_mapped = || maps.iter().any(|maps| maps.contains(&name));
+        if name.starts_with("mpich_shm_") && age.is_some_and(|age| age > STARTED) && !is_mapped() {
+            let _ = std::fs::remove_file(path);
         }
     }
 }
