@@ -23,6 +23,7 @@ use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::table::class::ClassBy;
 use pmmpi_analysis::verdicts::JudgeSettings;
+use pmmpi_analysis::warning::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -45,13 +46,13 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     ExitCode::from(match options.command {
-        Command::ReportArgs(options) => {
+        Command::Report(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding)))
         }
-        Command::ExportArgs(options) => {
+        Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
         }
-        Command::BoundsArgs(options) => code(bounds(&options)),
+        Command::Bounds(options) => code(bounds(&options)),
     })
 }
 
@@ -125,7 +126,12 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     // Where they have no place in the result.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
         for warning in first_warnings::few(&report) {
-            say(&one_line(&format!("warning: {} [{}]: {}", warning.message, warning.code, warning.advice)));
+            say(&one_line(&format!(
+                "warning: {} [{}]: {}",
+                warning.message,
+                warning.code.name(),
+                warning.code.advice()
+            )));
         }
     }
     let found =
@@ -156,8 +162,8 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
         format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
     write(&text, None)?;
     for warning in input.warnings.iter().cloned().chain(warnings::of_results(&input.results)) {
-        if warning.code != "repeated-rows" {
-            say(&format!("{} [{}]", warning.message, warning.code));
+        if warning.code != WarningCode::RepeatedRows {
+            say(&format!("{} [{}]", warning.message, warning.code.name()));
         }
     }
     Ok(if input.is_partial() { PARTIAL } else { 0 })
@@ -183,7 +189,7 @@ fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) ->
 
 fn nothing<T>(to: &str, input: &Input<T>) -> Failure {
     let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
-    let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.advice)).collect();
+    let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice())).collect();
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
