@@ -175,6 +175,15 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert_eq!(codes(&["--no-save", "report"]), 127);
     assert_eq!(codes(&["--max-drift-ppm", "-1", "true"]), 125);
     assert_eq!(codes(&["--nonsense"]), 125);
+    for (typed, said) in [
+        (&["reprot"][..], "Did you mean the command report? pmmpi report --help"),
+        (&["help", "report"], "Help is pmmpi report --help"),
+        (&["help"], "Help is pmmpi --help"),
+        (&["--quiet", "report"], "A command is the first word"),
+    ] {
+        let output = run(Command::new(pmmpi()).args(typed));
+        assert!(output.code() == 127 && output.err().contains(said), "{}", output.err());
+    }
     assert_eq!(codes(&[]), 125);
     let mpi = programs::mpi(Mpi::Mpich, "quiet");
     let several = run(Command::new(pmmpi()).args(["--runs", "2"]).arg(mpi));

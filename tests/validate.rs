@@ -148,17 +148,17 @@ fn text_is_for_a_terminal() {
 }
 
 #[test]
-fn what_cannot_be_done_is_125() {
+fn wrong_usage_is_2() {
     let folder = Folder::new("wrong");
     for (arguments, said) in [
-        (&["--kernel", "load"][..], "there is no kernel `load`, but instructions, "),
+        (&["--kernel", "load"][..], "--kernel load: there is no such kernel; known are instructions, "),
         (&["--cpu", "60000"], "--cpu"),
         (&["--cpu", "4000000000"], "--cpu"),
         (&["--format", "csv"], "--format"),
         (&["program"], "program"),
     ] {
         let output = run(validate(folder.path()).args(arguments));
-        assert_eq!(output.code(), 125, "{arguments:?}");
+        assert_eq!(output.code(), 2, "{arguments:?}");
         assert!(output.err().contains(said), "{}", output.err());
     }
     assert!(files(folder.path()).is_empty());

@@ -13,8 +13,8 @@ pub mod progress;
 use crate::stats::counted::Counted;
 use crate::table::BOUNDS;
 use crate::table::class::{ClassBy, Key, SESSION_LABEL};
-use crate::warning::Warning;
-use files::{Split, explain, is_partial, is_same, list, read_one};
+use crate::warning::{Warning, WarningCode};
+use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
 use node_rows::NodeRow;
 use pmmpi::record::Run;
@@ -171,15 +171,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         for path in paths {
             match list(path) {
                 Ok(found) if found.is_empty() => self.input.reject(
-                    "no-run-files",
+                    WarningCode::NoRunFiles,
                     format!("{}: there is no run file in this folder", path.display()),
-                    "measure something with `pmmpi PROGRAM`, or name the folder that --out named, not one above it",
                 ),
                 Ok(found) => files.extend(found),
                 Err(e) => self.input.reject(
-                    "unreadable-file",
+                    WarningCode::UnreadableFile,
                     format!("{}: {}", path.display(), RunFileError::Unreadable(e)),
-                    "check the path and its permissions",
                 ),
             }
         }
@@ -198,8 +196,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 match run {
                     Ok(run) => self.keep(file, run),
                     Err(e) => {
-                        let (code, advice) = explain(&e);
-                        self.input.reject(code, format!("{}: {e}", file.display()), advice);
+                        self.input.reject(code_of(&e), format!("{}: {e}", file.display()));
                     }
                 }
                 let bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
@@ -215,9 +212,8 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             if !is_partial(file) && !is_same(file, first) {
                 let (file, first) = (file.display(), first.display());
                 self.input.reject(
-                    "conflicting-run",
-                    format!("{file}: has the run id of {first} and another content"),
-                    "one of them was altered: the first by name is reported",
+                    WarningCode::ConflictingRun,
+                    format!("{file} has the run id of {first} and another content"),
                 );
             }
             return;
@@ -296,27 +292,26 @@ impl<T> Input<T> {
         self.unusable > 0 || !self.results.unusable.is_empty() || self.results.rejected_rows > 0
     }
 
-    fn reject(&mut self, code: &'static str, message: String, advice: &str) {
+    fn reject(&mut self, code: WarningCode, message: String) {
         self.unusable += 1;
-        self.warnings.push(Warning::new(code, message, advice));
+        self.warnings.push(Warning::new(code, message));
     }
 
     /// A key that nothing has is likely misspelt.
     fn about_keys(&mut self, options: &importers::ImportOptions) {
         if options.class_by != ClassBy::default() && self.results.without_parts {
-            self.warnings.push(Warning::new(
-                "archived-classes",
-                "--class-by: a file of an archive has lost the columns class.*, and its own runs have the class that it names, or none",
-                "export the runs anew, or report it without --class-by",
-            ));
+            self.warnings
+                .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
         }
         for key in options.class_by.keys() {
             let Key::Named(name) = key else { continue };
             if !self.results.class_keys.contains(name) {
                 self.warnings.push(Warning::new(
-                    "unknown-class-key",
-                    format!("--class-by {name}: no run has a label of this name, and no file such a column with text or numbers in it"),
-                    "known are cpu, microcode, memory, kernel, command, ranks, labels and class; or none",
+                    WarningCode::UnknownClassKey,
+                    format!(
+                        "--class-by {name}: no run has a label of this name, and no file has such a column with text or \
+                         numbers in it"
+                    ),
                 ));
             }
         }

@@ -19,14 +19,14 @@ use crate::stats::counted::NAMES;
 use crate::table::BOUNDS;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningCode};
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
 use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use serde::Serialize;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -117,16 +117,34 @@ impl RejectedRow {
     }
 }
 
+/// Nodes with fewer runs than an interval for their median takes.
 fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let few = || nodes.iter().filter(|node| node.ci_s.is_none());
-    if let Some(fewest) = few().map(|node| node.runs).min() {
-        let hosts: HashSet<&str> = few().map(|node| node.node.as_str()).collect();
-        warnings.push(Warning::new(
-            "few-runs",
-            format!("{} with fewer than 5 runs of a class (the least: {fewest})", count(hosts.len(), "node")),
-            "differences may be noise: measure 7 times with --runs 7 or `pmmpi repeat --runs 7`",
-        ));
+    const NEEDED: usize = 5;
+    const NAMED: usize = 3;
+    let mut fewest: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| node.ci_s.is_none()) {
+        fewest.entry(&node.node).and_modify(|runs| *runs = node.runs.min(*runs)).or_insert(node.runs);
     }
-    warnings
+    let mut fewest: Vec<(&str, usize)> = fewest.into_iter().collect();
+    fewest.sort_by_key(|(node, runs)| (*runs, *node));
+    let message = match fewest[..] {
+        [] => return Vec::new(),
+        [(node, runs)] => format!("{node} has only {}; {NEEDED} are needed", count(runs, "run")),
+        _ => {
+            let named: Vec<String> = fewest
+                .iter()
+                .take(NAMED)
+                .map(|(node, runs)| format!("{node} ({})", count(*runs, "run")))
+                .collect();
+            match fewest.len().saturating_sub(NAMED) {
+                0 => format!("fewer than {NEEDED} runs of a class: {}", named.join(", ")),
+                more => format!(
+                    "fewer than {NEEDED} runs of a class: {} and {}",
+                    named.join(", "),
+                    count(more, "more node")
+                ),
+            }
+        }
+    };
+    vec![Warning::new(WarningCode::FewRuns, message)]
 }

@@ -10,7 +10,7 @@ mod why;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
-use crate::warning::{self, Warning};
+use crate::warning::{self, Warning, WarningCode};
 use history::History;
 use node_report::{DriftReport, NodeReport, SlowRunReport};
 use pmmpi::text::count;
@@ -47,13 +47,12 @@ pub struct Verdicts {
 /// Of all classes.
 pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdicts {
     let mut all = Verdicts::default();
-    let mut earlier = 0;
     let class_of = |rows: &[u32]| table.class[rows[0] as usize];
     let mut judge = Judge { table, settings, all: &mut all, places: vec![NOWHERE; table.nodes.len()] };
     for nodes in order.groups().chunk_by(|a, b| class_of(a) == class_of(b)) {
-        earlier += judge.class(nodes);
+        judge.class(nodes);
     }
-    all.warnings.extend(about_sessions(order, earlier));
+    all.warnings.extend(about_sessions(order));
     // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
@@ -77,23 +76,9 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
 }
 
 /// What is to be known of verdicts on runs of several sessions.
-fn about_sessions(order: &Order, earlier: usize) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if earlier > 0 {
-        warnings.push(Warning::new(
-            "earlier-sessions",
-            format!("{} of earlier sessions: a node is judged by its latest", count(earlier, "run")),
-            "runs that belong together need one session: a label, a column, or a pattern of paths",
-        ));
-    }
-    if order.sessions > 1 && !order.sessions_are_dated {
-        warnings.push(Warning::new(
-            "undated-sessions",
-            "not every session says when it began: they are in the order of their names",
-            "a column `started` says it (RFC 3339)",
-        ));
-    }
-    warnings
+fn about_sessions(order: &Order) -> Option<Warning> {
+    let is_undated = order.sessions > 1 && !order.sessions_are_dated;
+    is_undated.then(|| Warning::new(WarningCode::UndatedSessions, WarningCode::UndatedSessions.example()))
 }
 
 /// A class may be named by a command line of any length.
@@ -115,8 +100,7 @@ struct Judge<'a> {
 const NOWHERE: u32 = u32::MAX;
 
 impl Judge<'_> {
-    /// Gives how many runs are of other sessions than those that nodes are judged by.
-    fn class(&mut self, nodes: &[&[u32]]) -> usize {
+    fn class(&mut self, nodes: &[&[u32]]) {
         let (table, settings) = (self.table, self.settings);
         let session = |rows: &[u32]| table.session[rows[0] as usize];
         let sessions: Vec<&[&[u32]]> = nodes.chunk_by(|a, b| session(a) == session(b)).collect();
@@ -145,9 +129,7 @@ impl Judge<'_> {
             self.about_class(&session, &class);
         }
         let reports = history::latest(table, settings, &sessions, &histories);
-        let judged: usize = reports.iter().flatten().map(|node| node.runs).sum();
         history::over_time(table, settings, &histories, reports, self.all);
-        nodes.iter().map(|rows| rows.len()).sum::<usize>() - judged
     }
 
     fn remember(&mut self, number: usize, session: &JudgedSession<'_>, histories: &mut Vec<History>) {
@@ -196,14 +178,13 @@ impl Judge<'_> {
         flaky.sort_by_key(host);
         self.all.warnings.extend(flaky.iter().map(|flaky| {
             Warning::new(
-                "flaky-node",
+                WarningCode::FlakyNode,
                 format!(
-                    "{}: {} of {} runs are slow, more than chance would have it ({class})",
+                    "{}: {} of {} runs are slow, more than chance explains ({class})",
                     host(flaky),
                     flaky.slow,
                     flaky.runs
                 ),
-                "look at what else runs on it, and at its error counters and throttling",
             )
         }));
     }
@@ -218,14 +199,13 @@ impl Judge<'_> {
         {
             let apart = (modes.slow.centre - modes.fast.centre).exp_m1();
             self.all.warnings.push(Warning::new(
-                "bimodal-class",
+                WarningCode::BimodalClass,
                 format!(
-                    "{} and {} of one class are {} apart ({class})",
+                    "{} of a class are fast and {} are {} slower ({class})",
                     count(modes.fast.nodes, "node"),
-                    modes.slow.nodes,
+                    count(modes.slow.nodes, "node"),
                     warning::percent(apart)
                 ),
-                "they may be of two kinds: a label that tells them apart makes two classes of them",
             ));
         }
         let median_of = |values: &mut dyn Iterator<Item = f64>| {
@@ -241,20 +221,17 @@ impl Judge<'_> {
             runs: median_of(&mut medians.iter().filter_map(within)),
         };
         if let Some((limit, size)) = noise::hides(delta, &noise) {
-            let (what, advice) = match limit {
-                noise::Limit::Bounds => {
-                    ("the time itself is known", "measure longer work: barriers take what is unknown")
-                }
-                noise::Limit::Runs => ("a node's median is known", "measure more often, or longer work"),
+            let what = match limit {
+                noise::Limit::Bounds => "elapsed times are",
+                noise::Limit::Runs => "a node's median is",
             };
             self.all.warnings.push(Warning::new(
-                "noise-floor",
+                WarningCode::NoiseFloor,
                 format!(
-                    "{what} to {}: nodes that are {} slower cannot be told ({class})",
+                    "{what} uncertain by {}: a node that is {} slower cannot be detected ({class})",
                     warning::percent(size),
                     warning::percent(delta)
                 ),
-                advice,
             ));
         }
     }

@@ -87,7 +87,7 @@ fn a_slow_node_and_a_slow_run_are_named_and_fail_a_script() {
     for (least, more, expected) in [
         ("slow", &[][..], 3),
         ("suspect", &[], 3),
-        ("slow", &["--delta", "10"], 0),
+        ("slow", &["--delta", "10%"], 0),
         ("suspect", &["--delta", "10"], 3),
         ("slow", &["--min-runs", "8"], 0),
         ("suspect", &["--min-runs", "8"], 3),
@@ -277,7 +277,6 @@ fn a_node_alone_in_a_session_is_judged_by_the_one_before() {
     assert_eq!(output.status.code(), Some(3));
     let found = json(&output);
     assert_eq!((&found["nodes"][0]["node"], &found["nodes"][0]["session"]), (&json!("d"), &json!("s1")));
-    assert!(codes(&found).contains(&"earlier-sessions"), "{found:#}");
     let names: Vec<String> = (0..40).map(|number| format!("s{number}")).collect();
     let nodes = [("a", 0.97), ("b", 1.0), ("c", 1.001)];
     let of = |(number, name)| session(name, if number < 24 { &nodes[..] } else { &nodes[..1] });

@@ -112,6 +112,16 @@ mod tests {
         assert_eq!(names.len(), CHECKS.len());
     }
 
+    #[test]
+    fn each_check_is_documented_and_no_other() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/doctor.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        let documented: Vec<&str> = rows.map(|(name, _)| name).collect();
+        let report = examine(&Fake::new(), "n");
+        assert_eq!(documented, report.checks.iter().map(|check| check.name).collect::<Vec<_>>());
+    }
+
     /// Files of a kernel that says what none says.
     #[test]
     fn no_content_of_a_file_is_too_strange() {

@@ -31,7 +31,7 @@ use pmmpi::transport::fabric::Solo;
 use pmmpi_rounds::console::{say, warn};
 use pmmpi_rounds::rounds::{self, RoundsContext};
 use pmmpi_rounds::{Failure, signals};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use task::{Task, Way};
 
 /// Measures, and gives the workload's end.
@@ -69,21 +69,35 @@ fn get_ready(
     began_ns: i64,
 ) -> Result<(Task<'_>, Option<Slot>), Failure> {
     let name = &settings.argv[0];
-    let program = program::find_as(launch.launcher, name).map_err(|failure| hinted(failure, name))?;
+    let program =
+        program::find_as(launch.launcher, name).map_err(|failure| hinted(failure, &settings.argv))?;
     let choice = choice::choose(&program, settings, &launch)?;
     let task = Task::new(settings, launch, program, choice.mode, began_ns);
     let slot = prepare(&task, &choice)?;
     Ok((task, slot))
 }
 
-/// Of a program that is not there and was not meant to be one.
-fn hinted(mut failure: Failure, name: &OsStr) -> Failure {
-    if options::COMMANDS.iter().any(|command| name == *command) {
+/// Of a program that is not there and was not meant to be one: a command in the wrong place, or misspelt.
+fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
+    let name = argv[0].to_string_lossy();
+    if options::COMMANDS.contains(&name.as_ref()) {
         failure.message += "\n       A command is the first word: pmmpi COMMAND OPTIONS...";
     } else if name == "help" {
-        failure.message += "\n       Help is pmmpi --help";
+        let asked = argv.get(1).map(|word| word.to_string_lossy());
+        let command = asked.as_deref().filter(|word| options::COMMANDS.contains(word));
+        let command = command.map_or(String::new(), |command| format!("{command} "));
+        failure.message += &format!("\n       Help is pmmpi {command}--help");
+    } else if let Some(command) = like(&name) {
+        failure.message += &format!("\n       Did you mean the command {command}? pmmpi {command} --help");
     }
     failure
+}
+
+/// The command that is spelt nearly so.
+fn like(name: &str) -> Option<&'static str> {
+    const ALIKE: f64 = 0.8; // as clap has it: Jaro's measure above 0.7, where it knows that a command was meant
+    let alike = options::COMMANDS.iter().map(|command| (strsim::jaro(name, command), *command));
+    alike.filter(|(how, _)| *how >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, command)| command)
 }
 
 /// In a job, only the rank that speaks takes a place for the run: it is likely to be the one that

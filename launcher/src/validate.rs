@@ -106,7 +106,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
     let find = |name: &String| {
         kernel(name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|kernel| kernel.name).collect();
-            Failure::own(format_args!("there is no kernel `{name}`, but {}", names.join(", ")))
+            Failure::usage(format_args!(
+                "--kernel {name}: there is no such kernel; known are {}",
+                names.join(", ")
+            ))
         })
     };
     if names.is_empty() { Ok(all.iter().collect()) } else { names.iter().map(find).collect() }

@@ -19,13 +19,19 @@ pub struct Options {
 pub enum Command {
     /// Report on the runs in files or folders
     #[command(after_help = report_help())]
-    ReportArgs(ReportArgs),
+    Report(ReportArgs),
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
-    ExportArgs(ExportArgs),
+    Export(ExportArgs),
     /// Elapsed bounds from anybody's stamps
     #[command(after_help = bounds_help())]
-    BoundsArgs(BoundsArgs),
+    Bounds(BoundsArgs),
+}
+
+/// "3", "3%" or "3 %".
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    number.parse().map_err(|_| "expected percent, such as 3 or 3%".to_owned())
 }
 
 fn report_help() -> String {
@@ -41,7 +47,7 @@ Examples: pmmpi report --fail-on slow
 
 fn export_help() -> String {
     format!(
-        "A row a run and node, in DIR/month=YYYY-MM/. Runs that are there are not written
+        "One row per run and node, in DIR/month=YYYY-MM/. Runs that are there are not written
 again, and no file is changed. `pmmpi report DIR` reads it back, as does whatever
 reads Parquet.
 {EXIT_STATUS}
@@ -72,20 +78,20 @@ pub struct ReportArgs {
     /// Write to FILE, not to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Rows a table in text, md and html; 0: all
+    /// Rows per table in text, md and html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is slow; or suspect (and unusual)
+    /// Exit with 3 if a node is slow, or suspect
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// Percent that make a node SLOW
-    #[arg(long, value_name = "X", default_value_t = 3.0, allow_negative_numbers = true)]
+    /// Percent slower than its class that make a node SLOW
+    #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
-    /// Fewer runs make nobody more than SUSPECT
+    /// A node with fewer runs is at most SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// Percent of false discoveries
-    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true)]
     pub fdr: f64,
     /// Nodes compared: cpu,memory,LABEL..., or none
     #[arg(long, value_name = "KEYS")]

@@ -1,6 +1,7 @@
 //! Which files hold runs of pmmpi's own, and which those of other tools.
 
 use super::importers;
+use crate::warning::WarningCode;
 use pmmpi::partial;
 use pmmpi::record::Run;
 use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
@@ -84,18 +85,16 @@ pub fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Code and advice.
-pub fn explain(error: &RunFileError) -> (&'static str, &'static str) {
+/// The warning for a file that gave nothing.
+pub fn code_of(error: &RunFileError) -> WarningCode {
     match error {
-        RunFileError::Unreadable(_) => ("unreadable-file", "check the path and its permissions"),
-        RunFileError::Empty => ("empty-file", "the disk may have been full: measure again"),
-        RunFileError::Foreign => ("foreign-file", "give run files (*.pmr) or folders of them"),
-        RunFileError::Newer { .. } => {
-            ("newer-file", "report it with the pmmpi that wrote it, or a later one")
-        }
-        RunFileError::OtherVersion => ("other-version", "report it with the pmmpi that measured it"),
-        RunFileError::Truncated { .. } => ("truncated-file", "copy it again from where it was measured"),
-        RunFileError::Damaged(_) => ("damaged-file", "copy it again from where it was measured"),
+        RunFileError::Unreadable(_) => WarningCode::UnreadableFile,
+        RunFileError::Empty => WarningCode::EmptyFile,
+        RunFileError::Foreign => WarningCode::ForeignFile,
+        RunFileError::Newer { .. } => WarningCode::NewerFile,
+        RunFileError::OtherVersion => WarningCode::OtherVersion,
+        RunFileError::Truncated { .. } => WarningCode::TruncatedFile,
+        RunFileError::Damaged(_) => WarningCode::DamagedFile,
     }
 }
 

@@ -42,7 +42,7 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     if answer.is_empty() {
         answer.push(match judged {
-            0 => "no node is compared with another: of no class there are two".to_owned(),
+            0 => "no node can be compared: each class has only one node".to_owned(),
             _ => format!("no node stands out of {judged}"),
         });
     }

@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::report::run::RunReport;
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningCode};
 use std::collections::BTreeMap;
 
 /// About the input and the whole, then about runs.
@@ -14,7 +14,7 @@ pub fn few(report: &Report) -> Vec<Warning> {
 
 /// The same warning of many runs is said once, with the first of them.
 fn grouped(runs: &[RunReport]) -> Vec<Warning> {
-    let mut known: BTreeMap<&str, (usize, &RunReport, &Warning)> = BTreeMap::new();
+    let mut known: BTreeMap<WarningCode, (usize, &RunReport, &Warning)> = BTreeMap::new();
     for run in runs {
         for warning in &run.warnings {
             known.entry(warning.code).and_modify(|(count, ..)| *count += 1).or_insert((1, run, warning));
@@ -30,7 +30,7 @@ fn grouped(runs: &[RunReport]) -> Vec<Warning> {
 /// Of each kind the first few, and how many more there are.
 fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
     const FEW: usize = 3;
-    let mut all: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
+    let mut all: BTreeMap<WarningCode, Vec<&Warning>> = BTreeMap::new();
     warnings.iter().for_each(|warning| all.entry(warning.code).or_default().push(warning));
     let few = |mut of_code: Vec<&Warning>| {
         let more = of_code.len().saturating_sub(FEW);

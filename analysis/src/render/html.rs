@@ -36,8 +36,8 @@ pub fn report(report: &Report, top: usize) -> String {
     let warnings: Vec<String> = first_warnings::few(report)
         .into_iter()
         .map(|warning| {
-            let (message, advice) = (escaped(&warning.message), escaped(&warning.advice));
-            format!("<li>{message} <code>{}</code><br/><small>{advice}</small></li>\n", warning.code)
+            let (message, advice) = (escaped(&warning.message), escaped(warning.code.advice()));
+            format!("<li>{message} <code>{}</code><br/><small>{advice}</small></li>\n", warning.code.name())
         })
         .collect();
     if !warnings.is_empty() {

@@ -22,8 +22,8 @@ pub fn report(report: &Report, top: usize) -> String {
         if number == 0 {
             text += "Warnings:\n\n";
         }
-        let (message, advice) = (prose(&warning.message), prose(&warning.advice));
-        text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code);
+        let (message, advice) = (prose(&warning.message), prose(warning.code.advice()));
+        text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code.name());
     }
     format!("{}\n", text.trim_end())
 }

@@ -161,7 +161,7 @@ fn warnings(text: &mut String, report: &Report) {
         if number == 0 {
             line(text, "");
         }
-        line(text, &format!("warning: {} [{}]", warning.message, warning.code));
-        line(text, &format!("         {}", warning.advice));
+        line(text, &format!("warning: {} [{}]", warning.message, warning.code.name()));
+        line(text, &format!("         {}", warning.code.advice()));
     }
 }

@@ -4,7 +4,7 @@
 //! a rank came after all others by the less of its node's lateness and its distance from the next rank of
 //! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
 
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningCode};
 use pmmpi::bounds::NodeLateness;
 use pmmpi::record::{RankRecord, Run};
 use pmmpi::text::seconds_between;
@@ -227,14 +227,13 @@ impl Lateness {
         let [least, most] = waited_for.lateness_s.map(|s| (s * 1e9) as i64);
         let (least, _) = seconds_between(least, most);
         Some(Warning::new(
-            "late-node",
+            WarningCode::LateNode,
             format!(
                 "{}: {others} waited at least {least} s for it, {:.1} % of the job; its rank {} came last",
                 waited_for.node,
                 share * 100.0,
                 waited_for.rank
             ),
-            "it is slow, or has more to do: other runs and regions tell which (`node_waits` in --format json)",
         ))
     }
 }

@@ -1,7 +1,7 @@
 //! Regions that programs named: how long each took, over all its entries.
 
 use crate::report::counters::{self, CounterReport};
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningCode};
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};
 use pmmpi_events::validation::RunTrust;
@@ -107,17 +107,16 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if run.regions.unrecorded > 0 {
         warnings.push(Warning::new(
-            "regions-left-out",
+            WarningCode::RegionsLeftOut,
             format!(
                 "{} entries of regions are not counted: beyond the first {MOST} names, or 64 in one another",
                 run.regions.unrecorded
             ),
-            "give regions few names, one for each kind of work, and end each entry",
         ));
     }
     if let Some((rank, ns)) = run.regions.paused.iter().max_by_key(|(_, ns)| ns) {
         warnings.push(Warning::new(
-            "paused",
+            WarningCode::Paused,
             format!(
                 "regions were not counted on {} of {} ranks while MPI_Pcontrol(0) held; longest on rank {rank}: \
                  {:.6} s",
@@ -125,7 +124,6 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
                 run.size,
                 *ns as f64 / 1e9
             ),
-            "elapsed contains that time",
         ));
     }
     warnings.extend(where_it_ended(run));
@@ -142,9 +140,11 @@ fn where_it_ended(run: &Run) -> Option<Warning> {
     let listed = |(place, ranks): (&String, &Vec<u32>)| format!("{place}: {}", ranks_of(ranks));
     run.lost.iter().any(|lost| lost.whereabouts.is_some()).then(|| {
         Warning::new(
-            "ended-in-region",
-            format!("when it ended, ranks were {}", places.iter().map(listed).collect::<Vec<_>>().join("; ")),
-            "where some wait at the begin or end of a region for ever, others did not come there",
+            WarningCode::EndedInRegion,
+            format!(
+                "when the job ended, ranks were: {}",
+                places.iter().map(listed).collect::<Vec<_>>().join("; ")
+            ),
         )
     })
 }

@@ -1,9 +1,9 @@
-//! What stands against believing a run: a code, a message, advice.
+//! What stands against believing a run.
 
 use crate::input::importers::{Rejected, Results};
 use crate::report::lateness::Lateness;
 use crate::report::regions;
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningCode};
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::asked;
 use pmmpi::record::{End, Mode, Run};
@@ -19,7 +19,7 @@ const WORTH_A_WARNING: f64 = 0.01;
 /// All that stands against believing a run.
 pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut warn = |code, message: String, advice: &str| warnings.push(Warning::new(code, message, advice));
+    let mut warn = |code, message: String| warnings.push(Warning::new(code, message));
     if let Some((rank, node, end)) =
         run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
     {
@@ -28,23 +28,18 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
             End::Lost => "lost, with its launcher, as where a node fails".to_owned(),
             end => end.to_string(),
         };
-        warn(
-            "failed-run",
-            format!("rank {rank} on {node}: {end}"),
-            "its time counts for no node; see the program's own messages",
-        );
+        warn(WarningCode::FailedRun, format!("rank {rank} on {node}: {end}"));
     }
     if !run.is_complete() {
         let unknown = (run.size as usize).saturating_sub(run.ranks.len() + run.lost.len());
         warn(
-            "incomplete-run",
+            WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks came to the end, {} began, nothing is known of {unknown}",
+                "{} of {} ranks reached the final barrier, {} began and did not, nothing is known of {unknown}",
                 run.ranks.len(),
                 run.size,
-                run.ranks.len() + run.lost.len()
+                run.lost.len()
             ),
-            "elapsed cannot be bounded; if the job still runs, report again after its end",
         );
     }
     let job = &run.header.job;
@@ -56,28 +51,15 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         library.unwrap_or("unknown"),
     );
     if let Some(message) = mismatch.filter(|_| run.header.mode == Mode::Mpi) {
-        warn(
-            "separate-jobs",
-            message,
-            "each of these jobs did the whole work; --on-mismatch abort would end them",
-        );
+        warn(WarningCode::SeparateJobs, message);
     }
     if run.nodes.iter().any(|node| node.facts.is_none()) {
         let unknown: Vec<_> =
             run.nodes.iter().filter(|n| n.facts.is_none()).map(|n| n.key.hostname.as_str()).collect();
-        warn(
-            "node-unknown",
-            format!("nothing is recorded of the hardware of {}", unknown.join(", ")),
-            if run.is_complete() {
-                "it is compared with no other node; start each rank with pmmpi (where each was, reading it took longer \
-                 than 10 s)"
-            } else {
-                "it is compared with no other node; the rank that reads it was lost before it had"
-            },
-        );
+        warn(WarningCode::NodeUnknown, format!("no hardware was recorded of {}", unknown.join(", ")));
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
-        warn("no-stamps", format!("rank {} took no stamps", rank.rank), "report this with the run file");
+        warn(WarningCode::NoStamps, format!("rank {} took no stamps", rank.rank));
     }
     if let Some(elapsed) = run.elapsed() {
         about_elapsed(run, &elapsed, &mut warn);
@@ -103,7 +85,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
         all.all(|total| !total.quality.has_value()).then(|| reason(first))
     });
     let said: Vec<String> = uncounted.iter().map(ToString::to_string).collect();
-    (!said.is_empty()).then(|| Warning::new("uncounted-events", said.join("; "), asked::ADVICE))
+    (!said.is_empty()).then(|| Warning::new(WarningCode::UncountedEvents, said.join("; ")))
 }
 
 /// Counters that failed where their counts are known on paper.
@@ -116,9 +98,8 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     let names: Vec<&str> = unusable.into_iter().collect();
     (!names.is_empty()).then(|| {
         Warning::new(
-            "unusable-counters",
+            WarningCode::UnusableCounters,
             format!("{}: unusable on this processor, as `pmmpi validate` found", names.join(", ")),
-            "nothing is concluded from them; `pmmpi validate` on such a node says how far they are off",
         )
     })
 }
@@ -126,11 +107,7 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
 /// Files of `pmmpi validate` that say nothing.
 pub fn unusable_trust(trust: &Trust) -> impl Iterator<Item = Warning> {
     trust.unusable.iter().map(|(path, why)| {
-        Warning::new(
-            "trust-file",
-            format!("{}: {why}: not used", path.display()),
-            "run `pmmpi validate` on such a node again, or remove the file",
-        )
+        Warning::new(WarningCode::TrustFile, format!("{}: {why}: not used", path.display()))
     })
 }
 
@@ -140,7 +117,7 @@ fn about_slew(run: &Run) -> Option<Warning> {
     let slew = most.slew_ppm();
     (slew.abs() > run.header.max_drift.ppm()).then(|| {
         Warning::new(
-            "slewed-clock",
+            WarningCode::SlewedClock,
             format!(
                 "the clock of {} ran {:.0} ppm {} during the run: its bounds allow {:.0} ppm",
                 run.nodes[most.node as usize].key.hostname,
@@ -148,7 +125,6 @@ fn about_slew(run: &Run) -> Option<Warning> {
                 if slew > 0.0 { "fast" } else { "slow" },
                 run.max_drift().ppm()
             ),
-            "its time service is correcting a large error: look at `chronyc tracking` or `ntpq -p`",
         )
     })
 }
@@ -156,13 +132,13 @@ fn about_slew(run: &Run) -> Option<Warning> {
 fn about_elapsed(
     run: &Run,
     elapsed: &pmmpi::bounds::ElapsedBounds,
-    warn: &mut impl FnMut(&'static str, String, &str),
+    warn: &mut impl FnMut(WarningCode, String),
 ) {
     if !elapsed.consistent {
         let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.as_str());
         let suspects: Vec<_> = elapsed.suspects.iter().filter_map(host).collect();
         return warn(
-            "inconsistent-clocks",
+            WarningCode::InconsistentClocks,
             format!(
                 "no clocks within {} ppm give these stamps ({}); suspects: {}",
                 run.max_drift().ppm(),
@@ -172,28 +148,25 @@ fn about_elapsed(
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
-            "a clock was stepped during the run, or a barrier let a rank through: look at those nodes' time service",
         );
     }
     let width = elapsed.upper_ns.saturating_sub(elapsed.lower_ns) as f64;
     if width > WORTH_A_WARNING * elapsed.upper_ns as f64 {
         let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
         warn(
-            "wide-bounds",
+            WarningCode::WideBounds,
             format!(
                 "the bounds {lower} and {upper} s are {:.0} % apart",
                 100.0 * width / elapsed.upper_ns as f64
             ),
-            "measure a longer run: what is unknown is the time of the barriers, whatever the work",
         );
     }
     if let Some(overhead) =
         run.overhead_ns().filter(|o| *o as f64 > WORTH_A_WARNING * elapsed.upper_ns as f64)
     {
         warn(
-            "overhead",
+            WarningCode::Overhead,
             format!("pmmpi itself took {:.6} s beside the work", overhead as f64 / 1e9),
-            "the bounds do not contain it; measure a longer run if the job's whole time matters",
         );
     }
 }
@@ -201,22 +174,16 @@ fn about_elapsed(
 /// Times of pmmpi's own runs that are none.
 pub fn without_time(number: usize) -> Option<Warning> {
     (number > 0).then(|| {
-        Warning::new(
-            "no-time",
-            format!("{} not above zero: left out", count(number, "time")),
-            "measure longer work; a clock that was stepped is named with its run",
-        )
+        Warning::new(WarningCode::NoTime, format!("{} not above zero: left out", count(number, "time")))
     })
 }
 
 /// What of others' results is not in the table.
 pub fn of_results(results: &Results) -> Vec<Warning> {
     const NAMED: usize = 3;
-    const READ: &str = "docs/import.md says what is read of which tool's files";
-    let unusable = results
-        .unusable
-        .iter()
-        .map(|file| Warning::new("unusable-file", format!("{}: {}", file.path.display(), file.reason), READ));
+    let unusable = results.unusable.iter().map(|file| {
+        Warning::new(WarningCode::UnusableFile, format!("{}: {}", file.path.display(), file.reason))
+    });
     let mut warnings: Vec<Warning> = unusable.collect();
     let left_out = results.rejected_rows + results.rejected_values;
     if left_out > 0 {
@@ -230,7 +197,7 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let some = all.into_iter().filter(|(number, _)| *number > 0);
         let counted: Vec<String> = some.map(|(number, noun)| count(number as usize, noun)).collect();
         let message = format!("{} left out: {}{more}", counted.join(" and "), named.join("; "));
-        warnings.push(Warning::new("rejected-rows", message, READ));
+        warnings.push(Warning::new(WarningCode::RejectedRows, message));
     }
     let some = |names: &mut dyn Iterator<Item = String>, all: usize| {
         let named: Vec<String> = names.take(NAMED).collect();
@@ -239,21 +206,20 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
     if results.repeated_rows > 0 {
         let rows = count(results.repeated_rows as usize, "row");
         warnings.push(Warning::new(
-            "repeated-rows",
-            format!("{rows} of runs that were there before and say the same: each run counts once"),
-            "an archive and the run files that it was made of need not both be read",
+            WarningCode::RepeatedRows,
+            format!("{rows} of runs that were read before and say the same: each run counts once"),
         ));
     }
     if !results.foreign.is_empty() {
         let names =
             some(&mut results.foreign.iter().map(|path| path.display().to_string()), results.foreign.len());
         let files = count(results.foreign.len(), "file");
-        warnings.push(Warning::new("foreign-files", format!("no reader knows {files}: {names}"), READ));
+        warnings.push(Warning::new(WarningCode::ForeignFiles, format!("no reader knows {files}: {names}")));
     }
     if !results.unread.is_empty() {
         let of = |(name, values): (&String, &u64)| format!("{name} ({})", count(*values as usize, "value"));
         let names = some(&mut results.unread.iter().map(of), results.unread.len());
-        warnings.push(Warning::new("unread-values", format!("not read: {names}"), READ));
+        warnings.push(Warning::new(WarningCode::UnreadValues, format!("not read: {names}")));
     }
     warnings
 }

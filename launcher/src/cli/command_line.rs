@@ -19,12 +19,14 @@ pub fn parse() -> Command {
     options.command.unwrap_or(Command::Run(options.measurement))
 }
 
-/// Help and version end with 0. A command line that cannot be understood is pmmpi's own failure: 125,
-/// which no workload's usage error (often 2) is taken for. Commands that start none have the usual 2.
+/// Help and version end with 0. A command line that cannot be understood ends with 125 where a program was to be
+/// started: often its own usage errors are 2. Commands that start none have the usual 2.
 fn end_with(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
-        let starts_nothing = std::env::args_os().nth(1).is_some_and(|word| word == "doctor");
+        let starts_nothing = std::env::args_os()
+            .nth(1)
+            .is_some_and(|word| options::COMMANDS_WITHOUT_PROGRAM.iter().any(|name| word == *name));
         let code = if starts_nothing { 2 } else { 125 };
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
         std::process::exit(Launch::read().refuse(&Failure { code, message }))

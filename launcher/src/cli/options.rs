@@ -105,7 +105,8 @@ Examples:
 is found is kept for this kind of processor in ~/.local/state/pmmpi, in place
 of what was known (PMMPI_TRUST names another folder).
 
-Exit status: 0, or 1 if something that could be counted is unusable.
+Exit status: 0 all can be used, 1 something that was counted is unusable, 2 the
+command line is wrong.
 
 Example: pmmpi validate
          pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
@@ -119,6 +120,9 @@ struct Direct {
     #[command(flatten)]
     measurement: MeasurementArgs,
 }
+
+/// Those commands that start no program of the user's.
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 6] = ["report", "export", "bounds", "doctor", "list", "validate"];
 
 /// The first words that are no programs.
 pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];

@@ -64,7 +64,7 @@ pub fn software_events(machine: &dyn Machine) -> Check {
             "task clock, page faults, context switches and migrations are counted",
         ),
         Some(gap) => {
-            let costs = "those will be null or a part, with the reason: noise by the kernel cannot be told";
+            let costs = "those will be null or a part, with the reason: noise by the kernel cannot be seen";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }
     }

@@ -141,7 +141,7 @@ pub fn frequency_limits(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "a node that was capped cannot be told from one that is slow",
+            "a node that was capped looks like a slow one",
             "cpupower frequency-info",
         );
     };

@@ -83,7 +83,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
         }
     }
     if let (Some(typed), true) = (filter, rows.is_empty()) {
-        for asked in names.resolve(typed, vendor_names::resolve).map_err(Failure::own)? {
+        for asked in names.resolve(typed, vendor_names::resolve).map_err(Failure::usage)? {
             let events = match asked {
                 Asked::Event(events) => vec![events],
                 Asked::Together(members) => members,

@@ -22,8 +22,8 @@ impl Pinned {
         let here = u32::try_from(unsafe { libc::sched_getcpu() }).ok();
         let cpu = cpu.or(here).or_else(|| allowed.0.first().map(|range| range.0)).unwrap_or(0);
         let fail = |e: io::Error| {
-            Failure::own(format_args!(
-                "hardware thread {cpu} cannot be used: {e}. This process may use {allowed} (--cpu)"
+            Failure::usage(format_args!(
+                "--cpu: hardware thread {cpu} cannot be used: {e}. This process may use {allowed}"
             ))
         };
         let before = affinity().map_err(fail)?;

@@ -1,0 +1,68 @@
+//! docs/warnings.md is made of the codes.
+
+use pmmpi_analysis::warning::WarningCode;
+use pmmpi_events::metrics::catalogue;
+use std::fmt::Write;
+use std::path::Path;
+
+const HEAD: &str = "\
+# Warnings
+
+`pmmpi report` ends with what the reader must know before believing it: a message, a code in brackets, and advice. Scripts
+go by the code: in JSON each warning has the keys `code`, `message` and `advice`. What `pmmpi doctor` looks at is in
+[doctor.md](doctor.md), the verdicts of `pmmpi validate` are in [validate.md](validate.md).
+
+This page is made of analysis/src/warning.rs and of the rules in src/events/metrics/metrics.toml; after a change there,
+`PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes it anew.
+
+";
+
+const FLAGS: &str = "\
+## Flags of a measurement
+
+Counts may say that a measurement itself went wrong. Such a flag stands with the metrics of its run (`runs[].flags`).
+
+| code | meaning | the measurement is |
+|---|---|---|
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for code in WarningCode::ALL {
+        let (name, meaning, advice, example) = (code.name(), code.meaning(), code.advice(), code.example());
+        writeln!(
+            page,
+            "## {name}\n\n{meaning}\n\n- Do: {advice}\n- Example: `{}`\n",
+            example.replace('`', "'")
+        )
+        .unwrap();
+    }
+    page.push_str(FLAGS);
+    for rule in &catalogue().rules {
+        let worth = if rule.discards { "not to be used" } else { "to be used with care" };
+        writeln!(page, "| {} | {} | {worth} |", rule.code, rule.text).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_of_warnings_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/warnings.md");
+    let page = page();
+    if std::env::var_os("PMMPI_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == page, "see the head of {}", path.display());
+}
+
+/// Scripts sort and match them.
+#[test]
+fn codes_are_plain_words_in_the_order_of_the_alphabet() {
+    let names: Vec<&str> = WarningCode::ALL.iter().map(|code| code.name()).collect();
+    assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    let is_plain = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    assert!(names.iter().all(is_plain));
+    assert!(
+        WarningCode::ALL.iter().all(|code| code.advice().ends_with('.') && code.meaning().ends_with('.'))
+    );
+}
