@@ -15,7 +15,7 @@ PEERS = $(CARGO_TARGET_DIR)/peers
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install
+.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -96,5 +96,12 @@ install: build ## into PREFIX (DESTDIR is honoured)
 	install -m 644 $(STAGE)/share/completions/pmmpi.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pmmpi
 	install -m 644 $(STAGE)/share/completions/_pmmpi $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 644 $(STAGE)/share/completions/pmmpi.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md docs/validate.md docs/report.md docs/schema/*.json \
-		$(DESTDIR)$(PREFIX)/share/doc/pmmpi
+	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi
+	install -d $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
+	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs
+	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
+
+uninstall: ## what install put into PREFIX (DESTDIR is honoured)
+	cd $(DESTDIR)$(PREFIX) && rm -rf bin/pmmpi bin/pmmpi-report lib/pmmpi share/doc/pmmpi \
+		$(addprefix include/,$(notdir $(wildcard launcher/agent/include/*))) share/man/man1/pmmpi.1 share/man/man1/pmmpi-*.1 \
+		share/bash-completion/completions/pmmpi share/zsh/site-functions/_pmmpi share/fish/vendor_completions.d/pmmpi.fish

@@ -23,7 +23,7 @@ pub enum Command {
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
     Export(ExportArgs),
-    /// Elapsed bounds from anybody's stamps
+    /// Bounds of the elapsed time from your own stamps
     #[command(after_help = bounds_help())]
     Bounds(BoundsArgs),
 }
@@ -36,20 +36,19 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn report_help() -> String {
     format!(
-        "SLOWER is against nodes of one class: the same processor, microcode, memory,
-kernel, command and labels. The label session=NAME makes runs one sitting.
+        "SLOWER compares a node with its class: nodes with the same processor, microcode,
+memory, kernel, command and labels. The label session=NAME joins runs.
 {EXIT_STATUS}
-3: --fail-on found one, whatever else.
-Examples: pmmpi report --fail-on slow
-          pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
+3: --fail-on found such a node. Other tools' results: see also --node, --metric
+and --path-pattern in man pmmpi-report.
+Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
 
 fn export_help() -> String {
     format!(
-        "One row per run and node, in DIR/month=YYYY-MM/. Runs that are there are not written
-again, and no file is changed. `pmmpi report DIR` reads it back, as does whatever
-reads Parquet.
+        "Writes one row per run and node into DIR/month=YYYY-MM/. It writes no run twice
+and changes no file. `pmmpi report DIR` reads it, as does any reader of Parquet.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"

@@ -135,7 +135,7 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
         missing.entry(reason).or_default().push(&counter.name);
     }
     for (reason, names) in missing {
-        line(text, &format!("without {}: {reason}", names.join(", ")));
+        line(text, &format!("no value: {}: {reason}", names.join(", ")));
     }
     for flag in &run.flags {
         line(text, &format!("{}: {}", flag.code, flag.message));

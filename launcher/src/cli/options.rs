@@ -15,7 +15,7 @@ macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
   repeat  a whole MPI launch, as one series   doctor    what this machine allows
-  report  on the runs in files or folders     bounds    from anybody's stamps
+  report  on the runs in files or folders     bounds    of your own stamps
   list    events, groups, metrics, kernels    validate  what can be trusted here
   export  runs into an archive in Parquet"
     };
@@ -70,7 +70,7 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Elapsed bounds from anybody's stamps
+    /// Bounds of the elapsed time from your own stamps
     #[command(disable_help_flag = true)]
     Bounds {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -78,8 +78,8 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     },
     /// What this machine allows a measurement
     #[command(after_help = "Each line is ok, limits (less can be measured, or it varies) or broken (pmmpi
-does not work), with the command that mends it. Nothing is changed. Of the
-ranks of a job one a node answers.
+does not work), with the command that fixes it. It changes nothing. Of a job
+one rank per node reports.
 
 Exit status: 0 nothing is broken, 1 something is (--fail-on limits: or limits),
 2 the command line is wrong.
@@ -91,9 +91,8 @@ Example: pmmpi doctor
     /// List what can be counted here
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "HERE says whether this user can count an event now; where not, why not.
-Only what has FILTER in its name or description is listed; where no event has,
-what FILTER is as an event.
+        after_help = "HERE says whether this user can count an event now, or why not. FILTER is a
+part of a name or description; if no event has it, FILTER is read as an event.
 
 Examples:
   pmmpi list events cache
@@ -101,9 +100,9 @@ Examples:
     )]
     List(List),
     /// Find out which counters can be trusted here
-    #[command(after_help = "Runs kernels whose counts are known on paper, and compares. Takes seconds. What
-is found is kept for this kind of processor in ~/.local/state/pmmpi, in place
-of what was known (PMMPI_TRUST names another folder).
+    #[command(after_help = "Runs kernels whose counts are known on paper, and compares. Takes seconds. The
+result is kept for this kind of processor in ~/.local/state/pmmpi, and replaces
+the earlier one (PMMPI_TRUST names another folder).
 
 Exit status: 0 all can be used, 1 something that was counted is unusable, 2 the
 command line is wrong.
@@ -150,7 +149,7 @@ pub struct MeasurementArgs {
     /// Run it K times before, unmeasured
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
-    /// After a failed run: stop or continue
+    /// Stop or continue after a failed run
     #[arg(
         long,
         value_name = "DO",
@@ -163,7 +162,7 @@ pub struct MeasurementArgs {
     /// End a run that takes longer: 90, 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// If ranks make no job: warn or abort
+    /// If MPI sees too few ranks: warn or abort
     #[arg(
         long,
         value_name = "DO",
@@ -176,13 +175,13 @@ pub struct MeasurementArgs {
     /// What PROGRAM is: mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
-    /// Ping nodes' clocks: none or pingpong
+    /// Tighten bounds by pings: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
-    /// Regions by marks, pcontrol or off
+    /// Measure regions: marks, pcontrol or off
     #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
     pub regions: RegionsArg,
-    /// Count default, or off: leave all counters to others
+    /// Open counters: default, or off
     #[arg(
         long,
         value_name = "WHAT",
@@ -192,13 +191,13 @@ pub struct MeasurementArgs {
         hide_default_value = true
     )]
     pub counters: CountersArg,
-    /// Count these, too: see pmmpi list events
+    /// Count more events: see pmmpi list events
     #[arg(long, value_name = "LIST")]
     pub events: Option<String>,
-    /// Count what these metrics need: cache, memory, ...
+    /// Count the events of a group: cache, memory, ...
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Count where: task (if not given), core or socket
+    /// Where to count: task (default), core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
     /// Largest rate error of any clock
@@ -207,7 +206,7 @@ pub struct MeasurementArgs {
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say how PROGRAM is measured, and why
+    /// Show how PROGRAM is measured, and why
     #[arg(short, long)]
     pub verbose: bool,
     /// Set by `pmmpi repeat`
@@ -227,10 +226,10 @@ pub struct Repetition {
     /// Launches to measure
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// Launches before them that are not kept
+    /// Launches before them that are not measured
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
-    /// After a failed launch: stop or continue
+    /// Stop or continue after a failed launch
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailureArg,
     /// Print nothing but errors
@@ -244,10 +243,10 @@ pub struct Repetition {
 /// How this machine is looked at.
 #[derive(Args)]
 pub struct Examination {
-    /// As text or json
+    /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// What ends it with 1: broken or limits
+    /// Exit with 1 if a check is broken, or limits
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: DoctorFailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
@@ -279,13 +278,13 @@ pub enum Listing {
 /// How counters are validated.
 #[derive(Args)]
 pub struct Validation {
-    /// As text or json
+    /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Hardware thread to run on (the one it is on)
+    /// Hardware thread to run on (default: the current one)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// This kernel only; nothing is kept then
+    /// Run this kernel only; keeps no result
     #[arg(long = "kernel", value_name = "NAME")]
     pub kernels: Vec<String>,
 }
