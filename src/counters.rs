@@ -6,15 +6,15 @@
 //! [`reading::Reading`]s, each with its [`reading::Quality`]: what was not counted says why, and is never 0.
 
 mod arm;
-pub mod asked;
 pub mod core_pmus;
+pub mod counter_table;
 pub mod counts;
 pub mod default;
+pub mod descriptor_room;
 pub mod event;
-pub mod linux;
+pub mod perf_event_open;
 pub mod probe;
 pub mod reading;
-pub mod room;
+pub mod requested;
 pub mod selection;
-pub mod table;
-pub mod thread;
+pub mod thread_counter;

@@ -17,13 +17,13 @@
 
 mod frame;
 mod node_file;
-mod reading;
+mod read;
 
 pub use frame::{About, CarrierNote, Frame, KeptRank};
 pub use node_file::NodeFile;
-pub use reading::read;
+pub use read::read;
 
-use crate::counters::asked::AskedFor;
+use crate::counters::requested::AskedFor;
 use crate::record::RunHeader;
 use crate::session::instructions::Keep;
 use std::fs;

@@ -4,9 +4,9 @@
 
 use crate::clock;
 use crate::counters::core_pmus::default_groups;
-use crate::counters::linux::{Counters, Target};
+use crate::counters::counter_table::CounterTable;
+use crate::counters::perf_event_open::{Counters, Target};
 use crate::counters::probe::Probe;
-use crate::counters::table::CounterTable;
 use crate::node::{NodeFacts, NodeKey};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};

@@ -16,9 +16,9 @@ pub mod shared_memory;
 
 use crate::bounds::Pings;
 use crate::clock;
+use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
-use crate::counters::table::{CounterTable, Snapshot};
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, Part, RankRecord};
 use crate::regions::{At, Regions};

@@ -2,7 +2,7 @@
 
 use pmmpi::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, Ping, Pings, Stamps};
 use proptest::prelude::*;
-use rig::lp::{Solution, maximise};
+use rig::linear_program::{Solution, maximise};
 
 /// A job as nobody can see it: true instants (ns) of each rank, and each node's clock.
 #[derive(Clone, Debug)]

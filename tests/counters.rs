@@ -2,16 +2,16 @@
 //! one.
 
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Quality, Reading};
 use pmmpi::node::NodeSettings;
 use pmmpi_events::names::{Asked, EventNames};
 use pmmpi_events::readings::readings;
-use rig::cells::{Kernel, time_stamp_counter, wrong_cells};
 use rig::cluster::machine;
 use rig::counting::{Counted, alone, handed_down};
-use rig::known::{Pages, Watched, turns};
+use rig::known_counts::{Pages, Watched, turns};
+use rig::perf_rights::{Kernel, time_stamp_counter, wrong_cells};
 use rig::tool::target;
 use rig::users::{Paranoid, is_root, pin};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, whole and broken.
 
 use rig::Mpi;
-use rig::cells::Kernel;
 use rig::cluster::Job;
+use rig::perf_rights::Kernel;
 use rig::tool::{Folder, Output, for_anybody, pmmpi, run, target};
 use serde_json::Value;
 use std::path::Path;

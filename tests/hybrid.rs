@@ -10,7 +10,7 @@ use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
 use pmmpi_events::metrics;
 use pmmpi_events::names::{Asked, Capacity, EventNames, plan};
-use pmmpi_events::summary::Summary;
+use pmmpi_events::summary_line::Summary;
 use pmmpi_events::totals::totals;
 use rig::counting::{Counted, default_set};
 use rig::sys::Machine;

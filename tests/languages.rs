@@ -3,11 +3,11 @@
 
 use rig::Mpi;
 use rig::cluster::Job;
-use rig::kinds::{self, Kind};
+use rig::program_kinds::{self, Kind};
 
 /// Under the MPI's own launcher.
 fn measure(mpi: Mpi, kind: Kind) {
-    kinds::measured_once(kind, mpi, |program, before| {
+    program_kinds::measured_once(kind, mpi, |program, before| {
         let mut job = Job::local(mpi, 2);
         for (name, value) in &program.environment {
             job = job.env(name, value);
@@ -20,7 +20,7 @@ macro_rules! cells {
     ($($mpi:expr, $($kind:ident => $name:ident),*;)*) => {$($(
         #[test]
         fn $name() {
-            measure($mpi, kinds::$kind);
+            measure($mpi, program_kinds::$kind);
         }
     )*)*};
 }

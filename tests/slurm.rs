@@ -2,7 +2,7 @@
 //! share a cluster, one at a time. tests/slurm_ends.rs has what ends badly, and users who are not root.
 
 use pmmpi::record::{End, Mode, Run};
-use rig::kinds::{self, Kind};
+use rig::program_kinds::{self, Kind};
 use rig::slurm::{NODES, Slurm, TWO_NODES, exported, manager, read, script, text};
 use rig::tool::{self, Folder, pmmpi, runs_in};
 use rig::{Mpi, programs};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Two ranks on two nodes.
 fn measure(mpi: Mpi, kind: Kind) {
     let slurm = Slurm::turn();
-    kinds::measured_once(kind, mpi, |program, before| {
+    program_kinds::measured_once(kind, mpi, |program, before| {
         let argv: Vec<&str> = program.argv.iter().map(String::as_str).collect();
         let args = [&TWO_NODES[..], &[manager(mpi)], before, &argv].concat();
         let mut command = slurm.command(&std::env::temp_dir(), "srun", &args);
@@ -24,7 +24,7 @@ macro_rules! cells {
     ($($mpi:expr, $($kind:ident => $name:ident),*;)*) => {$($(
         #[test]
         fn $name() {
-            measure($mpi, kinds::$kind);
+            measure($mpi, program_kinds::$kind);
         }
     )*)*};
 }
@@ -47,7 +47,7 @@ fn threads_are_initialised_as_asked_under_srun() {
         let init_thread = programs::mpi(mpi, "init_thread").display().to_string();
         for level in ["0", "1", "2", "3"] {
             let program = programs::Launchable::of_words([init_thread.as_str(), level]);
-            kinds::measured(&program, |_, before| {
+            program_kinds::measured(&program, |_, before| {
                 let args = [&TWO_NODES[..], &[manager(mpi)], before, &[init_thread.as_str(), level]].concat();
                 slurm.run(&std::env::temp_dir(), "srun", &args)
             });

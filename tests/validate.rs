@@ -2,8 +2,8 @@
 
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict, Trust};
-use rig::cells::Kernel;
 use rig::cluster::machine;
+use rig::perf_rights::Kernel;
 use rig::tool::{Folder, Output, pmmpi, run, start};
 use serde_json::Value;
 use std::fs;

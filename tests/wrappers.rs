@@ -3,7 +3,7 @@
 
 use pmmpi::record::Mode;
 use rig::cluster::Job;
-use rig::kinds;
+use rig::program_kinds;
 use rig::programs::Launchable;
 use rig::tool::{Folder, Output, pmmpi, runs_in};
 use rig::{Mpi, programs};
@@ -32,7 +32,10 @@ fn wrappers_with_a_preloaded_mpi_keep_the_agent() {
         let shell = format!("true && {program}");
         for wrapper in [&["env", "A=b", &program][..], &["sh", "-c", &shell], &["numactl", "--all", &program]]
         {
-            kinds::measured(&Launchable::of_words(wrapper.iter().copied()), with_preloaded(mpi, &library));
+            program_kinds::measured(
+                &Launchable::of_words(wrapper.iter().copied()),
+                with_preloaded(mpi, &library),
+            );
         }
     }
 }
@@ -55,11 +58,14 @@ fn what_an_mpi_program_starts_has_nothing_of_the_agent() {
     for mpi in Mpi::ALL {
         let library = programs::preloaded(mpi, "brings_mpi.c");
         let program = programs::mpi(mpi, "children").display().to_string();
-        kinds::measured(&Launchable::of_words([program.as_str(), &says(mpi)]), with_preloaded(mpi, &library));
-        kinds::measured(&Launchable::of_words([program.as_str()]), |program, before| {
+        program_kinds::measured(
+            &Launchable::of_words([program.as_str(), &says(mpi)]),
+            with_preloaded(mpi, &library),
+        );
+        program_kinds::measured(&Launchable::of_words([program.as_str()]), |program, before| {
             Job::local(mpi, 2).args(before).args(&program.argv).run()
         });
-        kinds::measured(&programs::mpi4py(mpi, "children"), with_preloaded(mpi, &library));
+        program_kinds::measured(&programs::mpi4py(mpi, "children"), with_preloaded(mpi, &library));
     }
 }
 

@@ -10,7 +10,7 @@ pub mod node_counters;
 pub mod node_rows;
 pub mod progress;
 
-use crate::stats::counted::Counted;
+use crate::stats::node_counts::Counted;
 use crate::table::BOUNDS;
 use crate::table::class::{ClassBy, Key, SESSION_LABEL};
 use crate::warning::{Warning, WarningCode};

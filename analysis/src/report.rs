@@ -15,7 +15,7 @@ pub mod warnings;
 
 use crate::input::importers::{self, Rejected, Results};
 use crate::input::{self, Input};
-use crate::stats::counted::NAMES;
+use crate::stats::node_counts::NAMES;
 use crate::table::BOUNDS;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};

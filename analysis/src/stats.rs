@@ -4,13 +4,13 @@
 //! fraction, exp(difference) - 1. The same input gives the same bits.
 //!
 //! ```
-//! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within};
+//! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within_nodes};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = Class::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run, interval, lower end
-//! let sigma = within::sigma(&class, &medians); // of runs within nodes
+//! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
 //! let judged = verdict::judge(&medians, sigma, &verdict::Settings::default());
 //! assert_eq!(judged.nodes[2].verdict, Some(verdict::Verdict::SlowTail)); // of so few none is SLOW
 //! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::Settings::default()));
@@ -21,38 +21,38 @@
 //! |---|---|
 //! | [`class_runs`] | which runs belong to which node: the input |
 //! | [`median`] | a node's median run, the interval of its median, and what it is at least |
-//! | [`within`] | how much runs of one node differ, pooled over its class |
-//! | [`qn`] | how much nodes of a class differ |
+//! | [`within_nodes`] | how much runs of one node differ, pooled over its class |
+//! | [`qn_scale`] | how much nodes of a class differ |
 //! | [`verdict`] | R*: which nodes are slow |
 //! | [`runs`] | which runs are slow, and which nodes have too many of them |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class is two |
 //! | [`noise`] | whether what is looked for could be seen |
-//! | [`counted`], [`terms`], [`parts`] | what a slowdown is made of, by what was counted |
+//! | [`node_counts`], [`terms`], [`term_parts`] | what a slowdown is made of, by what was counted |
 //! | [`cause`] | why a node is slow |
-//! | [`normal`], [`binomial`], [`bh`] | probabilities, and many tests at once |
+//! | [`normal`], [`binomial`], [`benjamini_hochberg`] | probabilities, and many tests at once |
 //! | [`random`] | numbers for simulations |
 //!
 //! Where a formula comes from stands where it is coded; docs/method.md has them together, and
 //! docs/simulation.md how often they are right.
 
-pub mod bh;
+pub mod benjamini_hochberg;
 pub mod bimodal;
 pub mod binomial;
 pub mod cause;
 pub mod class_runs;
-pub mod counted;
 pub mod drift;
 pub mod median;
+pub mod node_counts;
 pub mod noise;
 pub mod normal;
-pub mod parts;
-pub mod qn;
+pub mod qn_scale;
 pub mod random;
 pub mod runs;
+pub mod term_parts;
 pub mod terms;
 pub mod verdict;
-pub mod within;
+pub mod within_nodes;
 
 #[cfg(test)]
 mod tests {
@@ -70,7 +70,7 @@ mod tests {
             let times = nodes.concat();
             let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
-            let sigma = within::sigma(&class, &medians);
+            let sigma = within_nodes::sigma(&class, &medians);
             let settings = verdict::VerdictSettings { q, delta, ..verdict::VerdictSettings::default() };
             prop_assert_eq!(verdict::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
             let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
@@ -83,7 +83,7 @@ mod tests {
             prop_assert!(modes.is_none_or(|modes| modes.fast.nodes + modes.slow.nodes == nodes.len()));
             let alarms = drift::alarms(&times, delta, &drift::DriftSettings::default());
             prop_assert!(alarms.len() <= times.len());
-            prop_assert!(bh::adjusted(&times).len() == times.len());
+            prop_assert!(benjamini_hochberg::adjusted(&times).len() == times.len());
         }
     }
 }

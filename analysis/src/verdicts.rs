@@ -2,9 +2,9 @@
 //! session.
 
 mod history;
-mod node;
+mod judged_node;
+mod judged_session;
 pub mod node_report;
-mod session;
 mod why;
 
 use crate::stats::median::{self, NodeMedian};
@@ -12,10 +12,10 @@ use crate::stats::{bimodal, drift, noise, runs, verdict};
 use crate::table::{Order, RunTable};
 use crate::warning::{self, Warning, WarningCode};
 use history::History;
+use judged_session::JudgedSession;
 use node_report::{DriftReport, NodeReport, SlowRunReport};
 use pmmpi::text::count;
 use rayon::prelude::*;
-use session::JudgedSession;
 
 /// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
 const SESSIONS_AT_A_TIME: usize = 8;

@@ -3,7 +3,7 @@
 use pmmpi::record::runfile;
 use pmmpi_analysis::input::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{CauseSettings, Explanation, explain};
-use pmmpi_analysis::stats::counted::{Counted, NAMES};
+use pmmpi_analysis::stats::node_counts::{Counted, NAMES};
 use pmmpi_analysis::stats::verdict::Verdict;
 use pmmpi_events::validation::Trust;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The statistics against independent implementations: statsmodels and scipy, of Debian's packages.
 
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::stats::{bh, binomial, median, normal, qn};
+use pmmpi_analysis::stats::{benjamini_hochberg, binomial, median, normal, qn_scale};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -66,10 +66,10 @@ fn python_says_the_same() {
         "samples": samples, "counts": counts, "binomials": binomials, "scores": scores, "p": p
     }));
 
-    assert!(is_near(qn::CONSTANT, told["constant"].as_f64().unwrap()));
+    assert!(is_near(qn_scale::CONSTANT, told["constant"].as_f64().unwrap()));
     for (sample, expected) in samples.iter_mut().zip(numbers(&told["qn"])) {
         sample.sort_by(f64::total_cmp);
-        let found = qn::qn(sample).unwrap();
+        let found = qn_scale::qn(sample).unwrap();
         assert!(is_near(found, expected), "Qn of {sample:?}: {found} {expected}");
     }
     for (at, count) in counts.iter().enumerate() {
@@ -96,7 +96,7 @@ fn python_says_the_same() {
     for (p, expected) in p.iter().zip(numbers(&told["quantiles"])) {
         assert!((normal::quantile(*p) - expected).abs() < 1e-9, "Phi^-1({p}): {expected}");
     }
-    for (found, expected) in bh::adjusted(&p).iter().zip(numbers(&told["adjusted"])) {
+    for (found, expected) in benjamini_hochberg::adjusted(&p).iter().zip(numbers(&told["adjusted"])) {
         assert!(is_near(*found, expected), "{found} {expected}");
     }
 }

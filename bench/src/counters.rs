@@ -3,9 +3,9 @@
 use crate::paired::{Spread, Way, time};
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
-use pmmpi::counters::linux::{Counters, Inherited, Target};
+use pmmpi::counters::perf_event_open::{Counters, Inherited, Target};
 use pmmpi::counters::probe::{Probe, Scope};
-use pmmpi::counters::thread::ThreadCounter;
+use pmmpi::counters::thread_counter::ThreadCounter;
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::atomic::AtomicU64;

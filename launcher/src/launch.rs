@@ -1,8 +1,9 @@
 //! What started this process: an MPI launcher, a batch system's, or nobody but the user.
 
+mod launcher_variables;
 mod starter;
-mod table;
 
+use launcher_variables::{Ending, Manager, Signature};
 use pmmpi::record::Job;
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
@@ -11,7 +12,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
-use table::{Ending, Manager, Signature};
 
 /// The MPI families that a job can be started with, as the runner is built for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,18 +73,21 @@ impl Launch {
             step_id: text("SLURM_STEP_ID"),
             ..Self::default()
         };
-        let is_of_another = table::contradicts_srun(text, number);
+        let is_of_another = launcher_variables::contradicts_srun(text, number);
         let started_by = |row: &&Signature| {
             row.marks.iter().all(|mark| is_set(mark))
                 && [row.rank, row.local_rank].into_iter().flatten().all(|name| number(name).is_some())
-                && !(row.launcher == table::SRUN && is_of_another)
+                && !(row.launcher == launcher_variables::SRUN && is_of_another)
         };
-        let Some(row) = table::ROWS.iter().chain(&table::UNKNOWN).find(started_by) else { return ids };
+        let Some(row) = launcher_variables::ROWS.iter().chain(&launcher_variables::UNKNOWN).find(started_by)
+        else {
+            return ids;
+        };
         Self {
             launcher: Some(row.launcher),
             family: match row.manager {
                 Manager::Of(family) => Some(family),
-                Manager::ByVariables => table::manager_of(is_set),
+                Manager::ByVariables => launcher_variables::manager_of(is_set),
                 Manager::None => None,
             },
             rank: row.rank.and_then(number).map(|rank| rank.saturating_sub(row.first_rank)),
@@ -132,7 +135,7 @@ impl Launch {
 
     /// The variable by which a launcher was found that pmmpi does not know; `None` where it knows it.
     pub fn unknown_by(&self) -> Option<&'static str> {
-        let row = self.row.filter(|row| row.launcher == table::UNKNOWN_LAUNCHER)?;
+        let row = self.row.filter(|row| row.launcher == launcher_variables::UNKNOWN_LAUNCHER)?;
         row.marks.first().copied()
     }
 

@@ -6,7 +6,7 @@
 //! plain programs (`pmmpi_rounds`).
 
 mod carrier;
-mod choice;
+mod choose_mode;
 mod environment;
 mod exec_runner;
 mod mpi_program;
@@ -20,11 +20,11 @@ use crate::cli::options::{self, MeasurementArgs};
 use crate::cli::settings::Settings;
 use crate::launch::Launch;
 use crate::program;
-use choice::Choice;
+use choose_mode::Choice;
 use pmmpi::clock;
-use pmmpi::counters::asked;
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
+use pmmpi::counters::requested;
 use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode};
 use pmmpi::transport::fabric::Solo;
@@ -71,7 +71,7 @@ fn get_ready(
     let name = &settings.argv[0];
     let program =
         program::find_as(launch.launcher, name).map_err(|failure| hinted(failure, &settings.argv))?;
-    let choice = choice::choose(&program, settings, &launch)?;
+    let choice = choose_mode::choose(&program, settings, &launch)?;
     let task = Task::new(settings, launch, program, choice.mode, began_ns);
     let slot = prepare(&task, &choice)?;
     Ok((task, slot))
@@ -138,10 +138,10 @@ fn warn_of_uncounted(task: &Task, choice: &Choice) {
         Mode::Mpi => selection.open_for(&task.program),
         Mode::Plain => selection.open(Target::NextProgram, Some(&task.program)),
     };
-    let uncounted = asked::unopened(&selection.asked, counters.opened());
+    let uncounted = requested::unopened(&selection.asked, counters.opened());
     if !uncounted.is_empty() {
         let lines: Vec<String> = uncounted.iter().map(ToString::to_string).collect();
-        warn(format_args!("{}\n       {}", lines.join("\n       "), asked::ADVICE));
+        warn(format_args!("{}\n       {}", lines.join("\n       "), requested::ADVICE));
     }
 }
 

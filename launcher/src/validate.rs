@@ -17,7 +17,7 @@ use findings::{EventCheck, Findings, Measured, OnKind, StoredAt};
 use memory::MemoryControllers;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::node::{CpuSet, NodeFacts};
 use pmmpi_events::validation;
 use pmmpi_kernels::{Expected, Kernel};

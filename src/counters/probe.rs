@@ -1,8 +1,8 @@
 //! Whoever has opened counters and reads them.
 
+use super::counter_table::GROUP_HEAD;
 use super::event::Event;
 use super::reading::{Gap, WhyUnavailable};
-use super::table::GROUP_HEAD;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

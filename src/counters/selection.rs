@@ -1,12 +1,12 @@
 //! What a run is to count, and where.
 
-use super::asked::AskedFor;
 use super::default;
+use super::descriptor_room::DescriptorRoom;
 use super::event::Group;
-use super::linux::{Counters, Target};
+use super::perf_event_open::{Counters, Target};
 use super::probe::Scope;
 use super::reading::{Gap, WhyUnavailable};
-use super::room::DescriptorRoom;
+use super::requested::AskedFor;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::CString;

@@ -9,6 +9,6 @@ pub mod errata;
 pub mod metrics;
 pub mod names;
 pub mod readings;
-pub mod summary;
+pub mod summary_line;
 pub mod totals;
 pub mod validation;

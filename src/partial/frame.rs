@@ -1,8 +1,8 @@
 //! What is carried to the disk at once, and how it is found again.
 
 use super::SUFFIX;
-use crate::counters::asked::AskedFor;
 use crate::counters::counts::Counts;
+use crate::counters::requested::AskedFor;
 use crate::record::runfile::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;

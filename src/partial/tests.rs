@@ -1,8 +1,8 @@
 use super::*;
 use crate::clock;
-use crate::counters::asked::AskedFor;
+use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::{Scope, Scripted};
-use crate::counters::table::CounterTable;
+use crate::counters::requested::AskedFor;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::live_record::Phase;

@@ -1,7 +1,7 @@
 //! What a launcher wants of the agent in its rank. Rank 0's instructions are those of all: ranks that did not do the
 //! same would wait for one another.
 
-use crate::counters::asked::AskedFor;
+use crate::counters::requested::AskedFor;
 use crate::record::{RunHeader, wire};
 use crate::transport::collectives;
 use crate::transport::fabric::{Fabric, FabricError};

@@ -1,7 +1,7 @@
 //! A rank's regions, while it is in them: a fixed table in memory that outlives the rank.
 
+use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::Opened;
-use crate::counters::table::CounterTable;
 use crate::regions::{At, MOST, RegionTotals, Regions, Whereabouts};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::mem::size_of;

@@ -5,8 +5,8 @@
 //! descriptor is handed down to it. It begins with the rank's live record and its regions, written by plain
 //! stores while the work runs; byte strings follow in fixed places.
 
+use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::Opened;
-use crate::counters::table::CounterTable;
 use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
 use std::fs::File;

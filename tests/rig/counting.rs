@@ -1,12 +1,12 @@
 //! Counting some work, and what came of it.
 
+use pmmpi::counters::counter_table::{CounterTable, Snapshot};
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Group, kind};
-use pmmpi::counters::linux::{Counters, Inherited, Target};
+use pmmpi::counters::perf_event_open::{Counters, Inherited, Target};
 use pmmpi::counters::probe::{CounterHandle, Opened, Probe, Scope, Set};
 use pmmpi::counters::reading::Reading;
-use pmmpi::counters::table::{CounterTable, Snapshot};
 use pmmpi::regions::Regions;
 use pmmpi_events::readings::readings;
 use std::path::Path;

@@ -1,13 +1,13 @@
 //! The test rig: hosts with names and clocks of their own on one machine, MPI jobs on them, small
 //! programs to measure, and an independent solver for what the bounds should be.
 
-pub mod cells;
 pub mod cluster;
 pub mod counting;
-pub mod kinds;
-pub mod known;
-pub mod lp;
+pub mod known_counts;
+pub mod linear_program;
+pub mod perf_rights;
 pub mod proctrack;
+pub mod program_kinds;
 pub mod programs;
 pub mod remains;
 pub mod slurm;

@@ -6,7 +6,7 @@ use crate::score::Score;
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict::Verdict;
-use pmmpi_analysis::stats::{bimodal, drift, median, runs, within};
+use pmmpi_analysis::stats::{bimodal, drift, median, runs, within_nodes};
 use std::ops::Range;
 
 /// Fleets of these seeds.
@@ -105,7 +105,7 @@ pub fn flaky(seeds: Range<u64>) -> Score {
         let ends: Vec<usize> = (1..=2000).map(|node| node * 20).collect();
         let Some(class) = ClassRuns::new(&times, &ends) else { continue };
         let medians = median::of_nodes(&class);
-        let Some(sigma) = within::sigma(&class, &medians) else { continue };
+        let Some(sigma) = within_nodes::sigma(&class, &medians) else { continue };
         let slow = runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default());
         let mut said = vec![false; 2000];
         runs::flaky(&runs::counts(&medians, &slow), 0.01).iter().for_each(|node| said[node.node] = true);
@@ -133,7 +133,7 @@ pub fn drift(step: f64, nodes: usize, seed: u64) -> (f64, f64, f64) {
         }
     }
     let share = |count: usize| count as f64 / nodes as f64;
-    (share(early), share(late.len()), within::median_of(&mut late).unwrap_or(f64::NAN))
+    (share(early), share(late.len()), within_nodes::median_of(&mut late).unwrap_or(f64::NAN))
 }
 
 /// The fleet as the tool sees it. A fleet that is none is an empty class.

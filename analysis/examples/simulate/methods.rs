@@ -3,7 +3,7 @@
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
 use pmmpi_analysis::stats::verdict::{self, JudgedClass, Verdict, VerdictSettings};
-use pmmpi_analysis::stats::{bh, normal, runs, within};
+use pmmpi_analysis::stats::{benjamini_hochberg, normal, runs, within_nodes};
 
 /// Which nodes are slow.
 pub type Method = fn(&ClassRuns) -> Vec<bool>;
@@ -42,16 +42,16 @@ fn tukey(class: &ClassRuns) -> Vec<bool> {
 /// Hoaglin, "How to detect and handle outliers", 1993).
 fn mad_z(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
-    let centre = within::median_of(&mut medians.clone()).unwrap_or_default();
+    let centre = within_nodes::median_of(&mut medians.clone()).unwrap_or_default();
     let mut deviations: Vec<f64> = medians.iter().map(|median| (median - centre).abs()).collect();
-    let mad = within::median_of(&mut deviations).unwrap_or_default() / normal::quantile(0.75);
+    let mad = within_nodes::median_of(&mut deviations).unwrap_or_default() / normal::quantile(0.75);
     medians.iter().map(|median| median - centre > 3.5 * mad).collect()
 }
 
 /// Median more than 5 % above the median of all.
 fn fixed(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
-    let centre = within::median_of(&mut medians.clone()).unwrap_or_default();
+    let centre = within_nodes::median_of(&mut medians.clone()).unwrap_or_default();
     medians.iter().map(|median| median - centre > 0.05f64.ln_1p()).collect()
 }
 
@@ -71,7 +71,7 @@ fn two_sided(class: &ClassRuns) -> Vec<bool> {
     let judged = judge(class);
     let p =
         |node: &verdict::NodeJudgement| node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()));
-    let adjusted = bh::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
+    let adjusted = benjamini_hochberg::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
     let settings = VerdictSettings::default();
     let is_slow = |(node, p): (&verdict::NodeJudgement, f64)| {
         p <= settings.q && node.slower_by_at_least > Some(settings.delta) && node.score > Some(0.0)
@@ -82,7 +82,7 @@ fn two_sided(class: &ClassRuns) -> Vec<bool> {
 /// With the tool's own defaults.
 fn judge(class: &ClassRuns) -> JudgedClass {
     let medians = median::of_nodes(class);
-    verdict::judge(&medians, within::sigma(class, &medians), &VerdictSettings::default())
+    verdict::judge(&medians, within_nodes::sigma(class, &medians), &VerdictSettings::default())
 }
 
 /// Of each run, whether it is a slow one.
@@ -97,7 +97,7 @@ pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
             Some(start)
         })
         .collect();
-    let Some(sigma) = within::sigma(class, &medians) else { return slow };
+    let Some(sigma) = within_nodes::sigma(class, &medians) else { return slow };
     for run in runs::slow(class, &medians, sigma, &runs::SlowRunSettings::default()) {
         slow[starts[run.node] + run.run] = true;
     }

@@ -13,7 +13,7 @@
 //! - `tsc`: T at the rate at which the ranks' own time stamp counters ran between their t1 and t2, once, not
 //!   once a rank.
 
-use crate::stats::counted::Counted;
+use crate::stats::node_counts::Counted;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;

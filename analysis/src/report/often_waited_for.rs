@@ -2,8 +2,8 @@
 
 use super::lateness::{WORTH_A_WORD, WaitedFor};
 use super::run::RunReport;
-use crate::stats::bh::{self, Test};
-use crate::stats::{binomial, within};
+use crate::stats::benjamini_hochberg::{self, Test};
+use crate::stats::{binomial, within_nodes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
     }
     let mut tests: Vec<Test> =
         often.iter().enumerate().map(|(index, node)| Test { index, p: node.p_value }).collect();
-    bh::adjust(&mut tests, family);
+    benjamini_hochberg::adjust(&mut tests, family);
     tests.iter().for_each(|test| often[test.index].p_adjusted = test.p);
     often.retain(|node| node.p_adjusted <= q && node.share >= WORTH_A_WORD);
     often.sort_by(|a, b| {
@@ -66,7 +66,9 @@ impl OftenWaitedFor {
     /// Of the runs `last` it was the last.
     fn new(node: &str, runs: &[&RunReport], last: &[&WaitedFor]) -> Option<Self> {
         let median = |of: fn(&WaitedFor) -> Option<f64>| {
-            within::median_of(&mut last.iter().filter_map(|waited_for| of(waited_for)).collect::<Vec<_>>())
+            within_nodes::median_of(
+                &mut last.iter().filter_map(|waited_for| of(waited_for)).collect::<Vec<_>>(),
+            )
         };
         let p_value = binomial::at_least(runs.len(), 1.0 / runs[0].node_waits_count as f64, last.len());
         Some(Self {

@@ -5,7 +5,7 @@ use crate::report::lateness::Lateness;
 use crate::report::regions;
 use crate::warning::{Warning, WarningCode};
 use pmmpi::bounds::NO_RATE_PPM;
-use pmmpi::counters::asked;
+use pmmpi::counters::requested;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
 use pmmpi::text::{count, seconds_between};
@@ -78,7 +78,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
         return None;
     }
     let totals = totals(&run.counts, |row| row.region.is_none());
-    let uncounted = asked::uncounted(&run.asked, |scope, name| {
+    let uncounted = requested::uncounted(&run.asked, |scope, name| {
         let mut all = totals.iter().filter(|total| total.scope == scope && total.event.name == name);
         let reason = |total: &Total| total.reason.clone().unwrap_or_default();
         let first = all.next().filter(|total| !total.quality.has_value())?;

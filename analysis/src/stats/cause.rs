@@ -1,7 +1,7 @@
 //! Why a node is slow: the term that makes up half of it, and what else was counted says of that.
 
-use super::counted::Counted;
-use super::parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
+use super::node_counts::Counted;
+use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
 use super::terms::{Decomposition, Identity, Term, TermColumn, decompose, middle_and_spread};
 use super::verdict::Verdict;
 use std::cell::OnceCell;

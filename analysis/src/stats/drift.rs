@@ -1,7 +1,7 @@
 //! A node that grows slower from session to session, and since when.
 
 use super::class_runs::ClassRuns;
-use super::{median, within};
+use super::{median, within_nodes};
 
 /// When a drift is called one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub struct DriftAlarm {
 }
 
 /// s_med: the standard deviation of a node's session medians about its baseline, pooled over the nodes of a
-/// class like [`within::sigma`], since twenty sessions of one node say little. `histories` has what
+/// class like [`within_nodes::sigma`], since twenty sessions of one node say little. `histories` has what
 /// [`alarms`] takes of each node; those with a complete baseline count. `None` where there is none.
 pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> {
     let baselines: Vec<&[f64]> =
@@ -50,7 +50,7 @@ pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> 
     let ends: Vec<usize> = (1..=baselines.len()).map(|node| node * settings.baseline).collect();
     let sessions = baselines.concat();
     let class = ClassRuns::new(&sessions, &ends)?;
-    within::sigma(&class, &median::of_nodes(&class))
+    within_nodes::sigma(&class, &median::of_nodes(&class))
 }
 
 /// The alarms of one node. `relative` has one value a session, in the order of time: the node's median minus
@@ -76,7 +76,7 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec
         }
         window.clear();
         window.extend_from_slice(&relative[(session + 1).saturating_sub(settings.last)..=session]);
-        let slower = within::median_of(&mut window).is_some_and(|last| last - baseline > gate);
+        let slower = within_nodes::median_of(&mut window).is_some_and(|last| last - baseline > gate);
         let open = alarms.last_mut().filter(|drift| drift.until.is_none());
         match open {
             Some(drift) if !slower => {
@@ -92,7 +92,7 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec
     }
     for drift in &mut alarms {
         let sessions = drift.since..drift.until.unwrap_or(relative.len());
-        let median = within::median_of(&mut relative[sessions].to_vec());
+        let median = within_nodes::median_of(&mut relative[sessions].to_vec());
         drift.change = median.map_or(0.0, |median| (median - baseline).exp_m1());
     }
     alarms
@@ -106,7 +106,7 @@ pub fn score(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Opti
 }
 
 fn baseline(relative: &[f64], settings: &DriftSettings) -> Option<f64> {
-    within::median_of(&mut relative.get(..settings.baseline)?.to_vec())
+    within_nodes::median_of(&mut relative.get(..settings.baseline)?.to_vec())
 }
 
 #[cfg(test)]

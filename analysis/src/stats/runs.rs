@@ -1,9 +1,9 @@
 //! Slow runs of nodes that are otherwise not, and nodes that have too many of them.
 
-use super::bh::{self, Test};
+use super::benjamini_hochberg::{self, Test};
 use super::class_runs::ClassRuns;
 use super::median::NodeMedian;
-use super::{binomial, normal, within};
+use super::{binomial, normal, within_nodes};
 
 /// What makes a run slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub struct SlowRunTest {
     pub adjusted_p: f64,
 }
 
-/// The slow runs of a class, by node and run. `sigma` is that of [`within::sigma`].
+/// The slow runs of a class, by node and run. `sigma` is that of [`within_nodes::sigma`].
 ///
 /// r = (y_ij - m_i) / (sigma_w f_k); p = 1 - Phi(r); Benjamini-Hochberg over all runs of nodes with enough
 /// of them; and slower than the gate.
@@ -53,7 +53,7 @@ pub fn slow(
     let (least, gate) = (-normal::quantile(settings.q), settings.delta.ln_1p());
     let (mut family, mut candidates, mut tests) = (0, Vec::new(), Vec::new());
     for (node, (runs, middle)) in class.nodes().zip(medians).enumerate() {
-        let Some(factor) = within::deviation_factor(runs.len()) else { continue };
+        let Some(factor) = within_nodes::deviation_factor(runs.len()) else { continue };
         if runs.len() < settings.min_runs {
             continue;
         }
@@ -61,7 +61,7 @@ pub fn slow(
         let unit = sigma * factor;
         for (run, time) in runs.iter().enumerate() {
             let excess = time - middle.median;
-            // What has a p above q cannot be rejected: see bh::adjust.
+            // What has a p above q cannot be rejected: see benjamini_hochberg::adjust.
             if excess > 0.0 && excess >= least * unit {
                 let score = (unit > 0.0).then(|| excess / unit);
                 let p = normal::upper(score.unwrap_or(f64::INFINITY));
@@ -77,7 +77,7 @@ pub fn slow(
             }
         }
     }
-    bh::adjust(&mut tests, family);
+    benjamini_hochberg::adjust(&mut tests, family);
     for test in tests {
         candidates[test.index].adjusted_p = test.p;
     }
@@ -123,7 +123,7 @@ pub fn flaky(counts: &[(usize, usize)], q: f64) -> Vec<Flaky> {
     // Nodes without a slow run have p = 1 and belong to the family: they are the larger part of it.
     let mut tests: Vec<Test> =
         nodes.iter().enumerate().map(|(index, node)| Test { index, p: node.p }).collect();
-    bh::adjust(&mut tests, counts.len());
+    benjamini_hochberg::adjust(&mut tests, counts.len());
     for test in tests {
         nodes[test.index].adjusted_p = test.p;
     }
@@ -151,8 +151,12 @@ mod tests {
         let ends: Vec<usize> = (1..=nodes).map(|node| node * runs).collect();
         let class = ClassRuns::new(times, &ends).unwrap();
         let medians = median::of_nodes(&class);
-        let slow =
-            slow(&class, &medians, within::sigma(&class, &medians).unwrap(), &SlowRunSettings::default());
+        let slow = slow(
+            &class,
+            &medians,
+            within_nodes::sigma(&class, &medians).unwrap(),
+            &SlowRunSettings::default(),
+        );
         let flaky = flaky(&counts(&medians, &slow), 0.01);
         (slow, flaky)
     }

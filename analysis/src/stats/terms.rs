@@ -16,8 +16,8 @@
 //! worked most and b = max R_rank / mean R_rank. b, the imbalance, is a term of its own where there are
 //! several ranks.
 
-use super::counted::Counted;
-use super::{median, qn};
+use super::node_counts::Counted;
+use super::{median, qn_scale};
 
 /// A factor of the time, less that of the reference (in ln T): above 0 it makes the node slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -294,7 +294,7 @@ impl Decomposition {
 pub(super) fn middle_and_spread(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let mut ascending: Vec<f64> = values.collect();
     ascending.sort_unstable_by(f64::total_cmp);
-    Some((median::of_ascending(&ascending)?, qn::qn(&ascending)?))
+    Some((median::of_ascending(&ascending)?, qn_scale::qn(&ascending)?))
 }
 
 /// L(a, b) = (a - b) / ln(a / b), L(a, a) = a: the logarithmic mean of two positive numbers.

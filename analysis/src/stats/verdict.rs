@@ -5,7 +5,7 @@
 //! fleets that are not normal it fires on healthy nodes; B alone is met by the slow tail of any fleet.
 
 use super::median::NodeMedian;
-use super::{bh, median, normal, qn, within};
+use super::{benjamini_hochberg, median, normal, qn_scale, within_nodes};
 
 /// What R* is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +92,7 @@ pub struct NodeJudgement {
     pub shrunken: Option<f64>,
 }
 
-/// Judges each node of a class by its runs' medians; `sigma` is that of [`within::sigma`].
+/// Judges each node of a class by its runs' medians; `sigma` is that of [`within_nodes::sigma`].
 ///
 /// c is the median of the medians m, s = max(Qn(m), floor). A: p = 1 - Phi((m - c) / s), Benjamini-Hochberg
 /// at q. B: the r-th smallest run y_(r) satisfies y_(r) - c > ln(1 + delta).
@@ -103,7 +103,7 @@ pub struct NodeJudgement {
 pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &VerdictSettings) -> JudgedClass {
     let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
     ascending.sort_unstable_by(f64::total_cmp);
-    let (centre, spread) = (median::of_ascending(&ascending), qn::qn(&ascending));
+    let (centre, spread) = (median::of_ascending(&ascending), qn_scale::qn(&ascending));
     let (Some(c), Some(s)) = (centre, spread) else {
         return JudgedClass { centre, spread, nodes: vec![NodeJudgement::ALONE; medians.len()] };
     };
@@ -113,8 +113,9 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &VerdictSetti
         false => medians.iter().map(|node| (node.median - c) / s.max(settings.floor)).collect(),
     };
     let p: Vec<f64> = scores.iter().map(|score| normal::upper(*score)).collect();
-    let adjusted = bh::adjusted(&p);
-    let error = |node: &NodeMedian| sigma.map(|sigma| within::variance_factor(node.runs) * sigma * sigma);
+    let adjusted = benjamini_hochberg::adjusted(&p);
+    let error =
+        |node: &NodeMedian| sigma.map(|sigma| within_nodes::variance_factor(node.runs) * sigma * sigma);
     let mean_error = medians.iter().filter_map(error).sum::<f64>() / medians.len() as f64;
     let between = (s * s - mean_error).max(0.0);
 
@@ -172,7 +173,7 @@ mod tests {
         let times = nodes.concat();
         let class = ClassRuns::new(&times, &ends).unwrap();
         let medians = median::of_nodes(&class);
-        judge(&medians, within::sigma(&class, &medians), &VerdictSettings::default())
+        judge(&medians, within_nodes::sigma(&class, &medians), &VerdictSettings::default())
     }
 
     /// `count` healthy nodes that differ by a spread of `sd`, evenly, and then `slow` ones.

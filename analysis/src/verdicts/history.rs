@@ -1,7 +1,7 @@
 //! Nodes over the sessions of their class.
 
-use super::session::JudgedSession;
-use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, node, why};
+use super::judged_session::JudgedSession;
+use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
 use crate::stats::drift;
 use crate::table::RunTable;
 use crate::verdicts::node_report::{DriftReport, NodeReport};
@@ -61,7 +61,7 @@ pub(super) fn latest(
         let report = |(at, place): &(usize, usize)| {
             let (rows, middle) = (session.nodes[*place], &session.medians[*place]);
             let why = why.get(*place).cloned().unwrap_or_default();
-            (*at, node::report(table, settings, rows, middle, &judged.nodes[*place], why))
+            (*at, judged_node::report(table, settings, rows, middle, &judged.nodes[*place], why))
         };
         nodes.par_iter().map(report).collect()
     };

@@ -1,8 +1,8 @@
 //! Why nodes are slow, as far as what was counted says it.
 
-use super::session::JudgedSession;
+use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
-use crate::stats::counted::{Counted, NAMES};
+use crate::stats::node_counts::{Counted, NAMES};
 use crate::table::RunTable;
 
 /// Of each node, from its median run and those of its class. Empty where no run has counts.

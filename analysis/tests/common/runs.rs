@@ -2,8 +2,8 @@
 
 use super::common::Folder;
 use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
+use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::probe::Scripted;
-use pmmpi::counters::table::CounterTable;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
 use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};

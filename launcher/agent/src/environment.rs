@@ -1,6 +1,6 @@
 //! What the agent takes from its process's environment, and what it leaves there.
 
-use crate::objects;
+use crate::loaded_objects;
 use pmmpi::session::launch_origin;
 use pmmpi::session::shared_memory::SHARED_MEMORY_VARIABLE;
 use std::ffi::{CStr, OsStr};
@@ -30,7 +30,7 @@ pub fn take() {
     die_with_launcher(Path::new(shared));
     let same_launch = launch_origin::is_same(origin, |name| std::env::var_os(name));
     let _ = HANDED.set(Handed { shared: shared.into(), same_launch }); // set once: a library is loaded once
-    if objects::program_needs_mpi() {
+    if loaded_objects::program_needs_mpi() {
         leave();
     }
 }

@@ -12,24 +12,24 @@
 //! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
 
 mod environment;
-mod handles;
 mod init;
+mod loaded_objects;
 mod loader;
 mod measurement;
 mod mpi;
-mod neighbours;
-mod objects;
+mod mpi_handles;
+mod node_speaker;
 mod older_libc;
-mod passing;
+mod pass_through;
+mod rank_tree;
+mod ranks_of_node;
 mod regions;
 mod resolve;
-mod speaker;
-mod tree;
 
 use std::ffi::{c_int, c_void};
 use std::panic::{UnwindSafe, catch_unwind};
 
-passing::pass_on! {
+pass_through::pass_on! {
     MPI_Finalize => at_finalize;
     PMPI_Finalize => at_pmpi_finalize;
     MPI_Abort => at_abort;

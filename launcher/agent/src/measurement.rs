@@ -1,11 +1,11 @@
 //! The agent's one session: begun after MPI_Init, ended before MPI_Finalize.
 
 use crate::mpi::{AgentWorld, MpiLibrary};
-use crate::{environment, neighbours, resolve, speaker};
-use pmmpi::counters::linux::Inherited;
+use crate::{environment, node_speaker, ranks_of_node, resolve};
+use pmmpi::counters::counter_table::CounterTable;
+use pmmpi::counters::perf_event_open::Inherited;
 use pmmpi::counters::probe::HandedDown;
 use pmmpi::counters::reading::WhyUnavailable;
-use pmmpi::counters::table::CounterTable;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
@@ -107,7 +107,7 @@ pub fn begin() {
         session
             .fabric()
             .when_late(region_patience(expectation.rank), move || not_all_in_region(regions, size));
-        speaker::prepare(expectation);
+        node_speaker::prepare(expectation);
     }
     let marks = told.extras.marks;
     let unlocked = Unlocked {
@@ -198,9 +198,12 @@ fn region_patience(rank: u32) -> Duration {
 
 fn not_all_in_region(regions: &RegionTable, size: u32) {
     let Some(mark) = regions.whereabouts() else { return };
-    speaker::say("late", |expectation| {
-        let known =
-            expectation.job.as_deref().map(|job| neighbours::describe(&mark, job, size)).unwrap_or_default();
+    node_speaker::say("late", |expectation| {
+        let known = expectation
+            .job
+            .as_deref()
+            .map(|job| ranks_of_node::describe(&mark, job, size))
+            .unwrap_or_default();
         let advice = if mark.region.starts_with("MPI_Pcontrol(") {
             "measure without --regions pcontrol"
         } else {
@@ -297,7 +300,7 @@ pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !session.is_in_region(name) && !SAID.swap(true, Ordering::Relaxed) {
         let (rank, name) = (session.fabric().rank(), String::from_utf8_lossy(name));
-        speaker::say("stray", |_| {
+        node_speaker::say("stray", |_| {
             format!("warning: rank {rank} ends region `{name}`, which it did not begin")
         });
     }

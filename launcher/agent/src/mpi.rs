@@ -1,8 +1,8 @@
 //! The few MPI calls that a measurement needs, without any MPI's headers.
 
-use crate::handles::{Handles, MpiHandle};
+use crate::mpi_handles::{Handles, MpiHandle};
+use crate::rank_tree;
 use crate::resolve;
-use crate::tree;
 use pmmpi::transport::backoff::Backoff;
 use pmmpi::transport::end_barrier::{self, Exchange};
 use pmmpi::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
@@ -249,11 +249,11 @@ impl AgentWorld {
 
     /// Rank 0's bytes down the tree.
     fn down(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
-        if let Some(parent) = tree::parent(self.rank) {
+        if let Some(parent) = rank_tree::parent(self.rank) {
             self.receive(parent, bytes)?;
         }
         // All under way before the first is waited for: what a first message costs is waited for once.
-        let children = tree::children(self.rank, self.size).rev();
+        let children = rank_tree::children(self.rank, self.size).rev();
         let requests = children.map(|child| self.begin_send(child, bytes)).collect::<Result<Vec<_>, _>>()?;
         requests.into_iter().try_for_each(|mut request| {
             // SAFETY: the bytes live until all are complete.
@@ -263,8 +263,8 @@ impl AgentWorld {
 
     /// Up the same tree: done on rank 0 when all ranks have begun it.
     fn up(&mut self) -> Result<(), FabricError> {
-        tree::children(self.rank, self.size).try_for_each(|child| self.receive(child, &mut [0]))?;
-        tree::parent(self.rank).map_or(Ok(()), |parent| self.send(parent, &[0]))
+        rank_tree::children(self.rank, self.size).try_for_each(|child| self.receive(child, &mut [0]))?;
+        rank_tree::parent(self.rank).map_or(Ok(()), |parent| self.send(parent, &[0]))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Regions that the program names: by number with MPI_Pcontrol, by name with what pmmpi.h calls.
 
 use crate::measurement::{self, AgentSession};
-use crate::{contained, passing, resolve};
+use crate::{contained, pass_through, resolve};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, UnwindSafe};
@@ -11,7 +11,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-passing::pass_on! {
+pass_through::pass_on! {
     MPI_Pcontrol => at_pcontrol;
     PMPI_Pcontrol => at_pmpi_pcontrol;
 }

@@ -1,7 +1,7 @@
 //! Finding the real MPI functions at run time.
 
-use crate::objects::{file_name, mpi_libraries};
-use crate::{environment, passing};
+use crate::loaded_objects::{file_name, mpi_libraries};
+use crate::{environment, pass_through};
 use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ pub fn function(name: &CStr) -> *const c_void {
 #[cold]
 fn missing(name: &CStr) -> *const c_void {
     environment::say(&format!("{} was called, but no MPI library is loaded", name.to_string_lossy()));
-    passing::no_such_function as *const c_void
+    pass_through::no_such_function as *const c_void
 }
 
 /// True in a process whose C library is the one that this is built for. musl loads the agent too.

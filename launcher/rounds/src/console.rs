@@ -4,7 +4,7 @@ use crate::plan::RoundsPlan;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
 use pmmpi::text::printable;
-use pmmpi_events::summary::Summary;
+use pmmpi_events::summary_line::Summary;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -11,13 +11,13 @@
 pub mod console;
 pub mod descendants;
 mod failure;
-mod ledger;
 pub mod plan;
 pub mod proc_stat;
 pub mod process;
 pub mod rounds;
 pub mod saving;
+mod signal_ledger;
+mod signal_witness;
 pub mod signals;
-mod witness;
 
 pub use failure::Failure;

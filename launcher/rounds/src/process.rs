@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::descendants;
 use crate::failure::Failure;
+use crate::signal_witness;
 use crate::signals::{self, Held};
-use crate::witness;
 use pmmpi::record::End;
 
 /// A program that is ready to start: everything that allocates has been done.
@@ -249,7 +249,7 @@ impl Running {
 
 /// Ends this process as the child ended: with its code, or by its signal.
 pub fn end_as(end: End) -> ! {
-    witness::end();
+    signal_witness::end();
     match end {
         End::Finalized | End::Interrupted(_) => std::process::exit(0),
         // What a record says of a rank; no process ends so.

@@ -1,8 +1,8 @@
 //! Signals between whoever sends them, this process and its child: the child gets what it would get if
 //! the tool were not there, once.
 
-use crate::ledger::Signal;
-use crate::witness;
+use crate::signal_ledger::Signal;
+use crate::signal_witness;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -86,19 +86,19 @@ pub fn note_in(place: &'static AtomicI32) {
 
 /// To be called before anything allocates.
 pub fn begin() {
-    witness::note_heap();
+    signal_witness::note_heap();
 }
 
 /// The last child has ended: signals are for this process alone.
 pub fn no_more_children() {
-    witness::dismiss();
+    signal_witness::dismiss();
 }
 
 /// To be called before there is a second thread or a counter of this process: the witness is a child of its own.
 /// Notes the dispositions that the child is to inherit and that change here. A reader of stderr that has gone away, or
 /// a limit on file sizes, must not end this process: its child's end is still to be reported.
 pub fn prepare() {
-    witness::start();
+    signal_witness::start();
     for signal in OF_THREADS.into_iter().filter(|signal| is_ignored(*signal)) {
         WERE_IGNORED.fetch_or(bit(signal), Ordering::AcqRel);
     }
@@ -127,7 +127,8 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
         }
         note(signal);
         let child = CHILD.load(Ordering::Acquire);
-        let is_decided = witness::tell(Signal { number: signal, sender: witness::sender(&*info) }, child);
+        let is_decided =
+            signal_witness::tell(Signal { number: signal, sender: signal_witness::sender(&*info) }, child);
         if child == 0 {
             keep_for_the_child(signal);
         } else if !is_decided && (sent || !TYPED.contains(&signal)) {
@@ -231,7 +232,7 @@ impl Held {
                     return;
                 }
                 note(signal);
-                witness::tell(Signal { number: signal, sender: witness::sender(&info) }, 0);
+                signal_witness::tell(Signal { number: signal, sender: signal_witness::sender(&info) }, 0);
                 PENDING.fetch_or(bit(signal), Ordering::AcqRel);
             }
         }

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if let Some(run) = session.end()? {
         let file = pmmpi::record::runfile::write(&folder, &run)?;
-        println!("{}", pmmpi_events::summary::Summary { run: &run, file: Some(&file) });
+        println!("{}", pmmpi_events::summary_line::Summary { run: &run, file: Some(&file) });
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use crate::cli::options::{self, MeasurementArgs};
 use crate::vendor_names;
-use pmmpi::counters::asked::AskedFor;
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Gap;
+use pmmpi::counters::requested::AskedFor;
 use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{Cores, CpuSet, NodeFacts};
 use pmmpi_events::metrics::{CpuKind, CpuTable, EventSpec, Sibling, catalogue};

@@ -4,7 +4,7 @@ use super::command::{self, CommandOutput, Silent};
 use crate::program;
 use crate::tool_files;
 use pmmpi::counters::default;
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::node::NodeFacts;

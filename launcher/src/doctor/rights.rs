@@ -5,8 +5,8 @@ use super::check::{Check, sysctl};
 use super::counters::core_pmus;
 use super::machine::Machine;
 use pmmpi::counters::default;
+use pmmpi::counters::descriptor_room::to_inherit;
 use pmmpi::counters::reading::Gap;
-use pmmpi::counters::room::to_inherit;
 
 /// The kernel's parameter.
 pub const PARANOID: &str = "kernel.perf_event_paranoid";

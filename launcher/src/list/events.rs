@@ -3,7 +3,7 @@
 use super::Listable;
 use crate::vendor_names;
 use pmmpi::counters::event::Modes;
-use pmmpi::counters::linux::{Counters, Target};
+use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Gap, Quality};
 use pmmpi::text::printable;

@@ -13,7 +13,7 @@ use super::findings::{self, EventCheck, Measured};
 use super::section::median;
 use super::{Reference, kernel};
 use controllers::Controllers;
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::reading::Quality;
 use pmmpi::counters::selection::Selection;

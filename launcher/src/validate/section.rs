@@ -2,9 +2,9 @@
 
 use super::Reference;
 use super::findings::Measured;
+use pmmpi::counters::counter_table::{GROUP_HEAD, was_read};
 use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
-use pmmpi::counters::table::{GROUP_HEAD, was_read};
 use pmmpi_kernels::{EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
 use std::sync::atomic::AtomicU64;

@@ -3,7 +3,7 @@
 
 use super::leader::CarrierLeader;
 use super::members::Member;
-use pmmpi::counters::room::DescriptorRoom;
+use pmmpi::counters::descriptor_room::DescriptorRoom;
 use pmmpi::record::RunHeader;
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};

@@ -2,9 +2,9 @@
 
 use crate::{AROUND, CYCLES, Check, INSTRUCTIONS, LOOP, TURNS, hardware, unless};
 use pmmpi::counters::event::Modes;
-use pmmpi::counters::thread::ThreadCounter;
-use rig::cells::{Kernel, wrong_cells};
-use rig::known::turns;
+use pmmpi::counters::thread_counter::ThreadCounter;
+use rig::known_counts::turns;
+use rig::perf_rights::{Kernel, wrong_cells};
 use std::fs;
 
 pub fn permissions() -> Check {

@@ -4,8 +4,8 @@ use crate::access::user_access;
 use crate::{CYCLES, INSTRUCTIONS, hardware};
 use pmmpi::clock::monotonic_ns;
 use pmmpi::counters::event::{Event, Modes};
-use pmmpi::counters::linux::Target;
-use pmmpi::counters::thread::ThreadCounter;
+use pmmpi::counters::perf_event_open::Target;
+use pmmpi::counters::thread_counter::ThreadCounter;
 use rig::counting::Counted;
 use std::hint::black_box;
 

@@ -2,9 +2,9 @@
 
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, is_near, unless};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use rig::counting::{Counted, alone, handed_down};
-use rig::known::{Watched, turns};
+use rig::known_counts::{Watched, turns};
 use std::process::Command;
 use std::thread;
 

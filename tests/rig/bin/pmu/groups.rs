@@ -2,10 +2,10 @@
 
 use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
 use pmmpi::counters::event::{Event, Group, Modes};
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::reading::Quality;
 use rig::counting::Counted;
-use rig::known::turns;
+use rig::known_counts::turns;
 use rig::users::pin;
 
 /// Long against the few milliseconds after which the kernel lets others count.

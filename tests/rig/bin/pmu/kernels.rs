@@ -1,7 +1,7 @@
 //! Kernels whose counts are known on paper, counted one by one.
 
 use crate::{Check, instructions, unless};
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi_kernels::{EMPTY, Function, Memory, Prepared};
 use rig::counting::Counted;
 use std::process::Command;

@@ -3,10 +3,10 @@
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, instructions, is_near, unless};
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::reading::Quality;
 use rig::counting::{Counted, alone};
-use rig::known::turns;
+use rig::known_counts::turns;
 
 pub fn the_loop() -> Check {
     let mut values = Vec::new();

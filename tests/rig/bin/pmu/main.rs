@@ -2,7 +2,7 @@
 //! as TAP has it: "ok NAME: what was found", "not ok NAME: why". Needs root, and a processor that counts each
 //! instruction once: qemu's with -icount.
 //!
-//! `pmmpi-rig-pmu cells USER` says for each question of `rig::cells` how its count would be.
+//! `pmmpi-rig-pmu cells USER` says for each question of `rig::perf_rights` how its count would be.
 //! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads a counter that was handed down around the work.
 //! `pmmpi-rig-pmu cost` prints what a read of a counter costs.
 //! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` lets threads and children run the loop, and itself, too.
@@ -17,9 +17,9 @@ mod tool;
 mod validate;
 
 use pmmpi::counters::event::{Encoding, Group, Modes, kind};
-use rig::cells::{User, cells};
 use rig::counting::{alone, inherited};
-use rig::known::{Pages, TURN_INSTRUCTIONS, turns};
+use rig::known_counts::{Pages, TURN_INSTRUCTIONS, turns};
+use rig::perf_rights::{User, cells};
 use std::process::ExitCode;
 
 const CYCLES: u64 = 0;

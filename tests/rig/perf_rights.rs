@@ -3,7 +3,7 @@
 use crate::counting::Counted;
 use crate::users::{Paranoid, become_nobody, is_root};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
-use pmmpi::counters::linux::Target;
+use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::reading::Quality;
 use std::path::Path;
 use std::process::Command;

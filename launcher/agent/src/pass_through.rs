@@ -17,14 +17,14 @@ pub extern "C-unwind" fn no_such_function() -> c_int {
 /// Exports `$name`, which calls `$hook` and jumps to what that gives.
 macro_rules! pass_on {
     ($($name:ident => $hook:path;)*) => {$(
-        const _: $crate::passing::Hook = $hook;
+        const _: $crate::pass_through::Hook = $hook;
 
         /// # Safety
         /// As the MPI standard has it: the arguments are passed on as they came.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() -> std::ffi::c_int {
-            $crate::passing::jump_behind!($hook)
+            $crate::pass_through::jump_behind!($hook)
         }
     )*};
 }

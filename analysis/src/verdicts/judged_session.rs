@@ -4,7 +4,7 @@ use super::JudgeSettings;
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::verdict::{self, JudgedClass};
-use crate::stats::{runs, within};
+use crate::stats::{runs, within_nodes};
 use crate::table::RunTable;
 
 /// What was measured in it, node by node.
@@ -30,14 +30,14 @@ impl<'a> JudgedSession<'a> {
         }
         let class = ClassRuns::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
-        let sigma = within::sigma(&class, &medians);
+        let sigma = within_nodes::sigma(&class, &medians);
         Some(Self { nodes, medians, sigma, times, ends })
     }
 
     /// The median of its nodes' medians (ln s). `None` where there is no other node to compare one with.
     pub fn centre(&self) -> Option<f64> {
         let mut medians: Vec<f64> = self.medians.iter().map(|node| node.median).collect();
-        if medians.len() < 2 { None } else { within::median_of(&mut medians) }
+        if medians.len() < 2 { None } else { within_nodes::median_of(&mut medians) }
     }
 
     /// Each node next to the others.

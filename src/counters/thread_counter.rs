@@ -9,7 +9,7 @@
 
 use super::arm;
 use super::event::Encoding;
-use super::linux::{builder, gap_of};
+use super::perf_event_open::{builder, gap_of};
 use super::reading::Gap;
 use perf_event::Counter;
 use std::io;

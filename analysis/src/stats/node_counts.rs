@@ -29,7 +29,7 @@ pub const NAMES: [&str; 20] = [
 /// Without these there is no explanation.
 const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 
-/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::parts`] and
+/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::term_parts`] and
 /// [`super::cause`] know:
 ///
 /// | name | |

@@ -2,9 +2,9 @@
 //!
 //! A signal to the process group, or to each process of a job in turn, comes to the witness as well; one to this
 //! process alone does not. It blocks all signals, sleeps, holds no descriptor, and ends with this process. What it is
-//! told of is in [`crate::ledger`]; what the child is owed it sends itself, so that no handler ever waits.
+//! told of is in [`crate::signal_ledger`]; what the child is owed it sends itself, so that no handler ever waits.
 
-use crate::ledger::{Got, KERNEL, Ledger, Signal};
+use crate::signal_ledger::{Got, KERNEL, Ledger, Signal};
 use crate::signals::Held;
 use libc::{c_int, c_long, c_void, pid_t};
 use std::mem::zeroed;

@@ -1,6 +1,6 @@
 //! What a term is made of, where more was counted. The parts of a term add up to it exactly.
 
-use super::counted::Counted;
+use super::node_counts::Counted;
 use super::terms::{Decomposition, Identity, Term, TermColumn, logarithmic_mean, middle_and_spread};
 
 /// A part of a term, of all nodes of a decomposition.
