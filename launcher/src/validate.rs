@@ -13,7 +13,7 @@ mod section;
 mod text;
 
 use crate::cli::options::{FormatArg, Validation};
-use findings::{EventCheck, Findings, Measured, OnKind, StoredAt};
+use findings::{EventCheck, Findings, OnKind, StoredAt};
 use memory::MemoryControllers;
 use pin::Pinned;
 use pmmpi::counters::event::{Event, Group};
@@ -23,7 +23,7 @@ use pmmpi_events::validation;
 use pmmpi_kernels::{Expected, Kernel};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::warn;
-use section::{Repeats, repeat};
+use section::{Measured, Repeats, repeat};
 use std::io::Write;
 use std::path::Path;
 

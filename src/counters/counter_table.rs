@@ -1,6 +1,6 @@
 //! Where snapshots lie: memory that outlives the rank.
 
-use super::probe::Opened;
+use super::probe::{GROUP_HEAD, Opened};
 use crate::regions::MOST;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,9 +27,6 @@ pub struct CounterTable<'a> {
     snapshot: usize,
     region: usize,
 }
-
-/// Words of a group before its counts.
-pub const GROUP_HEAD: usize = 3;
 
 impl<'a> CounterTable<'a> {
     /// Words that all of what was opened takes.

@@ -1,7 +1,7 @@
 //! What ranks counted, as it travels and as it is stored.
 
-use super::counter_table::{CounterTable, GROUP_HEAD, Snapshot, was_read};
-use super::probe::{CounterHandle, Opened, Scope, Set};
+use super::counter_table::{CounterTable, Snapshot, was_read};
+use super::probe::{CounterHandle, GROUP_HEAD, Opened, Scope, Set};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

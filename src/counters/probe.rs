@@ -1,11 +1,13 @@
 //! Whoever has opened counters and reads them.
 
-use super::counter_table::GROUP_HEAD;
 use super::event::Event;
 use super::reading::{Gap, WhyUnavailable};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Words of a group before its counts: how many counts follow, and the times enabled and running (ns).
+pub const GROUP_HEAD: usize = 3;
 
 /// Counters of one rank's work.
 pub trait Probe {

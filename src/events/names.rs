@@ -10,6 +10,7 @@
 //! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
 //! summed.
 
+mod encoding;
 mod error;
 mod fields;
 mod generic;
@@ -28,7 +29,7 @@ pub use listing::{Listed, Origin};
 pub use places::Places;
 pub use vendor::{Vendor, VendorAnswer, VendorEvent, closest};
 
-use fields::Encoded;
+use encoding::Encoded;
 use pmmpi::counters::core_pmus::{DEVICES, is_core_pmu};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmu::Pmu;
@@ -262,7 +263,7 @@ impl EventNames {
             return Err(NameError::Modes { event: wanted.text.clone(), problem: IN_ALL_MODES });
         }
         let modes = wanted.modes.unwrap_or(Modes::All);
-        let Encoded { config, scale, unit, label } = fields::encode(pmu, terms)?;
+        let Encoded { config, scale, unit, label } = encoding::encode(pmu, terms)?;
         let written: Vec<String> = terms.iter().map(EventTerm::to_string).collect();
         let name = format!("{}/{}/{}", pmu.name, written.join(","), suffix(modes));
         let encoding = Encoding { kind: pmu.kind, config, modes };
@@ -306,7 +307,7 @@ impl EventNames {
             number => match self.pmus.iter().find_map(read) {
                 Some(pmu) => {
                     // Vendors' tables have no units. The kernel may have one for the same event.
-                    if let Some(own) = pmu.known_as(encoding.config) {
+                    if let Some(own) = encoding::known_as(&pmu, encoding.config) {
                         (event.scale, event.unit) = (own.scale, own.unit);
                     }
                     (pmu.places, number)

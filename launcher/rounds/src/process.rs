@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::descendants;
 use crate::failure::Failure;
+use crate::held_signals::HeldSignals;
 use crate::signal_witness;
-use crate::signals::{self, Held};
+use crate::signals;
 use pmmpi::record::End;
 
 /// A program that is ready to start: everything that allocates has been done.
@@ -96,10 +97,10 @@ impl Prepared {
     fn spawn(&self) -> io::Result<Running> {
         let argv = pointers(&self.argv);
         let environment = pointers(&self.environment);
-        let signals = Held::back();
+        let held = HeldSignals::back();
         let mut pid: libc::pid_t = 0;
-        let code = Attributes::new(&signals).and_then(|attributes| {
-            signals.take_pending();
+        let code = Attributes::new(&held).and_then(|attributes| {
+            signals::take_pending(&held);
             // SAFETY: every pointer is to a live C string or to a null-terminated array of them.
             let code = unsafe {
                 libc::posix_spawn(
@@ -114,7 +115,7 @@ impl Prepared {
             if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
         });
         code.map(|()| {
-            signals.hand_to(pid);
+            signals::hand_to(&held, pid);
             Running { pid }
         })
     }
@@ -289,12 +290,12 @@ pub fn occupy_standard_descriptors() {
     }
 }
 
-/// What posix_spawn is to do with signals: the mask from before [`Held::back`], dispositions from before
+/// What posix_spawn is to do with signals: the mask from before [`HeldSignals::back`], dispositions from before
 /// [`signals::prepare`].
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
-    fn new(signals: &Held) -> io::Result<Self> {
+    fn new(signals: &HeldSignals) -> io::Result<Self> {
         // SAFETY: init makes the attributes valid; the setters take live pointers.
         unsafe {
             let mut attributes: libc::posix_spawnattr_t = std::mem::zeroed();

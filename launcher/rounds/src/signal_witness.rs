@@ -4,8 +4,8 @@
 //! process alone does not. It blocks all signals, sleeps, holds no descriptor, and ends with this process. What it is
 //! told of is in [`crate::signal_ledger`]; what the child is owed it sends itself, so that no handler ever waits.
 
+use crate::held_signals::HeldSignals;
 use crate::signal_ledger::{Got, KERNEL, Ledger, Signal};
-use crate::signals::Held;
 use libc::{c_int, c_long, c_void, pid_t};
 use std::mem::zeroed;
 use std::ptr;
@@ -81,7 +81,7 @@ pub(crate) fn start() {
         return;
     }
     // The witness begins with all signals blocked.
-    let held = Held::back();
+    let held = HeldSignals::back();
     advise_on_heap(libc::MADV_DONTFORK);
     // SAFETY: as fork(2), with no signal to this process when the child ends: it is of no interest to whoever waits
     // for any child here, an MPI library for example (wait(2), __WCLONE).

@@ -1,6 +1,7 @@
 //! Signals between whoever sends them, this process and its child: the child gets what it would get if
 //! the tool were not there, once.
 
+use crate::held_signals::HeldSignals;
 use crate::signal_ledger::Signal;
 use crate::signal_witness;
 use std::mem::zeroed;
@@ -177,72 +178,42 @@ unsafe fn stop() {
     handle(libc::SIGTSTP);
 }
 
-/// All signals held back while a child is started.
-pub(crate) struct Held {
-    before: libc::sigset_t,
-}
-
-impl Held {
-    pub(crate) fn back() -> Self {
-        // SAFETY: both sets are initialised before they are used.
-        unsafe {
-            let mut all: libc::sigset_t = zeroed();
-            let mut before: libc::sigset_t = zeroed();
-            libc::sigfillset(&mut all);
-            libc::sigprocmask(libc::SIG_BLOCK, &all, &mut before);
-            Self { before }
-        }
-    }
-
-    /// The mask from before: the child's.
-    pub(crate) fn mask(&self) -> &libc::sigset_t {
-        &self.before
-    }
-
-    /// From now on signals go to this child, and those first that came before it. What came since it is there waits until
-    /// signals are no longer held back, and goes the way of all others.
-    pub(crate) fn hand_to(&self, child: libc::pid_t) {
-        CHILD.store(child, Ordering::Release);
-        let pending = PENDING.swap(0, Ordering::AcqRel);
-        for signal in passed_on().filter(|signal| pending & bit(*signal) != 0) {
-            // SAFETY: no memory is involved.
-            unsafe { libc::kill(child, signal) };
-        }
-    }
-
-    /// To be called just before the child is made. What came to this process since [`Held::back`] the child is to get,
-    /// though the witness may have it as well. In the microseconds between this and the child one to the whole group is
-    /// taken for one that the child has; after it, for what it is.
-    pub(crate) fn take_pending(&self) {
-        if !FORWARDS.load(Ordering::Acquire) {
-            return;
-        }
-        // SAFETY: all is initialised before it is used.
-        unsafe {
-            let mut set: libc::sigset_t = zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in passed_on().filter(|signal| *signal != libc::SIGTSTP) {
-                libc::sigaddset(&mut set, signal);
-            }
-            let mut info: libc::siginfo_t = zeroed();
-            let now: libc::timespec = zeroed();
-            loop {
-                let signal = libc::sigtimedwait(&set, &mut info, &now);
-                if signal <= 0 {
-                    return;
-                }
-                note(signal);
-                signal_witness::tell(Signal { number: signal, sender: signal_witness::sender(&info) }, 0);
-                PENDING.fetch_or(bit(signal), Ordering::AcqRel);
-            }
-        }
+/// From now on signals go to this child, and those first that came before it. What came since it is there waits until
+/// signals are no longer held back, and goes the way of all others.
+pub(crate) fn hand_to(_: &HeldSignals, child: libc::pid_t) {
+    CHILD.store(child, Ordering::Release);
+    let pending = PENDING.swap(0, Ordering::AcqRel);
+    for signal in passed_on().filter(|signal| pending & bit(*signal) != 0) {
+        // SAFETY: no memory is involved.
+        unsafe { libc::kill(child, signal) };
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        // SAFETY: `before` is what the kernel stored.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
+/// To be called just before the child is made. What came to this process since [`HeldSignals::back`] the child is to get,
+/// though the witness may have it as well. In the microseconds between this and the child one to the whole group is
+/// taken for one that the child has; after it, for what it is.
+pub(crate) fn take_pending(_: &HeldSignals) {
+    if !FORWARDS.load(Ordering::Acquire) {
+        return;
+    }
+    // SAFETY: all is initialised before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in passed_on().filter(|signal| *signal != libc::SIGTSTP) {
+            libc::sigaddset(&mut set, signal);
+        }
+        let mut info: libc::siginfo_t = zeroed();
+        let now: libc::timespec = zeroed();
+        loop {
+            let signal = libc::sigtimedwait(&set, &mut info, &now);
+            if signal <= 0 {
+                return;
+            }
+            note(signal);
+            signal_witness::tell(Signal { number: signal, sender: signal_witness::sender(&info) }, 0);
+            PENDING.fetch_or(bit(signal), Ordering::AcqRel);
+        }
     }
 }
 

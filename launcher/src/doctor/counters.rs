@@ -2,12 +2,11 @@
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
-use super::processor::is_virtual;
+use super::processor::{core_pmus, is_virtual};
 use super::rights;
+use pmmpi::counters::core_pmus::DEVICES;
 use pmmpi::counters::event::kind;
 use pmmpi::counters::reading::{Gap, WhyUnavailable};
-
-const DEVICES: &str = "sys/bus/event_source/devices";
 
 /// What a virtual machine's owner can do, and nobody inside.
 const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \
@@ -105,13 +104,6 @@ pub fn uncore(machine: &dyn Machine) -> Check {
         "nothing for the scope socket: memory traffic, snoops and energy will be null",
         fix,
     )
-}
-
-/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in
-/// `cpus`.
-pub fn core_pmus(machine: &dyn Machine) -> Vec<String> {
-    let is_core = |name: &String| name == "cpu" || machine.has(&format!("{DEVICES}/{name}/cpus"));
-    machine.names(DEVICES).into_iter().filter(is_core).collect()
 }
 
 /// Events of the default set that were opened, or not.

@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::machine::Machine;
+use pmmpi::counters::core_pmus::DEVICES;
 use std::collections::BTreeSet;
 
 /// True inside a virtual machine. x86 says so itself; elsewhere the firmware's tables do.
@@ -191,6 +192,13 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             format!("echo {off} > /{file}"),
         ),
     }
+}
+
+/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in
+/// `cpus`.
+pub fn core_pmus(machine: &dyn Machine) -> Vec<String> {
+    let is_core = |name: &String| name == "cpu" || machine.has(&format!("{DEVICES}/{name}/cpus"));
+    machine.names(DEVICES).into_iter().filter(is_core).collect()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! "Documentation/admin-guide/perf-security.rst" of Linux.
 
 use super::check::{Check, sysctl};
-use super::counters::core_pmus;
 use super::machine::Machine;
+use super::processor::core_pmus;
 use pmmpi::counters::default;
 use pmmpi::counters::descriptor_room::to_inherit;
 use pmmpi::counters::reading::Gap;

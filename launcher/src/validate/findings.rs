@@ -3,8 +3,8 @@
 use super::Reference;
 use super::documents::{self, Document};
 use super::events::Mapping;
-use super::section::median;
-use pmmpi::counters::reading::{Quality, Reading};
+use super::section::{Measured, median};
+use pmmpi::counters::reading::Quality;
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict};
 use pmmpi_kernels::{Expected, Kernel};
@@ -126,37 +126,6 @@ pub struct EventFinding {
     /// The kernel that it was found with.
     pub kernel: Option<&'static str>,
     pub reason: Option<String>,
-}
-
-/// One event in one section.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    pub quality: Quality,
-    pub running_share: Option<f64>,
-    /// Why there is no value, or not all of it.
-    pub reason: Option<String>,
-    pub value: Option<f64>,
-    pub expected: Option<[f64; 2]>,
-}
-
-impl Measured {
-    /// What a counter said, less what the snapshots cost.
-    pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
-        let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
-        Self { quality, running_share, reason, value, expected }
-    }
-
-    /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
-    fn deviation(&self) -> Option<f64> {
-        let (value, [low, high]) = (self.value?, self.expected?);
-        Some(if value < low {
-            (low - value) / low.max(1.0)
-        } else if value > high {
-            (value - high) / high.max(1.0)
-        } else {
-            0.0
-        })
-    }
 }
 
 impl EventCheck {
@@ -316,7 +285,7 @@ impl Findings {
 mod tests {
     use super::*;
     use crate::validate::section::Beside;
-    use pmmpi::counters::reading::Gap;
+    use pmmpi::counters::reading::{Gap, Reading};
 
     const PAPER: Reference = Reference::Paper(Expected::exactly("x", 0.0, 1.0));
 

@@ -9,8 +9,8 @@ mod room;
 mod traffic;
 
 use super::events::Mapping;
-use super::findings::{self, EventCheck, Measured};
-use super::section::median;
+use super::findings::{self, EventCheck};
+use super::section::{Measured, median};
 use super::{Reference, kernel};
 use controllers::Controllers;
 use pmmpi::counters::perf_event_open::Target;

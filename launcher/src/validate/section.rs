@@ -1,10 +1,9 @@
 //! A kernel between two snapshots, again and again.
 
 use super::Reference;
-use super::findings::Measured;
-use pmmpi::counters::counter_table::{GROUP_HEAD, was_read};
-use pmmpi::counters::probe::{Opened, Probe};
-use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
+use pmmpi::counters::counter_table::was_read;
+use pmmpi::counters::probe::{GROUP_HEAD, Opened, Probe};
+use pmmpi::counters::reading::{Gap, Quality, Reading, WhyUnavailable};
 use pmmpi_kernels::{EMPTY, Expected, Function, Kernel, Prepared};
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -106,6 +105,37 @@ impl Section {
     /// True where no other thread had the core meanwhile.
     fn was_alone(&self) -> bool {
         self.clocks.interruptions == 0
+    }
+}
+
+/// One event in one section.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub quality: Quality,
+    pub running_share: Option<f64>,
+    /// Why there is no value, or not all of it.
+    pub reason: Option<String>,
+    pub value: Option<f64>,
+    pub expected: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// What a counter said, less what the snapshots cost.
+    pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
+        let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
+        Self { quality, running_share, reason, value, expected }
+    }
+
+    /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
+    pub fn deviation(&self) -> Option<f64> {
+        let (value, [low, high]) = (self.value?, self.expected?);
+        Some(if value < low {
+            (low - value) / low.max(1.0)
+        } else if value > high {
+            (value - high) / high.max(1.0)
+        } else {
+            0.0
+        })
     }
 }
 

@@ -3,19 +3,10 @@
 use super::catalogue::{Catalogue, CpuTable, Meaning, Metric, Rule, catalogue};
 use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
-use super::inputs::{MetricInputs, worse};
+use super::inputs::{MetricInputs, supports_verdict, worse};
 use crate::validation::EventVerdict;
 use pmmpi::counters::reading::Quality;
 use std::fmt;
-
-/// Running share under which a value is no basis for a verdict.
-///
-/// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Of n slices a share s was
-/// counted; where an event's rate varies from slice to slice by c (standard deviation over mean), the
-/// extrapolated count is off by c sqrt((1 - s) / (s n)), the error of a sample of s n out of n. For a run of
-/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown
-/// from which on the report has a verdict on a node.
-pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
 
 /// A metric, evaluated.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +89,7 @@ impl MetricValue {
         }
     }
 
-    /// False where nothing must be concluded from it: see [`RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
+    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
     pub fn supports_verdict(&self) -> bool {
         self.result.as_ref().is_ok_and(Value::supports_verdict)
     }
@@ -109,11 +100,6 @@ impl Value {
     pub fn supports_verdict(&self) -> bool {
         supports_verdict(self.running_share, self.trust)
     }
-}
-
-/// See [`MetricValue::supports_verdict`].
-pub(super) fn supports_verdict(running_share: Option<f64>, trust: EventVerdict) -> bool {
-    running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != EventVerdict::Unusable
 }
 
 impl Lack {

@@ -1,10 +1,23 @@
 //! What metrics are computed from: counts by name, each with what it is worth, and quantities.
 
-use super::evaluate::supports_verdict;
 use crate::validation::EventVerdict;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
+
+/// Running share under which a value is no basis for a verdict.
+///
+/// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Of n slices a share s was
+/// counted; where an event's rate varies from slice to slice by c (standard deviation over mean), the
+/// extrapolated count is off by c sqrt((1 - s) / (s n)), the error of a sample of s n out of n. For a run of
+/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown
+/// from which on the report has a verdict on a node.
+pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
+
+/// True where a verdict may rest on a value that was counted for this share of the time, by events of this worth.
+pub(super) fn supports_verdict(running_share: Option<f64>, trust: EventVerdict) -> bool {
+    running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != EventVerdict::Unusable
+}
 
 /// Counts and quantities by the names that formulas have.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,5 +1,3 @@
-use super::pmu::Pmu;
-use super::syntax::EventTerm;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -105,16 +103,6 @@ pub enum NameError {
 impl NameError {
     pub(super) fn syntax(text: &str, problem: &str) -> Self {
         Self::Syntax { text: text.to_owned(), problem: problem.to_owned() }
-    }
-
-    pub(super) fn term(pmu: &Pmu, term: &EventTerm, problem: &str) -> Self {
-        Self::Term { pmu: pmu.name.clone(), term: term.to_string(), problem: problem.to_owned() }
-    }
-
-    pub(super) fn unknown_term(pmu: &Pmu, term: &str) -> Self {
-        let events = pmu.events();
-        let like = closest(term, events.iter().map(String::as_str));
-        Self::UnknownTerm { pmu: pmu.name.clone(), term: term.to_owned(), fields: pmu.fields(), like }
     }
 
     pub(super) fn unreadable(file: &Path, expected: &'static str) -> Self {

@@ -1,8 +1,4 @@
-//! Fields of a PMU's events, and the bits that they are written to.
-
-use super::error::NameError;
-use super::pmu::Pmu;
-use super::syntax::{self, EventTerm};
+//! Fields of a PMU's events: the bits that a value is written to.
 
 /// Where a field's value goes, as a file in `format` says: "config:0-7,32-35".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,18 +9,8 @@ pub struct Field {
     mask: u64,
 }
 
-/// What terms come to.
-#[derive(Debug, PartialEq)]
-pub struct Encoded {
-    pub config: [u64; 3],
-    pub scale: f64,
-    pub unit: String,
-    /// What `name=` says.
-    pub label: Option<String>,
-}
-
 /// The fields of every PMU, for those who know the code.
-const WORDS: [&str; 3] = ["config", "config1", "config2"];
+pub const WORDS: [&str; 3] = ["config", "config1", "config2"];
 
 impl Field {
     /// From the text of a file in `format`.
@@ -41,7 +27,7 @@ impl Field {
     }
 
     /// Writes a value into its bits, in place of what was there; false where it needs more bits.
-    fn set(self, config: &mut [u64; 3], value: u64) -> bool {
+    pub fn set(self, config: &mut [u64; 3], value: u64) -> bool {
         let bits = self.mask.count_ones();
         if bits < 64 && value >> bits != 0 {
             return false;
@@ -56,95 +42,15 @@ impl Field {
         true
     }
 
-    fn largest(self) -> u64 {
+    /// The largest value that fits.
+    pub fn largest(self) -> u64 {
         u64::MAX.checked_shr(64 - self.mask.count_ones()).unwrap_or(0)
     }
-}
 
-/// Terms in the order in which they are written: a later one has the last word. An event's name stands for
-/// the fields that the PMU gives for it.
-pub fn encode(pmu: &Pmu, terms: &[EventTerm]) -> Result<Encoded, NameError> {
-    let mut encoded = Encoded { config: [0; 3], scale: 1.0, unit: String::new(), label: None };
-    let mut named = false;
-    // Fields that an event leaves to the user ("ldlat=?").
-    let mut open: Vec<String> = Vec::new();
-    for term in terms {
-        match &term.value {
-            None if pmu.has_event(&term.name) => {
-                if std::mem::replace(&mut named, true) {
-                    return Err(NameError::term(pmu, term, "a second event of this PMU"));
-                }
-                let Some(event) = pmu.event(&term.name)? else { continue };
-                for own in syntax::terms(&event.terms)? {
-                    if own.value.as_deref() == Some("?") {
-                        open.push(own.name);
-                    } else {
-                        set(pmu, &own, &mut encoded)?;
-                    }
-                }
-                (encoded.scale, encoded.unit) = (event.scale, event.unit);
-            }
-            _ => {
-                open.retain(|name| *name != term.name);
-                set(pmu, term, &mut encoded)?;
-            }
-        }
+    /// How many bits it has.
+    pub fn bits(self) -> u32 {
+        self.mask.count_ones()
     }
-    match open.first() {
-        Some(name) => {
-            let term = EventTerm { name: name.clone(), value: Some("?".to_owned()) };
-            Err(NameError::term(pmu, &term, "the event needs a value for it"))
-        }
-        None => Ok(encoded),
-    }
-}
-
-fn set(pmu: &Pmu, term: &EventTerm, encoded: &mut Encoded) -> Result<(), NameError> {
-    if let Some(field) = pmu.field(&term.name)? {
-        // A field without a value is a flag.
-        let value = number(pmu, term, term.value.as_deref().unwrap_or("1"))?;
-        return if field.set(&mut encoded.config, value) {
-            Ok(())
-        } else {
-            let (bits, largest) = (field.mask.count_ones(), field.largest());
-            Err(NameError::term(pmu, term, &format!("does not fit {bits} bits (at most {largest:#x})")))
-        };
-    }
-    match (term.name.as_str(), &term.value) {
-        (name, Some(value)) if WORDS.contains(&name) => {
-            let word = WORDS.iter().position(|word| *word == name).unwrap_or(0);
-            encoded.config[word] = number(pmu, term, value)?;
-            Ok(())
-        }
-        ("name", Some(value)) if is_label(value) => {
-            encoded.label = Some(value.clone());
-            Ok(())
-        }
-        (name, None) => match syntax::raw(name)? {
-            Some(config) => {
-                encoded.config[0] = config;
-                Ok(())
-            }
-            None => Err(NameError::unknown_term(pmu, name)),
-        },
-        (name, _) => Err(NameError::unknown_term(pmu, name)),
-    }
-}
-
-fn number(pmu: &Pmu, term: &EventTerm, text: &str) -> Result<u64, NameError> {
-    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let digits = hex.unwrap_or(text);
-    // from_str_radix takes a sign.
-    let value = if digits.starts_with(['+', '-']) {
-        None
-    } else {
-        u64::from_str_radix(digits, if hex.is_some() { 16 } else { 10 }).ok()
-    };
-    value.ok_or_else(|| NameError::term(pmu, term, "expected a number of 64 bits, such as 192 or 0xc0"))
-}
-
-fn is_label(text: &str) -> bool {
-    super::sysfs::is_name(text)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What sysfs says of one PMU.
 
 use super::error::NameError;
-use super::fields::{self, Encoded, Field};
+use super::fields::Field;
 use super::places::Places;
-use super::syntax::EventTerm;
 use super::sysfs;
 use pmmpi::node::CpuSet;
 use std::path::{Path, PathBuf};
@@ -87,12 +86,6 @@ impl Pmu {
     /// See [`has_event`].
     pub fn has_event(&self, name: &str) -> bool {
         self.folder.parent().is_some_and(|devices| has_event(devices, &self.name, name))
-    }
-
-    /// The event of its own that has this code.
-    pub fn known_as(&self, config: [u64; 3]) -> Option<Encoded> {
-        let encode = |name: String| fields::encode(self, &[EventTerm { name, value: None }]).ok();
-        self.events().into_iter().filter_map(encode).find(|own| own.config == config)
     }
 
     /// An event of its own; `None` where it has no such event.

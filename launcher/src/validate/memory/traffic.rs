@@ -5,7 +5,8 @@
 //! counters' own. Per second it is taken off the kernel's count, as the mean of before and after; half of what these two
 //! differ by is how far off that may be.
 
-use pmmpi::counters::counter_table::{GROUP_HEAD, was_read};
+use pmmpi::counters::counter_table::was_read;
+use pmmpi::counters::probe::GROUP_HEAD;
 use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use pmmpi_events::metrics::{MetricInput, MetricInputs};
