@@ -97,7 +97,10 @@ install: build ## into PREFIX (DESTDIR is honoured)
 	install -m 644 $(STAGE)/share/completions/_pmmpi $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 644 $(STAGE)/share/completions/pmmpi.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 644 README.md LICENSE-MIT LICENSE-APACHE CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi
-	install -d $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/doc/pmmpi/,docs/schema bench slurm)
+	install -m 644 CONTRIBUTING.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi
+	install -m 644 bench/RESULTS.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/bench
+	install -m 644 slurm/* $(DESTDIR)$(PREFIX)/share/doc/pmmpi/slurm
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs
 	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
 

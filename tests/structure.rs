@@ -114,6 +114,84 @@ fn folders_of_the_analysis_point_one_way() {
     point_one_way("analysis/src", &order);
 }
 
+/// No two files of a crate import one another, neither directly nor through others, but for a module and what it consists of.
+#[test]
+fn files_import_one_another_in_no_circle() {
+    for folder in
+        ["src", "src/events", "launcher/src", "launcher/agent/src", "launcher/rounds/src", "analysis/src"]
+    {
+        let modules = modules(folder);
+        assert!(modules.len() > 5, "{folder}");
+        let names: BTreeSet<&String> = modules.keys().collect();
+        let imports: BTreeMap<&String, BTreeSet<&String>> =
+            modules.iter().map(|(name, text)| (name, imports(name, text, &names))).collect();
+        for name in imports.keys() {
+            let (mut reached, mut next) = (BTreeSet::new(), vec![*name]);
+            while let Some(at) = next.pop() {
+                next.extend(imports[at].iter().filter(|import| reached.insert(**import)));
+            }
+            let circle: Vec<_> = reached.iter().filter(|other| imports[**other].contains(name)).collect();
+            assert!(!reached.contains(name), "{folder}: {name} imports itself through {circle:?}");
+        }
+    }
+}
+
+/// The code of each module of a crate, without tests and comments, by its path.
+fn modules(folder: &str) -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    let (mut folders, mut modules) = (vec![root.clone()], BTreeMap::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name =
+                path.strip_prefix(&root).unwrap().with_extension("").to_str().unwrap().replace('/', "::");
+            if path.is_dir() {
+                folders.extend((!path.join("Cargo.toml").exists()).then_some(path));
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !matches!(name.as_str(), "lib" | "main")
+                && !name.split("::").any(|part| part == "tests")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+                let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+                modules.insert(name, code.collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+    modules
+}
+
+/// The modules that the module `name` uses, but for its parents and its parts.
+fn imports<'a>(name: &str, code: &str, modules: &BTreeSet<&'a String>) -> BTreeSet<&'a String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let mut found = BTreeSet::new();
+    for start in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            if code[..at].ends_with(is_word) {
+                continue;
+            }
+            let path = &code[at..];
+            let end = path.find(|c| !is_word(c)).unwrap_or(path.len());
+            let (path, rest) = path.split_at(end);
+            let listed = rest.strip_prefix('{').and_then(|rest| rest.split('}').next()).unwrap_or_default();
+            for last in listed.split(',').map(str::trim) {
+                let mut parts: Vec<&str> = name.split("::").filter(|_| start == "super::").collect();
+                for part in path.split("::").chain(last.split("::")).filter(|part| !part.is_empty()) {
+                    match part {
+                        "super" => _ = parts.pop(),
+                        "crate" => parts.clear(),
+                        part => parts.push(part),
+                    }
+                }
+                let known = (1..=parts.len()).rev().map(|length| parts[..length].join("::"));
+                found.extend(known.into_iter().find_map(|path| modules.get(&path).copied()));
+            }
+        }
+    }
+    let holds = |whole: &str, part: &str| part == whole || part.starts_with(&format!("{whole}::"));
+    found.retain(|other| !holds(other, name) && !holds(name, other));
+    found
+}
+
 /// Each file or folder of a crate's source imports only what stands before it in `order`.
 fn point_one_way(crate_folder: &str, order: &[&str]) {
     let place = |name: &str| order.iter().position(|known| *known == name);

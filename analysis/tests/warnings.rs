@@ -8,7 +8,7 @@ use std::path::Path;
 const HEAD: &str = "\
 # Warnings
 
-`pmmpi report` ends with what the reader must know before believing it: a message, a code in brackets, and advice. Scripts
+`pmmpi report` ends with warnings: each names a fact that limits the result, has a code in brackets, and advice. Scripts
 go by the code: in JSON each warning has the keys `code`, `message` and `advice`. What `pmmpi doctor` looks at is in
 [doctor.md](doctor.md), the verdicts of `pmmpi validate` are in [validate.md](validate.md).
 

@@ -53,6 +53,7 @@ const VALIDATE: [(&str, &str); 3] = [
         "EXIT STATUS",
         "0    nothing that could be counted is unusable
 1    something is
+2    the command line is wrong
 125  pmmpi itself failed",
     ),
     (

@@ -5,7 +5,7 @@ use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::class::ClassBy;
 use std::path::PathBuf;
 
-const EXIT_STATUS: &str = "Exit status: 0; 1: some input could not be used; 2: none could, or wrong usage.";
+const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input was not usable, 2 none was, or wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -37,7 +37,8 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
-memory, kernel, command and labels. The label session=NAME joins runs.
+memory, kernel, command and labels. A node is judged by its
+latest session=NAME.
 {EXIT_STATUS}
 3: --fail-on found such a node. Other tools' results: see also --node, --metric
 and --path-pattern in man pmmpi-report.
@@ -59,8 +60,8 @@ fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header and the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns:
 integers of that node's own clock around `t0; barrier; t1; work; t2; barrier;
-t3`. Columns run and region separate jobs. `-` reads stdin. A row that makes no
-sense is named and left out.
+t3`. Columns run and region separate jobs. `-` reads stdin. A row that is not
+valid is printed and left out.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"
@@ -80,19 +81,19 @@ pub struct ReportArgs {
     /// Rows per table in text, md and html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is slow, or suspect
+    /// Exit with 3 if a node is slow, or at least suspect
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// Percent slower than its class that make a node SLOW
+    /// A node this many percent slower is SLOW
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
-    /// A node with fewer runs is at most SUSPECT
+    /// With fewer runs a node is only OK or SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// Percent of false discoveries
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true)]
     pub fdr: f64,
-    /// Nodes compared: cpu,memory,LABEL..., or none
+    /// Compare nodes equal in cpu,LABEL...; none: all
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     #[command(flatten)]
@@ -137,7 +138,7 @@ pub struct ExportArgs {
     /// The archive; it is made where there is none
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// What makes a class: cpu,memory,LABEL..., or none
+    /// Classes are equal in cpu,memory,LABEL...; or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     #[command(flatten)]

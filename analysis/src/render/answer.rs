@@ -24,8 +24,8 @@ pub fn of(report: &Report) -> Vec<String> {
         ),
         (
             &[Verdict::Unusual][..],
-            "stands out, and by less than what matters",
-            "stand out, and by less than what matters",
+            "stands out from its class; by how much is not certain",
+            "stand out from their class; by how much is not certain",
         ),
     ] {
         let nodes: Vec<&NodeReport> =

@@ -116,7 +116,7 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
     let Some(run) = runs.iter().rfind(|run| !run.metrics.is_empty()) else { return };
     let measured: Vec<_> = run.metrics.iter().filter(|metric| metric.value.is_some()).collect();
     line(text, "");
-    line(text, &format!("{:<42} {:>12}  WORTH", "METRIC (of the last run)", "VALUE"));
+    line(text, &format!("{:<42} {:>12}  QUALITY", "METRIC (of the last run)", "VALUE"));
     let (shown, hidden) = shown(measured.len(), top);
     for metric in &measured[..shown] {
         let (value, unit) = in_unit(metric.value.unwrap_or_default(), metric.unit);

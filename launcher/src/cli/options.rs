@@ -14,10 +14,10 @@ macro_rules! example {
 macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
-  repeat  a whole MPI launch, as one series   doctor    what this machine allows
-  report  on the runs in files or folders     bounds    of your own stamps
-  list    events, groups, metrics, kernels    validate  what can be trusted here
-  export  runs into an archive in Parquet"
+  repeat  repeat a whole MPI launch           doctor    check this machine
+  report  show bounds, slow nodes and runs    bounds    compute bounds from a CSV
+  list    list events, groups, metrics        validate  check which counters count
+  export  add runs to a Parquet archive"
     };
 }
 
@@ -77,12 +77,12 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         args: Vec<OsString>,
     },
     /// What this machine allows a measurement
-    #[command(after_help = "Each line is ok, limits (less can be measured, or it varies) or broken (pmmpi
-does not work), with the command that fixes it. It changes nothing. Of a job
-one rank per node reports.
+    #[command(after_help = "Each line is ok, limits (pmmpi works, but some values are missing or vary more)
+or broken (pmmpi does not work), with the command that fixes it. It changes
+nothing. In an MPI job one rank per node reports.
 
-Exit status: 0 nothing is broken, 1 something is (--fail-on limits: or limits),
-2 the command line is wrong.
+Exit status: 0 nothing is broken, 1 something is (--fail-on limits: also for
+limits), 2 the command line is wrong.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
@@ -91,7 +91,7 @@ Example: pmmpi doctor
     /// List what can be counted here
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "HERE says whether this user can count an event now, or why not. FILTER is a
+        after_help = "HERE shows whether you can count the event now, or why not. FILTER is a
 part of a name or description; if no event has it, FILTER is read as an event.
 
 Examples:
@@ -100,7 +100,7 @@ Examples:
     )]
     List(List),
     /// Find out which counters can be trusted here
-    #[command(after_help = "Runs kernels whose counts are known on paper, and compares. Takes seconds. The
+    #[command(after_help = "Runs test loops whose counts are known, and compares. Takes seconds. The
 result is kept for this kind of processor in ~/.local/state/pmmpi, and replaces
 the earlier one (PMMPI_TRUST names another folder).
 
@@ -143,7 +143,7 @@ pub struct MeasurementArgs {
     /// Store KEY=VALUE with the run
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Measure a plain program K times
+    /// Measure a plain program K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
     /// Run it K times before, unmeasured
@@ -159,7 +159,7 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_failure: OnFailureArg,
-    /// End a run that takes longer: 90, 1.5m, 2h
+    /// End a run after TIME: 90 (seconds), 1.5m, 2h
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
     /// If MPI sees too few ranks: warn or abort
@@ -172,16 +172,16 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// What PROGRAM is: mpi, plain or ranks
+    /// How to measure PROGRAM: auto, mpi, plain, ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
-    /// Tighten bounds by pings: none or pingpong
+    /// Tighten bounds: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
     /// Measure regions: marks, pcontrol or off
     #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
     pub regions: RegionsArg,
-    /// Open counters: default, or off
+    /// Counters: default or off
     #[arg(
         long,
         value_name = "WHAT",
@@ -197,7 +197,7 @@ pub struct MeasurementArgs {
     /// Count the events of a group: cache, memory, ...
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Where to count: task (default), core or socket
+    /// Also count on each core, or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
     /// Largest rate error of any clock
@@ -223,7 +223,7 @@ pub struct MeasurementArgs {
 /// How a launch is repeated.
 #[derive(Args)]
 pub struct Repetition {
-    /// Launches to measure
+    /// Measure K launches (K runs)
     #[arg(long, value_name = "K")]
     pub runs: u32,
     /// Launches before them that are not measured
