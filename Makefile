@@ -81,8 +81,10 @@ simulate: build ## what the statistics find on fleets whose truth is known, and 
 	$(RELEASE)/examples/simulate > $(CARGO_TARGET_DIR)/simulation.md
 	cp $(CARGO_TARGET_DIR)/simulation.md docs/simulation.md
 
-demo: build ## measure Debian's hpcc on two hosts with clocks of their own, and report
-	@tests/rig/demo.sh $(STAGE)/bin $(RELEASE)/pmmpi-rig-host
+# Without tests, runners and the static launcher, which it does not need. Programs of a build folder find one another there.
+demo: deps ## measure Debian's hpcc on two hosts with clocks of their own, and report
+	$(CARGO) build $(ALL) --lib --bins
+	@tests/rig/demo.sh $(RELEASE) $(RELEASE)/pmmpi-rig-host
 
 install: build ## into PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pmmpi
