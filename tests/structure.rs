@@ -52,7 +52,8 @@ fn dependencies_point_one_way() {
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),
         ("pmmpi-names", events.clone()),
-        ("pmmpi-analysis", events.clone()),
+        // Completions offer the names of kernels.
+        ("pmmpi-analysis", named(&["pmmpi", "pmmpi-events", "pmmpi-kernels"])),
         ("pmmpi-tests", named(&["pmmpi", "pmmpi-events", "pmmpi-kernels"])),
         ("pmmpi-bench", core),
     ]

@@ -10,8 +10,10 @@ mod options;
 #[path = "../../docs/man/page.rs"]
 mod page;
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
+use pmmpi_events::metrics::catalogue;
 use std::path::PathBuf;
 
 const ENVIRONMENT: (&str, &str) = (
@@ -24,16 +26,38 @@ fn main() -> std::io::Result<()> {
     let (man, completions) = (folder.join("man/man1"), folder.join("completions"));
     std::fs::create_dir_all(&man)?;
     std::fs::create_dir_all(&completions)?;
-    let mut all = page::with_all(launcher::Options::command()).mut_subcommands(page::with_all);
+    let mut all = with_values(launcher::Options::command()).mut_subcommands(with_values);
     for command in options::Options::command().get_subcommands() {
-        let command = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));
         all = all.mut_subcommand(command.get_name(), |_| command.clone());
+        let command = page::with_all(command.clone()).mut_args(|arg| arg.hide_possible_values(false));
         let name = format!("pmmpi-{}", command.get_name());
         let bin = format!("pmmpi {}", command.get_name());
         page::write(&man, &name, command.bin_name(bin), &[ENVIRONMENT])?;
     }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut all, "pmmpi", &completions)?;
+        generate_to(shell, &mut visible(&all), "pmmpi", &completions)?;
     }
     Ok(())
+}
+
+/// With the names that options take as words: a shell offers them.
+fn with_values(command: Command) -> Command {
+    let groups: Vec<&'static str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
+    let kernels: Vec<&'static str> = pmmpi_kernels::all().iter().map(|kernel| kernel.name).collect();
+    command.mut_args(|arg| match arg.get_id().as_str() {
+        "group" => arg.value_parser(PossibleValuesParser::new(groups.clone())),
+        "kernels" => arg.value_parser(PossibleValuesParser::new(kernels.clone())),
+        _ => arg,
+    })
+}
+
+/// The same command without options that help does not show.
+fn visible(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|arg| !arg.is_hide_set() || arg.is_positional());
+    let name: &'static str = Box::leak(command.get_name().into()); // this program ends at once
+    Command::new(name)
+        .about(command.get_about().cloned().unwrap_or_default())
+        .disable_help_subcommand(true)
+        .args(arguments.cloned())
+        .subcommands(command.get_subcommands().map(visible))
 }

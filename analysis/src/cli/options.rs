@@ -37,11 +37,10 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
-memory, kernel, command and labels. A node is judged by its
-latest session=NAME.
+memory, kernel, command, ranks and labels, in its latest --label session=NAME.
 {EXIT_STATUS}
-3: --fail-on found such a node. Other tools' results: see also --node, --metric
-and --path-pattern in man pmmpi-report.
+3: --fail-on found a node. Other tools' results: --node, --metric,
+--path-pattern (docs/import.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -78,7 +77,7 @@ pub struct ReportArgs {
     /// Write to FILE, not to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Rows per table in text, md and html; 0: all
+    /// Rows per table in text, md, html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
     /// Exit with 3 if a node is slow, or at least suspect
@@ -87,7 +86,7 @@ pub struct ReportArgs {
     /// A node this many percent slower is SLOW
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
-    /// With fewer runs a node is only OK or SUSPECT
+    /// With fewer runs a node is OK or SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
     /// Percent of false discoveries

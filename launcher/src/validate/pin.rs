@@ -83,7 +83,7 @@ mod tests {
         drop(pinned);
         assert_eq!(CpuSet::allowed(), before);
         let failure = Pinned::to(Some(70_000)).err().unwrap();
-        assert_eq!(failure.code, 125);
+        assert_eq!(failure.code, 2);
         assert!(failure.message.contains("may use") && failure.message.contains("--cpu"));
     }
 }
