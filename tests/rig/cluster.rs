@@ -184,7 +184,11 @@ impl Job<'_> {
     /// With a disk of its own at `place`, of `kib` KiB, which only the job sees; what was on it is in
     /// [`kept_of`] it afterwards.
     pub fn on_small_disk(self, kib: u32, place: &std::path::Path) -> Self {
+        // Where launchers are killed, the carrier of the node writes after them.
         let script = "disk=$1; mount -t tmpfs -o size=$2 none $disk || exit; shift 2; rm -rf $disk.kept; \"$@\"; code=$?; \
+                      carries() { for p in $(pgrep -x pmmpi-carrier); do \
+                      grep -qs \"$disk\" /proc/$p/cmdline && return; done; return 1; }; \
+                      n=0; while carries && [ $n -lt 200 ]; do sleep 0.05; n=$((n + 1)); done; \
                       cp -r --sparse=always $disk/. $disk.kept; exit $code";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(place);
