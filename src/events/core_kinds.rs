@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn values(counts: &Counts) -> Vec<(Option<u64>, Quality)> {
-        readings(&counts, &counts.rows[0]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
+        readings(counts, &counts.rows[0]).map(|(_, reading)| (reading.value(), reading.quality())).collect()
     }
 
     #[test]
