@@ -4,16 +4,16 @@
 //! fraction, exp(difference) - 1. The same input gives the same bits.
 //!
 //! ```
-//! use pmmpi_analysis::stats::{class::Class, median, runs, verdict, within_nodes};
+//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, runs, verdict, within_nodes};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
-//! let class = Class::new(&times, &[7, 14, 21]).expect("every node has runs");
+//! let class = ClassRuns::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run, interval, lower end
 //! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
-//! let judged = verdict::judge(&medians, sigma, &verdict::Settings::default());
+//! let judged = verdict::judge(&medians, sigma, &verdict::VerdictSettings::default());
 //! assert_eq!(judged.nodes[2].verdict, Some(verdict::Verdict::SlowTail)); // of so few none is SLOW
-//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::Settings::default()));
+//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
 //!

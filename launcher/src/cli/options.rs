@@ -172,13 +172,13 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// How to measure PROGRAM: auto, mpi, plain, ranks
+    /// Measure as mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
     /// Tighten bounds: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
-    /// Measure regions: marks, pcontrol or off
+    /// Regions: marks, pcontrol or off
     #[arg(long, value_name = "WHAT", value_enum, default_value = "marks", hide_possible_values = true)]
     pub regions: RegionsArg,
     /// Counters: default or off
