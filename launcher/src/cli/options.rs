@@ -15,8 +15,8 @@ macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
   repeat  repeat a whole MPI launch           doctor    check this machine
-  report  show bounds, slow nodes and runs    bounds    compute bounds from a CSV
-  list    list events, groups, metrics        validate  check which counters count
+  report  show bounds, slow nodes and runs    bounds    compute bounds of a CSV
+  list    list events, groups, metrics        validate  check the counters here
   export  add runs to a Parquet archive"
     };
 }
