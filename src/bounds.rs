@@ -1,7 +1,7 @@
-//! Bounds of durations between nodes, from the stamps of ranks: what they prove, whatever the clocks do.
+//! Bounds of durations across nodes, derived from the stamps of ranks. They hold whatever the clocks do.
 //!
-//! Here belong stamps, pings and the mathematics on them. Not here: how ranks take them ([`crate::session`]), and what
-//! is made of the bounds of many runs (the analysis).
+//! This module holds stamps, pings and the mathematics on them. [`crate::session`] takes the stamps; the analysis
+//! evaluates the bounds of many runs.
 
 mod drift;
 mod elapsed;

@@ -1,13 +1,14 @@
 //! The clocks that a rank reads, each with its unit and its zero.
 //!
-//! Here belongs what asks the kernel or the processor for a time. Not here: what several nodes' times prove
-//! ([`crate::bounds`]).
+//! This module reads times from the kernel and the processor. [`crate::bounds`] derives what times of several nodes
+//! prove.
 //!
 //! - [`monotonic_ns`]: `CLOCK_MONOTONIC`, nanoseconds since an instant fixed for one boot of one time
 //!   namespace (clock_gettime(2), time_namespaces(7)). Read through the vDSO: no system call.
-//! - [`raw_ns`]: `CLOCK_MONOTONIC_RAW`, the same without a time service's slew. A system call before
-//!   Linux 5.3, so never read between t1 and t2.
-//! - [`realtime_ns`]: `CLOCK_REALTIME`, nanoseconds since 1970. Steps and skews; says *when*, never *how long*.
+//! - [`raw_ns`]: `CLOCK_MONOTONIC_RAW`, the same without a time service's slew. Before Linux 5.3 this is a system
+//!   call, so pmmpi never reads it between t1 and t2.
+//! - [`realtime_ns`]: `CLOCK_REALTIME`, nanoseconds since 1970. It steps and skews, so pmmpi takes dates from it,
+//!   never durations.
 //! - [`tsc`]: the time stamp counter in its own ticks, where it is invariant (constant rate in every
 //!   P-, C- and T-state: CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3 "Invariant TSC").
 
@@ -40,8 +41,8 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// The time stamp counter, or `None` where its rate changes with the core's. Call it once before it
-/// matters: the first call asks CPUID, which traps in a virtual machine.
+/// The time stamp counter, or `None` if its rate changes with the core's. Call it once before the measurement: the
+/// first call executes CPUID, which traps in a virtual machine.
 pub fn tsc() -> Option<u64> {
     static INVARIANT: OnceLock<bool> = OnceLock::new();
     INVARIANT.get_or_init(tsc_is_invariant).then(read_tsc)

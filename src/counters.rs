@@ -1,9 +1,10 @@
-//! What the kernel and the hardware counted while the work ran: perf_event_open(2).
+//! Counts of the kernel and the hardware during the work: perf_event_open(2).
 //!
-//! An [`event::Event`] is resolved: names of events end in the launcher (`pmmpi_events::names`). Events that must count the same instants share an
-//! [`event::Group`], which the kernel schedules as one and hands out in one system call. A
-//! [`probe::Probe`] has opened them and takes snapshots; two snapshots, one at t1 and one at t2, become
-//! [`reading::Reading`]s, each with its [`reading::Quality`]: what was not counted says why, and is never 0.
+//! An [`event::Event`] is resolved: the launcher turns names into events (`pmmpi_events::names`). Events that must
+//! count the same instants share an [`event::Group`]. The kernel schedules a group as a unit and hands it out in
+//! one system call. A [`probe::Probe`] opens the events and takes snapshots. Two snapshots, at t1 and at t2, become
+//! [`reading::Reading`]s, each with its [`reading::Quality`]. An event that was not counted has a reason instead of
+//! a value, never 0.
 
 mod arm;
 pub mod core_pmus;

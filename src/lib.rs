@@ -1,16 +1,16 @@
-//! What a measurement is. This crate knows no data frames and, without the feature `mpi`, no MPI library.
+//! The measurement itself. This crate uses no data frames and, without the feature `mpi`, no MPI library.
 //!
-//! One measurement: a [`session::RankSession`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`]
-//! around the work and records them in its [`session::live_record::LiveRecord`]; the ranks' parts are gathered into a
-//! [`record::Run`], which [`record::runfile`] stores and [`bounds`] turns into the two durations that the job's
-//! elapsed time must lie between, whatever the clocks do.
+//! A [`session::RankSession`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`] around the work
+//! and records them in its [`session::live_record::LiveRecord`]. The ranks' parts are gathered into a
+//! [`record::Run`]. [`record::runfile`] stores the run. [`bounds`] turns it into the two durations between which
+//! the job's elapsed time must lie, whatever the clocks do.
 //!
 //! Invariants that all crates rely on:
-//! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] has no way to.
+//! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] does not allow it.
 //! - Between t1 and t2 the tool does nothing.
 //! - Raw values are stored, everything else is derived later. What was not measured is absent, never 0.
 //!
-//! It never prints, never ends the process, and never starts one.
+//! This crate never prints, never ends the process, and never starts one.
 
 #![warn(missing_docs)]
 

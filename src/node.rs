@@ -1,7 +1,6 @@
-//! A node: which clock it has, what it is made of and how it is set up.
+//! A node: its clock, its hardware and its settings.
 //!
-//! Here belongs what is read of a machine before anything is measured. Not here: PMUs and their events
-//! ([`crate::counters`]).
+//! This module reads facts of a machine before a measurement. PMUs and their events are in [`crate::counters`].
 
 mod cores;
 mod cpu_set;

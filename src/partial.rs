@@ -1,19 +1,20 @@
-//! `<out>/<run_id>.partial/`: a run while it runs, and all that is left of it if it does not end well.
+//! `<out>/<run_id>.partial/`: the data of a run while it runs. If the run does not end well, this is all that is
+//! left.
 //!
-//! Ranks write to memory that they share with their launchers. One process a node carries what is there to
-//! the disk: [`NodeFile`]. So there is one file a node, named after the node's clock and network
-//! namespace (which is where launchers elect a leader), and one more for each launcher that reaches no leader.
+//! Ranks write to memory that they share with their launchers. One process per node carries this memory's content
+//! to the disk: see [`NodeFile`]. So there is one file per node, named after the node's clock and network namespace
+//! (within which launchers elect a leader), and one more for each launcher that reaches no leader.
 //!
 //! | bytes of a frame | hold |
 //! |---|---|
-//! | 8 | the layout of all this, `LiveRecord::LAYOUT` |
+//! | 8 | the layout of this format, `LiveRecord::LAYOUT` |
 //! | 4 | version of the schema of run files, little endian |
 //! | 4 | length of the rest of the frame, little endian |
 //! | 4 | CRC-32 (IEEE) of the rest, little endian |
 //! | rest | a [`Frame`] in wire form |
 //!
-//! A file is a sequence of frames: what a later one says of a rank replaces what an earlier one said. A frame that
-//! was cut off, by a full disk or a SIGKILL, is left out. When the whole run is saved the folder goes.
+//! A file is a sequence of frames. A rank's data in a later frame replace those in earlier frames. Readers skip a
+//! frame that a full disk or a SIGKILL has cut off. When the whole run is saved, pmmpi removes the folder.
 
 mod frame;
 mod node_file;
@@ -34,13 +35,13 @@ use std::path::{Path, PathBuf};
 #[cfg(doc)]
 use crate::session::live_record::LiveRecord;
 
-/// The name of such a folder ends with this.
+/// The end of the folder's name.
 pub const SUFFIX: &str = ".partial";
 const NODE_SUFFIX: &str = ".node";
-/// What older versions had beside their nodes' files.
+/// A file that older versions wrote beside the nodes' files.
 const OLD_RUN_FILE: &str = "run";
 
-/// That a run is to be kept in the folder `out`, which exists.
+/// The instruction to keep a run in the folder `out`, which must exist.
 pub fn keep_in(out: &Path, header: RunHeader, asked: Vec<AskedFor>) -> io::Result<Keep> {
     Ok(Keep { folder: folder_of(out, &header.run_id)?, header, asked })
 }
@@ -51,7 +52,8 @@ pub fn folder_of(out: &Path, run_id: &str) -> io::Result<PathBuf> {
     Ok(std::path::absolute(out)?.join(format!("{run_id}{SUFFIX}")))
 }
 
-/// The run is saved as a whole. What cannot be removed is not looked at beside the run's file.
+/// Removes the folder after the whole run is saved. What it cannot remove does no harm: readers ignore it beside
+/// the run's file.
 pub fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }

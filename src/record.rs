@@ -1,7 +1,7 @@
-//! What a measurement leaves behind: raw values only; everything derived is derived later.
+//! The result of a measurement: raw values only. Everything else is derived from them later.
 //!
-//! Here belong runs, ranks and their ends, and the bytes that they are stored as. Not here: the memory in which a rank
-//! measures ([`crate::session`]), and what is left of a job that ended badly ([`crate::partial`]).
+//! This module holds runs, ranks and their ends, and the bytes in which they are stored. [`crate::session`] has the
+//! memory in which a rank measures; [`crate::partial`] has what is left of a job that ended badly.
 
 mod contribution;
 mod header;

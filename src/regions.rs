@@ -1,7 +1,7 @@
 //! Regions: parts of a program's work that it names itself.
 //!
-//! Here belongs what ranks did in them, once it is measured. Not here: the memory in which a rank keeps them while it
-//! runs ([`crate::session::live_regions`]).
+//! This module holds regions after the measurement. [`crate::session::live_regions`] has the memory in which a rank
+//! records them while it runs.
 
 mod totals;
 mod whereabouts;

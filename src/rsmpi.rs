@@ -1,6 +1,6 @@
-//! Measuring a program of rsmpi's from its own code (feature `mpi`).
+//! Measures an rsmpi program from its own code (feature `mpi`).
 //!
-//! An MPI error ends the whole job, as MPI_ERRORS_ARE_FATAL has it.
+//! An MPI error ends the whole job (MPI_ERRORS_ARE_FATAL).
 
 use crate::clock;
 use crate::counters::core_pmus::default_groups;
@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A duplicate of a communicator.
 pub struct World {
-    /// That the end barrier was passed once.
+    /// True after the end barrier was passed once.
     prepared: bool,
     /// Messages of the end barrier that may still be under way.
     sent: Vec<Request<'static, [u8], StaticScope>>,
@@ -43,7 +43,7 @@ impl World {
     }
 }
 
-/// A measurement of a program's own: `t0, barrier, t1, WORK, t2, barrier, t3` on the ranks of a communicator.
+/// A measurement that a program starts itself: `t0, barrier, t1, WORK, t2, barrier, t3` on a communicator's ranks.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,9 +75,9 @@ impl Session {
         })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
         let opening_ns = clock::monotonic_ns();
-        // Threads that are there already are not counted: a counter follows what its thread starts.
+        // Threads that exist already are not counted: a counter follows only what its own thread starts.
         let counters = Counters::open(&default_groups(Path::new("/")), Target::ThisThread).out_of_the_way();
-        // Small tables, for as long as the process lives.
+        // Leak these small tables: they must live as long as the process.
         let (live, regions): (&LiveRecord, _) =
             (Box::leak(Box::default()), &*Box::leak(RegionTable::boxed()));
         live.opening_ns.store(clock::monotonic_ns() - opening_ns, Relaxed);
@@ -98,7 +98,7 @@ impl Session {
         Ok(result)
     }
 
-    /// The work is over. Collective; the whole run on the communicator's rank 0, `None` elsewhere.
+    /// Ends the work. Collective. Returns the whole run on the communicator's rank 0, `None` elsewhere.
     pub fn end(mut self) -> Result<Option<Run>, SessionError> {
         self.inner.stop().map_err(SessionError::Fabric)?;
         let library = mpi::environment::library_version().ok();
@@ -112,7 +112,7 @@ impl Session {
     }
 }
 
-/// Without the topology, which takes a library.
+/// Lacks the topology: reading it needs a library.
 fn host() -> Vec<u8> {
     let host = HostPart::new(NodeFacts::read(Path::new("/")), None);
     wire::encode(&host).unwrap_or_default()
@@ -148,7 +148,7 @@ impl std::fmt::Display for SessionError {
 impl std::error::Error for SessionError {}
 
 impl World {
-    /// A barrier; `at_end` that its last rank leaves at once.
+    /// A barrier. With `at_end`, its last rank leaves at once.
     fn wait_for_all(&mut self, backoff: &mut Backoff, at_end: bool, meanwhile: &mut dyn FnMut()) {
         if at_end && !end_barrier::is_tight_already(self.size()) {
             return self.end_barrier(backoff, meanwhile);
@@ -177,7 +177,7 @@ impl World {
         rest.iter().for_each(|exchange| self.hear(REST, exchange, backoff, meanwhile));
     }
 
-    /// Messages of the last end barrier: all ranks have left it.
+    /// Completes the messages of the previous end barrier: all ranks have left it.
     fn settle(&mut self) {
         self.sent.drain(..).for_each(|request| _ = request.wait());
     }
@@ -193,7 +193,7 @@ impl World {
         from.receive_into_with_tag::<[u8]>(&mut [], tag(kind, exchange));
     }
 
-    /// A message without bytes. Returns at once.
+    /// Sends a message without bytes. Returns at once.
     fn say(&mut self, kind: i32, exchange: &Exchange) {
         const NOTHING: &[u8] = &[];
         let to = self.comm.process_at_rank(exchange.to as i32);
@@ -201,7 +201,7 @@ impl World {
     }
 }
 
-/// Messages of the end barrier: of a level, and of the rest. All others have the tag 0.
+/// Tags of the end barrier's messages: for a level, and for the rest. All other messages have the tag 0.
 const LEVEL: i32 = 2;
 const REST: i32 = 3;
 
@@ -229,8 +229,8 @@ impl Fabric for World {
         Ok(())
     }
 
-    /// A first message between two ranks waits until both have set up their connection: not at the end, where one
-    /// of them sleeps. So the end barrier is passed once before.
+    /// The first message between two ranks waits until both have set up their connection. At the end this would
+    /// take long, because one of them sleeps. So all ranks pass the end barrier once before.
     fn prepare_end(&mut self) -> Result<(), FabricError> {
         if !std::mem::replace(&mut self.prepared, true) {
             self.wait_for_all(&mut Backoff::new(Wait::Eager), true, &mut || ());

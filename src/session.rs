@@ -1,11 +1,11 @@
 //! One measurement of one rank: open, start, stop, gather.
 //!
-//! The order is the method: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between
-//! the two snapshots a session does nothing, but where the program asks it to: no system call, no thread, no
-//! memory of its own.
+//! The order of the steps matters: `t0, barrier, t1, snapshot | WORK | snapshot, t2, barrier, t3`. Between the two
+//! snapshots a session does nothing unless the program asks for it: no system call, no thread, no memory of its
+//! own.
 //!
-//! Here belongs what a rank does and keeps while it is measured. Not here: how ranks reach one another
-//! ([`crate::transport`]), and what is left of them on the disk ([`crate::record`], [`crate::partial`]).
+//! This module holds what a rank does and records during the measurement. [`crate::transport`] connects ranks;
+//! [`crate::record`] and [`crate::partial`] have what is stored on disk.
 
 pub mod instructions;
 pub mod launch_check;
@@ -30,14 +30,14 @@ use crate::transport::node_meeting::Meeting;
 use crate::transport::ping_exchange::{self, Leaders};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where a rank's measurement is recorded as it happens: memory that may outlive the rank.
+/// The memory in which a rank records its measurement. It may outlive the rank.
 #[derive(Clone, Copy, Debug)]
 pub struct RankMemory<'a> {
-    /// Its stamps, and how far it is.
+    /// Its stamps and its phase.
     pub live: &'a LiveRecord,
     /// Its regions.
     pub regions: &'a RegionTable,
-    /// Its snapshots, with room for what its probe has open.
+    /// Its snapshots, with room for all counters that its probe has opened.
     pub counters: CounterTable<'a>,
 }
 
@@ -51,7 +51,7 @@ pub struct RankSession<'a, F, P> {
     pings: Option<(Leaders, Pings)>,
     allowed: CpuSet,
     beginning: Beginning,
-    /// When it was last asked whether the counters are still there (CLOCK_MONOTONIC, ns).
+    /// When the session last checked that the counters still exist (CLOCK_MONOTONIC, ns).
     looked_ns: i64,
 }
 
@@ -61,29 +61,29 @@ pub struct Beginning {
     /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns): its cost up to t0 is part of the
     /// record.
     pub began_ns: i64,
-    /// Pings with the hub, on every rank or on none.
+    /// Whether ranks exchange pings with the hub; the same on every rank.
     pub pings: bool,
-    /// An end barrier that its last rank leaves at once, on every rank or on none.
+    /// Whether the last rank leaves the end barrier at once; the same on every rank.
     pub tight_end: bool,
-    /// The same on every rank.
+    /// Where the ranks of a node meet; the same on every rank.
     pub meeting: Meeting,
 }
 
-/// What a session cannot see of the work itself.
+/// Facts about the work that a session cannot see.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// How it ended.
     pub end: End,
-    /// User and system CPU time of the child that did it (ns); `None` where this process did it.
+    /// User and system CPU time of the child that did the work (ns); `None` if this process did it.
     pub child_cpu_ns: Option<[i64; 2]>,
 }
 
-/// Places of the two snapshots in what is kept of both.
+/// Indices of the two snapshots in arrays of both.
 const AT_START: usize = 0;
 const AT_STOP: usize = 1;
 
 impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
-    /// Everything that takes time is done here.
+    /// Does everything that takes time, so that [`Self::start`] need not.
     pub fn open(memory: RankMemory<'a>, probe: P, fabric: F, beginning: Beginning) -> Self {
         let (RankMemory { live, regions, counters }, opened) = (memory, probe.opened().clone());
         live.rank.store(fabric.rank(), Relaxed);
@@ -102,7 +102,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         }
     }
 
-    /// The program called MPI_Abort with this code.
+    /// Notes that the program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
         self.live.note_abort(code);
     }
@@ -112,8 +112,8 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         &mut self.fabric
     }
 
-    /// t0, barrier, t1, snapshot. What comes next is the work. A barrier that failed is reported, and
-    /// the stamps are taken all the same: the others must not wait for this rank later on.
+    /// t0, barrier, t1, snapshot. The work follows. If the barrier fails, this returns the error but takes all
+    /// stamps: the other ranks must not wait for this rank later.
     pub fn start(&mut self) -> Result<(), FabricError> {
         let prepared = if self.beginning.tight_end { self.fabric.prepare_end() } else { Ok(()) };
         let exchanged = self.first_pings();
@@ -143,7 +143,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         let t3_ns = self.stamp(3);
         self.live.raw_ns[AT_STOP].store(clock::raw_ns(), Relaxed);
         self.live.raw_slack_ns.fetch_add(clock::monotonic_ns() - t3_ns, Relaxed);
-        // What is still open ends with the work.
+        // Entries that are still open end with the work.
         let (stop, ending) = (self.counters.of(Snapshot::Stop), self.regions.ending());
         stop.iter().zip(ending).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
         self.regions.end_all(self.live.t_ns[2].load(Relaxed), t3_ns);
@@ -151,7 +151,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         passed.and(self.last_pings())
     }
 
-    /// In the same order at both ends: what is compared has the same length.
+    /// Reads in the same order at both ends, so that all differences cover the same length of time.
     fn count(&mut self, snapshot: Snapshot, at: usize) {
         let began_ns = clock::monotonic_ns();
         self.probe.snapshot(self.counters.of(snapshot));
@@ -171,14 +171,14 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
 
     fn last_pings(&mut self) -> Result<(), FabricError> {
         if let Some((leaders, pings)) = &mut self.pings {
-            // The program may have left messages under way that would meet those that follow.
+            // Messages of the program may still be under way, and could mix with the following ones.
             self.fabric.isolate()?;
             pings.after = ping_exchange::exchange(&mut self.fabric, leaders)?;
         }
         Ok(())
     }
 
-    /// Into the region `name`, together with all other ranks: t0, barrier, t1.
+    /// Enters the region `name` together with all other ranks: t0, barrier, t1.
     pub fn enter_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         self.regions.arrive(name, At::Begin);
         let t0_ns = clock::monotonic_ns();
@@ -191,8 +191,8 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         self.judge(name, passed)
     }
 
-    /// Out of the region `name`, together with all other ranks: t2, barrier, t3. Also where the rank is in no
-    /// such region: others may be.
+    /// Leaves the region `name` together with all other ranks: t2, barrier, t3. Does so even if this rank is not in
+    /// the region, because other ranks may be.
     pub fn leave_region(&mut self, name: &[u8]) -> Result<(), FabricError> {
         self.regions.arrive(name, At::End);
         self.look(clock::monotonic_ns());
@@ -205,13 +205,13 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         passed
     }
 
-    /// True where the rank is in a region of this name.
+    /// True if the rank is in a region of this name.
     pub fn is_in_region(&self, name: &[u8]) -> bool {
         self.regions.is_in(name)
     }
 
-    /// Are the counters that regions read still the tool's? Asked once for all entries of a tenth of a millisecond:
-    /// the answer costs as much as half a snapshot.
+    /// Checks that the counters for regions are still the tool's. Does so at most every 0.1 ms, because a check
+    /// costs as much as half a snapshot.
     fn look(&mut self, now_ns: i64) {
         const HOLDS_NS: i64 = 100_000;
         if now_ns - self.looked_ns >= HOLDS_NS {
@@ -220,7 +220,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         }
     }
 
-    /// What a region's barrier that failed means.
+    /// Handles a failed barrier of a region: its entry must not count.
     fn judge(&mut self, name: &[u8], passed: Result<(), FabricError>) -> Result<(), FabricError> {
         if passed.is_err() {
             self.live.note(Fault::MpiCall);
@@ -229,8 +229,8 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         passed
     }
 
-    /// Every node's [`Part`] in wire form on rank 0, `None` elsewhere. `host` is what this rank
-    /// knows of its node (or nothing).
+    /// Sends this rank's data to rank 0. Returns every node's [`Part`] in wire form on rank 0, `None` elsewhere.
+    /// `host` is what this rank knows of its node (or empty).
     pub fn gather(
         &mut self,
         work: Work,
@@ -276,7 +276,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         }
     }
 
-    /// What this rank will send, as far as that is known before it begins.
+    /// What this rank will send, as far as it is known before the work.
     pub fn part_before(&self, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
         let rank = self.fabric.rank();
         self.part(RankRecord { rank, ..self.template(End::Lost) }, mpi_library, host)
@@ -309,7 +309,7 @@ pub fn timeval_ns(time: libc::timeval) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_usec * 1000
 }
 
-/// Negative where the kernel does not say.
+/// The hardware thread that runs this code; negative if the kernel does not report it.
 fn current_cpu() -> i32 {
     // SAFETY: no arguments. Through the vDSO: no system call.
     unsafe { libc::sched_getcpu() }
@@ -381,7 +381,7 @@ mod tests {
             assert!(bounds.lower_ns >= 3_000_000);
             let regions = run.regions.bounds(size as usize, run.max_drift());
             assert_eq!((regions[0].name, regions[0].entries), ("sleep", Some(1)));
-            let longest_ns = 2_000_000 + 1_000_000 * i64::from(size) - 1000; // less what the clock may be off
+            let longest_ns = 2_000_000 + 1_000_000 * i64::from(size) - 1000; // minus the clock's possible error
             assert!(longest_ns <= regions[0].lower_ns && regions[0].upper_ns <= bounds.upper_ns);
         }
     }
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(run.ranks[0].tsc.is_some(), clock::tsc().is_some());
     }
 
-    /// One process alone whose barriers fail while `fails` says so.
+    /// One process alone. Its barriers fail while the cell is true.
     struct Failing<'a>(&'a std::cell::Cell<bool>);
 
     impl Fabric for Failing<'_> {

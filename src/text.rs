@@ -1,4 +1,4 @@
-//! Durations, counts and foreign names as people read them on a terminal.
+//! Formats durations, counts and foreign names for a terminal.
 
 /// "1 rank", "2 ranks".
 pub fn count(number: usize, noun: &str) -> String {
@@ -6,18 +6,19 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// `text` for a terminal: names of programs, files and hosts may hold what would command it, or turn the text around.
+/// Replaces characters that control a terminal or change the direction of text: names of programs, files and hosts
+/// may contain them.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if (c.is_control() && c != '\n') || turns(c) { '?' } else { c }).collect()
 }
 
-/// Unicode's Bidi_Control, and its separators of lines and paragraphs.
+/// True for Unicode's Bidi_Control and its separators of lines and paragraphs.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Two bounds in seconds, the first rounded down and the second up, with the digits that tell them apart
-/// and three at least.
+/// Two bounds in seconds, the first rounded down and the second up, with enough digits to tell them apart, and at
+/// least three.
 pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
     let width = upper_ns.saturating_sub(lower_ns).saturating_abs().max(1);
     // One decimal more than the first in which the width shows, and three significant ones of the value.

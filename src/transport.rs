@@ -1,7 +1,7 @@
 //! How ranks reach one another: the job's interconnect, and sockets within a node.
 //!
-//! Here belongs what moves bytes between ranks, and what waits for them. Not here: what the bytes mean
-//! ([`crate::record`]), and when they are sent ([`crate::session`]).
+//! This module moves bytes between ranks and waits for them. [`crate::record`] defines what the bytes mean, and
+//! [`crate::session`] when they are sent.
 
 pub mod backoff;
 pub mod collectives;

@@ -1,5 +1,5 @@
-//! Programs of the standard ABI (MPI 5.0). No MPI that speaks it is packaged: their library is
-//! tests/programs/mpi_abi.c, which translates a few calls to a real MPI's.
+//! Programs of the standard ABI (MPI 5.0). Debian packages no MPI with this ABI. So the programs use
+//! tests/programs/mpi_abi.c, which translates a few calls to those of a real MPI.
 
 use pmmpi::partial;
 use pmmpi::record::{End, Mode, Run};
@@ -13,7 +13,7 @@ fn program(mpi: Mpi) -> Launchable {
     Launchable::of(programs::standard_abi(mpi))
 }
 
-/// The one run in a folder, from inside, with the truth of its `ranks` in its bounds.
+/// The only run in a folder, measured from inside; the true time of its `ranks` is within its bounds.
 fn measured(folder: &Path, ranks: usize) -> Run {
     let mut runs = rig::tool::runs_in(&folder.join("runs"));
     assert_eq!(runs.len(), 1);
@@ -22,14 +22,14 @@ fn measured(folder: &Path, ranks: usize) -> Run {
     let (truth, bounds) = (truth_ns(folder, ranks), run.elapsed().unwrap());
     let ours = |which: usize| run.ranks.iter().map(move |rank| rank.real_ns[which]);
     let real = ours(1).max().unwrap() - ours(0).min().unwrap();
-    // The program's own reads of the clock lie within pmmpi's, and these within t1..t2.
+    // The program's own clock readings are within pmmpi's, and these are within t1..t2.
     assert!(truth <= real && real <= bounds.upper_ns, "{truth} <= {real} <= {bounds:?}");
     let slept_ns = 30_000_000 + 20_000_000 * (ranks as i64 - 1);
     assert!(bounds.consistent && bounds.lower_ns >= slept_ns - 1_000_000, "{slept_ns}, {bounds:?}");
     run
 }
 
-/// The program's calls do what MPI says, without the tool and with it, on hosts whose clocks are hours apart.
+/// The program's calls do what MPI specifies, with and without the tool, on hosts whose clocks are hours apart.
 fn measure(mpi: Mpi, says: &str) {
     for (ranks, hosts) in [(2, 2), (3, 3), (3, 1)] {
         let folder = Folder::new("abi");
@@ -62,7 +62,7 @@ fn the_standard_abi_on_mpich() {
     measure(Mpi::Mpich, "MPICH");
 }
 
-/// Two ranks on this machine, whose library has `variables`.
+/// Two ranks on this machine; the environment `variables` configure the ABI library.
 fn local(mpi: Mpi, program: &Launchable, variables: &[(&str, &str)], folder: &Path) -> Output {
     let mut job = Job::local(mpi, 2);
     for (name, value) in variables {
@@ -84,11 +84,11 @@ fn the_standard_abi_is_not_told_by_whose_it_is() {
     }
 }
 
-/// No constant is guessed: a wrong one would end the program.
+/// The agent guesses no constants: a wrong one would crash the program.
 #[test]
 fn other_abis_than_the_standard_one_are_left_alone() {
     for mpi in Mpi::ALL {
-        // Of a later ABI, of a draft, and by its file's name of one although it says that it is of none.
+        // A later ABI, a draft, and a library with the standard's file name that reports no standard ABI.
         for major in ["2", "0", "-1"] {
             let folder = Folder::new("abi");
             let output = local(mpi, &program(mpi), &[("ABI_MAJOR", major)], folder.path());
@@ -100,13 +100,13 @@ fn other_abis_than_the_standard_one_are_left_alone() {
     }
 }
 
-/// As mpi4py opens it. Open MPI's own library gets into the search order then, that of the ABI does not.
+/// Loads a module as mpi4py does. Open MPI's own library then enters the search order; the ABI library does not.
 #[test]
 fn a_module_of_the_standard_abi() {
     for mpi in Mpi::ALL {
         let folder = Folder::new("abi");
         let mut module = programs::standard_abi_module(mpi);
-        module.argv.insert(0, "env".to_owned()); // it may start an MPI program: no file says that this one is
+        module.argv.insert(0, "env".to_owned()); // env may start an MPI program; no file shows that this one is
         local(mpi, &module, &[], folder.path());
         measured(folder.path(), 2);
     }

@@ -1,10 +1,10 @@
-//! The bounds against simulated clusters, whose truth is known, and against a linear program.
+//! Compares the bounds with simulated clusters, whose true times are known, and with a linear program.
 
 use pmmpi::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, Ping, Pings, Stamps};
 use proptest::prelude::*;
 use rig::linear_program::{Solution, maximise};
 
-/// A job as nobody can see it: true instants (ns) of each rank, and each node's clock.
+/// A simulated job: the true instants (ns) of each rank, and each node's clock.
 #[derive(Clone, Debug)]
 struct Truth {
     /// t0..t3 of each rank, with its node.
@@ -19,7 +19,8 @@ impl Truth {
         last - self.ranks.iter().map(|(_, t)| t[1]).min().unwrap()
     }
 
-    /// How much later each node's last rank came to the end than that of all others, and of the median node.
+    /// How much later the last rank of each node came to the end than that of all others, and than that of the median
+    /// node.
     fn lateness_ns(&self) -> Vec<[i64; 2]> {
         let last =
             |node: usize| self.ranks.iter().filter(|(n, _)| *n == node).map(|(_, t)| t[2]).max().unwrap();
@@ -40,8 +41,8 @@ impl Truth {
         offset + (t as f64 * rate).floor() as i64
     }
 
-    /// Pings of every node but the first with it, before the work and after: each takes what `ways` says to
-    /// the hub and back, and they begin `early` before the first entry and after the last exit.
+    /// Pings of every node except the first with the first node, before the work and after it. `ways` has their times
+    /// to the hub and back. They begin `early` before the first entry and after the last exit.
     fn pings(&self, early: i64, ways: &[(i64, i64)]) -> Vec<(u32, Pings)> {
         let first = self.ranks.iter().map(|(_, t)| t[0]).min().unwrap() - early;
         let last = self.ranks.iter().map(|(_, t)| t[3]).max().unwrap() + early;
@@ -60,7 +61,7 @@ impl Truth {
         (1..self.clocks.len()).map(node).collect()
     }
 
-    /// What the ranks' clocks say: whole nanoseconds, as clock_gettime gives them.
+    /// The readings of the ranks' clocks: whole nanoseconds, like those of clock_gettime.
     fn stamps(&self) -> Vec<(u32, [i64; 4])> {
         let read = |(node, t): &(usize, [i64; 4])| (*node as u32, t.map(|t| self.read(*node, t)));
         self.ranks.iter().map(read).collect()
@@ -79,7 +80,7 @@ fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
     job(stamps).elapsed(drift).expect("there are ranks")
 }
 
-/// Of each node: behind all others, behind the median.
+/// For each node: lateness behind all others, and behind the median.
 fn lateness(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> Vec<[[i64; 2]; 2]> {
     let found = job(stamps).lateness(Anchors::new(0, pings).as_ref(), drift);
     assert!(found.iter().map(|n| n.node).eq(0..found.len() as u32));
@@ -91,7 +92,7 @@ fn bounds_with(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDri
     job(stamps).elapsed_with(&anchors, drift).expect("there are ranks")
 }
 
-/// How long pings are under way.
+/// Travel times of pings.
 fn ways() -> impl Strategy<Value = Vec<(i64, i64)>> {
     proptest::collection::vec((1i64..40_000, 1i64..40_000), 1..=10)
 }
@@ -100,7 +101,7 @@ fn perfect() -> MaxDrift {
     MaxDrift::from_ppm(0.0).unwrap()
 }
 
-/// 1 to 8 nodes of 1 to 6 ranks. Every entry to a barrier precedes every exit; else nothing is given.
+/// 1 to 8 nodes with 1 to 6 ranks. Every entry to a barrier precedes every exit; all else is arbitrary.
 fn truth(max_rate_error: f64) -> impl Strategy<Value = Truth> {
     let node = (1usize..=6, -(1i64 << 60)..(1i64 << 60), -max_rate_error..=max_rate_error);
     let cluster = proptest::collection::vec(node, 1..=8);
@@ -112,7 +113,7 @@ fn truth(max_rate_error: f64) -> impl Strategy<Value = Truth> {
         })
         .prop_map(|(nodes, jitter, (spread, work))| {
             let owners = nodes.iter().enumerate().flat_map(|(node, (ranks, ..))| vec![node; *ranks]);
-            // Releases, and from them entries before and exits after.
+            // Two releases of barriers; entries are before them and exits after them.
             let (first, second) = (spread, 3 * spread + work);
             let instants = |j: [i64; 4]| [first - j[0], first + j[1], second - j[2], second + j[3]];
             Truth {
@@ -143,8 +144,8 @@ proptest! {
         prop_assert_eq!(bounds(&truth.stamps(), MaxDrift::DEFAULT), bounds(&shifted.stamps(), MaxDrift::DEFAULT));
     }
 
-    /// Reading a clock rounds down: each difference is off by less than 1 ns, each term of the bounds
-    /// is a sum of at most three, so 3 ns are allowed for.
+    /// Reading a clock rounds down, so each difference is off by less than 1 ns. Each term of the bounds is a sum of
+    /// at most three differences, so 3 ns are tolerated.
     #[test]
     fn the_truth_is_inside_for_any_rates_within_the_limit(truth in truth(1000e-6)) {
         let found = bounds(&truth.stamps(), MaxDrift::from_ppm(1000.0).unwrap());
@@ -153,7 +154,7 @@ proptest! {
             "{} not in {found:?}", truth.elapsed_ns());
     }
 
-    /// With pings the bounds are never wider and still hold the truth, whatever the offsets and rates.
+    /// With pings the bounds are never wider and still contain the truth, whatever the offsets and rates.
     #[test]
     fn pings_tighten_and_keep_the_truth(
         truth in truth(100e-6), early in 0i64..50_000_000, ways in ways())
@@ -164,12 +165,12 @@ proptest! {
         let with = bounds_with(&stamps, &pings, MaxDrift::DEFAULT);
         prop_assert!(with.consistent, "{with:?}");
         prop_assert!(with.lower_ns >= without.lower_ns && with.upper_ns <= without.upper_ns);
-        // Readings are rounded down: six of them are in a bound.
+        // Readings are rounded down, and a bound has six of them.
         prop_assert!(with.lower_ns - 6 <= truth.elapsed_ns() && truth.elapsed_ns() <= with.upper_ns + 6,
             "{} not in {with:?}", truth.elapsed_ns());
     }
 
-    /// Who was waited for, and how long: the truth is inside, and pings never widen it.
+    /// The true lateness is within its bounds, and pings never widen them.
     #[test]
     fn the_true_lateness_is_inside_whatever_the_clocks(
         truth in truth(100e-6), early in 0i64..50_000_000, ways in ways())
@@ -182,7 +183,7 @@ proptest! {
         prop_assert_eq!((without.len(), with.len()), (truths.len(), truths.len()));
         for found in [&without, &with] {
             for (said, true_ns) in found.iter().flatten().zip(truths.iter().flatten()) {
-                // Readings are rounded down: six of them are in a bound.
+                // Readings are rounded down, and a bound has six of them.
                 prop_assert!(said[0] - 6 <= *true_ns && *true_ns <= said[1] + 6, "{true_ns} not in {said:?}");
             }
         }
@@ -191,7 +192,7 @@ proptest! {
         }
     }
 
-    /// Two nodes cannot both have come last, and the order of the ranks does not matter.
+    /// At most one node came last, and the order of the ranks does not matter.
     #[test]
     fn at_most_one_node_came_last(truth in truth(0.0), turn in 0usize..48) {
         prop_assume!(truth.clocks.len() > 1);
@@ -205,7 +206,7 @@ proptest! {
         prop_assert_eq!(&lateness(&stamps, &[], perfect()), &found);
     }
 
-    /// Not every node needs pings for the truth to be inside.
+    /// The truth is within the bounds even if some nodes have no pings.
     #[test]
     fn some_pings_may_be_missing(truth in truth(0.0), ways in ways()) {
         prop_assume!(truth.clocks.len() > 2);
@@ -216,7 +217,7 @@ proptest! {
         prop_assert!(with.lower_ns <= truth.elapsed_ns() && truth.elapsed_ns() <= with.upper_ns);
     }
 
-    /// A clock that is stepped between the pings and the barrier, which no barrier shows.
+    /// A clock is stepped between the pings and the barrier. Barriers alone do not show this.
     #[test]
     fn a_step_beside_the_barriers_is_the_suspect(truth in truth(0.0), ways in ways(), step in 30_000_000i64..1_000_000_000) {
         prop_assume!(truth.clocks.len() >= 3);
@@ -230,8 +231,8 @@ proptest! {
         prop_assert_eq!(with.suspects, vec![2]);
     }
 
-    /// A clock that is stepped between the barriers by more than the barriers' width is found, if at
-    /// least two others agree.
+    /// If a clock is stepped between the barriers by more than the barriers' width, it is the suspect, provided that
+    /// at least two other clocks agree.
     #[test]
     fn a_stepped_clock_is_the_suspect(
         truth in truth(0.0), step in 20_000_000i64..1_000_000_000, back in any::<bool>())
@@ -249,8 +250,8 @@ proptest! {
         prop_assert!(found.rho_min_ppm > 0.0);
     }
 
-    /// A barrier that lets one rank through before another of the same clock enters is found even
-    /// where the node's durations agree with all others'.
+    /// If a barrier releases a rank before another rank with the same clock enters, it is found, even if the
+    /// durations of this node agree with those of all others.
     #[test]
     fn a_barrier_that_leaks_is_the_suspect(truth in truth(0.0), late in 1i64..1000) {
         let mut stamps = truth.stamps();
@@ -276,8 +277,8 @@ type Node = [i64; 4];
 
 /// Rows of linear programs over the offsets that the stamps allow.
 ///
-/// Unknown: y_n = -theta_n for each node and the releases x1, x2. Nothing changes if all are shifted
-/// together, so all may be taken as >= 0, and two more stand for the first t1 and the last t2.
+/// The unknowns are y_n = -theta_n for each node, and the releases x1, x2. Shifting all of them together changes
+/// nothing, so all may be >= 0. Two more unknowns are the first t1 and the last t2.
 struct Program<'a> {
     nodes: &'a [Node],
     rows: Vec<Row>,
@@ -297,14 +298,14 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// One unknown less another.
+    /// The row for one unknown minus another.
     fn row(&self, plus: usize, minus: usize, limit: i64) -> Row {
         let mut row = vec![0.0; self.nodes.len() + 4];
         (row[plus], row[minus]) = (1.0, -1.0);
         (row, limit as f64)
     }
 
-    /// The most that one unknown less another can be, with more rows; `None` where no offsets are left.
+    /// The largest difference of two unknowns under additional rows; `None` if no offsets remain.
     fn most(&self, plus: usize, minus: usize, more: Vec<Row>) -> Option<i64> {
         let (objective, _) = self.row(plus, minus, 0);
         match maximise(&objective, &[self.rows.clone(), more].concat()) {
@@ -315,7 +316,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Shortest and longest W; `None` where no offsets are left.
+/// Shortest and longest W; `None` if no offsets remain.
 fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
     let program = Program::new(nodes);
     let [x1, first, last] = [nodes.len(), nodes.len() + 2, nodes.len() + 3];
@@ -327,13 +328,13 @@ fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
             longest = longest.max(c - b + between);
         }
     }
-    // W = last - first, with last >= c_n + y_n and first <= b_n + y_n: the least of it.
+    // W = last - first, with last >= c_n + y_n and first <= b_n + y_n: the smallest such value.
     let ends = |(n, [_, b, c, _]): (usize, &Node)| [program.row(n, last, -c), program.row(first, n, *b)];
     let ends = nodes.iter().enumerate().flat_map(ends).collect();
     Some((-program.most(first, last, ends)?, longest))
 }
 
-/// Least and most of (the last t2 of node `n`) - (the last t2 of all others, of which there is one).
+/// Least and most of (the last t2 of node `n`) - (the last t2 of all others); there is exactly one other node.
 fn lateness_by_linear_program(nodes: &[Node], n: usize) -> Option<[i64; 2]> {
     let program = Program::new(nodes);
     let last = nodes.len() + 3;
@@ -345,7 +346,7 @@ fn lateness_by_linear_program(nodes: &[Node], n: usize) -> Option<[i64; 2]> {
     Some([-others().map(after).collect::<Option<Vec<_>>>()?.into_iter().max()?, most])
 }
 
-/// The joined stamps of a job that can be: entries before the releases, at 0 and `work`, exits after.
+/// The joined stamps of a possible job: entries before the releases at 0 and `work`, and exits after them.
 fn possible() -> impl Strategy<Value = Vec<Node>> {
     let node = (proptest::array::uniform4(0i64..40), -1000i64..1000);
     (proptest::collection::vec(node, 1..=8), 80i64..200).prop_map(|(nodes, work)| {
@@ -354,7 +355,7 @@ fn possible() -> impl Strategy<Value = Vec<Node>> {
     })
 }
 
-/// Any stamps, many of them of no possible job.
+/// Arbitrary stamps; many belong to no possible job.
 fn doubtful() -> impl Strategy<Value = Vec<Node>> {
     let node = (0i64..60, -2i64..40, 100i64..130, -2i64..60, -1000i64..1000);
     proptest::collection::vec(node, 1..=6).prop_map(|nodes| {
@@ -366,7 +367,7 @@ fn doubtful() -> impl Strategy<Value = Vec<Node>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The bounds are the best there are, and the two agree on what no job can have left.
+    /// The bounds are the tightest possible, and both methods agree on which stamps are impossible.
     #[test]
     fn a_linear_program_finds_the_same(nodes in prop_oneof![possible(), doubtful()]) {
         let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();
@@ -379,7 +380,7 @@ proptest! {
             }
         }
     }
-    /// And who was waited for cannot be told any better.
+    /// The bounds of the lateness are also the tightest possible.
     #[test]
     fn a_linear_program_finds_the_same_lateness(nodes in prop_oneof![possible(), doubtful()]) {
         let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();

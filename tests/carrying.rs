@@ -1,5 +1,5 @@
-//! What ranks measured gets to the disk by a process of its own: no rank writes there, a slow file system keeps no
-//! rank waiting, and that process may be killed as well.
+//! The carrier, a process of its own, writes the ranks' measurements to disk. No rank writes to disk, a slow file
+//! system blocks no rank, and the carrier itself may be killed.
 
 use pmmpi::partial;
 use pmmpi::record::{End, Run};
@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 
 const RANKS: usize = 3;
 
-/// The folder of the run that is not whole, if there is one.
+/// The folder of the partial run, if there is one.
 fn partial_in(out: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path());
     entries.find(|path| path.extension().is_some_and(|e| e == "partial"))
 }
 
-/// What was carried so far.
+/// What the carrier has written so far.
 fn carried(out: &Path) -> Option<Run> {
     partial::read(&partial_in(out)?).ok()
 }
 
-/// A job of [`RANKS`] on two hosts that would run for ten minutes.
+/// A job of [`RANKS`] ranks on two hosts that would run for ten minutes.
 fn begin(mpi: Mpi, cluster: &Cluster, folder: &Path) -> Started {
     let job = cluster.mpirun(mpi, RANKS).arg(pmmpi()).arg("--out").arg(folder.join("runs"));
     job.arg(programs::mpi(mpi, "ends")).args(["wait", "0"]).arg(folder).arg("600000").start()
@@ -41,14 +41,14 @@ fn wait_until_carried(started: &Started, folder: &Path) {
     wait_until(started, || carried(&folder.join("runs")).is_some_and(|run| run.lost.len() == RANKS));
 }
 
-/// The rank and its launcher.
+/// Process ids of the rank and of its launcher.
 fn processes(folder: &Path, rank: usize) -> Option<[i32; 2]> {
     let text = fs::read_to_string(folder.join(format!("pids.{rank}"))).ok()?;
     let mut pids = text.split_whitespace().filter_map(|word| word.parse().ok());
     Some([pids.next()?, pids.next()?])
 }
 
-/// The processes that carry for the job in this folder.
+/// The carriers of the job in this folder.
 fn carriers(folder: &Path) -> Vec<i32> {
     let name = |process: &i32| fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     let all = processes_with(folder.to_str().unwrap());
@@ -56,17 +56,17 @@ fn carriers(folder: &Path) -> Vec<i32> {
 }
 
 fn kill(process: i32) {
-    // SAFETY: a process of the job's; where it has ended already there is nothing to kill.
+    // SAFETY: a process of this job; if it has ended already, the call does nothing.
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// Not one operation in the folder of a run while it runs, by any process, and none in all the job by a rank.
+/// While a run is in progress, no process touches its folder. In the whole job, no rank touches it.
 #[test]
 fn a_short_job_that_ends_well_makes_no_folder() {
     const SHORT_NS: i64 = 190_000_000;
     for mpi in Mpi::ALL {
         let program = programs::mpi(mpi, "quiet");
-        // On a machine that is busy with something else a job may take longer; then it may be carried.
+        // On a busy machine a job may take longer; then the carrier may write.
         let is_short = |_: &u32| {
             let folder = Folder::new("short");
             let trace = folder.path().join("trace");
@@ -106,7 +106,7 @@ fn ranks_write_no_file() {
         let below = |line: &&str| line.contains(out.to_str().unwrap());
         let (of_rank, of_others): (Vec<&str>, Vec<&str>) =
             text.lines().filter(below).partition(|line| line.starts_with(&format!("{rank} ")));
-        // Its own arguments have it.
+        // The arguments in its own execve contain the path.
         let of_rank: Vec<_> = of_rank.iter().filter(|line| !line.contains("execve(")).collect();
         assert!(of_rank.is_empty(), "{mpi:?} {of_rank:#?}");
         assert!(of_others.iter().any(|line| line.contains(".node")), "{mpi:?} {of_others:#?}");
@@ -114,7 +114,7 @@ fn ranks_write_no_file() {
     }
 }
 
-/// A file system on which every write waits until it is thawed.
+/// A file system on which every write waits until the file system is thawed.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -145,7 +145,7 @@ impl Drop for Disk {
 
 #[test]
 fn a_file_system_that_hangs_keeps_no_rank_waiting() {
-    // Before anything was carried, and after.
+    // Before the carrier has written anything, and after.
     for (mpi, late) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, false), (mpi, true)]) {
         let folder = Folder::new("frozen");
         let disk = Disk::mount(&folder);
@@ -172,7 +172,8 @@ fn a_file_system_that_hangs_keeps_no_rank_waiting() {
     }
 }
 
-/// All processes of the job at once, those that carry too: what was carried is left, in one file a node.
+/// All processes of the job are killed at once, including the carriers. What they have written stays, in one file per
+/// node.
 #[test]
 fn what_was_carried_is_left_whatever_is_killed() {
     for mpi in Mpi::ALL {
@@ -193,7 +194,7 @@ fn what_was_carried_is_left_whatever_is_killed() {
     }
 }
 
-/// Who is left carries.
+/// If the carrier is killed, a process that remains takes over.
 #[test]
 fn launchers_carry_where_nobody_else_does() {
     for mpi in Mpi::ALL {
@@ -202,7 +203,7 @@ fn launchers_carry_where_nobody_else_does() {
         let started = begin(mpi, &cluster, folder.path());
         wait_until_carried(&started, folder.path());
         carriers(folder.path()).into_iter().for_each(kill);
-        // Rank 1 is on rank 0's node, and not the first there.
+        // Rank 1 is on rank 0's node, but not the first rank there.
         kill(processes(folder.path(), 1).unwrap()[0]);
         started.finish();
         wait_until_gone(folder.path());
@@ -215,7 +216,7 @@ fn launchers_carry_where_nobody_else_does() {
     }
 }
 
-/// A process that carries and does not answer keeps neither ranks nor launchers that end well.
+/// A carrier that does not respond delays neither ranks nor launchers that end normally.
 #[test]
 fn nobody_waits_for_the_process_that_carries() {
     for mpi in Mpi::ALL {
@@ -226,7 +227,7 @@ fn nobody_waits_for_the_process_that_carries() {
         let started = job.start();
         wait_until(&started, || processes(folder.path(), 1).is_some() && !carriers(folder.path()).is_empty());
         let carriers = carriers(folder.path());
-        // SAFETY: processes of the job's.
+        // SAFETY: processes of this job.
         let all = |signal| {
             carriers.iter().for_each(|process| unsafe { assert_eq!(libc::kill(*process, signal), 0) })
         };

@@ -1,5 +1,4 @@
-//! Counters on this machine, whether it has a PMU or not: what the kernel counts itself comes out to the last
-//! one.
+//! Counters on this machine, with or without a PMU. The counts of the kernel's own events are exact.
 
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
 use pmmpi::counters::perf_event_open::{Counters, Target};
@@ -24,12 +23,12 @@ const CPU_CLOCK: u64 = 0;
 const TASK_CLOCK: u64 = 1;
 const PAGE_FAULTS: u64 = 2;
 
-/// Those of the program's own accesses, which any user may count.
+/// Page faults of the program's own accesses, which any user may count.
 fn page_faults() -> Encoding {
     Encoding::new(kind::SOFTWARE, PAGE_FAULTS).in_modes(Modes::User)
 }
 
-/// Who may not count what others do has nothing to check there.
+/// False if this user may not count on hardware threads: then there is nothing to check.
 fn may_watch_hardware_threads() -> bool {
     is_root() || Paranoid::keep().unwrap().level() <= 0
 }
@@ -81,7 +80,7 @@ fn page_faults_are_counted_to_the_last_one() {
     assert_eq!(faults(&|| pages.touch()), 0);
 }
 
-/// As root, where the kernel shows its tracepoints: one of a system call that nothing else makes.
+/// As root, if the kernel shows its tracepoints: the tracepoint of a system call that nothing else makes.
 #[test]
 fn tracepoints_are_counted_to_the_last_one() {
     const CALLS: u64 = 1000;
@@ -89,7 +88,7 @@ fn tracepoints_are_counted_to_the_last_one() {
     let name = "syscalls:sys_enter_getppid";
     let asked = match EventNames::of(Path::new("/")).resolve(name, no_vendor) {
         Ok(asked) => asked,
-        // Why not is said in any case.
+        // There is always a reason.
         Err(e) => {
             assert!(e.to_string().contains("tracepoints were not looked up") || !is_root(), "{e}");
             return;
@@ -97,7 +96,7 @@ fn tracepoints_are_counted_to_the_last_one() {
     };
     let [Asked::Event(events)] = &asked[..] else { panic!("{asked:?}") };
     let counted = Counted::during(&[vec![events[0].event.clone()]], Target::ThisThread, || {
-        // SAFETY: reads a number.
+        // SAFETY: the call reads a number.
         (0..CALLS).for_each(|_| _ = unsafe { libc::getppid() });
     });
     let reading = counted.of(name).unwrap();
@@ -128,7 +127,7 @@ fn each_hardware_thread_has_a_row_of_its_own() {
     for row in &counts.rows {
         let readings: Vec<Reading> = readings(&counts, row).map(|(_, reading)| reading).collect();
         assert!(readings.iter().all(|reading| reading.quality() == Quality::Exact), "{readings:?}");
-        // A hardware thread's clock runs, whoever is on it.
+        // The clock of a hardware thread runs whatever runs on the thread.
         assert!(readings[1].count > 0 && (row.cpu != Some(own) || readings[0].count >= Pages::COUNT as u64));
     }
 }
@@ -136,7 +135,8 @@ fn each_hardware_thread_has_a_row_of_its_own() {
 #[test]
 fn threads_and_children_are_counted_as_long_as_they_were_on_a_processor() {
     let _alone = machine();
-    // A tenth of a second on each: what a child takes until its exec is not the next program's.
+    // Each works for about a tenth of a second, because a child's time before its exec is not counted for
+    // NextProgram.
     let groups = vec![vec![Event::counted("task-clock", Encoding::new(kind::SOFTWARE, TASK_CLOCK))]];
     for work in [["0", "0"], ["3", "0"], ["0", "3"], ["3", "3"]] {
         for target in [Target::ThisThread, Target::NextProgram] {
@@ -147,8 +147,9 @@ fn threads_and_children_are_counted_as_long_as_they_were_on_a_processor() {
             });
             let (clock_ns, used_ns) = (counted.value("task-clock").unwrap(), children_ns() - before);
             let most_ns = began.elapsed().as_nanos() as u64 * online().len() as u64;
-            // What a hypervisor takes for others is on the task's clock, and is not its time on a processor: the clock says
-            // more by whatever that is. Of up to seven that work as long as one another, a tenth less is one too few.
+            // A hypervisor may take time for other machines. The task's clock counts this time, but CPU time does
+            // not, so the clock may show more. With up to seven equal workers, a tenth less means that one worker was
+            // missed.
             let context = format!("{work:?}, {target:?}: {clock_ns} of {used_ns} ns");
             assert!(10 * clock_ns >= 9 * used_ns, "{context}");
             assert!(clock_ns <= most_ns, "{context}, and no more than {most_ns} can be");
@@ -156,7 +157,7 @@ fn threads_and_children_are_counted_as_long_as_they_were_on_a_processor() {
     }
 }
 
-/// Time on a processor of all children that this process has waited for (ns).
+/// CPU time of all children that this process has waited for (ns).
 fn children_ns() -> u64 {
     // SAFETY: all zeros is a valid rusage, and the call writes it.
     let usage = unsafe {
@@ -168,7 +169,7 @@ fn children_ns() -> u64 {
     ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
-/// A hardware thread's, since a thread may be off it for a while.
+/// Counts on a hardware thread, because a thread may be off the processor for a while.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_time_stamp_counter_is_what_the_processor_says() {
@@ -179,10 +180,10 @@ fn the_time_stamp_counter_is_what_the_processor_says() {
     let mut counters = Counters::default();
     counters.add(Scope::Core, &alone("tsc", tsc), &[Target::Cpu(pin().unwrap())]);
     assert_eq!(counters.opened().words(), 4, "{:?}", counters.opened());
-    // SAFETY: reads a register.
+    // SAFETY: the instruction reads a register.
     let now = || unsafe { std::arch::x86_64::_rdtsc() };
-    // The counter as it is read, and what the processor said before and after: of some readings the one that
-    // took the shortest time.
+    // The counter's value, and the processor's before and after it. Of ten readings, the one that took the shortest
+    // time.
     let mut read = || {
         let readings = (0..10).map(|_| {
             let words: [AtomicU64; 4] = Default::default();
@@ -193,7 +194,7 @@ fn the_time_stamp_counter_is_what_the_processor_says() {
         readings.min_by_key(|(_, before, after)| after - before).unwrap()
     };
     let _alone = machine();
-    // How far apart that is depends on who else is there; that it lies between does not.
+    // How far the readings are apart depends on the load; that the counter is between them does not.
     for _ in 0..5 {
         let (start, before_start, after_start) = read();
         turns(50_000_000);

@@ -1,4 +1,4 @@
-//! What programs do is counted: all their threads and children, up to whatever end, and nothing of theirs is touched.
+//! Programs are counted with all their threads and children, whatever their end, and the tool does not disturb them.
 
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
@@ -16,18 +16,18 @@ use std::process::Command;
 
 const RANKS: usize = 2;
 
-/// What one rank counted of an event, and what that is worth.
+/// The count of an event on one rank, and its quality.
 fn counted(run: &Run, rank: u32, event: &str) -> (Option<u64>, Quality) {
     let totals = totals(&run.counts, |row| row.rank == rank && row.region.is_none());
     let total = totals.iter().find(|total| total.event.name == event).expect("an event of the default set");
     (total.count, total.quality)
 }
 
-/// What tests/programs/burns.c says of one rank.
+/// What tests/programs/burns.c reports for one rank.
 struct Used {
-    /// CPU time, as the program itself found it (ns).
+    /// CPU time that the program itself measured (ns).
     cpu_ns: u64,
-    /// Pages that each of its threads and children touched.
+    /// Number of pages that each of its threads and children touched.
     pages: u64,
 }
 
@@ -41,8 +41,9 @@ impl Used {
         Self { cpu_ns: numbers[0], pages: numbers[1] }
     }
 
-    /// Every worker was counted, and none twice. CPU time alone does not say so on a busy machine: what a hypervisor takes
-    /// meanwhile is on the task's clock and not in the kernel's CPU time, so the clock has a least value only.
+    /// Every worker was counted, and none twice. On a busy machine CPU time alone does not show this. The task's
+    /// clock includes time that a hypervisor takes, and the kernel's CPU time does not; so the clock has only a lower
+    /// limit.
     fn assert_was_counted(&self, run: &Run, rank: u32) {
         let (clock_ns, quality) = counted(run, rank, "task_clock_ns");
         assert_eq!(quality, Quality::Exact);
@@ -62,13 +63,13 @@ fn assert_all_was_counted(run: &Run, folder: &Path, ranks: u32) {
     }
 }
 
-/// No more than all hardware threads can do between t1 and t2.
+/// The clock shows at most the time of all hardware threads between t1 and t2.
 fn assert_fits_the_machine(run: &Run, rank: u32) {
     let clock_ns = counted(run, rank, "task_clock_ns").0.unwrap() as f64;
     let record = run.ranks.iter().find(|record| record.rank == rank).unwrap();
     let [_, t1_ns, t2_ns, _] = <[i64; 4]>::from(record.stamps);
     let most_ns = (t2_ns - t1_ns) as f64 * online().len() as f64;
-    // The scheduler's clock and CLOCK_MONOTONIC may differ by what a time service slews.
+    // The scheduler's clock and CLOCK_MONOTONIC may differ by the slew of a time service.
     assert!(clock_ns <= 1.001 * most_ns, "rank {rank}: {clock_ns} of {most_ns} ns");
 }
 
@@ -102,9 +103,9 @@ fn every_thread_and_child_of_a_plain_program_is_counted() {
     run(&mut command).success();
     let runs = folder.runs();
     assert_eq!(runs.len(), 2);
-    // Both rounds wrote what they used to the same file; each has its own counts, and no other round's.
+    // Both rounds wrote their usage to the same file; each round has its own counts only.
     runs.iter().for_each(|run| assert_plain_was_counted(run, folder.path(), 0));
-    // Under an MPI launcher by the runner.
+    // Under an MPI launcher, the runner measures the program.
     for mpi in Mpi::ALL {
         let folder = Folder::new("burns");
         let job = Job::local(mpi, RANKS).arg(pmmpi()).args(["--mode", "plain", "--out"]).arg(folder.path());
@@ -114,16 +115,16 @@ fn every_thread_and_child_of_a_plain_program_is_counted() {
     }
 }
 
-/// Ranks of a plain program do not know their numbers: all write to one file, and about the same.
+/// Ranks of a plain program do not know their numbers: all write nearly the same values to one file.
 fn assert_plain_was_counted(run: &Run, folder: &Path, rank: u32) {
     let record = &run.ranks[rank as usize];
-    // The kernel's own accounting of the same process and all that it waited for.
+    // The kernel's own accounting of the process and of all children that it waited for.
     let cpu_ns = (record.cpu_user_ns + record.cpu_system_ns) as u64;
     Used { cpu_ns, ..Used::read(folder, 0) }.assert_was_counted(run, rank);
     assert_fits_the_machine(run, rank);
 }
 
-/// Counters outlive what they counted: the launcher has them, too.
+/// Counters outlive the counted process, because the launcher also has them open.
 #[test]
 fn what_a_killed_rank_counted_is_kept() {
     for mpi in Mpi::ALL {
@@ -140,7 +141,8 @@ fn what_a_killed_rank_counted_is_kept() {
     }
 }
 
-/// A program that closes what it did not open, and opens something else in its place, loses nothing to the tool.
+/// If the program closes a counter's descriptor and opens another file with its number, the tool does not touch that
+/// file.
 #[test]
 fn a_counter_that_the_program_closed_is_not_read() {
     for mpi in Mpi::ALL {
@@ -178,7 +180,7 @@ fn regions_count_what_happens_in_them() {
     }
 }
 
-/// Every hardware thread of every node, each counted by one rank of its node and placed in its topology.
+/// One rank of each node counts every hardware thread of its node. The report shows each in the node's topology.
 #[test]
 fn hardware_threads_are_counted_and_placed() {
     let online = online();
@@ -203,7 +205,7 @@ fn hardware_threads_are_counted_and_placed() {
             );
             assert!(place["values"]["context_switches"].is_number(), "{place}");
         }
-        // Both hosts are this machine. A thread of it may have slept meanwhile; the one that a rank was on did not.
+        // Both hosts are this machine. Some hardware threads may have been idle, but not the thread of a rank.
         for node in ["node0", "node1"] {
             let switches = places.iter().filter(|place| place["node"] == node);
             let switches = switches.map(|place| place["values"]["context_switches"].as_f64().unwrap());
@@ -212,7 +214,7 @@ fn hardware_threads_are_counted_and_placed() {
     }
 }
 
-/// Siblings are watched by one rank of each node, and what comes of it is the mean over cores, or says why not.
+/// One rank per node counts on sibling hardware threads. The result is the mean over cores, or a reason.
 #[test]
 fn siblings_are_counted_and_the_mean_over_cores_says_what_it_is_worth() {
     let folder = Folder::new("smt");
@@ -232,7 +234,7 @@ fn siblings_are_counted_and_the_mean_over_cores_says_what_it_is_worth() {
         let is_part = metric["value"].as_f64().is_some_and(|part| (-1e-3..1.001).contains(&part));
         assert!(is_part || metric["value"].is_null() && metric["reason"].is_string(), "{metric}");
     }
-    // Of those that have a second hardware thread, each was watched on both.
+    // Every core with a second hardware thread was counted on both threads.
     let of = |name: &str| {
         let places = run["places"].as_array().unwrap().iter();
         places.filter(|place| place["values"].get(name).is_some()).count()
@@ -240,7 +242,7 @@ fn siblings_are_counted_and_the_mean_over_cores_says_what_it_is_worth() {
     assert!(of("ref_cycles_b") <= of("ref_cycles_a"));
 }
 
-/// What nobody can count ends no program, and its exit status is its own.
+/// A group that cannot be counted ends no program and does not change its exit status.
 #[test]
 fn a_group_that_cannot_be_counted_ends_nothing() {
     for (program, code) in [("true", 0), ("false", 1)] {
@@ -258,7 +260,7 @@ fn a_group_that_cannot_be_counted_ends_nothing() {
         let smt = fs::read_to_string("/sys/devices/system/cpu/smt/active").unwrap_or_default();
         if smt.trim() == "0" && names.iter().any(|name| name == "ref_cycles_b") {
             let (scope, (_, gap)) = of("ref_cycles_b");
-            // On AMD's processors a PMU has the event or not; else it has a number on any machine.
+            // An AMD processor's PMU has the event or not; on other processors the event has a number on any machine.
             let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             let pmus = Path::new("/sys/bus/event_source/devices");
             let has_pmu = pmus.join("msr/events/mperf").exists() || pmus.join("cpu").exists();
@@ -271,7 +273,7 @@ fn a_group_that_cannot_be_counted_ends_nothing() {
     }
 }
 
-/// What the group smt needs on this machine's processor: another vendor's has other events.
+/// The events of the group smt on this machine's processor; each vendor has other events.
 fn events_of_smt() -> Vec<String> {
     let output = run(Command::new(pmmpi()).args(["list", "groups", "smt", "--format", "json"])).success();
     let groups: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -279,7 +281,7 @@ fn events_of_smt() -> Vec<String> {
     smt["events"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// What is asked for beside the default set, by each kind of name.
+/// Events requested in addition to the default set, with each kind of name.
 #[test]
 fn events_are_counted_by_their_names() {
     let folder = Folder::new("events");
@@ -291,7 +293,7 @@ fn events_are_counted_by_their_names() {
     let (minor, major) = (counted(run, 0, "minor-faults"), counted(run, 0, "major-faults"));
     assert_eq!((minor.1, major.1), (Quality::Exact, Quality::Exact));
     assert_eq!(faults, minor.0.zip(major.0).map(|(minor, major)| minor + major));
-    // A tracepoint, where this user may see it: what it stands for is counted by the kernel, too.
+    // A tracepoint, if this user may see it; the kernel also counts the event that it corresponds to.
     if Path::new("/sys/kernel/tracing/events/sched/sched_switch/id").exists() {
         let folder = Folder::new("tracepoint");
         let mut command = Command::new(pmmpi());
@@ -300,7 +302,7 @@ fn events_are_counted_by_their_names() {
         let run = &folder.runs()[0];
         assert_eq!(counted(run, 0, "sched:sched_switch"), counted(run, 0, "context_switches"));
     }
-    // What the default set has is counted once, whatever it is called.
+    // An event of the default set is counted once, whatever name the user gives.
     let folder = Folder::new("twice");
     let mut command = Command::new(pmmpi());
     command.args(["--events", "task-clock,page-faults", "--out"]).arg(folder.path());
@@ -324,14 +326,14 @@ fn run_report(folder: &Path) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What a user may not count is said, and is never 0.
+/// An event that the user may not count has a reason, and is never 0.
 #[test]
 fn what_a_user_may_not_count_is_said() {
     let _alone = machine();
     let _level = Paranoid::set("2");
     let folder = Folder::new("paranoid");
     run(Command::new("chmod").arg("777").arg(folder.path())).success();
-    // Where that user can reach it.
+    // In a folder that this user can access.
     let program = folder.path().join("burns");
     fs::copy(programs::plain("burns"), &program).unwrap();
     run_as_nobody(&folder, &program, "755");
@@ -344,7 +346,7 @@ fn what_a_user_may_not_count_is_said() {
     assert!(10 * clock_ns >= 9 * used.cpu_ns, "{clock_ns} of {} ns", used.cpu_ns);
     let faults = counted(&run, 0, "page_faults").0.unwrap();
     assert!((WORKERS * used.pages..(WORKERS + 1) * used.pages).contains(&faults), "{faults}");
-    // Of a program that this user may run and not read the kernel counts nothing, and it does not say so.
+    // If this user may execute a program but not read it, the kernel counts nothing and gives no error.
     run_as_nobody(&folder, &program, "711");
     let file = runs_of(&folder).pop().unwrap();
     let hidden = runfile::read(&file).unwrap();

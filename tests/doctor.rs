@@ -1,4 +1,4 @@
-//! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, whole and broken.
+//! `pmmpi doctor` on this machine: as root and as nobody, for people and for scripts, complete and with faults.
 
 use rig::Mpi;
 use rig::cluster::Job;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Anybody but root.
+/// A user other than root.
 const USER: u32 = 65_534;
 
 fn doctor(arguments: &[&str]) -> Command {
@@ -60,7 +60,7 @@ fn an_installation_that_works_is_not_broken() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Whatever this machine is: each says what a file of it says.
+/// On any machine, each check agrees with the kernel's files.
 #[test]
 fn what_is_found_is_what_the_kernel_says() {
     let (_, value) = examine(&mut doctor(&[]));
@@ -71,7 +71,7 @@ fn what_is_found_is_what_the_kernel_says() {
     ] {
         assert!(text(&value, name, "found").starts_with(&file(path).unwrap()), "{}", check(&value, name));
     }
-    // x86 says so itself; elsewhere the firmware may.
+    // x86 shows this itself; on other processors the firmware may.
     let is_virtual = check(&value, "hypervisor")["status"] == "limits";
     assert!(is_virtual || !file("/proc/cpuinfo").unwrap().contains(" hypervisor"));
     if is_virtual && !Kernel::running().has_pmu {
@@ -80,10 +80,10 @@ fn what_is_found_is_what_the_kernel_says() {
     }
 }
 
-/// Root counts whatever the level; a user is told which level allows what.
+/// Root may count at any level; a user learns which level allows what.
 #[test]
 fn rights_are_those_of_who_asks() {
-    // SAFETY: no arguments.
+    // SAFETY: the call has no arguments.
     assert_eq!(unsafe { libc::geteuid() }, 0, "run as root");
     let (_, root) = examine(&mut doctor(&["--out", "/tmp"]));
     assert_eq!(check(&root, "capabilities")["status"], "ok", "{}", check(&root, "capabilities"));
@@ -95,7 +95,7 @@ fn rights_are_those_of_who_asks() {
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(&tool);
     let (output, value) = examine(command.args(["doctor", "--out", "/tmp"]));
     assert_eq!(output.code(), 0, "{}", output.out());
-    // Where there is no PMU no right to it is asked for.
+    // Without a PMU, no right to use it is needed.
     if text(&root, "pmu", "found").starts_with("no hardware counters") {
         assert_eq!(check(&value, "pmu"), check(&root, "pmu"));
     }
@@ -110,7 +110,7 @@ fn rights_are_those_of_who_asks() {
         let found = text(&value, "software_events", "found");
         assert!(found.contains("context_switches, migrations: not allowed"), "{found}");
     }
-    // Where only root may write.
+    // In a folder in which only root may write.
     let folder = Folder::new("doctor-user");
     let mut command = Command::new("setpriv");
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(&tool).arg("doctor");
@@ -128,7 +128,7 @@ fn a_broken_installation_is_named_with_what_mends_it() {
         assert!(text(&value, name, "found").contains("/nowhere"));
         assert!(text(&value, name, "fix").starts_with("unset PMMPI_LIBDIR"));
     }
-    // Of files that are there and are not what they should be.
+    // Files that exist but have the wrong content.
     let folder = Folder::new("doctor-libraries");
     for (file, content) in [("libpmmpi_agent.so", "no library"), ("pmmpi-topology", "#!/bin/sh\necho none\n")]
     {
@@ -176,12 +176,12 @@ fn text_is_aligned_for_pipes_and_terminals() {
     let text = piped.out();
     assert!(!text.contains('\x1b') && piped.code() == 0, "{text}");
     assert!(text.lines().any(|line| line.starts_with("ok ") || line.starts_with("limits ")), "{text}");
-    // A command may be as long as it is.
+    // Lines with a command may be longer.
     let prose = |line: &&str| line.starts_with(['o', 'l', 'b']) || line.starts_with(&" ".repeat(24));
     for line in text.lines().filter(prose).filter(|line| !line.contains('/')) {
         assert!(line.chars().count() <= 96, "{line}");
     }
-    // script(1) gives it a terminal.
+    // script(1) provides a terminal.
     let on_terminal = |variables: &str| {
         let command = format!("{variables} TERM=xterm {} doctor --out /tmp", pmmpi().display());
         run(Command::new("script").args(["-qec", &command, "/dev/null"])).out()
@@ -193,7 +193,7 @@ fn text_is_aligned_for_pipes_and_terminals() {
 #[test]
 fn scripts_are_told_by_the_exit_status() {
     let code = |arguments: &[&str]| run(&mut doctor(arguments)).code();
-    // There is always something: this machine has no MPI plugin of Slurm's to ask, or no PMU, or turbo.
+    // Nearly always a check reports a limit: no MPI plugin of Slurm, no PMU, or turbo.
     let (_, value) = examine(&mut doctor(&["--out", "/tmp"]));
     let limited = i32::from(value["status"] != "ok");
     assert_eq!(code(&["--out", "/tmp", "--fail-on", "limits"]), limited);
@@ -207,7 +207,7 @@ fn scripts_are_told_by_the_exit_status() {
     assert_eq!(full.code(), 125, "{}", full.err());
 }
 
-/// Four ranks on one node say it once.
+/// Of four ranks on one node only one reports.
 #[test]
 fn one_rank_a_node_answers() {
     let job = |rank: &str| {
@@ -233,7 +233,7 @@ fn under_mpirun_it_says_which_runner_fits() {
     }
 }
 
-/// What is said to mend something does mend it.
+/// Each suggested fix works.
 #[test]
 fn remedies_are_tried() {
     let place = Folder::new("doctor-tool");
@@ -242,12 +242,13 @@ fn remedies_are_tried() {
         let script = format!("{script} {} doctor --out /tmp --format json", tool.display());
         json(&run(Command::new("bash").args(["-c", &script])))
     };
-    // 64 others beside the events: fewer are too few for any machine. It takes what it may have at all.
+    // 64 descriptors besides those for events: fewer are too few for any machine. pmmpi raises its own soft limit to
+    // the hard limit.
     assert_eq!(text(&shell("ulimit -Sn 40;"), "descriptors", "status"), "ok");
     let value = shell("ulimit -n 40;");
     assert_eq!(text(&value, "descriptors", "status"), "limits");
     assert!(text(&value, "descriptors", "fix").contains("/etc/security/limits.d/"));
-    // As the fix of `capabilities` has it, but for sudo.
+    // The fix of `capabilities`, without sudo.
     let user = format!("setpriv --reuid {USER} --regid {USER} --clear-groups");
     let value = shell(&format!("{user} --inh-caps +perfmon --ambient-caps +perfmon"));
     for name in ["capabilities", "perf_event_paranoid", "software_events"] {
@@ -258,7 +259,7 @@ fn remedies_are_tried() {
     assert_eq!(text(&value, "out", "status"), "ok", "--out comes before PMMPI_OUT");
 }
 
-/// Root of a container is nobody to the kernel's counters.
+/// For the kernel's counters, root in a container is an ordinary user.
 #[test]
 fn capabilities_in_a_user_namespace_are_none() {
     let (user, place) = (USER.to_string(), Folder::new("doctor-tool"));
@@ -293,7 +294,7 @@ fn the_manual_has_it() {
     assert!(page.contains("EXIT STATUS") && page.contains("PMMPI_LIBDIR"), "{page}");
 }
 
-/// As with capabilities of its file: the loader distrusts the environment, and takes from it what programs
+/// Like a pmmpi with file capabilities: the loader distrusts the environment and removes variables that programs
 /// need.
 #[test]
 fn a_pmmpi_with_rights_of_its_own_is_told_what_that_breaks() {

@@ -1,4 +1,4 @@
-//! The end barrier: whoever comes last waits for no rank that sleeps, whatever the number of ranks.
+//! The end barrier: the last rank waits for no rank that sleeps, whatever the number of ranks.
 
 use rig::cluster::{Cluster, machine};
 use rig::tool::{Folder, pmmpi, runs_in};
@@ -6,10 +6,11 @@ use rig::{Mpi, programs};
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// All ranks but the last one are stopped (SIGSTOP) while they wait in the barrier. It leaves all the same.
+/// All ranks except the last one are stopped (SIGSTOP) while they wait in the barrier. The last rank leaves
+/// nevertheless.
 #[test]
 fn the_last_rank_leaves_while_all_others_are_stopped() {
-    // Ranks, and which of them comes last.
+    // Number of ranks, and the rank that comes last.
     const JOBS: [(usize, usize); 7] = [(2, 1), (3, 2), (4, 3), (5, 0), (5, 4), (6, 5), (7, 3)];
     for mpi in Mpi::ALL {
         for (ranks, last) in JOBS {
@@ -28,11 +29,11 @@ fn the_last_rank_leaves_while_all_others_are_stopped() {
                 started.assert_running();
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // By then each has told the others, as a rank that waits does at least once in a millisecond.
+            // By then each has informed the others; a waiting rank does so at least once per millisecond.
             std::thread::sleep(Duration::from_millis(500));
             let stopped = waiting();
             let signal_all = |signal| {
-                // SAFETY: ranks of the test's job, which have not ended: they wait for the last one.
+                // SAFETY: ranks of the test's job that still run, because they wait for the last one.
                 stopped.iter().for_each(|rank| assert_eq!(unsafe { libc::kill(*rank, signal) }, 0));
             };
             signal_all(libc::SIGSTOP);

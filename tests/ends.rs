@@ -1,5 +1,5 @@
-//! Every way for a job to die: what was measured until then is kept and reported, the job ends as it would
-//! have without the tool, and nothing is left behind.
+//! All ways in which a job can die: the tool keeps and reports what it measured until then, the job ends as it would
+//! without the tool, and no process or file remains.
 
 use pmmpi::partial;
 use pmmpi::record::End;
@@ -14,20 +14,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 const RANKS: usize = 3;
 
-/// A job of [`RANKS`] ranks on two hosts that ends in the way `how`, with what stands before the program.
+/// A job of [`RANKS`] ranks on two hosts that ends in the way `how`; `before` stands in front of the program.
 fn job<'a>(mpi: Mpi, cluster: &'a Cluster, before: &[&str], how: &[&str], folder: &Path) -> Job<'a> {
     let job = cluster.mpirun(mpi, RANKS).args(before).arg(programs::mpi(mpi, "ends"));
     job.args(&how[..2]).arg(folder).args(&how[2..])
 }
 
-/// How many files there are of a run that is not whole.
+/// Number of node files of a partial run.
 fn files_of_nodes(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     let partial = entries.into_iter().find(|path| path.extension().is_some_and(|e| e == "partial"));
     fs::read_dir(partial.unwrap()).unwrap().count()
 }
 
-/// No process of the job is left, nor a file of the tool's but in its folder, which is as old as the test.
+/// Neither a process of the job remains, nor a file of the tool outside the test's folder.
 fn assert_nothing_is_left_behind(folder: &Path) {
     let left = || (processes_with(folder.to_str().unwrap()), files_since(born(folder)));
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -37,14 +37,14 @@ fn assert_nothing_is_left_behind(folder: &Path) {
     }
 }
 
-/// Files of the tool's by their names, where programs put files for a moment.
+/// Files of the tool, by name, in folders for temporary files.
 fn files_since(since: SystemTime) -> Vec<PathBuf> {
     let entries = ["/dev/shm", "/var/tmp", "/tmp"].into_iter().flat_map(|place| fs::read_dir(place).unwrap());
     let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().contains("pmmpi"));
     ours.map(|entry| entry.path()).filter(|path| path.exists() && born(path) >= since).collect()
 }
 
-/// When a file was made; where the file system does not know, when it was last written.
+/// Creation time of a file; if the file system does not store it, the time of the last change.
 fn born(path: &Path) -> SystemTime {
     let times = fs::metadata(path).and_then(|metadata| metadata.created().or_else(|_| metadata.modified()));
     times.unwrap_or(SystemTime::UNIX_EPOCH)
@@ -67,8 +67,8 @@ fn each_way_to_die_is_recorded_and_ends_the_job_as_it_would() {
         for rank in [0, 1] {
             let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("ends"));
             let how = [how, if rank == 0 { "0" } else { "1" }];
-            // MPICH's own mpirun returns 9 now and then where a rank left without MPI_Finalize, or hangs; where
-            // one was killed it returns 255 now and then, because an assertion of its proxy fails.
+            // If a rank leaves without MPI_Finalize, MPICH's own mpirun sometimes returns 9, or hangs. If a rank is
+            // killed, it sometimes returns 255, because an assertion in its proxy fails.
             let expected = match (mpi, how[0], end) {
                 (Mpi::Mpich, "exit", _) => vec![5],
                 (Mpi::Mpich, _, End::Signaled(signal)) => vec![signal, 255],
@@ -102,7 +102,7 @@ fn each_way_to_die_is_recorded_and_ends_the_job_as_it_would() {
     }
 }
 
-/// The processes of each rank, once every rank has begun: its own and its launcher's.
+/// The processes of each rank after every rank has begun: its own and its launcher's.
 fn processes(folder: &Path, started: &Started) -> Vec<[i32; 2]> {
     let read = |rank: usize| {
         let path = folder.join(format!("pids.{rank}"));
@@ -118,11 +118,11 @@ fn processes(folder: &Path, started: &Started) -> Vec<[i32; 2]> {
 }
 
 fn kill(process: i32) {
-    // SAFETY: a process of the job's; where it has ended already there is nothing to kill.
+    // SAFETY: a process of this job; if it has ended already, the call does nothing.
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// Starts a job of `ms`, and gives it with its ranks' processes.
+/// Starts a job of `ms` and returns it with its ranks' processes.
 fn begin(mpi: Mpi, cluster: &Cluster, folder: &Path, ms: &str) -> (Started, Vec<[i32; 2]>) {
     begin_how(mpi, cluster, folder, &["wait", "0", ms])
 }
@@ -136,7 +136,7 @@ fn begin_how(mpi: Mpi, cluster: &Cluster, folder: &Path, how: &[&str]) -> (Start
     (started, processes)
 }
 
-/// Any subset of ranks and launchers, at any time: whatever had begun is in what is left.
+/// Kills any subset of ranks and launchers at any time: the partial run has every rank that had begun.
 fn kill_at_random(mpi: Mpi, times: u64) {
     let mut random = Random(mpi as u64);
     for time in 0..times {
@@ -158,7 +158,7 @@ fn kill_at_random(mpi: Mpi, times: u64) {
     }
 }
 
-/// Numbers that are the same each time: splitmix64 (S. Vigna).
+/// The same numbers in every run: splitmix64 (S. Vigna).
 struct Random(u64);
 
 impl Random {
@@ -217,16 +217,16 @@ fn a_run_that_takes_too_long_is_ended() {
     assert_eq!(ends, [Some(End::TimedOut)], "{}", output.err());
 }
 
-/// Where the run could not be saved, what every rank measured is in the partial folder.
+/// If the run cannot be saved, the partial folder has the measurements of every rank.
 #[test]
 fn a_run_that_cannot_be_saved_is_not_lost() {
     for mpi in Mpi::ALL {
         let (cluster, folder) = (Cluster::hours_apart(2), Folder::new("unsaved"));
         let _alone = machine();
         let (started, processes) = begin(mpi, &cluster, folder.path(), "500");
-        // Rank 0's launcher is stopped, so it saves nothing, and dies after its rank came to the end.
+        // Rank 0's launcher is stopped, so it saves nothing. It dies after its rank reached the end.
         let [rank, launcher] = processes[0];
-        // SAFETY: a process of the job's.
+        // SAFETY: a process of this job.
         assert_eq!(unsafe { libc::kill(launcher, libc::SIGSTOP) }, 0);
         let is_over = || fs::read_to_string(format!("/proc/{rank}/stat")).is_ok_and(|s| s.contains(") Z "));
         while !is_over() {
@@ -243,8 +243,8 @@ fn a_run_that_cannot_be_saved_is_not_lost() {
     }
 }
 
-/// A job of two ranks that measure themselves, on a disk of its own of `kib` KiB: what rank 1 does there, with
-/// `more` arguments. Gives what it said and what was on the disk.
+/// A job of two ranks that measure themselves, on a disk of its own with `kib` KiB. Rank 1 does `how`, with the
+/// arguments `more`. Returns the output and a copy of the disk's content.
 fn on_small_disk(mpi: Mpi, folder: &Folder, kib: u32, how: &str, more: &[&str]) -> (Output, PathBuf) {
     let disk = folder.path().join("disk");
     fs::create_dir_all(&disk).unwrap();
@@ -279,7 +279,7 @@ fn a_disk_that_fills_up_during_the_run_costs_nothing() {
         assert!(runs.join("../fill").metadata().unwrap().len() > 1 << 20);
         let left = left_in(&runs);
         assert!(left.is_complete() && left.end() == Some(End::Finalized), "{mpi:?} {left:#?}");
-        // Killed, with not a byte left on the disk.
+        // The job is killed when the disk has no free byte.
         let folder = Folder::new("fills");
         let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["kill"]);
         assert_ne!(output.code(), 0, "{mpi:?} {}", output.err());
@@ -293,7 +293,7 @@ fn a_disk_that_fills_up_during_the_run_costs_nothing() {
     }
 }
 
-/// A run that is longer than what was set aside for it, on a disk that is full in the end.
+/// The run is longer than the space reserved for it, and the disk is full at the end.
 #[test]
 fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
     let long = "x".repeat(100_000);
@@ -307,7 +307,7 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         let left = left_in(&runs);
         assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
         assert_nothing_is_left_behind(folder.path());
-        // Without room for what is kept while it runs: nothing is, and nothing half-written.
+        // Without space for the partial run: nothing is stored, not even a half-written file.
         let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["at once", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         let said = ["Nothing of it is known to be kept (", "No space left on device", "): measure again"];
@@ -317,7 +317,7 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
     }
 }
 
-/// The folder for run files is removed while the job runs, and made again where a run is to be saved.
+/// Someone removes the folder for run files during the job; the tool creates it again to save the run.
 #[test]
 fn a_folder_that_is_gone_is_made_again() {
     for mpi in Mpi::ALL {
@@ -333,7 +333,7 @@ fn a_folder_that_is_gone_is_made_again() {
             "{}",
             output.err()
         );
-        // A job that is killed then leaves nothing, and says so.
+        // If the job is then killed, nothing remains, and a message says so.
         let gone = Folder::new("gone");
         let out = gone.path().join("runs");
         let (started, processes) = begin(mpi, &Cluster::hours_apart(2), gone.path(), "600000");
@@ -346,7 +346,7 @@ fn a_folder_that_is_gone_is_made_again() {
             output.err()
         );
         assert!(!output.err().contains("panicked") && !out.exists(), "{}", output.err());
-        // One that cannot be made again costs the run, and the job's good end.
+        // If the folder cannot be created again, the run is lost and the job fails.
         let file = Folder::new("gone");
         let out = file.path().join("runs");
         let (started, _) = begin(mpi, &Cluster::hours_apart(2), file.path(), "500");
@@ -359,7 +359,7 @@ fn a_folder_that_is_gone_is_made_again() {
         drop(alone);
         [folder, gone, file].iter().for_each(|folder| assert_nothing_is_left_behind(folder.path()));
     }
-    // A plain program, between two rounds and in one.
+    // A plain program: between two rounds, and during a round.
     let folder = Folder::new("gone");
     let out = folder.path().join("runs");
     let script = format!("rm -r {}", out.display());
@@ -369,7 +369,7 @@ fn a_folder_that_is_gone_is_made_again() {
     assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
 }
 
-/// An unmounted folder is another one: that one gets the run.
+/// If the folder is unmounted, there is another folder in its place. The run goes there.
 #[test]
 fn a_folder_that_is_unmounted_leaves_another() {
     let folder = Folder::new("unmounted");
@@ -388,7 +388,7 @@ fn a_folder_that_is_unmounted_leaves_another() {
     assert!(output.err().contains("was removed or unmounted while the program ran"), "{}", output.err());
 }
 
-/// A job that runs is reported as one, whatever becomes of it.
+/// A job that still runs is reported as running, whatever its end.
 #[test]
 fn a_job_that_still_runs_is_not_a_failed_one() {
     for mpi in Mpi::ALL {
@@ -397,7 +397,7 @@ fn a_job_that_still_runs_is_not_a_failed_one() {
         let (started, processes) = begin(mpi, &cluster, folder.path(), "600000");
         let out = folder.path().join("runs");
         let mut live = serde_json::Value::Null;
-        // Each node carries at a time of its own.
+        // Each node's carrier writes at a time of its own.
         while live["runs"][0]["lost_ranks"].as_array().is_none_or(|lost| lost.len() < RANKS) {
             started.assert_running();
             std::thread::sleep(Duration::from_millis(50));
@@ -420,7 +420,7 @@ fn a_job_that_still_runs_is_not_a_failed_one() {
     }
 }
 
-/// A rank that has done its work waits for the others in MPI_Finalize: its t2 is kept meanwhile.
+/// A rank that has done its work waits for the others in MPI_Finalize. Meanwhile its t2 is kept.
 #[test]
 fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
     for mpi in Mpi::ALL {
@@ -446,8 +446,8 @@ fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
     }
 }
 
-/// What a program has started ends with it: its children, those that lost their parent, and those that do
-/// not listen. The exit status says so even where the program ends well.
+/// When a program's time is up, all that it has started ends: its children, orphans, and processes that ignore
+/// SIGTERM. The exit status shows the timeout even if the program itself exits with 0.
 #[test]
 fn nothing_of_a_program_whose_time_is_up_is_left() {
     for script in [
@@ -458,7 +458,7 @@ fn nothing_of_a_program_whose_time_is_up_is_left() {
         "sh $0 deaf",
         "kill -STOP $$",
     ] {
-        // One that is deaf is given ten seconds.
+        // A process that ignores SIGTERM gets ten seconds.
         for runs in ["1", "2"].into_iter().take(if script.contains("deaf") { 1 } else { 2 }) {
             let folder = Folder::new("all");
             let helper = folder.path().join("helper");
@@ -471,7 +471,7 @@ fn nothing_of_a_program_whose_time_is_up_is_left() {
             assert_eq!(runs_in(&folder.path().join("runs"))[0].end(), Some(End::TimedOut), "{script}");
         }
     }
-    // The same under an MPI launcher, around an MPI program.
+    // The same under an MPI launcher, with an MPI program.
     for mpi in Mpi::ALL {
         let folder = Folder::new("all");
         let job =
@@ -485,8 +485,8 @@ fn nothing_of_a_program_whose_time_is_up_is_left() {
     }
 }
 
-/// Where the program or the tool cannot be started for one rank, the others do not wait for it: MPICH's
-/// mpirun would let them.
+/// If the program or the tool cannot start for one rank, the other ranks do not wait for it. With MPICH's mpirun they
+/// otherwise would.
 #[test]
 fn a_rank_that_cannot_be_started_ends_the_job() {
     for mpi in Mpi::ALL {
@@ -518,8 +518,8 @@ fn a_rank_that_cannot_be_started_ends_the_job() {
     }
 }
 
-/// A program that traps SIGTERM, writes its checkpoint and ends well has not done all its work: told by a
-/// batch system, which signals every process of a step, and by whoever signals one launcher.
+/// A program that traps SIGTERM, writes its checkpoint and exits with 0 has not done all its work. The signal comes
+/// from a batch system to every process of a step, or from a user to one launcher.
 #[test]
 fn a_job_that_ends_well_because_it_was_told_to_is_an_interrupted_one() {
     for (mpi, everybody) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, true), (mpi, false)]) {
@@ -528,7 +528,7 @@ fn a_job_that_ends_well_because_it_was_told_to_is_an_interrupted_one() {
         let (started, processes) = begin_how(mpi, &cluster, folder.path(), &["trap", "0"]);
         let told = if everybody { processes.concat() } else { vec![processes[1][1]] };
         for process in told {
-            // SAFETY: a process of the job's.
+            // SAFETY: a process of this job.
             assert_eq!(unsafe { libc::kill(process, libc::SIGTERM) }, 0);
         }
         let output = started.finish().success();

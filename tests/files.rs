@@ -1,7 +1,7 @@
-//! Run files of every schema version are read as when they were new.
+//! Run files of every schema version give the same report as when they were new.
 //!
-//! tests/runs/vN holds files that a pmmpi of schema N wrote of real jobs, and what `pmmpi report` says of
-//! them. With BLESS=1 in the environment what it says now becomes what it should say.
+//! tests/runs/vN contains files that pmmpi wrote in schema N for real jobs, and the output of `pmmpi report`. With
+//! BLESS=1 in the environment, the current output becomes the expected output.
 
 use pmmpi::record::runfile::{self, Slot, VERSION};
 use rig::tool::{Folder, run, runs_in, tool};
@@ -35,7 +35,7 @@ fn every_schema_version_is_stored_and_read() {
     }
 }
 
-/// What a run does not need of the room that was set aside for it is free again.
+/// The file system gets back the part of the reserved space that the run does not need.
 #[test]
 fn a_file_takes_the_room_that_it_needs() {
     let run = &runs_in(&stored(VERSION))[0];
@@ -52,7 +52,7 @@ fn a_file_takes_the_room_that_it_needs() {
     }
 }
 
-/// Any one byte changed, or any end cut off, is found out; whatever it is, nothing panics.
+/// If any byte changes or any part at the end is missing, the reader detects it. It never panics.
 #[test]
 fn no_damage_goes_unnoticed() {
     let first = std::fs::read_dir(stored(VERSION)).unwrap().map(|e| e.unwrap().path());

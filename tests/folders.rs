@@ -1,4 +1,4 @@
-//! Folders that many share: nodes on a network's file system, containers with process numbers of their own.
+//! Folders that many processes share: on a network file system, or from containers with their own process ids.
 
 use rig::tool::{Folder, Started, pmmpi, run, runs_in, start, target};
 use std::fs;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 const STARTS: usize = 300;
 
-/// Where every file has a name; in a PID namespace of its own, in which pmmpi is number 1.
+/// On a file system without unnamed files. With `own_numbers`, in a PID namespace of its own, in which pmmpi has id
+/// 1.
 fn start_one(out: &Path, own_numbers: bool) -> Started {
     let mut command = Command::new(target().join("release/pmmpi-rig-named"));
     if own_numbers {
@@ -16,7 +17,7 @@ fn start_one(out: &Path, own_numbers: bool) -> Started {
     start(command.arg(pmmpi()).arg("--out").arg(out).arg("true"))
 }
 
-/// All at once, and each finds a place for its run.
+/// All start at the same time, and each finds a name for its run.
 #[test]
 fn many_starts_share_a_folder_where_each_file_has_a_name() {
     let folder = Folder::new("shared");
@@ -36,7 +37,7 @@ fn many_starts_share_a_folder_where_each_file_has_a_name() {
     assert_eq!(left(&out.join(".nodes")).len(), 1);
 }
 
-/// The test would hold for nothing if unnamed files were to be had.
+/// With unnamed files, the test above would test nothing.
 #[test]
 fn the_rig_refuses_unnamed_files() {
     let folder = Folder::new("unnamed");

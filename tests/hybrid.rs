@@ -1,5 +1,5 @@
-//! A processor with several kinds of cores, from the kernel's files to the report. No machine of CI has one: the
-//! kernel's files and its counts are written down here.
+//! A processor with several kinds of cores, from the kernel's files to the report. No CI machine has one, so this
+//! file contains the kernel's files and counts.
 
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::Counts;
@@ -20,10 +20,10 @@ use std::path::Path;
 use std::process::Command;
 
 const MS: u64 = 1_000_000;
-/// Of the whole work.
+/// Duration of the whole work.
 const ENABLED_NS: u64 = 1000 * MS;
 
-/// What is opened on such a machine: the default set, and what else is asked for.
+/// The events that are opened on such a machine: the default set and the requested events in `more`.
 fn opened(machine: &Machine, more: &str) -> Opened {
     let names = EventNames::of(machine.root());
     let no_vendor = |_: &[String]| Err("nobody to ask".to_owned());
@@ -54,8 +54,8 @@ fn open(opened: &mut Opened, asked: Vec<Asked>) {
     }
 }
 
-/// The kernel's answers at t1 and t2. `running` says for how long each group was, by one of its events; `count` is of
-/// each event and of that time (ns).
+/// The kernel's answers at t1 and t2. `running` gives how long a group was counted, from one of its events. `count`
+/// gives the count of an event in that time (ns).
 fn counted(opened: Opened, running: impl Fn(&Event) -> u64, count: impl Fn(&Event, u64) -> u64) -> Counts {
     let (mut start, mut stop) = (Vec::new(), Vec::new());
     for handle in &opened.handles {
@@ -75,8 +75,9 @@ fn is_of(event: &Event, pmu: &str) -> bool {
     event.name.starts_with(&format!("{pmu}/"))
 }
 
-/// A program that was on big cores for 0.4 s at 5 GHz and 3 instructions a cycle, and on small ones for 0.6 s at 3 GHz
-/// and one instruction a cycle. Reference cycles are of 2 GHz. `shared`: of 4 slices so many had a counter.
+/// A program that was on big cores for 0.4 s at 5 GHz and 3 instructions per cycle, and on small cores for 0.6 s at 3
+/// GHz and one instruction per cycle. Reference cycles have 2 GHz. `slices`: in how many of 4 time slices a counter
+/// was free.
 fn moved(machine: &Machine, [big, small]: [&str; 2], more: &str, slices: u64) -> Counts {
     let running = |event: &Event| match () {
         () if is_of(event, big) => 400 * MS / 4 * slices,
@@ -93,7 +94,7 @@ fn moved(machine: &Machine, [big, small]: [&str; 2], more: &str, slices: u64) ->
             1 => 3,
             _ => 2,
         };
-        // The kernel's are 1 in 100.
+        // The kernel has 1 in 100.
         if event.name.contains("_kernel") { per_ns * ns / 100 } else { per_ns * ns }
     })
 }
@@ -146,7 +147,7 @@ fn all_kinds_together_are_the_program() {
         // In the order of the kernel's list of PMUs.
         let [first, second] = [&totals[1], &totals[6]].map(|total| &total.event.name);
         assert!(reason.starts_with(&format!("instructions: the sum of {first} and {second}")), "{reason}");
-        // 3.8 cycles for 2 of the reference.
+        // 3.8 cycles for 2 reference cycles.
         let (hz, ..) = metric(&run, "frequency_active");
         assert!((hz.unwrap() - 3.8e9).abs() < 1.0, "{hz:?}");
         let summary = Summary { run: &run, file: None }.to_string();
@@ -154,7 +155,7 @@ fn all_kinds_together_are_the_program() {
     }
 }
 
-/// As JSON, held against the schema.
+/// The report as JSON, checked with the schema.
 fn report(folder: &Folder) -> Value {
     let mut command = Command::new(pmmpi());
     let output = run(command.args(["report", "--format", "json"]).arg(folder.path())).success();
@@ -167,7 +168,7 @@ fn report(folder: &Folder) -> Value {
     json
 }
 
-/// Controllers of memory are kinds of nothing: each counts its part, and all of them are the socket's.
+/// Memory controllers are not kinds of cores: each counts its part, and together they count for the socket.
 #[test]
 fn memory_controllers_have_a_sum_for_the_run_and_for_each_socket() {
     const LINE_BYTES: f64 = 64.0;

@@ -1,5 +1,5 @@
-//! MPI jobs on hosts whose clocks are hours apart: each run file is complete, and the truth, which the
-//! hosts' common CLOCK_REALTIME tells, is inside the bounds.
+//! MPI jobs on hosts whose clocks are hours apart. Each run file is complete, and the true time is within the bounds.
+//! All hosts share one CLOCK_REALTIME, which gives the true time.
 
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Cluster, Job};
@@ -8,7 +8,7 @@ use rig::tool::{Folder, pmmpi, run};
 use rig::{Mpi, programs};
 use std::process::Command;
 
-/// All that a complete run says, whatever the program.
+/// All that holds for a complete run of any program.
 fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
     assert_eq!((run.ranks.len(), run.size as usize, run.nodes.len()), (ranks, ranks, hosts));
     let header = &run.header;
@@ -18,7 +18,7 @@ fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
     assert!(header.job.launcher.is_some() && !header.command.is_empty());
     for node in &run.nodes {
         let facts = node.facts.as_ref().expect("each node has its facts");
-        // Arm's kernels name no model.
+        // Arm kernels give no model name.
         assert!(facts.hardware.cpu_vendor.is_some() && facts.hardware.memory_bytes.is_some());
         let topology = &run.topologies[node.topology.expect("each node has its topology") as usize];
         let online: usize =
@@ -36,7 +36,7 @@ fn assert_complete(run: &Run, ranks: usize, hosts: usize) {
     assert!(run.overhead_ns().unwrap() >= 0);
 }
 
-/// `truth` on `ranks` ranks of `hosts` hosts.
+/// Runs `truth` on `ranks` ranks and `hosts` hosts.
 fn measure_truth(mpi: Mpi, ranks: usize, hosts: usize) {
     let folder = Folder::new("truth");
     let cluster = Cluster::hours_apart(hosts);
@@ -55,7 +55,7 @@ fn measure_truth(mpi: Mpi, ranks: usize, hosts: usize) {
     assert!(hostnames.iter().all(|name| name.starts_with("node")), "{hostnames:?}");
     let (truth, bounds) = (truth_ns(folder.path(), ranks), runs[0].elapsed().unwrap());
     cluster.assert_bounded(&runs[0]);
-    // The program's own clock reads lie inside t1..t2.
+    // The program's own clock readings are within t1..t2.
     assert!(truth <= cluster.elapsed_ns(&runs[0]) && truth <= bounds.upper_ns, "{truth} > {bounds:?}");
     let ours = |which: usize| runs[0].ranks.iter().map(move |rank| rank.real_ns[which]);
     let real = ours(1).max().unwrap() - ours(0).min().unwrap();
@@ -66,7 +66,7 @@ fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// With pings to rank 0's node the bounds are never wider, and the truth stays inside.
+/// With pings to rank 0's node the bounds are never wider, and the truth stays within them.
 fn measure_with_pings(mpi: Mpi) {
     for (ranks, hosts) in [(1, 1), (2, 2), (3, 3), (6, 3)] {
         let folder = Folder::new("pings");
@@ -103,7 +103,7 @@ fn pings_tighten_the_bounds_under_mpich() {
     measure_with_pings(Mpi::Mpich);
 }
 
-/// A plain program's runs have them, too.
+/// Runs of plain programs have pings too.
 #[test]
 fn plain_programs_are_measured_with_pings() {
     for mpi in Mpi::ALL {
@@ -133,8 +133,7 @@ fn mpich_jobs_are_bounded() {
     }
 }
 
-/// Ranks that share memory and not a clock: each rank is wrapped in a host of its own, behind the
-/// launcher's back.
+/// Ranks that share memory but not a clock: each rank is in a host of its own, which the launcher does not know.
 #[test]
 fn ranks_share_a_clock_only_where_they_do() {
     for mpi in Mpi::ALL {
@@ -145,7 +144,7 @@ fn ranks_share_a_clock_only_where_they_do() {
         let job = job.arg("--out").arg(folder.path()).arg(programs::mpi(mpi, "truth")).arg(folder.path());
         job.args(["10", "10"]).run().success();
         let runs = folder.runs();
-        // same0 with two clocks, same1 with one.
+        // same0 has two clocks, same1 has one.
         assert_eq!((runs[0].nodes.len(), runs[0].host_count()), (3, 2), "{mpi:?}");
         let bounds = runs[0].elapsed().unwrap();
         assert!(bounds.consistent && truth_ns(folder.path(), 3) <= bounds.upper_ns);
@@ -181,7 +180,7 @@ fn a_program_alone_is_a_job_of_one() {
     }
 }
 
-/// MPI needed by a library of the program's, by a script's interpreter, or through a wrapper.
+/// MPI is needed by a library of the program, by a script's interpreter, or behind a wrapper.
 #[test]
 fn mpi_is_found_wherever_it_is() {
     for mpi in Mpi::ALL {
@@ -204,7 +203,7 @@ fn mpi_is_found_wherever_it_is() {
     }
 }
 
-/// A program that pmmpi has never heard of, which starts the MPI program that it is given.
+/// A program that pmmpi does not know, which starts the MPI program in its arguments.
 #[test]
 fn a_wrapper_is_known_by_what_it_is_given() {
     for mpi in Mpi::ALL {
@@ -217,8 +216,7 @@ fn a_wrapper_is_known_by_what_it_is_given() {
     }
 }
 
-/// Two MPI programs, one after the other and at once, behind one `pmmpi`: the record is the first one's
-/// alone.
+/// Two MPI programs behind one `pmmpi`, one after the other and at the same time: the record contains only the first.
 #[test]
 fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
     let program = programs::mpi(Mpi::Mpich, "ends");
@@ -226,7 +224,7 @@ fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
         let folder = Folder::new("second");
         let place = folder.path().display();
         let command = |ms: u32| format!("{} wait 0 {place} {ms}", program.display());
-        // The first one says when it has begun.
+        // The first program signals that it has begun.
         let begun = format!("while [ ! -e {place}/pids.0 ]; do sleep 0.01; done");
         let script = format!("{}{between}{begun}; {}; wait", command(300), command(20));
         let mut measured = Command::new(pmmpi());
@@ -239,7 +237,7 @@ fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
     }
 }
 
-/// What comes after MPI_Finalize is not measured, but a program that fails there has failed.
+/// Work after MPI_Finalize is not measured, but if the program fails there, the run has failed.
 #[test]
 fn a_failure_after_finalize_is_recorded() {
     for mpi in Mpi::ALL {
@@ -253,7 +251,7 @@ fn a_failure_after_finalize_is_recorded() {
     }
 }
 
-/// HPC Challenge, with HPL in it.
+/// HPC Challenge, which includes HPL.
 fn measure_hpcc(mpi: Mpi, ranks: usize, hosts: usize) {
     let folder = Folder::new("hpcc");
     std::fs::write(folder.path().join("hpccinf.txt"), programs::hpcc_input(100, ranks)).unwrap();
@@ -264,7 +262,7 @@ fn measure_hpcc(mpi: Mpi, ranks: usize, hosts: usize) {
     assert_complete(&runs[0], ranks, hosts);
     assert_eq!(runs[0].header.labels, [("n".to_owned(), "100".to_owned())]);
     let result = std::fs::read_to_string(folder.path().join("hpccoutf.txt")).unwrap();
-    // Not hpcc's own Success: its RandomAccess may lose updates to races, and says so.
+    // Not hpcc's own Success: its RandomAccess may lose updates in races and then reports a failure.
     let hpl = result.lines().find(|line| line.starts_with("||Ax-b||_oo")).expect("HPL's residual");
     assert!(hpl.ends_with("PASSED") && result.contains("End of HPC Challenge tests."), "{hpl}");
 }
@@ -283,7 +281,7 @@ fn hpl_is_measured_under_mpich() {
     }
 }
 
-/// Messages that a program leaves open meet none of the tool's.
+/// Messages that a program leaves open do not mix with the tool's messages.
 #[test]
 fn what_a_program_leaves_under_way_does_not_matter() {
     for mpi in Mpi::ALL {

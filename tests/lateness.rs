@@ -1,4 +1,4 @@
-//! Who was waited for, on hosts whose clocks are hours apart: by how much, only the rig knows.
+//! Which node others waited for, on hosts whose clocks are hours apart. Only the rig knows these clocks.
 
 use pmmpi::record::Run;
 use rig::cluster::Cluster;
@@ -7,13 +7,13 @@ use rig::{Mpi, programs};
 use serde_json::Value;
 use std::process::Command;
 
-/// Of seconds in JSON.
+/// Rounding of seconds in JSON.
 const ROUNDING_S: f64 = 1e-6;
 
-/// When the last rank of each host came to the end (s).
+/// When the last rank of each host reached the end (s).
 type Arrivals = Vec<(String, f64)>;
 
-/// Two ranks on each of three hosts; what `report` says of one run, and who arrived when.
+/// Two ranks on each of three hosts. Returns the report of the run, and the arrival times.
 fn measure(mpi: Mpi, args: [&str; 3], options: &[&str]) -> (Value, Arrivals) {
     let (folder, cluster) = (Folder::new("late"), Cluster::hours_apart(3));
     let job = cluster.mpirun(mpi, 6).arg(pmmpi()).args(options).arg("--out").arg(folder.path());
@@ -36,7 +36,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// What is said of each host holds.
+/// What the report says of each host is true.
 fn assert_true(said: &Value, arrivals: &Arrivals) {
     let nodes = said["node_waits"].as_array().unwrap();
     assert_eq!((nodes.len(), said["node_waits_count"].as_u64()), (3, Some(3)));
@@ -65,7 +65,7 @@ fn a_late_rank_is_named(mpi: Mpi) {
         assert_eq!(waited_for["node"], "node1", "{waited_for}");
         assert_eq!((&waited_for["rank"], &waited_for["sure"]), (&2.into(), &true.into()), "{waited_for}");
         assert!(numbers(&waited_for["rank_lateness_s"])[0] > 0.0, "{waited_for}");
-        // Five of six ranks wait for nearly all the time.
+        // Five of six ranks wait nearly all the time.
         assert!(waited_for["waiting_share"].as_f64().unwrap() > 0.3, "{waited_for}");
         let warnings = said["warnings"].as_array().unwrap();
         let late: Vec<_> = warnings.iter().filter(|warning| warning["code"] == "late-node").collect();
@@ -87,8 +87,8 @@ fn a_late_rank_is_named_under_mpich() {
     a_late_rank_is_named(Mpi::Mpich);
 }
 
-/// Whoever is said to be the last of equal ranks was that, by no more than what is true: most often nobody
-/// is.
+/// With equal ranks, a node that the report names as last was last, and by no more than the true time. Usually the
+/// report names none.
 #[test]
 fn nobody_is_named_of_equal_ranks_who_was_not_last() {
     for mpi in Mpi::ALL {

@@ -1,4 +1,5 @@
-//! Is the job that runs the one that was started? What is wrong is said while it can still be mended.
+//! Does the job that runs match the launch? The tool reports a mismatch at the start, when the user can still correct
+//! it.
 
 use pmmpi::record::{End, Mode};
 use rig::cluster::{Cluster, Job, machine};
@@ -7,7 +8,7 @@ use rig::wheels::Launcher;
 use rig::{FOR_ROOT, Mpi, programs};
 use std::process::Command;
 
-/// A program of one MPI under the launcher of the other runs as so many jobs of one rank.
+/// A program of one MPI under the launcher of another runs as separate jobs of one rank.
 #[test]
 fn the_other_mpis_launcher_is_named() {
     for (mpi, other, advice) in [
@@ -31,7 +32,8 @@ fn the_other_mpis_launcher_is_named() {
     }
 }
 
-/// A launcher that tells each rank its number and not how many there are: one rank of the node notices and says so.
+/// A launcher that gives each rank its number but not the size of the job: one rank per node notices this and reports
+/// it.
 #[test]
 fn a_launcher_that_tells_no_size_is_named_too() {
     let folder = Folder::new("no-size");
@@ -48,7 +50,7 @@ fn a_launcher_that_tells_no_size_is_named_too() {
     assert!(aborted.code() == 125 && aborted.err().contains(said), "{} {}", aborted.code(), aborted.err());
 }
 
-/// pmmpi's own MPI program is checked like any other: here it is the one of the other MPI.
+/// pmmpi's own MPI program is checked too: here it belongs to the other MPI.
 #[test]
 fn a_runner_of_another_mpi_is_named() {
     for (mpi, other) in [(Mpi::OpenMpi, Mpi::Mpich), (Mpi::Mpich, Mpi::OpenMpi)] {
@@ -72,7 +74,7 @@ fn a_runner_of_another_mpi_is_named() {
     }
 }
 
-/// Spectrum MPI, Fujitsu MPI, ParaStation MPI and others are known by what they are made of.
+/// The tool recognizes Spectrum MPI, Fujitsu MPI, ParaStation MPI and others by the MPI that they are made from.
 #[test]
 fn an_mpi_of_another_name_is_measured() {
     for mpi in Mpi::ALL {
@@ -86,7 +88,7 @@ fn an_mpi_of_another_name_is_measured() {
     }
 }
 
-/// Nothing is said of a job that is what it should be.
+/// A correct job gives no message.
 #[test]
 fn a_right_launch_is_let_go() {
     for mpi in Mpi::ALL {
@@ -99,11 +101,11 @@ fn a_right_launch_is_let_go() {
     }
 }
 
-/// The measured ranks wait for the others, which will never come; that is said after a while. Nobody speaks
-/// for rank 0 where that is the one that does not come, but the next one.
+/// The measured ranks wait for the others, which never come. After a while a message says so. If rank 0 is missing,
+/// the next rank reports it.
 #[test]
 fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
-    // On two hosts the end barrier is prepared before the start barrier: that must not wait in silence.
+    // With two hosts the end barrier is prepared before the start barrier; this step must report a wait too.
     let cluster = Cluster::hours_apart(2);
     let jobs =
         [(Mpi::OpenMpi, true, 1), (Mpi::Mpich, true, 1), (Mpi::Mpich, false, 1), (Mpi::OpenMpi, true, 2)];
@@ -114,7 +116,7 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
         let program = programs::mpi(mpi, "ends").display().to_string();
         let tool = pmmpi().display().to_string();
         let bare = [&program, "wait", "0", place, "10"].map(str::to_owned).to_vec();
-        // Pings begin with a collective function of MPI's.
+        // Pings begin with a collective function of MPI.
         let sync = if mpi == Mpi::Mpich { "pingpong" } else { "none" };
         let measured =
             [vec![tool, format!("--sync={sync}"), format!("--out={place}")], bare.clone()].concat();
@@ -123,15 +125,16 @@ fn a_job_of_which_only_a_part_is_measured_says_why_it_waits() {
         let started = job.args(first).args([":", "-n", "1"]).args(second).start();
         started.wait_for_error("still waiting for other ranks after MPI_Init");
         assert!(folder.runs().is_empty());
-        // All at once: Debian's mpirun of Open MPI crashes or hangs if it is told to end now.
+        // All at once, because Debian's mpirun of Open MPI crashes or hangs if it must end now.
         for process in processes_with(place) {
-            // SAFETY: a process of this job's; where it has ended already there is nothing to kill.
+            // SAFETY: a process of this job; if it has ended already, the call does nothing.
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
     }
 }
 
-/// Out of the agent's sight: each is named, with what to do, and rank 0's process is measured around.
+/// The agent cannot see MPI in these programs: a message gives reason and advice, and the tool measures rank 0's
+/// process from outside.
 fn measured_from_outside(mpi: Mpi, program: &[&str], why: &str) {
     let folder = Folder::new("outside");
     let job = Job::local(mpi, 2).arg(pmmpi()).arg("--out").arg(folder.path()).args(program);
@@ -165,7 +168,7 @@ fn a_program_that_calls_through_a_handle_is_measured_from_outside() {
     measured_from_outside(Mpi::Mpich, &[&program, "libmpich.so.12"], "through a handle of dlopen");
 }
 
-/// Open MPI 4.1 has no sessions.
+/// Only MPICH, because Open MPI 4.1 has no sessions.
 #[test]
 fn a_program_of_sessions_alone_is_measured_from_outside() {
     let program = programs::mpi(Mpi::Mpich, "sessions").display().to_string();

@@ -1,5 +1,5 @@
-//! Every launcher that runs here: Debian's and those of tests/rig/wheels.sh. One run of all ranks, each node read once,
-//! and nothing taken from what a script does next.
+//! All launchers that run here: Debian's and those of tests/rig/wheels.sh. There is one run of all ranks, each node
+//! is read once, and the tool does not disturb the later commands of a script.
 
 use pmmpi::counters::probe::Scope;
 use pmmpi::record::{End, Mode, Run};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// A launcher, and what pmmpi calls it.
+/// A launcher, and its name in pmmpi.
 #[derive(Clone, Copy, Debug)]
 enum Starter {
     Debian(Mpi),
@@ -53,7 +53,7 @@ impl Starter {
         }
     }
 
-    /// Two ranks of a shell's script, with $0 for pmmpi that keeps its runs in `folder` and $1 for an MPI program.
+    /// Two ranks of a shell script. $0 is pmmpi, which stores its runs in `folder`, and $1 is an MPI program.
     fn script(self, folder: &Path, script: &str) -> Output {
         let program = self.program("says");
         let tool = pmmpi().display().to_string();
@@ -63,14 +63,14 @@ impl Starter {
     }
 }
 
-/// Every character, sorted: two ranks may write into one line.
+/// All characters, sorted, because two ranks may write into one line.
 fn said(text: &str) -> String {
     let mut said: Vec<char> = text.chars().collect();
     said.sort_unstable();
     said.into_iter().collect()
 }
 
-/// What so many ranks say.
+/// The output of this number of ranks.
 fn ranks_say(ranks: usize) -> String {
     let lines: String = (0..ranks).map(|rank| format!("rank {rank} of {ranks}\n")).collect();
     said(&lines)
@@ -108,7 +108,7 @@ fn every_launcher_gives_one_run_whose_node_is_read_once() {
     }
 }
 
-/// MPI finds its ranks by variables that tell pmmpi too little: gforker without its marks.
+/// MPI's variables for its ranks tell pmmpi too little: gforker without its own variables.
 #[test]
 fn an_unknown_launcher_gives_one_run_and_one_message() {
     for before in
@@ -122,7 +122,7 @@ fn an_unknown_launcher_gives_one_run_and_one_message() {
     }
 }
 
-/// Where the ranks of a node cannot meet, each reads its node: what it counted is taken once all the same.
+/// If the ranks of a node cannot communicate, each reads its node. The run contains the node's counts only once.
 #[test]
 fn ranks_that_cannot_meet_count_their_node_once() {
     let before = ["unshare", "--net", "sh", "-c", "ip link set lo up; exec \"$0\" \"$@\""];
@@ -137,19 +137,19 @@ fn a_script_keeps_its_mpi_init_for_its_mpi_program() {
         let folder = Folder::new("slot");
         let output = starter.script(folder.path(), "$0 true; $0 --no-save sleep 0.01; exec $1").success();
         assert_eq!(said(&output.out()), ranks_say(2), "{starter:?} {}", output.err());
-        // Once for each of the two.
+        // Once for each of the two commands.
         assert_eq!(output.err().matches(ALONE).count(), 2, "{starter:?} {}", output.err());
         assert!(output.err().contains("add --mode ranks"));
         let runs = folder.runs();
         assert_eq!((runs.len(), runs[0].ranks.len(), runs[1].ranks.len()), (2, 1, 1), "{starter:?}");
-        // The one MPI_Init may be measured, too.
+        // The only MPI_Init of the script may also be measured.
         let measured = starter.script(folder.path(), "$0 -q true; exec $0 $1").success();
         assert!(!measured.err().contains(ALONE), "{}", measured.err());
         assert_eq!(folder.runs().iter().filter(|run| run.ranks.len() == 2).count(), 1, "{starter:?}");
     }
 }
 
-/// While another rank is still at its first one, from whose process the node is carried.
+/// The rank that reads the node is still in its first program, from whose process the node's record is carried.
 #[test]
 fn the_second_program_of_a_slot_has_its_node_read() {
     for starter in Starter::all() {
@@ -182,7 +182,7 @@ fn who_asks_for_ranks_gets_them_in_a_script() {
     assert!(output.err().contains("--mode ranks: no launcher started this process"), "{}", output.err());
 }
 
-/// Started by the launcher itself, a plain program is measured on all ranks together, whatever execs it.
+/// If the launcher itself starts pmmpi, a plain program is measured on all ranks together, whatever execs it.
 #[test]
 fn what_the_launcher_starts_is_measured_together() {
     for mpi in Mpi::ALL {
@@ -196,7 +196,7 @@ fn what_the_launcher_starts_is_measured_together() {
     }
 }
 
-/// The process that reads its node becomes the runner, and is still known to ranks that come late.
+/// The process that reads its node becomes the runner, and late ranks still find it.
 #[test]
 fn the_runner_of_a_nodes_reader_is_its_reader() {
     for mpi in Mpi::ALL {
@@ -209,7 +209,7 @@ fn the_runner_of_a_nodes_reader_is_its_reader() {
     }
 }
 
-/// A job of one rank is alone anyway: `srun --pty bash`.
+/// A job of one rank is alone anyway, for example `srun --pty bash`.
 #[test]
 fn a_shell_that_is_the_only_rank_is_not_warned() {
     for mpi in Mpi::ALL {
@@ -222,7 +222,7 @@ fn a_shell_that_is_the_only_rank_is_not_warned() {
     }
 }
 
-/// By these a script finds its rank; what it does not see is how to reach the process manager.
+/// A script finds its rank with these variables. It must not see the variables that lead to the process manager.
 const RANK: &str = "env | grep -E '^(OMPI_COMM_WORLD_.*RANK|OMPI_COMM_WORLD_.*SIZE|PMI_RANK|PMI_SIZE|PMIX_RANK|MPI_LOCAL.*)=' \
                     | sort | tr '\\n' ' '; echo";
 
@@ -238,7 +238,7 @@ fn a_plain_program_knows_its_rank() {
     }
 }
 
-/// It is a job of one, which nobody waits for.
+/// It is a job of one rank, and no other rank waits for it.
 #[test]
 fn an_mpi_program_of_a_plain_program_is_a_job_of_one() {
     for mpi in Mpi::ALL {
@@ -251,7 +251,7 @@ fn an_mpi_program_of_a_plain_program_is_a_job_of_one() {
     }
 }
 
-/// When two ranks end a job at once, mpiexec may say so on stdout.
+/// When two ranks end a job at the same time, mpiexec may print a message on stdout.
 fn without_hydras_banner(text: &str) -> String {
     const BANNER: [&str; 4] =
         ["=", "YOUR APPLICATION TERMINATED", "This typically refers", "Please see the FAQ"];
@@ -259,7 +259,7 @@ fn without_hydras_banner(text: &str) -> String {
     text.lines().filter(is_own).collect()
 }
 
-/// A script may have something else to do: only pmmpi that the launcher itself started ends the job.
+/// A script may have other work to do, so pmmpi ends the job only if the launcher itself started it.
 #[test]
 fn a_script_goes_on_after_what_pmmpi_refuses() {
     for starter in Starter::all() {
@@ -273,7 +273,7 @@ fn a_script_goes_on_after_what_pmmpi_refuses() {
     }
 }
 
-/// The rank that pmmpi could start is ended where it waits for the other one.
+/// pmmpi could start one rank. This rank waits for the other one, and is ended there.
 #[test]
 fn a_program_that_never_left_mpi_init_is_no_riddle() {
     let folder = Folder::new("in-init");
@@ -284,7 +284,7 @@ fn a_program_that_never_left_mpi_init_is_no_riddle() {
     assert!(output.err().contains("it ended in MPI_Init, where it waits"), "{}", output.err());
 }
 
-/// Several rounds of what may be an MPI program would be so many jobs of one rank.
+/// Several rounds of a possible MPI program would be separate jobs of one rank.
 #[test]
 fn rounds_of_what_may_start_mpi_are_refused() {
     for mpi in Mpi::ALL {
@@ -315,7 +315,7 @@ fn rounds_of_what_may_start_mpi_are_refused() {
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["--mode", "plain", "--runs", "2", "--out"]);
         job.arg(folder.path()).args(&shell).run().success();
         assert_eq!((folder.runs().len(), folder.runs()[0].ranks.len()), (2, 2));
-        // A job of one rank is what it seems to be.
+        // A job of one rank needs no refusal.
         let job = Job::local(mpi, 1).arg(pmmpi()).args(["--runs", "2", "--out"]).arg(folder.path());
         job.args(&shell).run().success();
         assert_eq!(folder.runs().len(), 4);

@@ -1,4 +1,4 @@
-//! EventNames of events, on machines that this one is not; and with the real libpfm4 on this one.
+//! Names of events on other machines than this one; and with the real libpfm4 on this machine.
 
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::event::{Encoding, Event, Group, Modes, kind};
@@ -63,7 +63,7 @@ fn names_that_every_kernel_knows_are_the_same_everywhere() {
             codes(&machine, "cycles,cpu-cycles:u,page-faults,L1-dcache-load-misses,rff01c0"),
             [(0, [0; 3]), (0, [0; 3]), (1, [2, 0, 0]), (3, [0x1_0000, 0, 0]), (4, [0xff_01c0, 0, 0])]
         );
-        // pmmpi's names of the default set, and those of perf's that mean the same.
+        // pmmpi's names for the default set, and perf's names with the same meaning.
         let typed = "ref-cycles,cycles:k,instructions:k,task-clock,faults,cs,cpu-migrations,instructions:u";
         let own = [
             "ref_cycles",
@@ -84,7 +84,7 @@ fn names_that_every_kernel_knows_are_the_same_everywhere() {
     }
 }
 
-/// Whatever the default set counts can be asked for by its name, and is the same event then.
+/// Each event of the default set can be requested by its name, and the name gives the same event.
 #[test]
 fn the_default_set_is_made_of_names() {
     let machine = Machine::amd_server();
@@ -102,7 +102,7 @@ fn memory_controllers_count_together_on_each_socket() {
         assert_eq!(event.event.name, format!("uncore_imc_{channel}/cas_count_read/"));
         assert_eq!(family(&event.event), "uncore_imc/cas_count_read/");
         assert_eq!(event.event.encoding, Encoding::new(20 + channel as u32, 0x304));
-        // A count is a line of 64 bytes.
+        // The event counts lines of 64 bytes.
         assert_eq!((event.event.unit.as_str(), event.event.scale), ("bytes", 64.0));
         assert_eq!(event.places, Places::Socket(set("0,18")));
         assert_eq!(event.pmu, 20 + channel as u32);
@@ -111,7 +111,7 @@ fn memory_controllers_count_together_on_each_socket() {
     assert_eq!(read, events(&machine, "uncore_imc*/cas_count_read/"));
     assert_eq!(read[3..4], events(&machine, "uncore_imc_3/cas_count_read/")[..]);
     assert_eq!(names(&machine, "uncore_cha/event=0x3d,umask=1/")[11], "uncore_cha_11/event=0x3d,umask=1/");
-    // Bits of a field that lie in three places.
+    // The bits of a field that is spread over three places.
     let bits = u64::from(0xff_u8) << 8 | 0xfff << 32 | 0x7ff << 45;
     assert_eq!(codes(&machine, "uncore_upi_0/event=0,umask=0x7fffffff/"), [(50, [bits, 0, 0])]);
 }
@@ -134,7 +134,7 @@ fn energy_is_joules_on_each_socket() {
 fn terms_are_written_where_the_pmu_has_them() {
     let amd = Machine::amd_server();
     for (list, code) in [
-        // The codes of the AMD note: 12 bits of event select, 8 of unit mask.
+        // The codes of the AMD note: 12 bits of event select, 8 bits of unit mask.
         ("cpu/event=0x40/", 0x40),
         ("cpu/event=0x42,umask=0x1e/", 0x1e42),
         ("cpu/event=0xc0/", 0xc0),
@@ -144,7 +144,7 @@ fn terms_are_written_where_the_pmu_has_them() {
         ("cpu/event=192,edge,cmask=2/", 0x204_00c0),
         ("cpu/r1c0/", 0x1c0),
         ("cpu/config=0x76/", 0x76),
-        // The last word counts.
+        // The last value counts.
         ("cpu/event=1,event=2/", 2),
         ("cpu/instructions,umask=1/", 0x1c0),
     ] {
@@ -196,7 +196,8 @@ fn each_kind_of_core_counts_for_itself() {
         let events = events(&machine, name);
         assert!(events.iter().all(|event| family(&event.event) == sums), "{name}: {events:?}");
     }
-    // On a processor of one kind it is what it is called, and a PMU outside of the cores has cycles of its own.
+    // On a processor with one kind of cores the family is the name itself. A PMU outside of the cores has cycles of
+    // its own.
     assert_eq!(family(&events(&Machine::intel_server(), "cpu/instructions/")[0].event), "cpu/instructions/");
     let cluster = Event::counted("arm_dsu_0/cycles/", Encoding::new(10, 0x11));
     assert_eq!(family(&cluster), "arm_dsu/cycles/");
@@ -261,7 +262,7 @@ fn what_cannot_be_resolved_is_explained() {
     assert_eq!(codes(&open, "cpu/wanting,ldlat=7/"), [(4, [0xcd, 7, 0])]);
 }
 
-/// u and k, h with k, in any order; all else is an error that says so.
+/// u and k, h with k, in any order. Other modes are an error with a message.
 #[test]
 fn modes_that_are_not_understood_are_an_error() {
     let machine = Machine::intel_server();
@@ -300,7 +301,7 @@ fn tracepoints_have_names() {
         let hidden = said(&machine, "sched:sched_switch");
         assert!(hidden.contains("tracepoints were not looked up: tracefs is not mounted"), "{hidden}");
         assert!(hidden.contains("mount -t tracefs"), "{hidden}");
-        // What has capitals is a vendor's.
+        // A name with capital letters is a vendor's.
         assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("tracepoints"));
         machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/id"), "372\n");
         machine.put(&format!("sys/kernel/{place}/events/sched/sched_switch/format"), "name: sched_switch\n");
@@ -312,7 +313,7 @@ fn tracepoints_have_names() {
             [true, true, false]
         );
         assert_eq!(names(&machine, "sched:sched_switch:k"), ["sched:sched_switch:k"]);
-        // It needs no counter, and may stand among what does.
+        // It needs no counter, and may be in a group with events that do.
         let plans = planned(&machine, "{cycles,sched:sched_switch}", "GenuineIntel", Scope::Task).unwrap();
         assert_eq!(groups(&plans), [[["cycles", "sched:sched_switch"]]]);
         for (list, part) in [
@@ -329,7 +330,7 @@ fn tracepoints_have_names() {
     }
 }
 
-/// As root, where the kernel shows its tracepoints to root alone.
+/// As root, if the kernel shows its tracepoints only to root.
 #[test]
 fn tracepoints_that_a_user_may_not_see_are_explained() {
     use std::os::unix::fs::MetadataExt;
@@ -366,7 +367,7 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     assert_eq!(retired[0].event.encoding, Encoding::new(4, 0xc0).in_modes(Modes::User));
     assert_eq!((retired[0].pmu, retired[0].places.clone()), (4, Places::Threads(None)));
     assert!(matches!(&resolved[2], Asked::Together(group) if group[1][0].event.encoding.config[0] == 0x412e));
-    // The kernel says what the vendor's table leaves open.
+    // The kernel's files give what the vendor's table leaves open.
     let energy = |text: &str| {
         let encoding = Encoding::new(9, 2);
         let name = "rapl::RAPL_ENERGY_PKG".to_owned();
@@ -385,7 +386,7 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     );
     assert!(unknown(VendorAnswer::Refused { why: "no such mask".into() }).contains("FOO:BAR: no such mask"));
     assert!(names.resolve("cycles", |_| panic!("nothing to ask")).is_ok());
-    // One that answers less than it was asked knows less.
+    // A helper that returns fewer answers than questions knows less.
     assert!(names.resolve("FOO", |_| Ok(Vec::new())).unwrap_err().to_string().contains("unknown event FOO"));
 }
 
@@ -398,7 +399,7 @@ fn planned(
     plan(resolve(machine, list).unwrap(), scope, Capacity::of_vendor(Some(vendor_id)))
 }
 
-/// The names of each group of each plan.
+/// The names of the events in each group of each plan.
 fn groups(plans: &[CounterPlan]) -> Vec<Vec<Vec<&str>>> {
     plans.iter().map(|plan| plan.groups.iter().map(of_group).collect()).collect()
 }
@@ -420,7 +421,7 @@ fn groups_fit_the_counters() {
             vec!["page_faults"]
         ]]
     );
-    // Three have counters of their own, the second event of one of them has not.
+    // Three events have counters of their own; the second event of one of them does not.
     let intel = planned(&Machine::intel_server(), list, "GenuineIntel", Scope::Core).unwrap();
     assert_eq!(
         groups(&intel),
@@ -474,7 +475,7 @@ fn braces_keep_together_what_can_be_counted_together() {
         Scope::Task,
     )
     .unwrap();
-    // A group a controller, then energy, at the same places; cycles in each rank.
+    // One group per controller, then energy, at the same places; cycles in each rank.
     assert_eq!(memory[0].groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 2, 1]);
     assert_eq!((memory[0].scope, &memory[0].places), (Scope::Socket, &Places::Socket(set("0,18"))));
     assert_eq!((memory[1].scope, groups(&memory[1..])), (Scope::Task, vec![vec![vec!["cycles"]]]));
@@ -483,7 +484,7 @@ fn braces_keep_together_what_can_be_counted_together() {
     let each = [
         vec!["cpu_atom/cycles/", "cpu_atom/instructions/u"],
         vec!["cpu_core/cycles/", "cpu_core/instructions/u"],
-        // Beside one kind's it would be counted on cores of that kind alone.
+        // In a group with events of one kind of cores, it would be counted only on those cores.
         vec!["page_faults"],
     ];
     let task = planned(&client, kinds, "GenuineIntel", Scope::Task).unwrap();
@@ -495,7 +496,7 @@ fn braces_keep_together_what_can_be_counted_together() {
     assert!(refused.contains("cpu_atom/cycles/ is counted with --scope task or core"), "{refused}");
 }
 
-/// The default set is what it is everywhere, but that each kind of core counts it.
+/// The default set is the same everywhere, except that each kind of core counts it.
 #[test]
 fn the_default_set_counts_on_every_kind_of_core() {
     let default = pmmpi::counters::default::groups();
@@ -520,14 +521,14 @@ fn the_default_set_counts_on_every_kind_of_core() {
             }
         }
     }
-    // One kind may be offline.
+    // All cores of one kind may be offline.
     let machine = Machine::hybrid_client();
     machine.put(&machine.pmu_file("cpu_atom", "cpus"), "\n");
     assert_eq!(groups_on(&machine), default);
 }
 
-/// Every name that is listed can be typed, and is the event that is listed; so can the name that an event has
-/// then.
+/// Every listed name can be requested and gives the listed event. The same holds for the name that this event then
+/// has.
 #[test]
 fn what_is_listed_can_be_asked_for() {
     for machine in [
@@ -573,7 +574,7 @@ fn what_is_listed_can_be_asked_for() {
     }
 }
 
-/// A /sys that nobody made with good intentions.
+/// Files in /sys with hostile content.
 #[test]
 fn hostile_files_are_errors_or_nothing() {
     let machine = Machine::intel_server();
@@ -614,7 +615,7 @@ fn hostile_files_are_errors_or_nothing() {
         machine.put(&machine.pmu_file("arm_cmn_0", "cpumask"), text);
         assert!(said(&machine, "hnf_cache_miss").contains("arm_cmn_0/cpumask"), "{text}");
     }
-    // The bus's folder is a file.
+    // The folder of the bus is a file.
     let machine = Machine::bare();
     machine.put("sys/bus/event_source/devices", "");
     assert_eq!(codes(&machine, "cycles"), [(0, [0; 3])]);
@@ -623,7 +624,7 @@ fn hostile_files_are_errors_or_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// No text is too strange, and none that is refused goes without an explanation of one screen.
+    /// Any text is accepted or gives an error message of at most one screen.
     #[test]
     fn any_text_is_events_or_an_error(
         text in "((cycles|cpu|uncore_imc|power|event|umask|energy-pkg|r1|name|config|[{},/:=*u0-9]){0,12}|.{0,40})"
@@ -639,7 +640,7 @@ proptest! {
         });
     }
 
-    /// Whatever a file of the kernel's holds, names come to events or to errors that can be printed.
+    /// Whatever a kernel file contains, names give events or errors that can be printed.
     #[test]
     fn any_file_is_read_or_refused(
         file in prop::sample::select(vec![
@@ -673,7 +674,7 @@ proptest! {
         names.fields();
     }
 
-    /// Groups hold what was asked for, once each, and no more of it than there are counters.
+    /// Groups contain each requested event once, and at most as many as there are counters.
     #[test]
     fn packing_loses_nothing(picks in proptest::collection::vec(0usize..54, 0..40), intel in any::<bool>()) {
         thread_local!(static ALL: (Machine, Vec<String>) = {
@@ -703,13 +704,13 @@ proptest! {
     }
 }
 
-/// The program that asks libpfm4, for processors that this one is not.
+/// The program that asks libpfm4, for other processors than this one.
 fn ask_libpfm(arguments: &[&str]) -> rig::tool::Output {
     let mut command = Command::new(target().join("pmmpi/lib/pmmpi/pmmpi-names"));
     run(command.args(arguments).env("LIBPFM_ENCODE_INACTIVE", "1"))
 }
 
-/// EventNames of the AMD note's events come to the codes that it prints in its tables; likewise with Intel's
+/// The names of the AMD note's events give the codes that the note prints in its tables; the same holds for Intel's
 /// manual.
 #[test]
 fn libpfm4_knows_the_codes_of_the_manuals() {
@@ -768,7 +769,7 @@ fn libpfm4_says_what_is_wrong_with_a_name() {
         "{answers:?}"
     );
     assert_eq!(ask_libpfm(&["what"]).code(), 1);
-    // What this processor's tables hold is what resolving each name says.
+    // Resolving each name of this processor's tables gives the same answers.
     let described: Vec<VendorEvent> = wire::decode(&ask_libpfm(&["list"]).success().stdout).unwrap();
     let names: Vec<&str> = described.iter().map(|one| one.name.as_str()).collect();
     let answers: Vec<VendorAnswer> =
@@ -803,7 +804,7 @@ fn list_events_says_what_opens_here() {
     );
     assert_eq!(clock["scopes"], serde_json::json!(["task", "core"]));
     for event in events {
-        // What does not open says why; what opens needs no excuse.
+        // An event that does not open has a reason; an event that opens exactly has none.
         assert_eq!(event["quality"] == "exact", event["reason"].is_null(), "{event}");
         assert_eq!(
             event["opens"],
@@ -826,7 +827,7 @@ fn list_events_says_what_opens_here() {
     assert!(unknown.err().contains("unknown event cylces; did you mean cycles?"), "{}", unknown.err());
 }
 
-/// Without libpfm4 there is all the rest, and a word on what to install.
+/// Without libpfm4 all other events are listed, and a message says what to install.
 #[test]
 fn without_libpfm4_the_rest_is_listed() {
     let library = rig::tool::Folder::new("libdir");
@@ -836,7 +837,7 @@ fn without_libpfm4_the_rest_is_listed() {
     let output =
         run(Command::new(pmmpi()).args(["list", "events"]).env("PMMPI_LIBDIR", library.path())).success();
     assert!(output.out().contains("page_faults") && output.out().contains("apt install libpfm4"));
-    // The real program, where what the loader finds is no library.
+    // The real program, when the loader finds a file that is not a library.
     std::fs::write(library.path().join("libpfm.so.4"), "not a library").unwrap();
     let mut real = Command::new(target().join("pmmpi/lib/pmmpi/pmmpi-names"));
     let real = run(real.arg("list").env("LD_LIBRARY_PATH", library.path()));

@@ -1,5 +1,5 @@
-//! MPIs that Debian does not package: Open MPI 5, MPICH 5 and Intel MPI, with their own ABIs and the standard one,
-//! under each of their launchers. docs/programs.md lists these tests as a table.
+//! MPIs that Debian does not package: Open MPI 5, MPICH 5 and Intel MPI, with their own ABIs and the standard ABI,
+//! under each of their launchers. docs/programs.md lists these tests in a table.
 
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Cluster, Job, machine};
@@ -10,29 +10,29 @@ use rig::wheels::{Launcher, Library};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A job on hosts whose clocks are hours apart, or on this machine as it is where there is no cluster.
+/// A job on hosts whose clocks are hours apart; without a cluster, on this machine.
 fn launch(launcher: Launcher, ranks: usize, cluster: Option<&Cluster>) -> Job<'_> {
     cluster.map_or_else(|| launcher.local(ranks), |cluster| launcher.on(cluster, ranks))
 }
 
-/// Two hosts, where the launcher has a remote shell.
+/// Two hosts, if the launcher can use a remote shell.
 fn two_hosts(launcher: Launcher) -> Option<Cluster> {
     launcher.has_remote_shell().then(|| Cluster::hours_apart(2))
 }
 
-/// This program behind what comes first in the job's command line.
+/// This program, with `before` in front of it in the job's command line.
 fn bare<'a>(job: Job<'a>, before: &[&str], program: &Launchable) -> Job<'a> {
     let job = program.environment.iter().fold(job, |job, (name, value)| job.env(name, value));
     job.args(before).args(&program.argv)
 }
 
-/// The same, measured: its run is left in `runs` in the folder.
+/// The same program, measured: its run is in `runs` in the folder.
 fn measured<'a>(job: Job<'a>, folder: &Path, program: &Launchable) -> Job<'a> {
     let (tool, out) = (pmmpi().display().to_string(), folder.join("runs").display().to_string());
     bare(job, &[&tool, "--out", &out], program)
 }
 
-/// The one run of a job that ended well.
+/// The only run of a job that ended well.
 fn run_in(folder: &Path, library: Library, ranks: usize) -> Run {
     let mut runs = runs_in(&folder.join("runs"));
     assert_eq!(runs.len(), 1, "{library:?}");
@@ -43,9 +43,9 @@ fn run_in(folder: &Path, library: Library, ranks: usize) -> Run {
     run
 }
 
-/// A program whose truth is known is bounded, on this machine and on hosts with clocks of their own.
+/// A program with a known true time, on this machine and on hosts with clocks of their own.
 fn c(library: Library) {
-    // The one for the standard ABI checks its library, too. Intel's takes MPI_ERRORS_RETURN for MPI_ERRORS_ABORT.
+    // The program for the standard ABI also checks its library. Intel's takes MPI_ERRORS_RETURN for MPI_ERRORS_ABORT.
     let program = library.compile(if library == Library::MpichStandard { "abi" } else { "truth" });
     for launcher in library.launchers() {
         let alone = [(2, 0), (3, 0), (5, 0)];
@@ -72,13 +72,13 @@ fn assert_bounded(library: Library, program: &Launchable, launcher: Launcher, ra
     let (truth, bounds) = (truth_ns(folder.path(), ranks), run.elapsed().unwrap());
     let ours = |which: usize| run.ranks.iter().map(move |rank| rank.real_ns[which]);
     let real = ours(1).max().unwrap() - ours(0).min().unwrap();
-    // The program's own reads of the clock lie within pmmpi's, and these within t1..t2.
+    // The program's own clock readings are within pmmpi's, and these are within t1..t2.
     assert!(truth <= real && real <= bounds.upper_ns, "{truth} <= {real} <= {bounds:?} {context}");
     let slept_ns = 30_000_000 + 20_000_000 * (ranks as i64 - 1);
     assert!(bounds.consistent && bounds.lower_ns >= slept_ns - 1_000_000, "{slept_ns} {bounds:?} {context}");
 }
 
-/// A program that says who its ranks are says the same with the tool as without, and sleeps 20 ms.
+/// The program prints its ranks. The output is the same with and without the tool; the program sleeps 20 ms.
 fn says(library: Library, program: &Launchable) {
     for launcher in library.launchers() {
         let folder = Folder::new("says");
@@ -99,7 +99,7 @@ fn mpi4py(library: Library) {
     says(library, &library.mpi4py("python"));
 }
 
-/// Every level is provided as it is without the tool.
+/// Every thread level is provided as it is without the tool.
 fn threads(library: Library) {
     let program = library.compile("init_thread");
     for (launcher, level) in
@@ -113,7 +113,7 @@ fn threads(library: Library) {
     }
 }
 
-/// Those that the program names.
+/// Regions that the program names.
 fn regions(library: Library) {
     let program = library.compile_with_regions("regions");
     for launcher in library.launchers() {
@@ -133,25 +133,26 @@ fn regions(library: Library) {
     }
 }
 
-/// MPI_Abort, exit without MPI_Finalize, and SIGKILL, of rank 0 and of another: recorded, and the job ends as it
-/// would without the tool.
+/// MPI_Abort, exit without MPI_Finalize, and SIGKILL, of rank 0 and of another rank. The tool records each, and the
+/// job ends as it would without the tool.
 fn ends(library: Library) {
     let program = library.compile("ends");
     let ways = [("abort", End::Aborted(7)), ("exit", End::Exited(5)), ("kill", End::Signaled(libc::SIGKILL))];
     for (launcher, (how, end)) in library.launchers().iter().flat_map(|l| ways.map(|way| (*l, way))) {
         for rank in ["0", "1"] {
             let folder = Folder::new("ends");
-            // Between hosts, Open MPI 5's other ranks abort with 14 now and then where one leaves without a word: nothing
-            // tells which of them came first.
+            // Between hosts, if a rank leaves without MPI_Finalize, Open MPI 5's other ranks sometimes abort with 14,
+            // and the records do not show which rank was first.
             let is_open_mpi = matches!(launcher, Launcher::Mpirun | Launcher::Prterun);
             let cluster = two_hosts(launcher).filter(|_| how != "exit" && !(how == "kill" && is_open_mpi));
             let arguments = [how, rank, folder.path().to_str().unwrap()];
             let job = || launch(launcher, 3, cluster.as_ref());
             let expected = match (launcher, how) {
-                // Hydra returns 9 now and then where a rank left without MPI_Finalize, and Intel's always 255: it
-                // kills the others, and goes by what it killed. With the tool it knows the rank's own status.
+                // If a rank leaves without MPI_Finalize, Hydra sometimes returns 9, and Intel's always 255: they kill
+                // the other ranks and return the status of a killed rank. With the tool they know the rank's own
+                // status.
                 (Launcher::Hydra | Launcher::IntelHydra, "exit") => vec![5],
-                // An assertion of Hydra's proxy fails now and then where a rank was killed.
+                // If a rank is killed, an assertion of Hydra's proxy sometimes fails.
                 (Launcher::Hydra, "kill") => vec![libc::SIGKILL, 255],
                 _ => vec![bare(job(), &[], &program).args(arguments).run().code()],
             };
@@ -160,7 +161,7 @@ fn ends(library: Library) {
             assert!(expected.contains(&output.code()), "{} {expected:?} {context}", output.code());
             let left = left_in(&folder.path().join("runs"));
             assert_eq!((left.size, left.end()), (3, Some(end)), "{context} {left:#?}");
-            // MPICH 5's MPI_Abort returns, and its program may come to MPI_Finalize before Hydra kills it.
+            // MPICH 5's MPI_Abort returns, so its program may reach MPI_Finalize before Hydra kills it.
             let known = left.lost.len() + if how == "abort" { left.ranks.len() } else { 0 };
             assert_eq!(known, 3, "{context} {left:#?}");
             assert_none_is_left(folder.path());
@@ -189,7 +190,7 @@ fn told(library: Library) {
     }
 }
 
-/// No process of the job is left.
+/// No process of the job remains.
 fn assert_none_is_left(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let left = || processes_with(folder.to_str().unwrap());
@@ -200,11 +201,12 @@ fn assert_none_is_left(folder: &Path) {
 }
 
 /// A plain program in rounds between barriers of all ranks: the runner of Debian's MPI joins the job. Open MPI 4's
-/// own library does not join one of Open MPI 5's launchers, but its runner runs with Open MPI 5's library.
+/// own library cannot join a job of Open MPI 5's launchers, but its runner works with Open MPI 5's library.
 fn rounds(library: Library) {
     for launcher in library.launchers() {
         let (folder, cluster) = (Folder::new("rounds"), two_hosts(*launcher));
-        // Debian's MPICH 4.0 crashes under MPICH 5's Hydra where hosts have unequal numbers of ranks (without the tool).
+        // Debian's MPICH 4.0 crashes under MPICH 5's Hydra if hosts have unequal numbers of ranks, also without the
+        // tool.
         let ranks = if cluster.is_some() { 4 } else { 3 };
         let mut program =
             Launchable::of_words(["--mode", "plain", "--runs", "2", "--", "sh", "-c", "echo .; sleep 0.06"]);
@@ -225,7 +227,7 @@ fn rounds(library: Library) {
             let bounds = run.elapsed().unwrap();
             assert!(bounds.consistent && bounds.lower_ns >= 59_000_000, "{launcher:?} {bounds:?}");
         }
-        // No rank begins a round before every rank has ended the last.
+        // No rank begins a round before every rank has ended the previous round.
         let end = runs[0].ranks.iter().map(|rank| rank.real_ns[1]).max().unwrap();
         assert!(runs[1].ranks.iter().all(|rank| rank.real_ns[0] >= end), "{launcher:?}");
     }
@@ -252,7 +254,7 @@ cells! {
         told => told_to_end_of_mpich_5s_standard_abi;
 }
 
-/// Its wheel is for this kind of processor alone.
+/// Intel's wheel is only for this kind of processor.
 #[cfg(target_arch = "x86_64")]
 mod intel {
     use super::*;
@@ -266,7 +268,7 @@ mod intel {
             told => told_to_end_of_intel_mpis_standard_abi;
     }
 
-    /// Its binding is the only one of these that has Fortran's, for gfortran's programs too.
+    /// Of these MPIs only Intel's has a Fortran binding, also for gfortran's programs.
     #[test]
     fn fortran_under_intel_mpi() {
         for name in ["mpif", "use_mpi", "use_mpi_f08"] {
@@ -274,7 +276,7 @@ mod intel {
         }
     }
 
-    /// Intel's own benchmark, as it is installed: it says that it ran, and its run is bounded.
+    /// Intel's own benchmark, as installed: it runs, and its run has bounds.
     #[test]
     fn intels_benchmark_is_measured() {
         let program = rig::wheels::intels_own("IMB-MPI1");

@@ -1,4 +1,4 @@
-//! Regions that programs name: each entry between barriers of its own, and all of them in a fixed place.
+//! Regions that programs name: each entry has its own barriers, and all entries need a fixed amount of memory.
 
 use pmmpi::record::Run;
 use pmmpi::regions::RegionBounds;
@@ -15,7 +15,7 @@ fn c(mpi: Mpi) -> PathBuf {
     programs::with_regions(mpi, "regions", &["-fPIE", "-pie"], "regions")
 }
 
-/// The one run of this program with this many entries.
+/// The only run of this program with this number of entries.
 fn measured(job: Job, folder: &Path, program: PathBuf, options: &[&str], entries: &str, ms: &str) -> Run {
     let runs = folder.join("runs");
     let job = job.arg(pmmpi()).args(options).arg("--out").arg(&runs).arg(program);
@@ -25,7 +25,7 @@ fn measured(job: Job, folder: &Path, program: PathBuf, options: &[&str], entries
     runs.remove(0)
 }
 
-/// The sum over a region's entries of the time from the first rank's begin to the last one's end.
+/// For each region, the sum over its entries of the time from the first rank's begin to the last rank's end.
 fn truths_ns(folder: &Path) -> HashMap<String, i64> {
     let read = |rank: usize| std::fs::read_to_string(folder.join(format!("truth.{rank}"))).unwrap();
     let ranks: Vec<String> = (0..RANKS).map(read).collect();
@@ -46,7 +46,7 @@ fn truths_ns(folder: &Path) -> HashMap<String, i64> {
     truths
 }
 
-/// The program's own reads of the clock lie inside each entry.
+/// The program's own clock readings are within each entry.
 fn assert_true(truth_ns: i64, bounds: &RegionBounds) {
     let entries = bounds.entries.expect("every rank entered it equally often") as i64;
     let context = format!("{truth_ns} {bounds:?}");
@@ -64,10 +64,10 @@ fn measure(mpi: Mpi, options: &[&str]) {
     assert_eq!(bounds.iter().map(|b| b.entries).collect::<Vec<_>>(), [4, 4, 1, 1, 1].map(Some));
     let truths = truths_ns(folder.path());
     bounds.iter().for_each(|bounds| assert_true(truths[bounds.name], bounds));
-    // The region around it is longer, and nothing is longer than all.
+    // The region around it is longer, and no region is longer than the run.
     let elapsed = run.elapsed().unwrap();
     assert!(bounds[0].lower_ns <= bounds[1].upper_ns && bounds[1].lower_ns <= elapsed.upper_ns);
-    // Each rank sleeps 5 ms and its number more: the last one is the slowest, by little.
+    // Each rank sleeps 5 ms plus its number in ms: the last rank is slightly the slowest.
     assert!(bounds[0].lower_ns >= 4 * 7_000_000 - 1_000_000 && bounds[0].mean_ns <= bounds[0].slowest.1);
     let paused: Vec<u32> = run.regions.paused.iter().map(|(rank, _)| *rank).collect();
     assert_eq!(paused, [0, 1, 2]);
@@ -103,7 +103,7 @@ fn regions_from_fortran_are_measured() {
     }
 }
 
-/// An executable at a fixed address resolves weak symbols when it is linked, and a static one has no dlsym.
+/// In an executable at a fixed address, the linker resolves weak symbols; a static executable has no dlsym.
 #[test]
 fn however_a_program_is_linked_its_marks_do_no_harm() {
     for mpi in Mpi::ALL {
@@ -111,7 +111,7 @@ fn however_a_program_is_linked_its_marks_do_no_harm() {
         let folder = Folder::new("fixed");
         Job::local(mpi, 2).arg(&fixed).arg(folder.path()).args(["2", "1"]).run().success();
         let run = measured(Job::local(mpi, 2), folder.path(), fixed, &[], "2", "1");
-        // MPI_Pcontrol(0) pauses nothing where MPI_Pcontrol is another tool's.
+        // If MPI_Pcontrol belongs to another tool, MPI_Pcontrol(0) pauses nothing.
         assert_eq!(run.regions.names, ["solve", "step", "unseen", "until the end"]);
     }
     let program = programs::statically_linked("marks");
@@ -127,7 +127,7 @@ fn regions_can_be_left_alone() {
     }
 }
 
-/// The file of a run with 3,000 entries is as large as that of one with 3, but for larger numbers.
+/// The file of a run with 3,000 entries is as large as that of a run with 3, except for larger numbers.
 #[test]
 fn entries_take_no_room() {
     let bytes = |entries: &str| {
@@ -147,7 +147,7 @@ fn entries_take_no_room() {
     assert!(many < few + 200, "{few} {many}");
 }
 
-/// What a rank did in regions until it was killed is kept, by its launcher: one rank's at least outlives it.
+/// The launchers keep what their ranks did in regions until a kill; at least one launcher outlives its rank.
 #[test]
 fn regions_of_a_killed_job_are_kept() {
     for mpi in Mpi::ALL {
@@ -165,7 +165,8 @@ fn regions_of_a_killed_job_are_kept() {
     }
 }
 
-/// MPI_Pcontrol is another tool's, unless it is said to make regions: no barrier, and every argument comes there.
+/// MPI_Pcontrol belongs to another tool, unless the user lets it make regions: it has no barrier and passes on every
+/// argument.
 #[test]
 fn pcontrol_is_passed_on_untouched() {
     for mpi in Mpi::ALL {
@@ -177,12 +178,12 @@ fn pcontrol_is_passed_on_untouched() {
         };
         let tool = [pmmpi().display().to_string(), "--out".to_owned(), folder.path().display().to_string()];
         let tool = tool.each_ref().map(String::as_str);
-        // Rank 0 alone calls it: a barrier would wait for ever.
+        // Rank 0 alone calls it: with a barrier it would wait forever.
         let said = launch(&tool, &[]);
         assert_eq!(said, "a 1.5 2\nb 2.5 3\nc 3.5 4\nd 4.5 5\n");
         assert_eq!(said, launch(&[], &[]));
         assert!(folder.runs()[0].regions.names.is_empty());
-        // The other tool's call of PMPI_Pcontrol is no entry of its own.
+        // The other tool's call of PMPI_Pcontrol is not another entry.
         launch(&[&tool[..], &["--regions", "pcontrol"]].concat(), &["all"]);
         let run = folder.runs().pop().unwrap();
         assert_eq!(run.regions.names, ["MPI_Pcontrol(2)"]);
@@ -197,8 +198,8 @@ fn what_makes_regions_is_one_of_three() {
     assert!(refused.err().contains("marks, pcontrol, off"), "{}", refused.err());
 }
 
-/// Whoever marks a region that others never come to waits for ever. That is said after a while, with who is where, and
-/// the report of the job says it too when it was ended.
+/// A rank that enters a region alone waits forever. After a while a message says which rank waits where, and the
+/// report of the killed job says it too.
 #[test]
 fn a_mark_of_one_rank_alone_says_why_it_waits() {
     let start = |mpi| {
@@ -220,7 +221,7 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
     }
 }
 
-/// A program of rsmpi's that measures itself, on hosts whose clocks are hours apart.
+/// A program with rsmpi that measures itself, on hosts whose clocks are hours apart.
 #[test]
 fn a_program_in_rust_measures_itself() {
     for mpi in Mpi::ALL {

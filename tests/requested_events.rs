@@ -1,4 +1,4 @@
-//! Counters as they are asked for: none at all, more than the default set, more than a machine has.
+//! Requested counters: none, more than the default set, and more than a machine has.
 
 use rig::cluster::{Job, machine};
 use rig::sys::Machine;
@@ -14,7 +14,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", output.err()))
 }
 
-/// What the report says of the only run in a folder.
+/// The report of the only run in a folder.
 fn reported(folder: &Path) -> Value {
     let output = run(Command::new(pmmpi()).args(["report", "--format", "json"]).arg(folder)).success();
     json(&output)["runs"][0].take()
@@ -24,14 +24,14 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
-/// The warning about what was asked for and not counted.
+/// The warning about requested events that were not counted.
 fn warning(run: &Value) -> Option<&str> {
     let warning = list(&run["warnings"]).iter().find(|warning| warning["code"] == "uncounted-events")?;
     assert!(warning["advice"].as_str().unwrap().contains("`pmmpi doctor`"), "{warning}");
     warning["message"].as_str()
 }
 
-/// How often a command and all that it starts opened a counter, or tried to.
+/// How many counters a command and all its processes opened or tried to open.
 fn counters_opened(folder: &Folder, command: &Command) -> usize {
     let trace = folder.path().join("trace");
     let mut strace = Command::new("strace");
@@ -42,8 +42,8 @@ fn counters_opened(folder: &Folder, command: &Command) -> usize {
     fs::read_to_string(trace).unwrap().matches("perf_event_open(").count()
 }
 
-/// Nobody opens any: not the launcher, the agent or the runner, so a program that counts by itself has them all. The report
-/// says that it was so.
+/// Neither the launcher, the agent nor the runner opens a counter, so all are free for a program that counts by
+/// itself. The report says that counters were off.
 #[test]
 fn counters_that_are_off_are_opened_by_nobody() {
     let ways = Mpi::ALL.into_iter().flat_map(|mpi| {
@@ -92,7 +92,7 @@ fn no_option_asks_for_counters_that_are_off() {
     }
 }
 
-/// What is null in a report, by name.
+/// Those of `events` that are null in a report.
 fn uncounted(run: &Value, events: &[&str]) -> BTreeSet<String> {
     let is_counted = |name: &str| {
         let mut all = list(&run["counters"]).iter().filter(|counter| counter["name"] == name).peekable();
@@ -105,8 +105,8 @@ fn uncounted(run: &Value, events: &[&str]) -> BTreeSet<String> {
     events.iter().filter(|name| !is_counted(name)).map(|name| (*name).to_owned()).collect()
 }
 
-/// Each machine's own table, PMUs and processor under the real tool: what it lacks is said when the run starts, and by the
-/// report. Nothing that was asked for is silent, and nothing else is said.
+/// Runs the real tool with each machine's tables, PMUs and processor. A message at the start and the report name the
+/// requested events that the machine lacks, and no others.
 #[test]
 fn what_a_machine_cannot_count_is_said_on_each() {
     for machine in [
@@ -151,7 +151,7 @@ fn what_a_machine_cannot_count_is_said_on_each() {
     }
 }
 
-/// Once a job, by the rank that speaks. Of the default set nobody asked for nothing is said.
+/// One rank reports, once per job. It does not report missing events of the default set.
 #[test]
 fn one_rank_says_what_cannot_be_counted() {
     let level = Paranoid::set("2");
@@ -170,7 +170,7 @@ fn one_rank_says_what_cannot_be_counted() {
     drop(level);
 }
 
-/// A program under a limit of `soft` open files, and `hard` if it wants more.
+/// Runs a program with these `limits` on open files (options of ulimit).
 fn limited(mpi: Mpi, limits: &str, options: Option<&[&str]>) -> Output {
     let script = format!("ulimit {limits}; exec \"$@\"");
     let job = Job::local(mpi, 1).args(["bash", "-c", &script, "bash"]);
@@ -181,7 +181,7 @@ fn limited(mpi: Mpi, limits: &str, options: Option<&[&str]>) -> Output {
     job.arg(programs::mpi(mpi, "opens")).run().success()
 }
 
-/// Counters of hardware threads are many, and none of them takes a descriptor that the program could have.
+/// There are many counters of hardware threads, and none of them uses a descriptor that the program could have.
 #[test]
 fn a_program_opens_as_many_files_as_without_counters() {
     for mpi in Mpi::ALL {
@@ -198,7 +198,8 @@ fn a_program_opens_as_many_files_as_without_counters() {
     }
 }
 
-/// Where the hard limit leaves no room beyond the program's own, hardware threads are not counted, and that is said.
+/// If the hard limit leaves no descriptors beyond the program's own, hardware threads are not counted, with a
+/// message.
 #[test]
 fn a_hard_limit_that_is_too_low_costs_counts_and_no_files() {
     /// One for each group of the rank's own threads.

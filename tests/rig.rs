@@ -1,4 +1,4 @@
-//! The rig itself: hosts that differ as they should, and are one machine where they should be.
+//! The rig itself: hosts differ in names and clocks, and otherwise are one machine.
 
 use rig::cluster::{Cluster, machine};
 use rig::tool::{Folder, Output, run, target};
@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What the program `clocks` says of a host.
+/// The output of the program `clocks` for one host.
 struct Clocks {
     /// CLOCK_MONOTONIC and CLOCK_BOOTTIME against CLOCK_REALTIME (ns).
     ahead_ns: [i64; 2],
     real_ns: i64,
 }
 
-/// By host name.
+/// The clocks by host name.
 fn clocks(output: Output) -> BTreeMap<String, Clocks> {
     let text = output.success().out();
     let host = |line: &str| {
@@ -49,7 +49,7 @@ fn hosts_have_names_and_clocks_of_their_own() {
             let host = &found[*name];
             for (ahead, own) in host.ahead_ns.iter().zip(own.ahead_ns) {
                 let error = ahead - own - offset_ns;
-                // Of two readings, and of what a time server changes meanwhile.
+                // The error of two readings, plus what a time server changes between them.
                 assert!(error.abs() < 1_000_000, "{mpi:?} {name}: off by {error} ns");
             }
             assert!(before < host.real_ns && host.real_ns < after, "{mpi:?} {name}: CLOCK_REALTIME differs");
@@ -71,7 +71,7 @@ fn ranks_on_different_hosts_are_one_job() {
         let times: Vec<Vec<i64>> = (0..ranks).map(|rank| truth(folder.path(), rank)).collect();
         let slowest_ns = (20 + 10 * (ranks as i64 - 1)) * 1_000_000;
         for time in &times {
-            // Ranks that are alone would not wait for the last one.
+            // Ranks of separate jobs would not wait for the last one.
             let last_begin = times.iter().map(|time| time[0]).max().unwrap();
             assert!(time[1] >= last_begin, "{mpi:?} {times:?}");
             assert!(before < time[0] && time[1] < after, "{mpi:?} {times:?}");
@@ -97,7 +97,7 @@ fn a_job_that_fails_says_so() {
     }
 }
 
-/// A job that hangs fails its test with its command's name, and none of its ranks is left.
+/// If a job hangs, its test fails with the job's command, and no rank remains.
 #[test]
 fn a_job_that_hangs_is_ended() {
     for mpi in Mpi::ALL {
@@ -108,13 +108,13 @@ fn a_job_that_hangs_is_ended() {
         started.wait_for("ready", 2);
         let ranks = ["node0", "node1"].map(|host| fs::read_to_string(folder.path().join(host)).unwrap());
         while !ranks.iter().all(|rank| is_asleep(rank)) {
-            std::thread::sleep(Duration::from_millis(1)); // the shells have not become sleep yet
+            std::thread::sleep(Duration::from_millis(1)); // the shells have not started sleep yet
         }
         let limit = Duration::from_millis(100);
         let panic = catch_unwind(AssertUnwindSafe(|| started.within(limit).finish())).unwrap_err();
         let message = panic.downcast_ref::<String>().expect("a message");
         assert!(message.contains("mpirun") && message.contains("sleep 1000"), "{message}");
-        // The launcher is gone; what served its other hosts follows.
+        // The launcher has ended; the processes on its other hosts follow.
         let deadline = Instant::now() + Duration::from_secs(10);
         while ranks.iter().any(|rank| is_asleep(rank)) {
             assert!(Instant::now() < deadline, "{mpi:?}: a rank is left");
@@ -123,7 +123,7 @@ fn a_job_that_hangs_is_ended() {
     }
 }
 
-/// A process that has ended, reaped or not, has no command line.
+/// A process that has ended has no command line, whether it is reaped or not.
 fn is_asleep(process: &str) -> bool {
     let command = fs::read(format!("/proc/{}/cmdline", process.trim())).unwrap_or_default();
     command.starts_with(b"sleep\x001000")
@@ -158,7 +158,7 @@ fn a_host_that_cannot_be_says_why() {
         (&["name"][..], "usage"),
         (&["name", "soon", "--", "true"], "soon: invalid digit"),
         (&["name", "0", "--", "/nonexistent"], "/nonexistent: No such file"),
-        // Before the machine was started.
+        // A time before the start of the machine.
         (&["name", "-1000000000000000000", "--", "true"], "host name, /proc/self/timens_offsets: "),
         (&[&"long".repeat(17), "0", "--", "true"], "sethostname: "),
     ] {
@@ -167,7 +167,7 @@ fn a_host_that_cannot_be_says_why() {
     }
 }
 
-/// As a user who is nobody on this machine, where that is allowed to make namespaces.
+/// As an ordinary user of this machine, if such users may create namespaces.
 #[test]
 fn a_user_may_have_hosts_too() {
     let folder = Folder::new("user");

@@ -1,4 +1,4 @@
-//! Plain programs, in rounds: alone, under each MPI's launcher, and whole launches repeated.
+//! Plain programs in rounds: alone, under each MPI's launcher, and with repeated launches.
 
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Cluster, Job, machine};
@@ -47,7 +47,7 @@ fn a_failure_stops_the_rounds_or_not_as_told() {
     assert_eq!((output.code(), out.runs().len()), (4, 4));
 }
 
-/// As a shell and every launcher have it (execvp(3)): what the kernel cannot execute is a shell's script.
+/// Like a shell and every launcher (execvp(3)): a file that the kernel cannot execute is a shell script.
 #[test]
 fn a_script_without_a_first_line_runs() {
     let out = Folder::new("script");
@@ -65,7 +65,7 @@ fn a_script_without_a_first_line_runs() {
     assert_eq!(out.runs().len(), 3);
 }
 
-/// Nothing ran, so nothing was measured.
+/// Nothing ran, so there is no run.
 #[test]
 fn a_program_that_cannot_start_leaves_no_run() {
     let out = Folder::new("foreign");
@@ -88,11 +88,11 @@ fn rounds_that_are_interrupted_keep_what_they_have() {
     let output = started.finish();
     assert_eq!(output.code(), 128 + libc::SIGINT);
     let kept = out.runs().len();
-    // Many of the thousand are left, however late the signal came.
+    // Many of the thousand runs remain, however late the signal came.
     assert!((2..1000).contains(&kept), "{kept} runs");
 }
 
-/// What a plain child of a rank sees: no way to its process manager, and none of the tool's or MPI's descriptors.
+/// A plain program under a rank has no access to its process manager, and no descriptors of the tool or of MPI.
 #[test]
 fn a_plain_program_under_mpi_cannot_join_its_job() {
     let script = "env | grep -E '^(PMI_(FD|PORT)|PMIX_(NAMESPACE|SERVER)|OMPI_MCA_(ess|pmix|orte)|HYDI_|PMMPI|LD_PRELOAD)' | sort; \
@@ -134,7 +134,7 @@ fn rounds_under_mpi_are_bracketed_by_barriers() {
                 let real = |which: usize| run.ranks.iter().map(move |rank| rank.real_ns[which]);
                 assert!(real(1).max().unwrap() - real(0).min().unwrap() <= bounds.upper_ns);
             }
-            // Rounds follow one another: no rank begins one before every rank has ended the last.
+            // Rounds follow one another: no rank begins a round before every rank has ended the previous round.
             for pair in runs.windows(2) {
                 let end = pair[0].ranks.iter().map(|rank| rank.real_ns[1]).max().unwrap();
                 assert!(pair[1].ranks.iter().all(|rank| rank.real_ns[0] >= end));
@@ -188,7 +188,7 @@ fn a_whole_launch_is_repeated() {
         let output = repeat(&["--runs", "2", "--on-failure", "continue"], Path::new("/nonexistent"));
         assert!(output.err().contains("launch 2 of 2"));
     }
-    // Two programs in one job, and a folder that is called as the tool is.
+    // Two programs in one job, and a folder with the same name as the tool.
     let out = Folder::new("mpmd");
     let place = out.path().join("pmmpi");
     std::fs::create_dir(&place).unwrap();

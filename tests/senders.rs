@@ -1,6 +1,6 @@
-//! Whoever sends a signal and however: the workload gets it once, as it would without the tool.
+//! Signals from any sender, in any way: the workload gets each signal once, as it would without the tool.
 //!
-//! tests/programs/signals.c says "NUMBERxTIMES" of each signal that it got.
+//! tests/programs/signals.c prints "NUMBERxTIMES" for each signal that it received.
 
 use rig::cluster::Job;
 use rig::tool::{self, Folder, Started, pmmpi, run, start};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A command line that measures tests/programs/signals.c, after `before`.
+/// A command line that measures tests/programs/signals.c; `before` stands in front of it.
 fn counting(before: &[&str], arguments: &[&str]) -> Command {
     let tool = [pmmpi(), "--no-save".into(), "--quiet".into(), programs::plain("signals")];
     let tool = tool.map(|word| word.display().to_string());
@@ -26,14 +26,14 @@ fn started(before: &[&str]) -> Started {
     started
 }
 
-/// What came, in the order of the numbers.
+/// The received signals in the order of their numbers.
 fn counts(started: Started) -> String {
     let output = started.finish();
     let text = output.out();
     text.strip_prefix("ready\n").unwrap_or_else(|| panic!("{text}{}", output.err())).trim().to_owned()
 }
 
-/// Longer than what is taken for one signal.
+/// Longer than the time within which two signals count as one.
 fn pause() {
     std::thread::sleep(Duration::from_millis(500));
 }
@@ -46,7 +46,7 @@ fn a_process_and_its_group_are_told_apart() {
     started.signal_group(libc::SIGALRM);
     started.signal_group(libc::SIGRTMIN());
     pause();
-    // The same sender, in both ways.
+    // The same sender signals in both ways.
     started.signal(libc::SIGUSR2);
     started.signal(libc::SIGALRM);
     pause();
@@ -55,7 +55,7 @@ fn a_process_and_its_group_are_told_apart() {
     assert_eq!(counts(started), "10x1 12x2 14x3 15x1 34x1");
 }
 
-/// As where a site gives its jobs no time to end: what pmmpi has got the workload gets.
+/// Some sites give jobs no time to end. A signal that pmmpi has received reaches the workload nevertheless.
 #[test]
 fn a_signal_just_before_the_kill_is_passed_on() {
     for _ in 0..5 {
@@ -64,7 +64,7 @@ fn a_signal_just_before_the_kill_is_passed_on() {
             start(&mut counting(&[], &[&libc::SIGTERM.to_string(), folder.path().to_str().unwrap()]));
         started.wait_for("ready", 1);
         started.signal(libc::SIGTERM);
-        // Its handler has run: nothing is pending, and it sleeps.
+        // Its handler has run: no signal is pending, and it sleeps.
         let status = || std::fs::read_to_string(format!("/proc/{}/status", started.id())).unwrap_or_default();
         let is_done =
             |status: &str| !status.contains("ShdPnd:\t0000000000004") && status.contains("State:\tS");
@@ -87,7 +87,7 @@ fn a_signal_just_before_the_kill_is_passed_on() {
     }
 }
 
-/// One after the other, as slurmstepd with proctrack/linuxproc.
+/// One process after another, like slurmstepd with proctrack/linuxproc.
 #[test]
 fn each_process_of_a_group_in_turn_is_one_signal() {
     let started = started(&[]);
@@ -116,7 +116,7 @@ fn a_workload_that_signals_its_own_group_does_so_once() {
     assert_eq!(output.out(), "got\n");
 }
 
-/// It signals its child and then the group that both are in; with --foreground its child alone.
+/// timeout signals its child and then the group of both; with --foreground it signals only its child.
 #[test]
 fn timeout_is_heard_once() {
     for (options, expected) in
@@ -130,7 +130,7 @@ fn timeout_is_heard_once() {
     }
 }
 
-/// What is typed goes to all in the foreground, a hang-up to the leader of the session alone.
+/// A typed signal goes to all processes in the foreground, a hang-up only to the leader of the session.
 #[test]
 fn a_terminal_is_heard_once() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/terminal.py").display().to_string();
@@ -145,7 +145,7 @@ fn a_terminal_is_heard_once() {
     }
 }
 
-/// However a job of several rounds ends, and however reading for a report does.
+/// After any end of a job with several rounds, and of reading for a report.
 #[test]
 fn no_progress_is_left_on_a_terminal() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/terminal.py").display().to_string();
@@ -163,12 +163,12 @@ fn no_progress_is_left_on_a_terminal() {
         assert_eq!(output.code(), 256 - libc::SIGINT, "{}", output.err());
         output.out()
     };
-    // Nothing after the last time that it was shown, but for erasing the line.
+    // After the last progress line there is only the sequence that erases it.
     let rest = |text: &str, shown: &str| text.rsplit(shown).next().unwrap().replace("^C", "");
     let text = show("measuring", &["--no-save", "--runs", "3", "sleep", "100"]);
     assert!(text.contains("stopped by signal 2 after 1 of 3 runs"), "{text:?}");
     assert_eq!(rest(&text, "measuring").trim_matches(' '), "\r\x1b[2K", "{text:?}");
-    // Many files, all of one run: reading them takes more than a second.
+    // Many files of one run: reading them takes more than a second.
     let runs = folder.path().join("runs");
     std::fs::create_dir(&runs).unwrap();
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/v5");
@@ -181,7 +181,7 @@ fn no_progress_is_left_on_a_terminal() {
     assert!(rest(&text, "reading: ").ends_with("\r\x1b[K"), "{text:?}");
 }
 
-/// The launcher's variables are there, and the sender is the parent in another group: as a launcher is.
+/// As with a launcher, its variables are set and the sender is the parent, in another group.
 #[test]
 fn a_program_that_measures_in_a_session_of_its_own_ends_it() {
     let script = "import subprocess, sys
@@ -198,13 +198,14 @@ print(p.stdout.read().decode().strip(), p.wait())";
     }
 }
 
-/// Whoever looks for the tool by its name finds one process.
+/// A search for the tool by name finds one process.
 #[test]
 fn a_name_is_one_process() {
     let folder = Folder::new("name");
     let name = format!("named{}", std::process::id() % 1_000_000);
     let tool = folder.path().join(&name);
-    // By another process: one that this one starts meanwhile would have it open for writing.
+    // Another process copies it: otherwise a process that this one starts meanwhile could inherit the file, open for
+    // writing.
     run(Command::new("cp").arg(pmmpi()).arg(&tool)).success();
     let libraries = pmmpi().ancestors().nth(2).unwrap().join("lib/pmmpi");
     let mut command = Command::new(&tool);
@@ -218,7 +219,7 @@ fn a_name_is_one_process() {
     assert_eq!(counts(started), "10x1 12x1 15x1");
 }
 
-/// As a shell's job: the workload is told, and so is the shell.
+/// As a job of a shell: both the workload and the shell notice the stop.
 #[test]
 fn a_stop_reaches_the_workload_and_stops_the_tool() {
     type Send = fn(&Started, i32);
@@ -235,7 +236,7 @@ fn a_stop_reaches_the_workload_and_stops_the_tool() {
     }
 }
 
-/// One that does not handle it stops, and goes on.
+/// A workload that does not handle the signal stops, and later continues.
 #[test]
 fn a_workload_stops_and_goes_on_with_the_tool() {
     let started = start(Command::new(pmmpi()).args(["--no-save", "--quiet", "sleep", "300"]));
@@ -277,12 +278,12 @@ fn nothing_is_lost_without_the_witness() {
     }
 }
 
-/// It holds nothing that others wait for, and is gone with the tool however that ends.
+/// The witness holds nothing that others wait for. It ends with the tool, however the tool ends.
 #[test]
 fn the_witness_harms_nobody() {
     let started = started(&[]);
     let witness = child(started.id(), "signal-witness");
-    // Once it sleeps it has closed them.
+    // It closes its descriptors before it sleeps.
     wait_for_state(witness, 'S');
     assert_eq!(std::fs::read_dir(format!("/proc/{witness}/fd")).unwrap().count(), 0);
     let workload = child(started.id(), "signals");
@@ -296,7 +297,7 @@ fn the_witness_harms_nobody() {
     send(workload, libc::SIGKILL);
 }
 
-/// What a child says goes to the pipe's reader, who must not wait for anybody else.
+/// A child's message goes to the reader of the pipe, which must not wait for another process.
 #[test]
 fn a_workload_in_a_group_of_its_own_hears_all() {
     let started =

@@ -1,5 +1,5 @@
-//! Signals: each reaches the workload once, whoever sends it and whenever, and means what it would mean
-//! without the tool.
+//! Signals: each reaches the workload once, from any sender and at any time, with the same effect as without the
+//! tool.
 
 use pmmpi::record::End;
 use rig::cluster::{Job, machine};
@@ -15,7 +15,7 @@ fn measured(program: &Path, out: &Folder) -> Command {
     command
 }
 
-/// What mpirun sends on, each by way of its own daemons. Hydra kills its ranks soon after SIGTERM, and ends itself of
+/// mpirun forwards signals through its own daemons. Hydra kills its ranks soon after SIGTERM, and ends itself on
 /// SIGUSR2.
 #[test]
 fn a_signal_to_mpirun_reaches_each_rank_once() {
@@ -34,13 +34,13 @@ fn a_signal_to_mpirun_reaches_each_rank_once() {
     }
 }
 
-/// What each of two ranks got.
+/// The signals that each of two ranks received.
 fn count_signals(mpi: Mpi, tool: &[String], program: &Path, signals: &[i32]) -> Vec<String> {
     const RANKS: usize = 2;
     let folder = Folder::new("counts");
     let mut job = Job::local(mpi, RANKS);
     if mpi == Mpi::OpenMpi {
-        // It kills the ranks a second after it told them to end, and waits so long in any case.
+        // It kills the ranks this long after SIGTERM (default: one second), and waits for this time in any case.
         job = job.args(["--mca", "odls_base_sigkill_timeout", "5"]);
     }
     let last = signals.last().copied().unwrap_or(libc::SIGTERM).to_string();
@@ -69,7 +69,7 @@ fn count_signals(mpi: Mpi, tool: &[String], program: &Path, signals: &[i32]) -> 
     counts
 }
 
-/// Every signal that a program can handle, from the batch system's SIGXCPU to real-time ones.
+/// Every signal that a program can handle, from the batch system's SIGXCPU to real-time signals.
 #[test]
 fn whatever_is_sent_to_the_launcher_reaches_the_program() {
     let (program, out) = (programs::plain("signals"), Folder::new("every"));
@@ -84,7 +84,7 @@ fn whatever_is_sent_to_the_launcher_reaches_the_program() {
     assert_eq!(started.finish().success().out(), format!("ready\n{}\n", counts.join(" ")));
 }
 
-/// A batch system's SIGTERM may come while the tool is still preparing. It must not be lost.
+/// A batch system's SIGTERM may come while the tool still prepares the run. It must not be lost.
 #[test]
 fn a_signal_that_comes_before_the_program_reaches_it() {
     let folder = Folder::new("early");
@@ -107,7 +107,7 @@ fn a_signal_that_comes_before_the_program_reaches_it() {
     assert!(began.elapsed() < Duration::from_secs(90));
 }
 
-/// A program that ends well when it is told to has not done its work: its run is kept, and no good one.
+/// A program that exits with 0 after a signal has not done its work: its run is kept, but marked as interrupted.
 #[test]
 fn an_interrupted_run_says_so() {
     let out = Folder::new("interrupted");
@@ -124,7 +124,7 @@ fn an_interrupted_run_says_so() {
     assert_eq!(ends, [Some(End::Exited(0)), Some(End::Interrupted(libc::SIGINT))]);
 }
 
-/// Some daemons ignore SIGCHLD, and what they start inherits that.
+/// Some daemons ignore SIGCHLD, and the processes that they start inherit this.
 #[test]
 fn the_end_is_known_where_sigchld_was_ignored() {
     let out = Folder::new("sigchld");
@@ -141,7 +141,7 @@ fn the_end_is_known_where_sigchld_was_ignored() {
     assert_eq!(ends, [Some(End::Exited(3)), Some(End::Exited(4))]);
 }
 
-/// The runner is an MPI program between the launcher and the workload: it changes no disposition.
+/// The runner is an MPI program between the launcher and the workload. It changes no signal disposition.
 #[test]
 fn dispositions_pass_through_the_runner() {
     let ignored = "$SIG{PIPE} = $SIG{USR2} = 'IGNORE'; exec @ARGV";

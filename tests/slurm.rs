@@ -1,5 +1,5 @@
-//! Under a real Slurm of four nodes: each kind of program and of launch. docs/programs.md lists these tests, which
-//! share a cluster, one at a time. tests/slurm_ends.rs has what ends badly, and users who are not root.
+//! Under a real Slurm with four nodes: each kind of program and of launch. docs/programs.md lists these tests. They
+//! share a cluster, one at a time. tests/slurm_ends.rs tests steps that end badly, and users other than root.
 
 use pmmpi::record::{End, Mode, Run};
 use rig::program_kinds::{self, Kind};
@@ -77,7 +77,7 @@ fn a_step_is_bounded_and_knows_its_job() {
     }
 }
 
-/// In rounds, through the runner; and its failure is the step's.
+/// In rounds, through the runner. A failure of the program is the step's failure.
 #[test]
 fn a_plain_program_is_measured_in_rounds_under_srun() {
     let slurm = Slurm::turn();
@@ -100,7 +100,7 @@ fn a_plain_program_is_measured_in_rounds_under_srun() {
     }
 }
 
-/// The step's one MPI_Init is left to the MPI program that comes after.
+/// The step has only one MPI_Init; it remains for the MPI program that comes later.
 #[test]
 fn a_shell_in_a_step_keeps_its_mpi_init() {
     let slurm = Slurm::turn();
@@ -125,7 +125,7 @@ fn a_shell_in_a_step_keeps_its_mpi_init() {
     }
 }
 
-/// Without a process manager each task is alone, and is told so.
+/// Without a process manager each task is alone, and a message says so.
 #[test]
 fn plain_programs_without_a_process_manager_are_alone() {
     let slurm = Slurm::turn();
@@ -137,7 +137,7 @@ fn plain_programs_without_a_process_manager_are_alone() {
     assert_eq!(runs_in(&folder.path().join("runs")).len(), 2);
 }
 
-/// MPICH under pmix or under no process manager runs as so many jobs of one rank.
+/// Under pmix or without a process manager, MPICH runs as separate jobs of one rank.
 #[test]
 fn a_wrong_process_manager_is_named() {
     let slurm = Slurm::turn();
@@ -156,7 +156,7 @@ fn a_wrong_process_manager_is_named() {
     }
 }
 
-/// slurm/hpl.sbatch as it is: several runs of HPC Challenge, HPL in it, and a report.
+/// slurm/hpl.sbatch without changes: several runs of HPC Challenge, which includes HPL, and a report.
 fn the_batch_script_measures_hpl(mpi: Mpi) {
     let slurm = Slurm::turn();
     let folder = Folder::new("batch");
@@ -184,7 +184,7 @@ fn hpl_is_measured_under_srun_pmi2() {
     the_batch_script_measures_hpl(Mpi::Mpich);
 }
 
-/// Rank 0 alone finds out, and the others wait for it in MPI_Init: the script's srun ends them.
+/// Only rank 0 detects the problem, and the others wait for it in MPI_Init: the script's srun ends them.
 #[test]
 fn a_batch_job_whose_runs_cannot_be_saved_ends() {
     let slurm = Slurm::turn();
@@ -198,7 +198,7 @@ fn a_batch_job_whose_runs_cannot_be_saved_ends() {
     }
 }
 
-/// slurm/step.sbatch as it is: each job of an array leaves a run.
+/// slurm/step.sbatch without changes: each job of an array leaves a run.
 #[test]
 fn each_job_of_an_array_is_measured() {
     let slurm = Slurm::turn();
@@ -215,11 +215,11 @@ fn each_job_of_an_array_is_measured() {
     assert_eq!(labels, ["1", "2", "3"]);
 }
 
-/// Two components, other numbers of ranks on a node in each: one world, one run.
+/// Two components with different numbers of ranks per node: one world, one run.
 #[test]
 fn components_of_a_heterogeneous_step_are_one_run() {
-    // Slurm 22.05's srun joins one thread of its pmix plugin once for each component, and does not end where two
-    // joins meet, whatever it started: so one component ends later.
+    // Slurm 22.05's srun joins one thread of its pmix plugin once per component. If two joins happen at the same
+    // time, srun does not end, with any program. So one component ends later.
     const LATER: [&str; 4] = ["sh", "-c", "\"$@\"; sleep 1", "later"];
     for mpi in Mpi::ALL {
         let mut slurm = Slurm::turn();
@@ -231,7 +231,7 @@ fn components_of_a_heterogeneous_step_are_one_run() {
         let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
         started.wait_for_error("4 ranks on 3 nodes");
         started.wait_for(" of 4", 4);
-        // Now and then the joins meet all the same.
+        // Sometimes the joins happen at the same time nevertheless.
         let ended = started.ends_within(Duration::from_secs(10));
         if !ended {
             slurm.spoil();
@@ -243,7 +243,7 @@ fn components_of_a_heterogeneous_step_are_one_run() {
     }
 }
 
-/// A batch job of two components: a step of both is one run, and a step of the second alone is one, too.
+/// A batch job with two components: a step of both is one run, and a step of the second alone is also one run.
 #[test]
 fn steps_of_a_heterogeneous_batch_job_are_measured() {
     let slurm = Slurm::turn();
@@ -264,7 +264,7 @@ fn steps_of_a_heterogeneous_batch_job_are_measured() {
     assert_eq!((second.ranks.len(), second.nodes.len(), second.header.job.launched_ranks), (2, 2, Some(2)));
 }
 
-/// Of four ranks, two of them on the first of three nodes.
+/// A run of four ranks, with two of them on the first of three nodes.
 fn assert_is_one_run(folder: &Folder, said: &str) {
     let run = only_run(&folder.path().join("runs"));
     assert_eq!((run.ranks.len(), run.nodes.len(), run.end()), (4, 3, Some(End::Finalized)));
@@ -276,7 +276,7 @@ fn assert_is_one_run(folder: &Folder, said: &str) {
     assert!(!said.contains("warning"), "{said}");
 }
 
-/// A program that one MPI runs as jobs of one rank is named once for all components.
+/// A program that MPI runs as separate jobs of one rank: one message for all components.
 #[test]
 fn a_wrong_process_manager_of_a_heterogeneous_step_is_named_once() {
     let slurm = Slurm::turn();
@@ -289,13 +289,13 @@ fn a_wrong_process_manager_of_a_heterogeneous_step_is_named_once() {
     assert_eq!(warned.err().matches("add --mpi=pmi2 to srun").count(), 1, "{}", warned.err());
 }
 
-/// Two ranks on each of two nodes: two answers, each of which knows the cluster's plugins.
+/// Two ranks on each of two nodes: two reports, and each knows the cluster's plugins.
 #[test]
 fn the_doctor_answers_once_a_node() {
     let slurm = Slurm::turn();
     for mpi in Mpi::ALL {
         let folder = Folder::new("doctor");
-        // srun mixes what nodes say in pieces of a kilobyte.
+        // srun mixes the output of nodes in pieces of a kilobyte.
         let options = ["-N2", "--ntasks-per-node=2", "--output=%N.json", manager(mpi)];
         let tool = text(pmmpi());
         let args = [&options[..], &[&tool, "doctor", "--out", "/tmp", "--format", "json"]].concat();

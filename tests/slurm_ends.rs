@@ -1,5 +1,5 @@
-//! Under a real Slurm of four nodes: steps that end badly, and users who are not root. docs/programs.md lists these
-//! tests, which share a cluster, one at a time.
+//! Under a real Slurm with four nodes: steps that end badly, and users other than root. docs/programs.md lists these
+//! tests. They share a cluster, one at a time.
 
 use pmmpi::record::{End, Mode, Run};
 use rig::slurm::{NODES, Slurm, TWO_NODES, exported, manager, read, script, text};
@@ -34,7 +34,7 @@ fn a_step_cancelled_by_scancel_is_recorded() {
     }
 }
 
-/// What the lost node's rank had measured is kept as well.
+/// The measurements of the lost node's rank are kept as well.
 #[test]
 fn a_run_that_loses_a_node_is_recorded() {
     for mpi in Mpi::ALL {
@@ -42,19 +42,19 @@ fn a_run_that_loses_a_node_is_recorded() {
         let folder = Folder::new("node");
         let started = four_ranks(&slurm, mpi, &folder, &["wait", "0", "600000"]);
         wait_for_ranks(&started, &folder, NODES);
-        // What a node's processes had in memory is lost with it.
+        // What is only in the memory of a node's processes is lost with the node.
         wait_until_carried(&started, &folder, NODES);
         slurm.lose_node(3);
         slurm.run(folder.path(), "scancel", &["--name=ends"]).success();
         let output = started.finish();
-        // Not that Slurm ended the others.
+        // The record names the lost rank, not the ranks that Slurm ended.
         let left = left_of(mpi, &folder, &output);
         let (rank, node, end) = left.telling_rank().unwrap();
         assert_eq!((rank, end, left.nodes[node as usize].key.hostname.as_str()), (3, End::Lost, "node3"));
     }
 }
 
-/// Without -K srun lets the other ranks wait in MPI_Init for the one that could not save the run.
+/// Without -K, srun lets the other ranks wait in MPI_Init for the rank that could not save the run.
 #[test]
 fn a_step_that_rank_0_cannot_begin_ends() {
     let slurm = Slurm::turn();
@@ -73,7 +73,7 @@ fn a_step_that_rank_0_cannot_begin_ends() {
     }
 }
 
-/// tests/programs/ends.c on each node: how, which rank, and how long at most.
+/// tests/programs/ends.c on each node: the way of ending, the rank, and the longest time.
 fn four_ranks(slurm: &Slurm, mpi: Mpi, folder: &Folder, [how, rank, ms]: &[&str; 3]) -> Started {
     let (tool, program, here) = (text(pmmpi()), text(programs::mpi(mpi, "ends")), text(folder.path()));
     let layout = ["-N4", "--ntasks-per-node=1", "--job-name=ends", manager(mpi), "-K1"];
@@ -101,7 +101,7 @@ fn wait_until_carried(started: &Started, folder: &Folder, ranks: usize) {
     }
 }
 
-/// The one run of which every rank was lost.
+/// The only run, in which every rank was lost.
 fn left_of(mpi: Mpi, folder: &Folder, output: &Output) -> Run {
     assert!(!output.status.success());
     tool::wait_until_gone(folder.path());
@@ -117,11 +117,11 @@ fn partial_folder(folder: &Folder) -> PathBuf {
     left[0].clone()
 }
 
-/// Neither is root, whose the cluster's daemons are.
+/// Neither is root, which runs the cluster's daemons.
 const USER: u32 = 65_534;
 const ANOTHER_USER: u32 = 1;
 
-/// The tool where every user finds it, not in a checkout that may be one's own; a folder of the user's own.
+/// The tool where every user can access it, not in a private checkout; and a folder of the user.
 struct Home {
     folder: Folder,
     tool: PathBuf,
@@ -141,7 +141,7 @@ impl Home {
         self.folder.path()
     }
 
-    /// A file of the checkout's, readable by everyone.
+    /// A copy of a file of the checkout that everyone may read.
     fn copy(&self, file: impl AsRef<Path>) -> String {
         let copy = self.path().join(file.as_ref().file_name().unwrap());
         std::fs::copy(file, &copy).unwrap();
@@ -165,7 +165,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().mode() & 0o777
 }
 
-/// Nobody in particular measures, with srun and with sbatch: the runs are that user's, and nothing else is left.
+/// An ordinary user measures with srun and with sbatch: the runs belong to this user, and nothing else remains.
 #[test]
 fn a_user_who_is_not_root_measures() {
     let slurm = Slurm::turn();
@@ -174,7 +174,7 @@ fn a_user_who_is_not_root_measures() {
         let program = home.copy(programs::mpi(mpi, "says"));
         let step = [&TWO_NODES[..], &[manager(mpi), "pmmpi", "--out", "runs", &program]].concat();
         home.run(&slurm, "srun", &step).success();
-        // Installed so that it can be run and not read: the kernel then guards its process from others.
+        // The tool is executable but not readable: the kernel then protects its process from others.
         std::fs::set_permissions(&home.tool, PermissionsExt::from_mode(0o711)).unwrap();
         home.run(&slurm, "srun", &step).success();
         let plain = [&TWO_NODES[..], &[manager(mpi), "pmmpi", "--out", "runs", "sleep", "0.01"]].concat();
@@ -204,7 +204,7 @@ fn a_user_who_is_not_root_measures() {
     }
 }
 
-/// What is kept of a run while it runs is its user's alone, and reported to that user only.
+/// Only the user may read the data of a run in progress, and only this user's report shows it.
 #[test]
 fn nobody_reads_what_is_kept_of_anothers_run() {
     let slurm = Slurm::turn();

@@ -1,4 +1,4 @@
-//! How srun starts a program, with pmmpi in between: what it finds, and steps with launchers of their own below them.
+//! How srun finds a program through pmmpi, and steps that start launchers of their own.
 
 use pmmpi::record::Mode;
 use rig::slurm::{Slurm, TWO_NODES, manager, text};
@@ -6,7 +6,7 @@ use rig::tool::{Folder, pmmpi, run, runs_in};
 use rig::{Mpi, programs};
 use std::process::Command;
 
-/// Where PATH has no such program, srun takes the one of the current folder.
+/// If PATH has no such program, srun takes the program in the current folder.
 #[test]
 fn srun_with_pmmpi_finds_what_srun_finds() {
     let slurm = Slurm::turn();
@@ -26,7 +26,7 @@ fn srun_with_pmmpi_finds_what_srun_finds() {
         }
         let runs = runs_in(&folder.path().join("runs"));
         assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 2, Mode::Mpi));
-        // A program of PATH's comes first, as for srun: this is not the file of that name which lies here.
+        // A program in PATH comes first, as for srun; it is not this file of the same name in the current folder.
         std::fs::write(folder.path().join("true"), "#!/bin/sh\nexit 3\n").unwrap();
         run(Command::new("chmod").arg("+x").arg(folder.path().join("true"))).success();
         for before in [&[][..], &measured] {
@@ -35,7 +35,7 @@ fn srun_with_pmmpi_finds_what_srun_finds() {
     }
 }
 
-/// A script in a step starts its own mpirun; the agent comes to some of its ranks, and not to all.
+/// A script in a step starts its own mpirun. The agent is in some of its ranks, but not in all.
 #[test]
 fn a_step_that_starts_a_job_of_its_own_does_not_hang() {
     let slurm = Slurm::turn();

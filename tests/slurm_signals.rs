@@ -1,5 +1,6 @@
-//! Signals that a real Slurm sends: with proctrack/linuxproc to each process of a step, with proctrack/cgroup to the
-//! process alone that slurmstepd started, which is the tool. The workload gets what it gets without the tool.
+//! Signals from a real Slurm. With proctrack/linuxproc they go to each process of a step. With proctrack/cgroup they
+//! go only to the process that slurmstepd started, which is the tool. The workload gets the same signals as without
+//! the tool.
 
 use rig::proctrack::Proctrack;
 use rig::slurm::{Slurm, TWO_NODES, manager, read, text};
@@ -16,12 +17,12 @@ fn for_each_cluster(test: impl Fn(&Slurm, Proctrack)) {
     }
 }
 
-/// What stands before the program: nothing, and the tool.
+/// The words before the program: none, or the tool.
 fn ways() -> [Vec<String>; 2] {
     [vec![], vec![text(pmmpi()), "--no-save".into(), "--quiet".into()]]
 }
 
-/// The counts of tests/programs/signals.c, a line a rank.
+/// The counts of tests/programs/signals.c, one line per rank.
 fn counts(said: &str) -> Vec<String> {
     let mut lines: Vec<String> = said.lines().filter(|l| l.contains("x1")).map(str::to_owned).collect();
     lines.sort();
@@ -55,7 +56,7 @@ fn step(slurm: &Slurm, proctrack: Proctrack, options: &[&str], program: &str) {
         let started = tool::start(&mut slurm.command(folder.path(), "srun", &args));
         started.wait_for("ready", RANKS);
         for signal in ["--signal=USR1", "--signal=USR2", "--signal=TERM"] {
-            // Slurm sends them on as they come; each node has its own way.
+            // Slurm sends signals as they come, and each node forwards them separately.
             std::thread::sleep(Duration::from_millis(300));
             slurm.run(folder.path(), "scancel", &[signal, "--name=counts"]).success();
         }
@@ -65,7 +66,7 @@ fn step(slurm: &Slurm, proctrack: Proctrack, options: &[&str], program: &str) {
     }
 }
 
-/// `scancel` as users type it: SIGCONT and SIGTERM, and in a while SIGKILL.
+/// `scancel` as users type it: SIGCONT and SIGTERM, and later SIGKILL.
 #[test]
 fn a_step_that_is_cancelled_is_told_so() {
     for_each_cluster(|slurm, proctrack| {
@@ -88,7 +89,7 @@ fn a_step_that_is_cancelled_is_told_so() {
     });
 }
 
-/// The tool is the batch script's process: `-b` signals that alone, `-f` all of the script's.
+/// The tool is the batch script's process: `-b` signals only this process, `-f` all processes of the script.
 #[test]
 fn a_batch_script_gets_each_signal_once() {
     for_each_cluster(|slurm, proctrack| {
@@ -114,7 +115,7 @@ fn a_warning_reaches_the_workload_once() {
         let tool = ways()[1].join(" ");
         let folders = [Folder::new("warned"), Folder::new("steps")];
         let scripts = [("B:USR1@60", "exec"), ("USR1@60", "srun")];
-        // Slurm looks every half a minute: both jobs at once.
+        // Slurm checks every half minute, so both jobs run at the same time.
         for (folder, (warning, how)) in folders.iter().zip(scripts) {
             let options = [&format!("--signal={warning}"), "--time=1"];
             submit(slurm, folder.path(), &options, &format!("{how} {tool} {program}"));
@@ -123,7 +124,7 @@ fn a_warning_reaches_the_workload_once() {
     });
 }
 
-/// Gives the job's number.
+/// Returns the job's number.
 fn submit(slurm: &Slurm, folder: &Path, options: &[&str], line: &str) -> String {
     let script = text(programs::script(folder, &format!("#!/bin/sh\n{line}\n")));
     let args = [options, &["--output=log", &script]].concat();
@@ -134,7 +135,7 @@ fn submit(slurm: &Slurm, folder: &Path, options: &[&str], line: &str) -> String 
 fn assert_log(folder: &Path, expected: &str, proctrack: Proctrack) {
     let log = || read(folder.join("log"));
     wait_until("the workload does not end", || !counts(&log()).is_empty());
-    // Slurm may say SIGCONT, too, before the workload has ended.
+    // Slurm may also send SIGCONT before the workload has ended.
     let only = counts(&log()).join(", ");
     assert_eq!(only.trim_end_matches(" 18x1"), expected, "{proctrack:?} {}", log());
 }

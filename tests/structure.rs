@@ -1,5 +1,5 @@
-//! Rules of the source tree that the compiler does not check: which crate depends on which, what is linked, and
-//! which licences and crates are allowed.
+//! Rules of the source tree that the compiler does not check: dependencies between crates, linked libraries, allowed
+//! licences and allowed crates.
 
 use rig::tool::{run, target, tool};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of what is built here: others' platforms need crates that a fresh machine has not loaded.
+/// Metadata for this platform only: other platforms need crates that a fresh machine has not downloaded.
 fn metadata(arguments: &[&str]) -> Value {
     let about = run(Command::new("rustc").arg("-vV")).success().out();
     let host = about.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc's host");
@@ -115,7 +115,7 @@ fn folders_of_the_analysis_point_one_way() {
     point_one_way("analysis/src", &order);
 }
 
-/// No two files of a crate import one another, neither directly nor through others, but for a module and what it consists of.
+/// No two files of a crate import each other, directly or through others, except a module and its parts.
 #[test]
 fn files_import_one_another_in_no_circle() {
     for folder in
@@ -161,7 +161,7 @@ fn modules(folder: &str) -> BTreeMap<String, String> {
     modules
 }
 
-/// The modules that the module `name` uses, but for its parents and its parts.
+/// The modules that the module `name` uses, except its parents and its parts.
 fn imports<'a>(name: &str, code: &str, modules: &BTreeSet<&'a String>) -> BTreeSet<&'a String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let mut found = BTreeSet::new();
@@ -193,7 +193,7 @@ fn imports<'a>(name: &str, code: &str, modules: &BTreeSet<&'a String>) -> BTreeS
     found
 }
 
-/// Each file or folder of a crate's source imports only what stands before it in `order`.
+/// Each file or folder of a crate's source imports only files or folders that come before it in `order`.
 fn point_one_way(crate_folder: &str, order: &[&str]) {
     let place = |name: &str| order.iter().position(|known| *known == name);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_folder);
@@ -201,7 +201,7 @@ fn point_one_way(crate_folder: &str, order: &[&str]) {
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
-                // A crate of its own, of which the compiler knows what it imports.
+                // A crate of its own; the compiler checks its imports.
                 folders.extend((!path.join("Cargo.toml").exists()).then_some(path));
                 continue;
             }
@@ -229,7 +229,7 @@ fn point_one_way(crate_folder: &str, order: &[&str]) {
     assert!(edges > 20, "{edges} imports were seen");
 }
 
-/// Libraries that a file asks the loader for; empty for a static program.
+/// The libraries that a file needs from the loader; empty for a static program.
 fn needed(file: &Path) -> Vec<String> {
     let output = run(Command::new("readelf").arg("-d").arg(file)).success().out();
     let name = |line: &str| Some(line.split_once("Shared library: [")?.1.trim_end_matches(']').to_owned());
@@ -263,8 +263,8 @@ fn only_the_runners_link_mpi() {
     }
 }
 
-/// Whatever else a preloaded library needs would be loaded into every workload; and a process of a container whose C
-/// library lacks something that it needs would not start.
+/// The loader would load any other library that a preloaded library needs into every workload. And a process in a
+/// container with a C library that lacks a needed function would not start.
 #[test]
 fn the_agent_needs_a_c_library_of_2012_and_nothing_else() {
     let agent = target().join("pmmpi/lib/pmmpi/libpmmpi_agent.so");
@@ -284,13 +284,12 @@ fn the_agent_needs_a_c_library_of_2012_and_nothing_else() {
                 .collect();
             numbers > vec![2, 17]
         });
-        // Where there is no version, it may be missing: what needs it looks first (a weak reference).
+        // A symbol without a version may be missing, so the code checks for it first (a weak reference).
         assert!(newer == Some(false) || newer.is_none() && symbol.contains(" w "), "{symbol}");
     }
 }
 
-/// What the agent exports is what it interposes and what pmmpi.h calls, and nothing that could meet a workload's own
-/// names.
+/// The agent exports what it interposes and what pmmpi.h declares, and no name that could conflict with a workload.
 #[test]
 fn the_agent_exports_mpi_names_and_its_own() {
     let agent = target().join("pmmpi/lib/pmmpi/libpmmpi_agent.so");
@@ -301,7 +300,7 @@ fn the_agent_exports_mpi_names_and_its_own() {
     assert_eq!((mpi.len(), own), (10, vec!["pmmpi_region_begin", "pmmpi_region_end"]));
 }
 
-/// docs/programs.md says of each kind of program which test holds it.
+/// docs/programs.md names the test for each kind of program.
 #[test]
 fn each_test_that_the_docs_name_exists() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -320,7 +319,7 @@ fn each_test_that_the_docs_name_exists() {
     }
 }
 
-/// The launcher's `doctor` looks at machines; nothing of it runs where something is measured.
+/// The launcher's `doctor` examines machines; no part of it runs during a measurement.
 #[test]
 fn no_measurement_asks_the_doctor() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/src");
@@ -331,7 +330,7 @@ fn no_measurement_asks_the_doctor() {
     assert!(users.len() == 1 && users[0].ends_with("main.rs"), "{users:?}");
 }
 
-/// The statistics are numbers in, numbers out.
+/// The statistics take numbers and return numbers.
 #[test]
 fn the_statistics_know_no_files_nor_frames() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src/stats");
@@ -351,8 +350,7 @@ fn the_statistics_know_no_files_nor_frames() {
     assert!(modules > 10);
 }
 
-/// Readers of results fill the table; what is made of it is not their business. Data frames are known to who reads and
-/// writes Parquet alone.
+/// Readers of results fill the table and do not use it. Only modules that read or write Parquet use data frames.
 #[test]
 fn readers_of_results_fill_the_table_and_know_no_statistics() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src");
@@ -396,8 +394,8 @@ fn readers_of_results_fill_the_table_and_know_no_statistics() {
     }
 }
 
-/// The dependency policy: licences that go with MIT OR Apache-2.0, crates from the registry alone, and
-/// the one bincode that is what its name says.
+/// The dependency policy: licences that are compatible with MIT OR Apache-2.0, crates only from the registry, and
+/// bincode only at 2.0.1.
 #[test]
 fn dependencies_may_be_used() {
     const LICENCES: [&str; 13] = [
@@ -420,7 +418,7 @@ fn dependencies_may_be_used() {
         let name = text(package, "name");
         let source = text(package, "source");
         assert!(source.is_empty() || source.starts_with("registry+"), "{name} comes from {source}");
-        // "A OR B" leaves the choice, "A AND B" does not; "/" is the old way to write OR.
+        // "A OR B" gives a choice, "A AND B" does not; "/" is the old form of OR.
         let licence = text(package, "license").replace('/', " OR ").replace(['(', ')'], "");
         let may = |one: &str| LICENCES.contains(&one.trim());
         let each = |alternative: &str| alternative.split(" AND ").all(may);

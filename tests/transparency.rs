@@ -1,5 +1,5 @@
-//! The workload neither sees nor feels the tool: the same output, the same end, and
-//! nothing between the snapshots.
+//! The tool does not affect the workload: its output and its end are the same, and the tool does nothing between the
+//! snapshots.
 
 use rig::cluster::{Job, machine};
 use rig::tool::{Folder, Output, pmmpi, run};
@@ -17,7 +17,7 @@ fn measured(program: &Path, out: &Folder) -> Command {
     command
 }
 
-/// Byte for byte; what differs is shown without the 4096 bytes that nobody can read.
+/// Equal byte for byte. A difference is shown without the first 4096 bytes, which are not text.
 fn assert_same(bare: &Output, measured: &Output) {
     let readable = |bytes: &[u8]| String::from_utf8_lossy(&bytes[4096..]).into_owned();
     assert_eq!(readable(&bare.stdout), readable(&measured.stdout));
@@ -51,8 +51,8 @@ fn every_deadly_signal_passes_through() {
     assert_eq!(out.runs().len(), deadly.len());
 }
 
-/// What a launch hands down to its ranks and what MPI adds to them: the same with the tool, in an MPI
-/// program. Ranks write to pipes of one mpirun, so each is looked at alone.
+/// The ranks of an MPI program get the same from launch and MPI with and without the tool. They write to pipes of one
+/// mpirun, so the test compares each output stream separately.
 #[test]
 fn an_mpi_program_says_the_same() {
     for mpi in Mpi::ALL {
@@ -66,7 +66,7 @@ fn an_mpi_program_says_the_same() {
             assert!(bare.stdout[..4096] == measured.stdout[..4096]);
             let (bare_lines, mut lines) =
                 (without_pids(&bare.stdout[4096..]), without_pids(&measured.stdout[4096..]));
-            // Its counters, which are read from inside: far from where a program's own descriptors begin.
+            // The tool's counters, which the process itself reads, have descriptors far above a program's own.
             let number = |line: &String| line.strip_prefix("descriptor ")?.parse::<u32>().ok();
             let is_counter = |line: &String| number(line).is_some_and(|number| number >= 600);
             assert!(lines.iter().filter(|line| is_counter(line)).count() <= 9, "{lines:?}");
@@ -78,13 +78,13 @@ fn an_mpi_program_says_the_same() {
     }
 }
 
-/// mpirun's own banner about a failed rank names its process.
+/// mpirun's own banner about a failed rank contains its process id.
 fn without_pids(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     text.lines().filter(|line| !line.contains("PID")).map(str::to_owned).collect()
 }
 
-/// With one rank: which of two dying ranks MPICH's mpirun reports is chance, and 255 now and then.
+/// With one rank only: if two ranks die, MPICH's mpirun reports either of them, and sometimes 255.
 #[test]
 fn a_signal_ends_an_mpi_job_as_it_would_alone() {
     for mpi in Mpi::ALL {
@@ -97,7 +97,7 @@ fn a_signal_ends_an_mpi_job_as_it_would_alone() {
     }
 }
 
-/// System calls and threads between two marks in an MPI program, which run after t1 and before t2.
+/// System calls and threads between two marks in an MPI program; the marks are after t1 and before t2.
 #[test]
 fn nothing_happens_between_the_snapshots() {
     for mpi in Mpi::ALL {
@@ -120,7 +120,7 @@ fn nothing_happens_between_the_snapshots() {
         let between: Vec<_> = lines[begin + 1..end].iter().filter(|line| line.starts_with(process)).collect();
         assert!(between.is_empty(), "{mpi:?}: {between:#?}");
         assert_eq!(folder.runs().len(), 1);
-        // The launcher sleeps in wait4 all the while: no call of its own either.
+        // Meanwhile the launcher sleeps in wait4 and makes no call either.
         let launcher = lines[0].split(' ').next().unwrap();
         assert!(!lines[begin..end].iter().any(|line| line.starts_with(&format!("{launcher} "))));
     }
@@ -159,7 +159,7 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
         assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
         assert!(!mark.exists());
     }
-    // In a job no rank may wait for the one that gave up.
+    // In a job no rank may wait for the rank that gave up.
     for (mpi, mode) in Mpi::ALL.into_iter().flat_map(|mpi| [(mpi, "mpi"), (mpi, "plain")]) {
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["--out", "/proc/nothing", "--mode", mode]);
         let output = job.arg(programs::mpi(mpi, "quiet")).run();
@@ -190,11 +190,11 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert!(several.code() == 125 && several.err().contains("pmmpi repeat"), "{}", several.err());
 }
 
-/// A limit on file sizes costs the run file, never the workload.
+/// A limit on file sizes costs the run file, but never the workload.
 #[test]
 fn a_limit_on_file_sizes_does_no_harm() {
     let out = Folder::new("limit");
-    // Output goes through a pipe: the limit holds for files.
+    // The output goes through a pipe, because the limit holds for files.
     let limited = |blocks: u32, args: &str| {
         let command = format!("exec {} --out {} {args}", pmmpi().display(), out.path().display());
         let script = format!("(ulimit -f {blocks}; {command}) 2>&1 | cat; exit ${{PIPESTATUS[0]}}");
@@ -214,8 +214,8 @@ fn a_limit_on_file_sizes_does_no_harm() {
     assert!(out.runs().is_empty());
 }
 
-/// Started with stdin, stdout or stderr closed: the program finds them closed, and no message of the
-/// tool's lands in a file that took their place.
+/// If stdin, stdout or stderr is closed at the start, the program finds it closed, and no message of the tool goes to
+/// a file with its number.
 #[test]
 fn closed_descriptors_stay_closed() {
     let folder = Folder::new("closed");
@@ -245,8 +245,8 @@ fn help_fits_a_screen() {
     }
 }
 
-/// A full disk costs the run file, not the program's result: here the run is longer than what was set aside, which knows
-/// nothing of labels where more than the default set is counted.
+/// A full disk costs the run file, not the program's result. Here the run is longer than the reserved space. With
+/// more events than the default set, the reserved space does not include labels.
 #[test]
 fn a_full_disk_is_said_and_nothing_is_half_written() {
     let folder = Folder::new("full");
@@ -258,12 +258,12 @@ fn a_full_disk_is_said_and_nothing_is_half_written() {
         disk.display(),
         pmmpi().display()
     );
-    // In a mount namespace of its own: nothing stays mounted.
+    // In a mount namespace of its own, so nothing stays mounted.
     let output = run(Command::new("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]));
     assert!(output.err().contains("could not be saved"), "{}", output.err());
     assert!(output.err().contains("elapsed between") && output.err().contains("not saved"));
     assert!(output.out().contains("code 125") && !output.out().contains(".pmr"), "{}", output.out());
-    // Of the default set, room for all of it was set aside.
+    // With the default set, the tool reserved space for the whole run.
     let script = script.replace("--events minor-faults ", "");
     let output = run(Command::new("unshare").args(["--mount", "--map-root-user", "sh", "-c", &script]));
     assert!(

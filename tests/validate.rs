@@ -1,4 +1,4 @@
-//! `pmmpi validate`: what is known on paper against what is counted on this machine.
+//! `pmmpi validate`: compares known counts with the counts on this machine.
 
 use pmmpi::node::NodeFacts;
 use pmmpi_events::validation::{self, EventVerdict, Trust};
@@ -20,7 +20,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{}{}", output.out(), output.err()))
 }
 
-/// 0 or 1, and which of them the findings say.
+/// Checks that the exit status is 0 or 1 as the findings require, and returns the findings.
 fn findings(output: &Output) -> Value {
     let found = json(output);
     let unusable = list(&found["events"]).iter().any(|event| event["verdict"] == "unusable");
@@ -61,7 +61,7 @@ fn what_the_kernel_counts_is_exact_and_kept() {
     let output = run(validate(folder.path()).args(["--format", "json"]));
     let found = findings(&output);
     assert_of_the_schema(&found);
-    // N of N.
+    // The count is exact.
     let faults = check(&found, "page-touch", "page_faults");
     assert_eq!(
         (&faults["expected"], &faults["measured"]),
@@ -84,13 +84,13 @@ fn what_the_kernel_counts_is_exact_and_kept() {
     for event in list(&found["events"]) {
         let kept = trust.of(&cpu, event["name"].as_str().unwrap());
         assert_eq!(kept.name(), event["verdict"].as_str().unwrap());
-        // Absence is data: a verdict or a reason, and never a 0 that nobody counted.
+        // A missing value is not 0: there is a verdict or a reason.
         assert_eq!(event["deviation"].is_null(), event["verdict"] == "not counted here", "{event}");
         assert!(!event["deviation"].is_null() || event["reason"].is_string(), "{event}");
     }
 }
 
-/// Where there is no PMU the processor's events say so, each with what it would have been.
+/// Without a PMU the processor's events give a reason, each with its expected count.
 #[test]
 fn what_is_not_counted_here_says_why() {
     let folder = Folder::new("absent");
@@ -108,7 +108,7 @@ fn what_is_not_counted_here_says_why() {
             assert!(check["reason"].as_str().unwrap().contains("not counted by this processor"));
         }
     }
-    // Three arrays are read or allocated, one is written.
+    // Three arrays are read or allocated; one is written.
     let lines = named(&found["kernels"], "triad")["trips"].as_f64().unwrap();
     let bytes = |event| {
         let range = list(&check(&found, "triad", event)["expected"]);
@@ -126,7 +126,7 @@ fn what_is_not_counted_here_says_why() {
             assert_eq!(found["memory"]["reason"], check["reason"]);
         }
     }
-    // Some kernels say nothing of the others' events.
+    // With a selection of kernels, nothing is stored, because other events were not checked.
     assert!(files(folder.path()).is_empty());
 }
 
@@ -168,7 +168,7 @@ fn wrong_usage_is_2() {
     assert_eq!((full.code(), full.err().contains("stdout")), (125, true));
 }
 
-/// The findings are printed, and that they are not kept is said.
+/// The findings are printed, and a warning says that they are not stored.
 #[test]
 fn a_home_that_cannot_be_written_costs_nothing_else() {
     let folder = Folder::new("home");
@@ -215,7 +215,7 @@ fn several_at_once_leave_one_whole_file() {
     assert!(unreadable.is_empty(), "{unreadable:?}");
 }
 
-/// A user who may not count the kernel: what is left is user mode's, and the rest says why.
+/// A user who may not count the kernel: user mode is counted, and all else has a reason.
 #[test]
 fn a_user_is_told_what_may_not_be_counted() {
     let _alone = machine();

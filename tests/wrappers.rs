@@ -1,5 +1,5 @@
-//! What stands between pmmpi and the MPI program: wrappers, preloaded tools, scripts that start jobs of their own,
-//! other C libraries.
+//! Programs between pmmpi and the MPI program: wrappers, preloaded tools, scripts that start jobs of their own, other
+//! C libraries.
 
 use pmmpi::record::Mode;
 use rig::cluster::Job;
@@ -12,7 +12,7 @@ fn says(mpi: Mpi) -> String {
     programs::mpi(mpi, "says").display().to_string()
 }
 
-/// Two ranks, with a library preloaded into whatever the launcher starts.
+/// Two ranks, with a library preloaded into every process that the launcher starts.
 fn with_preloaded(mpi: Mpi, library: &str) -> impl Fn(&Launchable, &[&str]) -> Output {
     move |program, before| {
         let mut job = Job::local(mpi, 2);
@@ -23,7 +23,7 @@ fn with_preloaded(mpi: Mpi, library: &str) -> impl Fn(&Launchable, &[&str]) -> O
     }
 }
 
-/// A tool that needs MPI is in each wrapper: the wrapper is none the less no MPI program.
+/// Each wrapper contains a preloaded tool that needs MPI; nevertheless the wrapper is not an MPI program.
 #[test]
 fn wrappers_with_a_preloaded_mpi_keep_the_agent() {
     for mpi in Mpi::ALL {
@@ -52,7 +52,7 @@ fn one_rank_behind_a_wrapper_with_a_preloaded_mpi() {
     }
 }
 
-/// Children of an MPI program, and other MPI programs that it starts before its MPI_Init, are not the rank.
+/// Neither children of an MPI program nor other MPI programs that it starts before its MPI_Init count as the rank.
 #[test]
 fn what_an_mpi_program_starts_has_nothing_of_the_agent() {
     for mpi in Mpi::ALL {
@@ -69,10 +69,11 @@ fn what_an_mpi_program_starts_has_nothing_of_the_agent() {
     }
 }
 
-/// Below a measured rank a script starts a job of its own, and one of its ranks has no agent, as on another host.
+/// Below a measured rank a script starts a job of its own. One of its ranks has no agent, as on another host.
 #[test]
 fn a_job_that_another_launcher_starts_below_a_rank_is_left_alone() {
-    // Hydra below Hydra, and below Open MPI's mpirun: Open MPI's own does not start below another launcher of its kind.
+    // Hydra below Hydra and below Open MPI's mpirun. Open MPI's mpirun does not start below another launcher of its
+    // kind.
     for outer in Mpi::ALL {
         let (folder, program) = (Folder::new("inner"), says(Mpi::Mpich));
         let inner = format!(
@@ -88,7 +89,7 @@ fn a_job_that_another_launcher_starts_below_a_rank_is_left_alone() {
     }
 }
 
-/// The same job, put into pmmpi itself as the message says.
+/// The same job with pmmpi inside the script, as the message advises.
 #[test]
 fn a_job_below_a_rank_is_measured_where_it_is_launched() {
     let folder = Folder::new("inner");
@@ -104,7 +105,7 @@ fn a_job_below_a_rank_is_measured_where_it_is_launched() {
     assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 2, Mode::Mpi));
 }
 
-/// musl's loader ends a program whose preloaded library it cannot load; it can load this one.
+/// musl's loader ends a program if it cannot load a preloaded library; it can load this one.
 #[test]
 fn programs_for_musl_run_and_say_why_they_are_not_measured_from_inside() {
     let plain = programs::for_musl().display().to_string();
@@ -124,7 +125,7 @@ fn programs_for_musl_run_and_say_why_they_are_not_measured_from_inside() {
     }
 }
 
-/// An exception, a jump, a cancelled thread: each leaves MPI's functions as without the tool.
+/// An exception, a jump, a cancelled thread: each leaves MPI's functions as it does without the tool.
 #[test]
 fn whatever_leaves_a_function_of_mpi_passes_the_tool() {
     for mpi in Mpi::ALL {

@@ -1,5 +1,5 @@
-//! An archive in Parquet, a folder a month, to which runs are only ever added. It is read back as any other input, and
-//! by every tool that reads Parquet.
+//! Adds runs to an archive of Parquet files, with one folder per month. Nothing in an archive is ever changed or
+//! removed. pmmpi reads the archive like any other input, and so does every tool that reads Parquet.
 
 use crate::input::importers::Results;
 use crate::table::{RunTable, UNDATED};
@@ -14,20 +14,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Rows that are made ready at a time; a row group of a file.
+/// Rows that are prepared at a time; also the number of rows in a row group of a file.
 const ROWS_AT_A_TIME: usize = 1 << 18;
 
-/// What was written.
+/// What [`export`] wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Files, each whole.
+    /// Files; each is complete.
     pub files: Vec<PathBuf>,
-    /// Rows in them.
+    /// Rows in these files.
     pub rows: usize,
 }
 
-/// Writes those rows that are of none of the first `archived` files into `folder`, which is made where there is none.
-/// Files that are there stay as they are. On an error what was not written to its end is removed.
+/// Writes the rows that come from none of the first `archived` sources. Creates `folder` if it does not exist and
+/// leaves existing files as they are. After an error it removes the incomplete file.
 pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<Exported> {
     let table = &results.table;
     let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<E
     Ok(exported)
 }
 
-/// A folder, and those above it that are missing, for good.
+/// Creates a folder and its missing parents, and syncs each to disk.
 fn create(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -63,7 +63,8 @@ fn create(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A file is there whole or not at all; its name is nobody else's. Readers pass over hidden files.
+/// Writes a file under a unique name. The file appears complete or not at all: until then it is hidden, and readers
+/// ignore hidden files.
 fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let name = format!("{}.parquet", pmmpi::record::temporary::name(&format!("pmmpi-{now_ns}-")));
@@ -113,7 +114,7 @@ fn io_error(error: PolarsError) -> io::Error {
     }
 }
 
-/// Of UTC: 2026-11.
+/// Month in UTC, as 2026-11.
 fn month(started_unix_ns: i64) -> String {
     if started_unix_ns == UNDATED {
         return "unknown".to_owned();

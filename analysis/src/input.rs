@@ -1,8 +1,8 @@
 //! Reading: run files, archives and other tools' results become one table.
 //!
-//! Here belongs everything that opens a file of results. Not here: what is concluded from it. A run of pmmpi's own is in
-//! memory only while it is read: the caller says what to keep of it. What cannot be used is a warning and never stops the
-//! rest.
+//! This module opens all files with results; other modules draw the conclusions. A run of pmmpi is in memory only
+//! while it is read: the caller decides what to keep of it. Input that cannot be used becomes a warning and never
+//! stops the rest.
 
 mod files;
 pub mod importers;
@@ -24,10 +24,10 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Run files that are decoded at a time: a job of 20,000 ranks has a large one.
+/// Run files that are decoded at a time. The run file of a job with 20,000 ranks is large.
 const FILES_AT_A_TIME: usize = 64;
 
-/// A run of pmmpi's own.
+/// A run that pmmpi measured.
 #[derive(Debug)]
 pub struct OwnRun<T> {
     /// Its name.
@@ -36,41 +36,41 @@ pub struct OwnRun<T> {
     pub kept: T,
 }
 
-/// What a list of paths held; `T` is what is kept of a run.
+/// What a list of paths contained; `T` is what the caller keeps of a run.
 #[derive(Debug)]
 pub struct Input<T> {
-    /// Each run of pmmpi's own once, by run id.
+    /// Each run of pmmpi once, by run id.
     pub runs: Vec<OwnRun<T>>,
-    /// How long each run took on each node, whoever measured it.
+    /// How long each run took on each node, from pmmpi and from other tools.
     pub results: Results,
-    /// Files that were looked at.
+    /// Number of files that were examined.
     pub files: usize,
-    /// Run files or folders of them that gave nothing.
+    /// Number of run files, or folders with run files, that could not be used.
     pub unusable: usize,
-    /// Times that are not above zero: they are not in the table.
+    /// Number of times that are not above zero: they are not in the table.
     pub without_time: usize,
     /// Each host name once.
     pub hosts: HashSet<String>,
-    /// Why something was not used.
+    /// Why some input was not used.
     pub warnings: Vec<Warning>,
 }
 
-/// What becomes of a run file, on any thread.
+/// What is kept of a run file.
 struct ReadRun<T> {
     run: OwnRun<T>,
     started_unix_ns: i64,
     session: Option<String>,
-    /// Names of those that say something.
+    /// Names of labels whose value is not empty.
     labels: Vec<String>,
     hosts: Vec<String>,
     bounds_s: Option<[f64; 2]>,
-    /// By node record.
+    /// Indexed by node record.
     counted: Vec<Counted>,
     rows: BTreeMap<String, NodeRow>,
 }
 
-/// Reads the files among `paths` and the run files in the folders among them (not in theirs), with what is
-/// left of runs that did not end well; and what other tools measured, there and in folders below.
+/// Reads the files in `paths` and the run files in the folders in `paths` (not in their subfolders), including
+/// partial runs. Also reads results of other tools there and in all subfolders.
 pub fn read<T: Send>(
     paths: &[PathBuf],
     options: &importers::ImportOptions,
@@ -82,8 +82,9 @@ pub fn read<T: Send>(
     reading.finish()
 }
 
-/// The same after the rows of an archive, with nothing kept of a run; and how many files that has. An archive of which not all can be read is an
-/// error: what it has cannot be told from what it has not.
+/// Reads an archive and then `paths`, like [`read`], but keeps nothing of a run. Also returns the number of files in
+/// the archive. An archive that cannot be read completely is an error: otherwise a run that is already in it could be
+/// added a second time.
 pub fn read_after(
     archive: &Path,
     paths: &[PathBuf],
@@ -93,7 +94,7 @@ pub fn read_after(
     let options = &importers::ImportOptions { keep_parts: true, ..options.clone() };
     let mut reading = Reader::new(options, trust, |_: &Run| ());
     if archive.exists() {
-        // What a path or a node or metric that was named say is of others.
+        // The options path, node and metric apply only to results of other tools.
         let plain = importers::ImportOptions {
             path: None,
             node: None,
@@ -118,7 +119,7 @@ pub fn read_after(
     Ok((reading.finish(), archived))
 }
 
-/// The same of runs that are in memory.
+/// Like [`read`], for runs that are in memory.
 pub fn of_runs<T: Send>(
     runs: &[Run],
     options: &importers::ImportOptions,
@@ -137,7 +138,7 @@ pub fn of_runs<T: Send>(
 struct Reader<'a, T, K> {
     input: Input<T>,
     building: Building,
-    /// Where each run was first.
+    /// The file in which each run was found first.
     known: HashMap<String, PathBuf>,
     options: &'a importers::ImportOptions,
     trust: &'a Trust,
@@ -181,7 +182,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 ),
             }
         }
-        // Whole runs first: what is left of one that was saved after all is not looked at.
+        // Complete runs first: if a run was saved in the end, its partial run is not read.
         files.sort_by(|a, b| (is_partial(a), a).cmp(&(is_partial(b), b)));
         files.dedup();
         let whole: HashSet<PathBuf> = files.iter().filter(|file| !is_partial(file)).cloned().collect();
@@ -282,12 +283,12 @@ impl<T> Default for Input<T> {
 }
 
 impl<T> Input<T> {
-    /// True where nothing could be read.
+    /// True if nothing could be read.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.results.table.is_empty()
     }
 
-    /// True where something of it could not be used.
+    /// True if a part of the input could not be used.
     pub fn is_partial(&self) -> bool {
         self.unusable > 0 || !self.results.unusable.is_empty() || self.results.rejected_rows > 0
     }
@@ -297,7 +298,7 @@ impl<T> Input<T> {
         self.warnings.push(Warning::new(code, message));
     }
 
-    /// A key that nothing has is likely misspelt.
+    /// Warns of keys that no input has: they are probably misspelt.
     fn about_keys(&mut self, options: &importers::ImportOptions) {
         if options.class_by != ClassBy::default() && self.results.without_parts {
             self.warnings

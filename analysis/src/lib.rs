@@ -1,10 +1,11 @@
-//! From run files to answers: the bounds of each run, the median run and the slowdown of each node,
-//! and what stands against believing them.
+//! From run files to answers: the bounds of each run, the median run and the slowdown of each node, and the warnings
+//! that limit these results.
 //!
-//! Read in this order, which no module reaches back in: [`input`] reads run files, archives and other tools' results
-//! into one [`table`]: how long each run took on each node, and what was counted there. [`verdicts`] says which nodes and
-//! runs are slow, and why, by the mathematics of [`stats`]. [`report`] is the whole answer as a value; [`render`] and serde
-//! show it. [`export`] keeps the table, [`stamps_csv`] bounds anybody's stamps. Links no MPI library.
+//! The steps follow one another, and none uses a later one. [`input`] reads run files, archives and other tools'
+//! results into one [`table`], with the time of each run on each node and the node's counts. [`verdicts`] decides
+//! with the mathematics of [`stats`] which nodes and runs are slow, and why. [`report`] is the whole answer as a
+//! value; [`render`] and serde show it. [`export`] keeps the table in an archive. [`stamps_csv`] computes bounds from
+//! stamps of other programs. This crate links no MPI library.
 
 #![warn(missing_docs)]
 

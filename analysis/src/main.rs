@@ -1,4 +1,4 @@
-//! `pmmpi-report`: what `pmmpi report` and `pmmpi bounds` become.
+//! `pmmpi-report`: does the work of `pmmpi report`, `pmmpi export` and `pmmpi bounds`.
 
 mod cli;
 
@@ -32,15 +32,15 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Large columns come and go: the system's allocator gives their pages back each time.
+/// The system's allocator would return the pages of large columns to the kernel each time they are freed.
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
-/// Some of the input could not be used, or the result could not be written.
+/// Exit status if a part of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
-/// --fail-on found what it was to look for.
+/// Exit status if --fail-on found such a node.
 const FOUND: u8 = 3;
-/// The command line makes no sense, or nothing of the input could be used.
+/// Exit status if the command line is not valid, or no input could be used.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -63,28 +63,28 @@ fn code(done: Result<u8, Failure>) -> u8 {
     })
 }
 
-/// True where a path is stdin or a pipe, which can be read once.
+/// True if a path is stdin or a pipe, which can be read only once.
 fn reads_a_pipe(paths: &[PathBuf]) -> bool {
     let is_pipe =
         |path: &PathBuf| path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     paths.iter().any(|path| path == Path::new("-") || is_pipe(path))
 }
 
-/// Help and version end with 0.
+/// Help and version end with exit status 0.
 fn usage(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
         say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
         std::process::exit(USAGE.into())
     }
-    // As in `say`.
+    // If stdout is closed, there is nothing to do.
     let _ = error.print();
     std::process::exit(0)
 }
 
 fn say(message: &str) {
     progress_line::clear();
-    // Nothing is left to do about a closed stderr.
+    // If stderr is closed, there is nothing to do.
     let _ = writeln!(io::stderr(), "pmmpi: {}", printable(message));
 }
 
@@ -123,7 +123,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ReportFormat::Openmetrics => openmetrics::report(&report),
     };
     write(&rendered, options.output.as_deref())?;
-    // Where they have no place in the result.
+    // These formats have no place for warnings.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
         for warning in first_warnings::few(&report) {
             say(&one_line(&format!(
@@ -193,7 +193,7 @@ fn nothing<T>(to: &str, input: &Input<T>) -> Failure {
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
-/// Of a job, or of a node where another tool measured.
+/// Number of runs: pmmpi's runs, plus each run on a node that another tool measured.
 fn runs<T>(input: &Input<T>) -> usize {
     let table = &input.results.table;
     let own = (0..table.len()).filter(|row| table.is_own[*row]).map(|row| table.run[row]);

@@ -1,11 +1,11 @@
-//! Where a result goes: stdout, or a file that is there whole or not at all.
+//! Writes a result to stdout, or to a file that appears complete or not at all.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes `text` to the file, or to stdout where there is none. A reader that has gone away (`| head`)
-/// is no error.
+/// Writes `text` to the file, or to stdout if there is none. A reader that closes the pipe early (`| head`) is not an
+/// error.
 pub fn write(text: &str, file: Option<&Path>) -> io::Result<()> {
     match file {
         Some(file) => replace(file, text.as_bytes()),
@@ -16,8 +16,8 @@ pub fn write(text: &str, file: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// A file is written beside itself and renamed. A link is followed (it may be /dev/stdout), and what it
-/// leads to is written to as it is, like a device or a pipe.
+/// Writes a temporary file beside the file and renames it. Writes directly into a link's target (it may be
+/// /dev/stdout), a device or a pipe.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     if std::fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
         return File::options().write(true).create(true).truncate(true).open(file)?.write_all(bytes);

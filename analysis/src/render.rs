@@ -1,7 +1,7 @@
-//! The report as people and programs read it: a module for each format, and what several of them say alike.
+//! The report for people and programs: one module per format, and their common parts.
 //!
-//! Names come from files that anybody may have made, so each format escapes all that it did not write itself.
-//! What a format means by its columns and names is in docs/report.md, and a contract.
+//! Anyone may have made the files that names come from, so each format escapes every text that it did not write
+//! itself. docs/report.md defines each format's columns and names; they are a contract.
 
 mod answer;
 mod cells;
@@ -15,18 +15,18 @@ pub mod text;
 
 use pmmpi::text::printable;
 
-/// `text` without what would begin a line, steer a terminal or turn text around: that is shown as `?`.
+/// Replaces line ends, control characters and characters that change the direction of text by `?`.
 pub fn one_line(text: &str) -> String {
     printable(text).replace('\n', "?")
 }
 
-/// Rows that are shown of `all`, and how many are not; 0: all are.
+/// How many of `all` rows are shown, and how many are not. With `top` 0 all are shown.
 fn shown(all: usize, top: usize) -> (usize, usize) {
     let shown = if top == 0 { all } else { all.min(top) };
     (shown, all - shown)
 }
 
-/// What is said of rows that are not shown.
+/// The remark about rows that are not shown.
 fn more(hidden: usize, what: &str) -> Option<String> {
     (hidden > 0).then(|| format!("... and {hidden} {what} (--top 0 shows all)"))
 }

@@ -1,8 +1,7 @@
-//! The answer as a value. Its keys are a contract (docs/schema/report.schema.json): they are only ever
-//! added to.
+//! The answer as a value. Its keys are a contract (docs/schema/report.schema.json): later versions may only add keys.
 //!
-//! Here belongs what the answer holds. Not here: how it looks ([`crate::render`]), and who is slow
-//! ([`crate::verdicts`]).
+//! This module defines what the answer contains. [`crate::render`] shows it, and [`crate::verdicts`] decides which
+//! nodes are slow.
 
 pub mod counters;
 pub mod lateness;
@@ -30,56 +29,56 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// Counters that a report is made of.
+/// Counters that a report needs.
 pub static COUNTERS: LazyLock<Vec<&str>> = LazyLock::new(|| [&NAMES[..], &BOUNDS].concat());
 
-/// Reads what a report is made of: see [`input::read`].
+/// Reads the input of a report: see [`input::read`].
 pub fn read(paths: &[PathBuf], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
     input::read(paths, options, trust, |run| RunReport::new(run, trust))
 }
 
-/// The same of runs that are in memory.
+/// Like [`read`], for runs that are in memory.
 pub fn of_runs(runs: &[Run], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {
     input::of_runs(runs, options, trust, |run| RunReport::new(run, trust))
 }
 
-/// All that `pmmpi report` says.
+/// All that `pmmpi report` shows.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Of the JSON form.
+    /// Version of the JSON format.
     pub schema_version: u32,
-    /// By start.
+    /// Runs, by start time.
     pub runs: Vec<RunReport>,
-    /// What is most likely slowest first.
+    /// Nodes; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
-    /// Of all sessions, the slowest first.
+    /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
-    /// How many were looked at: one of several nodes counts for each.
+    /// Number of runs that were compared; a run on several nodes counts once per node.
     #[serde(skip)]
     pub runs_of_nodes: usize,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<DriftReport>,
-    /// Nodes that came last in more runs than chance would have it, the latest first.
+    /// Nodes that came last in more runs than chance explains, the latest first.
     pub waited_for: Vec<OftenWaitedFor>,
-    /// Rows and values of others' results that were left out: the first hundred.
+    /// Rejected rows and values of other tools' results: the first hundred.
     pub rejected: Vec<RejectedRow>,
-    /// About the input and the whole.
+    /// Warnings about the input and the whole report.
     pub warnings: Vec<Warning>,
 }
 
-/// A row, or a value of a row, that makes no sense.
+/// A row, or a value of a row, that is not valid.
 #[derive(Debug, Serialize)]
 pub struct RejectedRow {
-    /// Where it is.
+    /// The file with this row.
     pub file: String,
-    /// From 1; in a JSON document the number of the entry.
+    /// Line, counted from 1; in a JSON document, the number of the entry.
     pub line: u64,
-    /// What is wrong with it, and what was expected.
+    /// What is wrong with it, and what the reader expects.
     pub reason: String,
 }
 
 impl Report {
-    /// From all that was read; `settings` say from when on something is slow.
+    /// Builds the report from the input; `settings` hold the limits of the verdicts.
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
@@ -117,7 +116,7 @@ impl RejectedRow {
     }
 }
 
-/// Nodes with fewer runs than an interval for their median takes.
+/// Warns of nodes with too few runs for an interval of their median.
 fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
     const NEEDED: usize = 5;
     const NAMED: usize = 3;

@@ -1,7 +1,7 @@
-//! Elapsed bounds from anybody's stamps: `rank,node,t0_ns,t1_ns,t2_ns,t3_ns`, with `region` and `run`
-//! where there are several.
+//! Bounds of the elapsed time from stamps of other programs: the columns `rank,node,t0_ns,t1_ns,t2_ns,t3_ns`, and
+//! perhaps `region` and `run`.
 //!
-//! Rows are read one by one and joined at once: memory grows with nodes, and by one number a rank.
+//! The reader adds each row to its job at once, so memory grows with the number of nodes, plus one number per rank.
 
 use csv::{ByteRecord, ReaderBuilder, Trim};
 use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift, Stamps};
@@ -13,57 +13,57 @@ use std::io::Read;
 /// The bounds of one job (or of one region of one run).
 #[derive(Debug, Serialize)]
 pub struct StampedBounds {
-    /// Where the file has such a column.
+    /// The run, if the file has this column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Where the file has such a column.
+    /// The region, if the file has this column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// See [`ElapsedBounds`].
     #[serde(flatten)]
     pub elapsed: ElapsedBounds,
-    /// Nodes that disagree with the others.
+    /// Nodes whose clocks contradict the others.
     pub suspects: Vec<String>,
-    /// Ranks that count.
+    /// Number of ranks in these bounds.
     pub ranks: u64,
-    /// Nodes that count.
+    /// Number of nodes in these bounds.
     pub nodes: usize,
-    /// Rows of the whole file that were left out.
+    /// Number of rejected rows in the whole file.
     pub rejected_rows: u64,
 }
 
-/// What a file holds.
+/// The content of a stamps file.
 #[derive(Debug)]
 pub struct Stamped {
     /// In the order of their first row.
     pub bounds: Vec<StampedBounds>,
-    /// True where the file has a run or a region column.
+    /// True if the file has a run or a region column.
     pub several: bool,
-    /// The first rows that were left out, with the reason.
+    /// The first rejected rows, with the reason.
     pub rejected: Vec<RejectedStamp>,
-    /// How many there were in all.
+    /// Number of all rejected rows.
     pub rejected_rows: u64,
 }
 
-/// A row that says nothing.
+/// A row that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RejectedStamp {
-    /// Counted from 1, the header included.
+    /// Counted from 1, including the header.
     pub line: u64,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// A file that holds no stamps at all.
+/// Why a file gives no bounds.
 #[derive(Debug)]
 pub enum StampsError {
-    /// Columns that it lacks.
+    /// It lacks these columns.
     MissingColumns(Vec<&'static str>),
-    /// It has a header at most.
+    /// It has no row after the header.
     NoRows,
-    /// Each of its rows is wrong; the first one.
+    /// No row can be used; this is the first.
     NoGoodRow(RejectedStamp),
-    /// It could not be read, or is no CSV.
+    /// It cannot be read, or it is not CSV.
     Unreadable(csv::Error),
 }
 
@@ -82,10 +82,10 @@ impl fmt::Display for StampsError {
 
 impl std::error::Error for StampsError {}
 
-/// Rows whose reasons are kept.
+/// Number of rejected rows that are kept with a reason.
 const REJECTED_KEPT: usize = 10;
 
-/// Reads stamps and bounds each job in them.
+/// Reads stamps and computes the bounds of each job in them.
 pub fn read(source: impl Read, drift: MaxDrift) -> Result<Stamped, StampsError> {
     let mut reader = ReaderBuilder::new().trim(Trim::All).flexible(true).from_reader(source);
     let header = reader.byte_headers().map_err(StampsError::Unreadable)?.clone();
@@ -119,7 +119,7 @@ pub fn read(source: impl Read, drift: MaxDrift) -> Result<Stamped, StampsError> 
     }
 }
 
-/// Where each column is.
+/// The position of each column.
 struct Columns {
     rank: usize,
     node: usize,
@@ -132,7 +132,7 @@ const STAMPS: [&str; 4] = ["t0_ns", "t1_ns", "t2_ns", "t3_ns"];
 
 impl Columns {
     fn find(header: &ByteRecord) -> Result<Self, Vec<&'static str>> {
-        // A byte order mark is what some spreadsheets begin a file with.
+        // Some spreadsheets begin a file with a byte order mark.
         let name = |field: &[u8]| field.strip_prefix(b"\xef\xbb\xbf").unwrap_or(field).to_ascii_lowercase();
         let names: Vec<Vec<u8>> = header.iter().map(name).collect();
         let find = |wanted: &str| names.iter().position(|name| name == wanted.as_bytes());

@@ -1,7 +1,7 @@
 //! The mathematics of verdicts, on slices of numbers: no data frame, no file, no clock, no thread.
 //!
-//! Times are natural logarithms of seconds, so that a difference is a ratio; what is given to people is a
-//! fraction, exp(difference) - 1. The same input gives the same bits.
+//! Times are natural logarithms of seconds, so a difference is a ratio. Reports show a fraction, exp(difference) - 1.
+//! The same input gives the same bits.
 //!
 //! ```
 //! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, runs, verdict, within_nodes};
@@ -20,21 +20,21 @@
 //! | module | answers |
 //! |---|---|
 //! | [`class_runs`] | which runs belong to which node: the input |
-//! | [`median`] | a node's median run, the interval of its median, and what it is at least |
+//! | [`median`] | a node's median run, and the interval and the lower end of its median |
 //! | [`within_nodes`] | how much runs of one node differ, pooled over its class |
 //! | [`qn_scale`] | how much nodes of a class differ |
 //! | [`verdict`] | R*: which nodes are slow |
 //! | [`runs`] | which runs are slow, and which nodes have too many of them |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
-//! | [`bimodal`] | whether a class is two |
-//! | [`noise`] | whether what is looked for could be seen |
-//! | [`node_counts`], [`terms`], [`term_parts`] | what a slowdown is made of, by what was counted |
+//! | [`bimodal`] | whether a class consists of two kinds of nodes |
+//! | [`noise`] | whether the times are precise enough to show an effect |
+//! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
-//! | [`normal`], [`binomial`], [`benjamini_hochberg`] | probabilities, and many tests at once |
+//! | [`normal`], [`binomial`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
 //! | [`random`] | numbers for simulations |
 //!
-//! Where a formula comes from stands where it is coded; docs/method.md has them together, and
-//! docs/simulation.md how often they are right.
+//! The code cites the source of each formula. docs/method.md lists them together, and docs/simulation.md shows how
+//! often they are right.
 
 pub mod benjamini_hochberg;
 pub mod bimodal;
@@ -60,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Infinite times and such that are no numbers have no meaning here, but do no harm either.
+        /// Infinite times and NaN have no meaning here, but they must not cause a panic.
         #[test]
         fn no_number_is_a_panic(
             nodes in proptest::collection::vec(proptest::collection::vec(proptest::num::f64::ANY, 1..9), 0..40),

@@ -1,4 +1,4 @@
-//! What everything is derived from: how long each run took on each node, and what was counted there.
+//! The data behind all results: how long each run took on each node, and what was counted there.
 
 pub mod class;
 mod frame;
@@ -12,70 +12,73 @@ pub use order::Order;
 use class::Parts;
 use std::collections::BTreeMap;
 
-/// Stands for "not known" beside instants (ns since 1970).
+/// Value of an unknown instant (ns since 1970).
 pub const UNDATED: i64 = i64::MAX;
-/// Counters of which the width of a run's bounds is made (s).
+/// Counters with the bounds of a run's elapsed time (s).
 pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
-/// The class of rows that name none.
+/// The class of rows without a class.
 const UNDECLARED: &str = "undeclared";
 
-/// One row a (run, node), column by column, in the order in which they were read. All columns are of one length; a
-/// row takes some 50 bytes with its place in the order, and 8 for each counter that any row has.
+/// One row per run and node, column by column, in the order of reading. All columns have equal length. A row takes
+/// about 50 bytes including its place in the order, plus 8 bytes per counter that any row has.
 ///
-/// A row of others' results is known by its node, session and run, and the class that it was declared to be of; one of
-/// pmmpi's own by node and run. No two have the same.
+/// Node, session, run and declared class identify a row of other tools' results. Node and run identify a row of
+/// pmmpi. No two rows are equal in these.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTable {
-    /// Names that `node` counts.
+    /// Names for the numbers in `node`.
     pub nodes: NamePool,
-    /// Host, or list of hosts, that did the work.
+    /// The host, or the list of hosts, that did the work.
     pub node: Vec<u32>,
-    /// Names that `run` counts.
+    /// Names for the numbers in `run`.
     pub runs: NamePool,
-    /// Which of the node's runs it was, or the id of a run of pmmpi's own.
+    /// The number of the run on its node, or the id of a run of pmmpi.
     pub run: Vec<u32>,
-    /// True of runs of pmmpi's own: one of them may be of several nodes, and has a row for each.
+    /// True for runs of pmmpi. Such a run may use several nodes and has a row for each.
     pub is_own: Vec<bool>,
-    /// Names that `class` counts.
+    /// Names for the numbers in `class`.
     pub classes: NamePool,
-    /// What ought to take equally long; a name without letters where nobody said so, as for sessions.
+    /// The class: rows of one class ought to take equally long. The empty name if there is no class; the same holds
+    /// for sessions.
     pub class: Vec<u32>,
-    /// What classes are made of; `parts` counts them.
+    /// What classes consist of; `parts` has indices into it.
     pub all_parts: Vec<Parts>,
-    /// What each row's class is made of; empty where nobody asked for it.
+    /// What each row's class consists of; empty if the caller did not ask for it.
     pub parts: Vec<u32>,
-    /// Names that `session` counts.
+    /// Names for the numbers in `session`.
     pub sessions: NamePool,
-    /// Runs of one session were made at one sitting.
+    /// The session of the run.
     pub session: Vec<u32>,
-    /// Above zero and finite (s).
+    /// Finite and above zero (s).
     pub elapsed_s: Vec<f64>,
     /// Start of the run, since 1970-01-01T00:00:00Z (ns); or [`UNDATED`].
     pub started_unix_ns: Vec<i64>,
-    /// Where each row comes from: the number of a file.
+    /// The index of the row's file.
     pub source: Vec<u32>,
-    /// Line in that file, counted from 1; in a JSON document the number of the entry.
+    /// Line in that file, counted from 1; in a JSON document, the number of the entry.
     pub line: Vec<u32>,
-    /// Reasons that `lack` counts.
+    /// Texts for the numbers in `lack`.
     pub lacks: NamePool,
-    /// The counter that is missed most, and why it is not there: `NAME: REASON`; without letters where nobody said so.
+    /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if there is no
+    /// reason.
     pub lack: Vec<u32>,
-    /// Whatever else was measured, by name; not a number where it was not.
+    /// All other measured values, by name; NaN if a row has no value.
     pub counters: BTreeMap<String, Vec<f64>>,
 }
 
 impl RunTable {
-    /// Rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.elapsed_s.len()
     }
 
-    /// True before the first.
+    /// True if there is no row.
     pub fn is_empty(&self) -> bool {
         self.elapsed_s.is_empty()
     }
 
-    /// Of a run of pmmpi's own its id, of others' `<node>/<run>`; unique within a session and a declared class, with the node.
+    /// The id of a run of pmmpi; `<node>/<run>` for other tools. Together with the node it is unique within a session
+    /// and a declared class.
     pub fn run_id(&self, row: usize) -> String {
         let run = self.runs.get(self.run[row]).unwrap_or_default();
         if self.is_own[row] { run.to_owned() } else { format!("{}/{run}", self.node_name(row)) }
@@ -91,18 +94,18 @@ impl RunTable {
         self.classes.get(self.class[row]).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED)
     }
 
-    /// `None` of a run of which nobody said so.
+    /// `None` if the run has no session.
     pub fn session_name(&self, row: usize) -> Option<&str> {
         self.sessions.get(self.session[row]).filter(|name| !name.is_empty())
     }
 
-    /// ln(upper / lower bound) of the run's elapsed time; not a number where that is not known.
+    /// ln(upper / lower bound) of the run's elapsed time; NaN if unknown.
     pub fn width(&self, row: usize) -> f64 {
         let [lower, upper] = BOUNDS.map(|name| self.counter(name, row));
         if lower > 0.0 { (upper / lower).ln() } else { f64::NAN }
     }
 
-    /// Not a number where it was not measured.
+    /// NaN if the row has no value of this counter.
     pub fn counter(&self, name: &str, row: usize) -> f64 {
         self.counters.get(name).map_or(f64::NAN, |values| values[row])
     }
@@ -114,8 +117,8 @@ impl RunTable {
         self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
     }
 
-    /// Adds what a second row of the same run has to the first; false where they contradict one another. `is_source`
-    /// where the second is what the first was exported from: an archive may have been made without a key of the class.
+    /// Completes the first row of a run from a second row; false if they contradict each other. `is_source` if the
+    /// first row was exported from the second: the archive may lack a part of the class.
     pub(crate) fn join(&mut self, row: usize, first: usize, is_source: bool) -> bool {
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
         let agrees = |values: &Vec<f64>| {
@@ -140,7 +143,7 @@ impl RunTable {
         agree
     }
 
-    /// The columns of numbers of names, files and lines.
+    /// The columns that hold numbers of names, files and lines.
     fn numbers(&mut self) -> [&mut Vec<u32>; 7] {
         [
             &mut self.node,
@@ -153,7 +156,7 @@ impl RunTable {
         ]
     }
 
-    /// Makes room for more rows.
+    /// Reserves memory for more rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.numbers().into_iter().for_each(|numbers| numbers.reserve(rows));
         self.is_own.reserve(rows);
@@ -161,7 +164,7 @@ impl RunTable {
         self.started_unix_ns.reserve(rows);
     }
 
-    /// Keeps the rows of which `kept` says so.
+    /// Keeps the rows for which `kept` is true.
     pub(crate) fn retain(&mut self, kept: &[bool]) {
         fn column<T>(values: &mut Vec<T>, kept: &[bool]) {
             let mut row = 0;

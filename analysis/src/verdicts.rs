@@ -1,5 +1,5 @@
-//! Which nodes are slow, which runs, and since when: the statistics of [`crate::stats`], class by class and session by
-//! session.
+//! Decides which nodes and runs are slow, and since when: applies the statistics of [`crate::stats`] to each class
+//! and session.
 
 mod history;
 mod judged_node;
@@ -17,34 +17,34 @@ use node_report::{DriftReport, NodeReport, SlowRunReport};
 use pmmpi::text::count;
 use rayon::prelude::*;
 
-/// Sessions that are judged side by side: what is known of each node of each is kept until their turn comes.
+/// Number of sessions that are judged in parallel. The data of all their nodes is in memory at the same time.
 const SESSIONS_AT_A_TIME: usize = 8;
 
-/// From when on something is called slow.
+/// The limits above which something counts as slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeSettings {
-    /// Of nodes.
+    /// For nodes.
     pub node: verdict::VerdictSettings,
-    /// Of runs.
+    /// For runs.
     pub run: runs::SlowRunSettings,
-    /// Of nodes over sessions.
+    /// For the drift of nodes over sessions.
     pub drift: drift::DriftSettings,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// One a (class, node), of its latest session; what is most likely slowest first.
+    /// One per class and node, from its latest session; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
-    /// Of all sessions, the slowest first.
+    /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
-    /// Those that last, the largest change first.
+    /// Drifts that continue, the largest change first.
     pub drift: Vec<DriftReport>,
-    /// What stands against believing it.
+    /// Warnings that limit the verdicts.
     pub warnings: Vec<Warning>,
 }
 
-/// Of all classes.
+/// Judges all classes.
 pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdicts {
     let mut all = Verdicts::default();
     let class_of = |rows: &[u32]| table.class[rows[0] as usize];
@@ -53,7 +53,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         judge.class(nodes);
     }
     all.warnings.extend(about_sessions(order));
-    // Within a verdict: where nodes hardly differ nothing is left of any slowdown, and the slowdown itself counts.
+    // Order within a verdict. If nodes hardly differ, all shrunken slowdowns are 0, and the slowdown itself decides.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
         (node.verdict, slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
@@ -75,13 +75,13 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     all
 }
 
-/// What is to be known of verdicts on runs of several sessions.
+/// Warns if the order of several sessions is not known.
 fn about_sessions(order: &Order) -> Option<Warning> {
     let is_undated = order.sessions > 1 && !order.sessions_are_dated;
     is_undated.then(|| Warning::new(WarningCode::UndatedSessions, WarningCode::UndatedSessions.example()))
 }
 
-/// A class may be named by a command line of any length.
+/// A class name may contain a command line of any length.
 fn shortened(class: &str) -> String {
     const MOST: usize = 80;
     let end = class.char_indices().nth(MOST).map(|(at, _)| at);
@@ -92,11 +92,11 @@ struct Judge<'a> {
     table: &'a RunTable,
     settings: &'a JudgeSettings,
     all: &'a mut Verdicts,
-    /// Where each node of the table is among those of the class that is judged now.
+    /// For each node of the table, its index among the nodes of the current class.
     places: Vec<u32>,
 }
 
-/// Of a node that has no run in the class.
+/// Index of a node that has no run in the class.
 const NOWHERE: u32 = u32::MAX;
 
 impl Judge<'_> {
@@ -170,7 +170,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Over all sessions: a run here and there is seen in none of them.
+    /// Counts over all sessions: a few slow runs per session are not significant in any single one.
     fn about_flaky(&mut self, histories: &[History], class: &str) {
         let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.tested, node.slow)).collect();
         let mut flaky = runs::flaky(&counts, self.settings.run.q);
@@ -189,7 +189,7 @@ impl Judge<'_> {
         }));
     }
 
-    /// What makes verdicts of a class worth less.
+    /// Warnings that limit the verdicts of a class.
     fn about_class(&mut self, JudgedSession { nodes, medians, .. }: &JudgedSession<'_>, class: &str) {
         let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
         ascending.sort_unstable_by(f64::total_cmp);

@@ -1,22 +1,22 @@
-//! What the reader of a result must know before believing it.
+//! Facts that limit a result and that its reader must know.
 //!
-//! Here belongs each code with its meaning and its advice; docs/warnings.md is made of them. Not here: when a warning is
-//! given, which is up to the step that finds it.
+//! This module has each code with its meaning and its advice; docs/warnings.md is generated from them. Each step of
+//! the analysis decides when to give a warning.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// Something that the reader of a result must know. In JSON an object of code, message and advice.
+/// A fact that the reader of a result must know. In JSON it is an object with code, message and advice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Warning {
-    /// Which.
+    /// The kind of warning.
     pub code: WarningCode,
-    /// What is the case, and where.
+    /// What happened, and where.
     pub message: String,
 }
 
 impl Warning {
-    /// Of a code, with what is the case here.
+    /// Builds a warning from a code and what happened here.
     pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -32,7 +32,7 @@ impl Serialize for Warning {
     }
 }
 
-/// Every code, in the order of the alphabet; each with its name for scripts, what it means, what to do, and an example.
+/// Every code in alphabetical order, each with its name for scripts, meaning, advice, and an example.
 macro_rules! codes {
     ($($variant:ident $name:literal $meaning:literal $advice:literal $example:literal)*) => {
         /// What a warning is about. Its name is for scripts: stable, lower case, with hyphens.
@@ -40,15 +40,15 @@ macro_rules! codes {
         pub enum WarningCode { $(#[doc = $meaning] $variant,)* }
 
         impl WarningCode {
-            /// All that there are, by name.
+            /// All codes, by name.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// For scripts.
+            /// The name for scripts.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it means.
+            /// What the warning means.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
@@ -58,7 +58,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => $advice,)* }
             }
 
-            /// A message with this code.
+            /// An example of a message with this code.
             pub fn example(self) -> &'static str {
                 match self { $(Self::$variant => $example,)* }
             }
@@ -114,7 +114,7 @@ codes! {
     IncompleteRun "incomplete-run"
         "Not every rank reached the final barrier: elapsed time cannot be bounded."
         "If the job still runs, report again after its end."
-        "2 of 4 ranks reached the final barrier, 1 began and did not, nothing is known of 1"
+        "2 of 4 ranks reached the final barrier, 1 began and did not, 1 left no trace"
     InconsistentClocks "inconsistent-clocks"
         "The stamps of the nodes contradict one another: elapsed time cannot be bounded."
         "A clock jumped (a virtual machine that was suspended or moved), or a barrier let a rank through too early: look at the suspects."
@@ -221,7 +221,7 @@ codes! {
         "the bounds 1.00 and 1.05 s are 5 % apart"
 }
 
-/// "12.3 %"; a power of ten where nobody reads digits.
+/// For example "12.3 %"; very large values as a power of ten.
 pub(crate) fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent.abs() < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }

@@ -1,4 +1,4 @@
-//! Parquet in and out: files of several writers, archives that grow, and damage.
+//! Reads and writes Parquet: files of several writers, growing archives, and damaged files.
 
 mod common;
 #[path = "common/runs.rs"]
@@ -20,7 +20,7 @@ fn read(path: &Path) -> Results {
     importers::read(&[path.to_owned()], &ImportOptions::default())
 }
 
-/// `node/run`, session, time and start in minutes of each row.
+/// `node/run`, session, time, and start in minutes, for each row.
 fn rows(results: &Results) -> Vec<(String, String, f64, i64)> {
     let table = &results.table;
     let row = |row| {
@@ -87,7 +87,7 @@ fn values_of_a_long_file_are_summed() {
     assert_eq!(results.rejected_rows, 3);
 }
 
-/// A month's runs, and others of the next.
+/// The runs of one month, and of the next month.
 fn two_months(folder: &Folder) -> String {
     let mut csv = String::from("node,run,elapsed_s,class,session,started,cycles\n");
     for month in [10, 11] {
@@ -104,7 +104,7 @@ fn two_months(folder: &Folder) -> String {
     folder.put("fleet.csv", csv).display().to_string()
 }
 
-/// `report` of an archive is that of what it was made of, to the last byte.
+/// The report of an archive equals the report of its input, byte by byte.
 #[test]
 fn what_was_exported_is_read_back() {
     let folder = Folder::new();
@@ -142,7 +142,7 @@ fn what_was_exported_is_read_back() {
     };
     assert!(codes(&both).contains(&"repeated-rows".to_owned()), "{:?}", codes(&both));
     assert!(!codes(&after).contains(&"repeated-rows".to_owned()));
-    // To the last byte, of what has no run files.
+    // Without run files, the reports are equal in every byte.
     let of_csv = folder.0.join("of csv").display().to_string();
     assert!(export(&[&csv], &of_csv).status.success());
     let [a, b] = [&csv, &of_csv].map(|path| report(&["report", "--format", "json", path]).stdout);
@@ -163,13 +163,13 @@ fn an_archive_only_grows() {
     assert!(export(&[&csv], &archive).status.success());
     let first = files(Path::new(&archive));
     let contents: Vec<Vec<u8>> = first.iter().map(|file| std::fs::read(file).unwrap()).collect();
-    // Once more: nothing is new.
+    // A second export of the same runs adds nothing.
     assert_eq!(
         common::out(&export(&[&csv], &archive)),
         format!("0 rows added to {archive}, 40 there before\n")
     );
     assert_eq!(files(Path::new(&archive)), first);
-    // Some are, one of them contradicts what is there.
+    // Some rows are new, and one contradicts the archive.
     let more =
         std::fs::read_to_string(&csv).unwrap().replace("n3,4,", "n9,4,").replace("n2,0,10.2", "n2,0,11.2");
     let more = folder.put("more.csv", more).display().to_string();
@@ -186,7 +186,7 @@ fn an_archive_only_grows() {
     for (file, content) in first.iter().zip(contents) {
         assert_eq!(std::fs::read(file).unwrap(), content, "{}", file.display());
     }
-    // What cannot be written leaves nothing behind.
+    // A failed export leaves nothing behind.
     let failed = export(&[&csv], "/proc/nowhere");
     assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
     let no_folder = export(&[&csv], &folder.put("file", "x").display().to_string());
@@ -195,7 +195,7 @@ fn an_archive_only_grows() {
     assert_eq!(export(&["/nonexistent"], &archive).status.code(), Some(2));
 }
 
-/// The same rows in any order and in any number of files.
+/// The result depends neither on the order of the rows nor on the number of files.
 #[test]
 fn what_is_read_first_makes_no_difference() {
     let folder = Folder::new();
@@ -215,7 +215,7 @@ fn what_is_read_first_makes_no_difference() {
     }
 }
 
-/// Its columns are of different lengths, by what the file says of them.
+/// The file claims columns of different lengths.
 #[test]
 fn columns_that_do_not_fit_together_are_no_rows() {
     let folder = Folder::new();
@@ -233,7 +233,7 @@ fn columns_that_do_not_fit_together_are_no_rows() {
     }
 }
 
-/// A run is summed within its file. In two, part of it would be taken for the whole.
+/// A sum covers one file only. If a run is in two files, a sum would miss a part of it.
 #[test]
 fn a_run_in_two_long_files_has_no_sums() {
     let folder = Folder::new();
@@ -242,13 +242,13 @@ fn a_run_in_two_long_files_has_no_sums() {
     folder.put("2.parquet", &long);
     let results = read(&folder.0);
     assert_eq!((results.table.len(), results.table.counters.len()), (4, 0));
-    // Three rows without a time in each, and all that are there again.
+    // In each file three rows without a time, and all rows of the second file.
     assert_eq!(results.rejected_rows, 3 + 3 + 12);
     assert!(results.rejected.iter().any(|row| row.reason.ends_with("Join the files")));
 }
 
-/// A folder that is there already; a member that cannot be read; classes by other keys; names of counters that
-/// differ in capitals, or that mean something else.
+/// An existing folder; an archive file that cannot be read; other class keys; counter names that differ only in
+/// capital letters or have another meaning.
 #[test]
 fn an_archive_is_what_it_was_asked_to_be() {
     let folder = Folder::new();
@@ -276,7 +276,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
             common::out(&done),
             format!("{added} rows added to {by_sku}, {} there before\n", 2 - added)
         );
-        // `value` and `event` are no counters: beside one another they make a long file.
+        // `value` and `event` are no counters: together they mark a long file.
         assert!(err(&done).contains("not read: event (2 values), value (2 values)"), "{}", err(&done));
     }
     let more = folder.put("more.csv", "node,run,elapsed_s,sku,cycles\nc,1,3,x,7\n").display().to_string();
@@ -296,7 +296,8 @@ fn an_archive_is_what_it_was_asked_to_be() {
     assert_eq!(by("class"), ["undeclared"; 3]);
 }
 
-/// Whatever makes a class now, and whatever did when they were exported; in one archive and in one of that one.
+/// The classes depend neither on the keys at export nor on those of the report. This also holds for an archive of an
+/// archive.
 #[test]
 fn classes_of_an_archive_are_those_of_its_files() {
     let folder = Folder::new();
@@ -357,12 +358,12 @@ fn classes_of_an_archive_are_those_of_its_files() {
         assert_eq!(classes(&one, &keys), expected, "{keys:?}");
         assert_eq!(classes(&two, &keys), expected, "{keys:?}");
     }
-    // Exported by other keys, they are still the same runs.
+    // With other keys at export, they are still the same runs.
     let again = command(&["export", "--class-by", "cpu", "-o", &one, &own]).output().unwrap();
     assert_eq!(common::out(&again), format!("0 rows added to {one}, 15 there before\n"));
 }
 
-/// A run is known by the class that it was declared to be of, whatever makes a class when it is read.
+/// The declared class identifies a run, whatever the class keys are when it is read.
 #[test]
 fn what_makes_a_class_makes_no_runs() {
     let folder = Folder::new();
@@ -373,7 +374,7 @@ fn what_makes_a_class_makes_no_runs() {
             csv += &format!("n{node},{run},{},{class},r{}\n", s + f64::from(run) / 1000.0, node % 2);
         }
     }
-    // The same node and run in two classes are two runs.
+    // The same node and run number in two classes are two runs.
     csv += "n0,0,12,y,r0\n";
     let csv = folder.put("two.csv", csv).display().to_string();
     let archive = folder.0.join("archive").display().to_string();
@@ -393,12 +394,12 @@ fn what_makes_a_class_makes_no_runs() {
             report["nodes"].clone()
         };
         assert_eq!(of(&[&csv]), of(&[&archive, &csv]), "{keys}");
-        // The archive was made when nobody asked for racks.
+        // The archive was exported without the key rack.
         if !keys.contains("rack") {
             assert_eq!(of(&[&csv]), of(&[&archive]), "{keys}");
         }
     }
-    // Of an archive that was not told of a key nothing is made of that key; its counters are no keys.
+    // Without that key at export, the archive has no such key. Its counters are not keys.
     let codes = |path: &str, keys: &str| {
         let report = json(&report(&["report", "--format", "json", "--class-by", keys, path]));
         report["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "unknown-class-key")
@@ -410,7 +411,7 @@ fn what_makes_a_class_makes_no_runs() {
     assert!(codes(&empty, "rack"));
 }
 
-/// Files whose runs have numbers by their place among files: these are others with the next file.
+/// The run numbers in such files depend on the order of files, so the next file changes them.
 #[test]
 fn runs_of_an_archive_have_names_of_their_own() {
     let folder = Folder::new();
@@ -433,7 +434,7 @@ fn runs_of_an_archive_have_names_of_their_own() {
     }
 }
 
-/// One that another program wrote anew: it has lost what only pmmpi writes into a file, or the parts of classes.
+/// Another program rewrote an archive file: it lacks pmmpi's own metadata, or the parts of classes.
 #[test]
 fn a_file_of_an_archive_that_was_written_anew_is_one() {
     use polars::prelude::*;
@@ -482,7 +483,7 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
     let lost =
         json(&report(&["report", "--format", "json", "--class-by", "cpu", without_parts.to_str().unwrap()]));
     assert!(lost["warnings"].to_string().contains("archived-classes"), "{}", lost["warnings"]);
-    // Columns that have values alone.
+    // Only the columns with values.
     let of_csv = folder.0.join("of csv").display().to_string();
     let csv = folder.0.join("fleet.csv").display().to_string();
     assert!(export(&[&own], &of_csv).status.success());
@@ -502,7 +503,7 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
     assert_eq!((names, new.len()), (vec!["class.declared".to_owned(), "tsc".to_owned()], 1));
 }
 
-/// What lies there and is of no archive would be taken for what is there before.
+/// A file of another tool in the archive folder would look like archived runs.
 #[test]
 fn an_archive_has_nothing_of_others() {
     let folder = Folder::new();
@@ -514,7 +515,7 @@ fn an_archive_has_nothing_of_others() {
     assert_eq!(files(&folder.0).len(), 1);
 }
 
-/// Where two rows of a run agree, one has what the other lacks; where not, the second is named.
+/// If two rows of a run agree, each completes the other; if not, the second is reported.
 #[test]
 fn rows_of_a_run_are_joined_or_contradict_one_another() {
     let folder = Folder::new();
@@ -532,7 +533,7 @@ fn rows_of_a_run_are_joined_or_contradict_one_another() {
     assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 0, 1));
 }
 
-/// What was rejected says nothing of sessions; a node that was never compared is shown as it was last.
+/// Rejected rows do not count for sessions. A node that was never compared appears with its latest session.
 #[test]
 fn sessions_are_those_of_rows_that_count() {
     let folder = Folder::new();
@@ -547,7 +548,7 @@ fn sessions_are_those_of_rows_that_count() {
     assert!(!report["warnings"].to_string().contains("undated-sessions"), "{}", report["warnings"]);
 }
 
-/// Beside run files, and in folders below them.
+/// Results beside run files, and in subfolders.
 #[test]
 fn results_beside_run_files_are_read_or_told() {
     let folder = Folder::new();
@@ -583,7 +584,7 @@ fn other_files_are_told() {
     assert!(err(&piped.unwrap()).contains("cannot be read through a pipe: save it to a file first"));
 }
 
-/// A fixture with other bytes at some places.
+/// A fixture with some bytes changed.
 fn damaged(fixture_name: &str, damage: &[(usize, u8)], cut: Option<usize>) -> Vec<u8> {
     let mut bytes = std::fs::read(fixture(fixture_name)).unwrap();
     for (at, byte) in damage {
@@ -596,14 +597,15 @@ fn damaged(fixture_name: &str, damage: &[(usize, u8)], cut: Option<usize>) -> Ve
     bytes
 }
 
-/// What the report says of a file on which the Parquet library ends the process.
+/// The report's message for a file that crashes the Parquet library.
 const FATAL: &str = "is damaged: the Parquet library crashed on it, or ran out of memory";
 
-/// Such files: pages with less than no values, for which it asks for 2^61 bytes, and a schema so deep that its stack overflows.
+/// Two such files: one has pages with a negative number of values, so the library asks for 2^61 bytes; the other has
+/// a schema so deep that the stack overflows.
 fn fatal() -> Vec<Vec<u8>> {
     const DEPTH: usize = 100_000;
     let [group, leaf]: [&[u8]; 2] = [b"\x35\x00\x18\x01a\x15\x02\x00", b"\x15\x02\x25\x00\x18\x01z\x00"];
-    // Version, as many groups and a column, no rows.
+    // Version, number of groups and one column, no rows.
     let count = (0..3).map(|byte| ((DEPTH + 1) >> (7 * byte)) as u8 & 127 | if byte < 2 { 128 } else { 0 });
     let mut footer = b"\x15\x02\x19\xfc".to_vec();
     footer.extend(count);
@@ -629,22 +631,22 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
         let alone = report(&["report", &fatal]);
         assert_eq!(alone.status.code(), Some(2), "{number}: {}", err(&alone));
         assert!(err(&alone).contains(&format!("{fatal}: {FATAL}")), "{}", err(&alone));
-        // Nothing of Rust's own.
+        // Rust must print no message of its own.
         assert!(err(&alone).starts_with("pmmpi: no run to report\n"), "{}", err(&alone));
     }
-    // Two of them and one that is read.
+    // Two such files and a readable one.
     let output = report(&["report", "--format", "json", &folder.0.display().to_string()]);
     let told = json(&output)["warnings"].to_string();
     assert_eq!((output.status.code(), err(&output)), (Some(1), String::new()));
     assert!(fatal().len() > 1 && told.matches(FATAL).count() == fatal().len(), "{told}");
     assert_eq!(json(&output)["nodes"].as_array().unwrap().len(), 1);
-    // What came through a pipe is gone.
+    // The content of a pipe cannot be read again.
     let fatal = folder.0.join("0.parquet").display().to_string();
     let piped =
         command(&["report", "-", &fatal]).stdin(std::fs::File::open(&good).unwrap()).output().unwrap();
     assert_eq!(piped.status.code(), Some(1));
     assert!(err(&piped).contains("a pipe cannot be read a second time"), "{}", err(&piped));
-    // Of an archive nothing else can be said than that it is damaged.
+    // For an archive, the only message is that it is damaged.
     let archive = folder.0.join("archive");
     std::fs::create_dir(&archive).unwrap();
     std::fs::copy(fatal, archive.join("0.parquet")).unwrap();
@@ -660,7 +662,7 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However a file is damaged, the report says so or has its rows.
+    /// Whatever the damage, the report names it or has the file's rows.
     #[test]
     fn damage_is_no_panic(
         which in 0..4usize,
@@ -690,7 +692,7 @@ proptest! {
     }
 }
 
-/// The table is a lazy frame, too: Polars' own medians are the report's.
+/// The table is also a lazy frame: Polars' medians equal those of the report.
 #[test]
 fn the_table_can_be_queried() {
     use polars::prelude::*;
@@ -709,7 +711,7 @@ fn the_table_can_be_queried() {
     for node in output["nodes"].as_array().unwrap() {
         let row = node["node"].as_str().unwrap()[1..].parse::<usize>().unwrap();
         let median = medians.column("elapsed_s").unwrap().f64().unwrap().get(row).unwrap();
-        // serde_json reads the last digit as it likes.
+        // serde_json may change the last digit.
         assert!((node["median_s"].as_f64().unwrap() - median).abs() < 1e-12, "{node}");
         assert_eq!(medians.column("counted").unwrap().u32().unwrap().get(row), Some(4));
     }

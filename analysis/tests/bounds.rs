@@ -1,4 +1,4 @@
-//! `pmmpi bounds`: anybody's stamps, as people write them.
+//! `pmmpi bounds`: stamps of other programs, as people write them.
 
 mod common;
 
@@ -133,7 +133,7 @@ fn contradictions_name_their_suspect() {
     assert!(text.contains("t2 - t1 of a rank 0.00000490 s, shortest t3 - t0 0.00000110 s"), "{text}");
 }
 
-/// One clock's first exit before its own last entry.
+/// The first exit of a clock is before its own last entry.
 #[test]
 fn what_no_clock_rates_explain_is_said_so() {
     let stamps = "rank,node,t0_ns,t1_ns,t2_ns,t3_ns\n0,a,0,10,100,110\n1,a,20,25,90,115\n";

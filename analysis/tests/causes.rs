@@ -1,4 +1,4 @@
-//! From what was counted to a cause: stored runs, columns of others, and nodes made by hand.
+//! From counts to a cause: stored runs, columns of other tools, and nodes made by hand.
 
 use pmmpi::record::runfile;
 use pmmpi_analysis::input::node_counters::of_nodes;
@@ -9,7 +9,7 @@ use pmmpi_events::validation::Trust;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Runs of a virtual machine: the kernel's own counters, and no others.
+/// Runs on a virtual machine: the kernel's own counters, and no others.
 #[test]
 fn stored_runs_give_what_is_there() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runs/v3");
@@ -32,7 +32,7 @@ fn stored_runs_give_what_is_there() {
         }
     }
     assert_eq!((nodes > 9, hosts.len()), (true, 3));
-    // Each host's runs as if they were nodes of a class.
+    // The runs of each host, as if they were the nodes of a class.
     let class: Vec<Option<Counted>> = hosts.iter().map(|(_, nodes)| nodes.first().cloned()).collect();
     let times: Vec<f64> = hosts.iter().map(|(ns, _)| (*ns as f64).ln()).collect();
     for explanation in explain(&class, &times, &CauseSettings { min_nodes: 3, ..CauseSettings::default() }) {
@@ -59,7 +59,7 @@ fn columns(changed: &[(&str, f64)]) -> Option<Counted> {
     Some(Counted::new(usual.map(|(name, value)| (name, value * by(name)))))
 }
 
-/// A node that takes longer by `slower`, among nine that are alike.
+/// A node that takes longer by `slower`, among nine equal nodes.
 fn one(slower: f64, changed: &[(&str, f64)]) -> Explanation {
     let mut class = vec![columns(&[]); 9];
     class.push(columns(changed));
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// The order of nodes is nobody's cause.
+    /// The order of nodes does not change a cause.
     #[test]
     fn order_does_not_matter(
         nodes in proptest::collection::vec((all_of(0.9..1.1f64), 0.9..1.1f64), 5..30), by in 0usize..30

@@ -1,4 +1,4 @@
-"""What other programs read of a report, for tests/formats.rs: one JSON object in, one out."""
+"""Reads a report with other programs, for tests/formats.rs: one JSON object in, one out."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 
 def families(parsed):
-    """By name: help, unit, type and samples."""
+    """The metric families by name: help, unit, type and samples."""
     return {
         family.name: {
             "type": family.type,
@@ -25,7 +25,7 @@ def families(parsed):
 
 
 def page(text):
-    """Its elements in order, each with its name, its attributes and its own text."""
+    """The elements of a page in order, each with its name, its attributes and its own text."""
     root = ElementTree.fromstring(text)
     return [[element.tag.split("}")[-1], element.attrib, element.text or ""] for element in root.iter()]
 

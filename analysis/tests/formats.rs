@@ -1,5 +1,5 @@
-//! The formats of `pmmpi report` beside text and JSON, each against what other programs read of it: the csv
-//! crate, Python's XML, and the two parsers of Prometheus' own client.
+//! Reads each format of `pmmpi report` other than text and JSON with other programs: the csv crate, Python's XML
+//! parser, and the two parsers of Prometheus' own client.
 
 mod common;
 #[path = "common/runs.rs"]
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 const FORMATS: [&str; 4] = ["csv", "md", "html", "openmetrics"];
-/// A line, a terminal, a table, a page, a formula, a label, a mention, and a text turned around.
+/// Names that could break a line, a terminal, a table or a page, or become a formula, a label, a mention or reversed
+/// text.
 const HOSTILE: [&str; 8] = [
     "a\nfake,row|x",
     "a\x1b[2J\r\x07\u{9b}",
@@ -27,7 +28,7 @@ const HOSTILE: [&str; 8] = [
     "\u{202e}edoc\u{2066}\u{2028}\u{feff}",
 ];
 
-/// Each node's name, and the factor of its time; of each five runs, in a session of its own each.
+/// Five runs of each node, each in a session of its own. A node has a name and a factor of its time.
 fn fleet(nodes: &[(String, f64)]) -> Vec<Run> {
     let runs = |(at, (name, factor)): (usize, &(String, f64))| {
         let time = |number: i64| {
@@ -49,7 +50,7 @@ fn healthy(count: usize) -> Vec<(String, f64)> {
     (0..count).map(|at| (format!("n{at:02}"), 1.0)).collect()
 }
 
-/// 24 nodes, of which two are slow, and a run that is.
+/// 24 nodes with two slow ones, and a slow run.
 fn with_verdicts() -> Vec<Run> {
     let mut nodes = healthy(24);
     (nodes[5].1, nodes[9].1) = (1.08, 1.05);
@@ -59,7 +60,7 @@ fn with_verdicts() -> Vec<Run> {
     runs
 }
 
-/// Nodes, runs, programs and sessions of any name.
+/// Nodes, runs, programs and sessions with hostile names.
 fn hostile() -> Vec<Run> {
     let mut nodes = healthy(20);
     nodes.extend(HOSTILE.map(|name| (name.to_owned(), 1.2)));
@@ -70,13 +71,13 @@ fn hostile() -> Vec<Run> {
         let name = HOSTILE[number % HOSTILE.len()];
         run.header.command = vec!["./prog".into(), HOSTILE.concat()];
         run.header.labels = vec![("session".into(), HOSTILE[0].into())];
-        // It is the name of a file first.
+        // A run id is also a file name.
         run.header.run_id = format!("{name}{number}").replace('/', "");
     }
     runs
 }
 
-/// Run files, under names of their own.
+/// Writes run files under names of their own.
 fn written(runs: &[Run]) -> Folder {
     let folder = Folder::new();
     for (number, run) in runs.iter().enumerate() {
@@ -95,7 +96,7 @@ fn said(folder: &Folder, format: &str, more: &[&str]) -> String {
     out(&output)
 }
 
-/// What formats.py says of expositions and pages.
+/// What formats.py reads from the given expositions and pages.
 fn read_by_others(openmetrics: &[&str], pages: &[&str]) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats.py");
     // As in reference.rs: Debian's own Python.
@@ -105,12 +106,15 @@ fn read_by_others(openmetrics: &[&str], pages: &[&str]) -> Value {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("/usr/bin/python3: `make deps` installs it");
+        .expect("/usr/bin/python3: `make deps-test` installs it");
     let ask = json!({"openmetrics": openmetrics, "pages": pages});
     python.stdin.take().unwrap().write_all(ask.to_string().as_bytes()).unwrap();
     let output = python.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`make deps` installs python3-prometheus-client; Python said: {errors}");
+    assert!(
+        output.status.success(),
+        "`make deps-test` installs python3-prometheus-client; Python said: {errors}"
+    );
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -154,7 +158,7 @@ fn csv_has_all_that_the_json_says_of_nodes() {
                 Value::Null => assert_eq!(cell, "", "{column}"),
                 Value::Number(number) => {
                     let (found, expected) = (cell.parse::<f64>().unwrap(), number.as_f64().unwrap());
-                    // serde_json reads the last digit as it likes.
+                    // serde_json may change the last digit.
                     let off = (found - expected).abs();
                     assert!(off <= 1e-15 * expected.abs() + f64::MIN_POSITIVE, "{column}: {cell} {value}");
                 }
@@ -163,7 +167,7 @@ fn csv_has_all_that_the_json_says_of_nodes() {
             }
         }
     }
-    // And nothing that the JSON has is missing but what is no single value.
+    // The CSV lacks only those values of the JSON that are not single values.
     let of_json: BTreeSet<&str> = nodes[0].as_object().unwrap().keys().map(String::as_str).collect();
     let of_csv: BTreeSet<&str> = header.iter().map(String::as_str).collect();
     let left: Vec<_> = of_json.difference(&of_csv).collect();
@@ -195,7 +199,7 @@ fn the_exposition_is_what_two_parsers_of_prometheus_read() {
     }
     let known = documented("openmetrics");
     assert!(new.as_object().unwrap().keys().all(|name| known.contains(name)), "{known:?}");
-    // What it says is what the JSON says.
+    // Its values equal those of the JSON.
     let values = |name: &str, label: &str| -> BTreeMap<String, f64> {
         let samples = array(&new[name], "samples").iter();
         samples.map(|s| (s["labels"][label].as_str().unwrap().into(), s["value"].as_f64().unwrap())).collect()
@@ -225,7 +229,7 @@ fn the_exposition_is_what_two_parsers_of_prometheus_read() {
     assert_eq!(new["pmmpi_slow_runs"]["samples"][0]["value"], 1.0);
 }
 
-/// An element that may be in a page, with attributes that start nothing and lead nowhere.
+/// An element that a page may contain, with attributes that run nothing and link nowhere.
 fn is_harmless(element: &str, attributes: &serde_json::Map<String, Value>) -> bool {
     const ELEMENTS: &str = "html head meta title style body h1 h2 p figure figcaption svg rect line text \
         table thead tbody tr th td code dl dt dd ul li br small";
@@ -245,7 +249,7 @@ fn hostile_names_stay_names() {
         let steers = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2066}\u{2028}".contains(c);
         assert!(!text.chars().any(steers), "{text}");
     }
-    // A node a line, and no formula.
+    // One node per line, and no formula.
     let (header, rows) = table(&csv);
     assert_eq!((rows.len(), csv.lines().count()), (nodes, nodes + 1));
     assert!(rows.iter().all(|row| row.len() == header.len()));
@@ -276,7 +280,7 @@ fn hostile_names_stay_names() {
     assert!(values.into_iter().any(|value| value == "<script>alert(1)</script>&amp;\"'"));
 }
 
-/// A run that still runs: there is neither a node nor a bound.
+/// A run that still runs has neither a node nor bounds.
 #[test]
 fn a_report_without_nodes_is_whole() {
     let folder = Folder::new();
@@ -322,7 +326,7 @@ fn top_is_for_people() {
     assert!(few.contains("... and 117 before these (--top 0 shows all)"), "{few}");
 }
 
-/// What is pasted into tickets; where it is meant to change, the failure has the whole of it.
+/// Users paste this into tickets. If a change is intended, the failure message contains the whole new text.
 #[test]
 fn markdown_is_as_it_was() {
     let folder = written(&with_verdicts());
@@ -335,7 +339,7 @@ fn markdown_is_as_it_was() {
     assert!(found == expected, "{}:\n{found}", path.display());
 }
 
-/// A picture of each class in which something can be compared, with the slow ones named.
+/// A plot for each class with nodes to compare, in which slow nodes have labels.
 #[test]
 fn a_page_shows_where_nodes_lie() {
     let folder = written(&with_verdicts());
@@ -360,7 +364,7 @@ fn a_page_shows_where_nodes_lie() {
     assert!(!said(&small, "html", &[]).contains("<svg"));
 }
 
-/// Times that no clock gives are shown, in no more digits than others.
+/// Times that no clock gives are shown with as few digits as others.
 #[test]
 fn numbers_of_any_size_are_short() {
     let folder = Folder::new();

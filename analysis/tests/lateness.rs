@@ -1,4 +1,4 @@
-//! Who was waited for, as `pmmpi report` says it.
+//! The node that others waited for, as `pmmpi report` shows it.
 
 #[expect(dead_code)]
 mod common;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const MS: i64 = 1_000_000;
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Barriers of 1 ms around work of so many ms on each rank; clocks are hours apart.
+/// Barriers of 1 ms around the work of each rank, in ms; clocks are hours apart.
 fn job(run_id: &str, ranks: &[(&str, i64)]) -> Run {
     let longest = ranks.iter().map(|(_, ms)| *ms).max().unwrap();
     let stamps = |(host, ms): &(&'static str, i64)| {
@@ -46,19 +46,19 @@ fn reported_json(runs: &[Run]) -> Value {
     report
 }
 
-/// b's rank 3 works 300 ms, the others 100, 110, 120 and 90 ms. With barriers of 1 ms on both sides, in ms: L
-/// = 110, 300 and 90, P = L + 1, w = 191, 1 and 211, L0 = 300, U0 = 302. Others after b: min(111 - 300, 1) =
-/// -189; b after others: min(301 - 110, 1 + 191) = 191.
+/// b's rank 3 works 300 ms, the others 100, 110, 120 and 90 ms. With barriers of 1 ms on both sides, in ms: L = 110,
+/// 300 and 90, P = L + 1, w = 191, 1 and 211, L0 = 300, U0 = 302. Others after b: min(111 - 300, 1) = -189; b after
+/// others: min(301 - 110, 1 + 191) = 191.
 #[test]
 fn a_small_case_is_as_worked_by_hand() {
     let run = job("late", &[("a", 100), ("a", 110), ("b", 120), ("b", 300), ("c", 90)]);
     let report = reported_json(std::slice::from_ref(&run));
     let said = &report["runs"][0];
-    // Between b's two ranks, on one clock, 180 ms.
+    // 180 ms between b's two ranks, on one clock.
     let expected = json!({
         "node": "b", "rank": 3, "sure": true,
         "lateness_s": [0.189, 0.191], "rank_lateness_s": [0.18, 0.18], "behind_median_s": [0.189, 0.191],
-        // Of 301 ms at most; waited 201 + 191 + 181 + 1 + 211 of 5 x 301.
+        // 301 ms at most; the ranks waited 201 + 191 + 181 + 1 + 211 of 5 x 301.
         "share": 0.189 / 0.301, "waiting_share": 785.0 / 1505.0,
         "null_reasons": {}
     });
@@ -94,7 +94,7 @@ fn a_small_case_is_as_worked_by_hand() {
     assert!(row.ends_with("0.09000    0.21100  -0.2110 to -0.2090"), "{text}");
 }
 
-/// 3 ms of a second: proved, and not worth a table.
+/// 3 ms of a second: proved, but too little for a table.
 #[test]
 fn a_little_late_is_a_line() {
     let run = job("little", &[("a", 1000), ("b", 1004)]);
@@ -119,7 +119,7 @@ fn equal_nodes_are_not_told_apart() {
     );
 }
 
-/// Of two entries each rank is last once: they are equally busy, and wait all the same.
+/// Each rank is last in one of two entries: their work is equal, and yet they wait.
 #[test]
 fn waiting_in_regions_is_seen_where_times_are_equal() {
     let mut run = job("regions", &[("a", 500), ("b", 500)]);
@@ -161,18 +161,18 @@ fn where_nobody_else_waits_it_is_said_why() {
         );
         (said["null_reasons"]["waited_for"].as_str().unwrap().to_owned(), nodes.len())
     };
-    assert_eq!(reason(&job("one-rank", &[("a", 100)])), ("one rank: nobody waits for it".into(), 1));
+    assert_eq!(reason(&job("one-rank", &[("a", 100)])), ("one rank: no other rank waits for it".into(), 1));
     let one_node = job("one-node", &[("a", 100), ("a", 200)]);
     assert_eq!(reason(&one_node), ("one node: there is no other that waits for it".into(), 1));
     let mut incomplete = job("incomplete", &[("a", 100), ("b", 200)]);
     incomplete.size = 3;
-    assert_eq!(reason(&incomplete), ("not every rank came to the end of the measurement".into(), 0));
+    assert_eq!(reason(&incomplete), ("not every rank completed the measurement".into(), 0));
     let mut stepped = job("stepped", &[("a", 100), ("b", 200)]);
     stepped.ranks[0].stamps = [0, 1, 5, 6].map(|s| s * 1000 * MS).try_into().unwrap();
     assert_eq!(reason(&stepped), ("the nodes' clocks contradict one another".into(), 0));
 }
 
-/// c in nine of ten runs; a and b in turns, in runs of another command; and d, once.
+/// c is last in nine of ten runs; a and b alternate, in runs of another command; d is last once.
 #[test]
 fn a_node_that_is_waited_for_again_and_again_is_named() {
     let late = |number: usize, late: &str, command: &str| {
@@ -190,12 +190,12 @@ fn a_node_that_is_waited_for_again_and_again_is_named() {
     let c = &often[0];
     assert_eq!((&c["node"], &c["command"], &c["nodes"]), (&json!("c"), &json!(["often"]), &json!(3)));
     assert_eq!((&c["runs"], &c["last"], &c["lateness_s"]), (&json!(10), &json!(9), &json!(0.049)));
-    // (10 x 2 + 1) / 3^10, of eight nodes: 3, 3 and 2.
+    // (10 x 2 + 1) / 3^10, for eight nodes: 3, 3 and 2.
     assert!((c["p_value"].as_f64().unwrap() - 21.0 / 59049.0).abs() < 1e-12, "{c}");
     assert!((c["p_adjusted"].as_f64().unwrap() - 8.0 * 21.0 / 59049.0).abs() < 1e-12, "{c}");
     let text = reported(&runs, "text");
     assert!(text.contains("\n1 node waited for again and again: c in 9 of 10 runs, by 32.5 %\n"), "{text}");
-    // In whatever order they were made.
+    // In any order of runs.
     runs.iter_mut().enumerate().for_each(|(number, run)| run.header.run_id = format!("{:03}", 999 - number));
     assert_eq!(reported_json(&runs)["waited_for"], report["waited_for"]);
 }
@@ -203,7 +203,7 @@ fn a_node_that_is_waited_for_again_and_again_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Neither the order of ranks nor that of clocks changes what is said.
+    /// Neither the order of ranks nor that of clocks changes the result.
     #[test]
     fn order_does_not_matter(
         ranks in proptest::collection::vec((0usize..4, 90i64..110), 2..12), turn in 0usize..12)
@@ -218,7 +218,7 @@ proptest! {
         let (found, again) = (lateness::of(&run, 64), lateness::of(&turned, 64));
         prop_assert_eq!(format!("{found:?}"), format!("{again:?}"));
         if let Ok(waited_for) = found.waited_for {
-            // The truth: all entered and left at once.
+            // The truth: all ranks enter and leave at the same time.
             let last = |own: bool| {
                 let ranks = ranks.iter().filter(|(host, _)| (*host == waited_for.node) == own);
                 ranks.map(|(_, ms)| *ms).max().unwrap()

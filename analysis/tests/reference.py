@@ -1,4 +1,4 @@
-"""Answers from statsmodels and scipy, for tests/reference.rs: one JSON object in, one out."""
+"""Computes answers with statsmodels and scipy, for tests/reference.rs: one JSON object in, one out."""
 
 import json
 import math
@@ -13,7 +13,7 @@ LEAST_COVERAGE = 0.9375
 
 
 def interval(count):
-    """[low, high, coverage] of the narrowest symmetric interval for the median, from 0; None where none is."""
+    """[low, high, coverage] of the narrowest symmetric interval for the median, from 0; None if there is none."""
     ranks = numpy.arange(1, count // 2 + 1)
     coverage = 1 - 2 * binom.cdf(ranks - 1, count, 0.5)
     wide = ranks[coverage >= LEAST_COVERAGE - 1e-12]

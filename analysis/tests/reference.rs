@@ -1,4 +1,4 @@
-//! The statistics against independent implementations: statsmodels and scipy, of Debian's packages.
+//! Compares the statistics with independent implementations: statsmodels and scipy from Debian's packages.
 
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::{benjamini_hochberg, binomial, median, normal, qn_scale};
@@ -7,10 +7,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What reference.py says.
+/// The answers of reference.py.
 fn answers(questions: &Value) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference.py");
-    // Debian's own Python, which has Debian's packages: another may come first in PATH.
+    // Debian's own Python, because Debian's packages belong to it; PATH may have another Python first.
     let mut python = Command::new("/usr/bin/python3")
         .args(["-W", "ignore"])
         .arg(script)
@@ -18,11 +18,11 @@ fn answers(questions: &Value) -> Value {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("/usr/bin/python3: `make deps` installs it");
+        .expect("/usr/bin/python3: `make deps-test` installs it");
     python.stdin.take().unwrap().write_all(questions.to_string().as_bytes()).unwrap();
     let output = python.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`make deps` installs python3-statsmodels; Python said: {errors}");
+    assert!(output.status.success(), "`make deps-test` installs python3-statsmodels; Python said: {errors}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn is_near(found: f64, expected: f64) -> bool {
     found == expected || (found - expected).abs() <= 1e-9 * expected.abs()
 }
 
-/// Normal, heavy-tailed, tied and far from 0.
+/// Normal, heavy-tailed, with equal values, and far from 0.
 fn samples(random: &mut Random) -> Vec<Vec<f64>> {
     let mut sample = |at: usize| -> Vec<f64> {
         let count = 2 + (random.uniform() * if at < 60 { 12.0 } else { 400.0 }) as usize;

@@ -1,4 +1,4 @@
-//! `pmmpi report`: a small case worked by hand, every file that is no run, and what scripts rely on.
+//! `pmmpi report`: a small case worked by hand, all kinds of files that are not runs, and what scripts rely on.
 
 mod common;
 #[path = "common/runs.rs"]
@@ -55,12 +55,13 @@ fn a_small_case_is_as_worked_by_hand() {
     assert_eq!((&run["ranks"], &run["nodes"], &run["end"]), (&json!(3), &json!(2), &json!("finalized")));
     assert_eq!(run["labels"], json!({"build": "O3"}));
     assert_eq!(run["null_reasons"]["series"], "a run on its own");
-    // Set-up 7, the least start barrier 2 s, the least end barrier 1 s, gather 3.
+    // Set-up 7, the shortest start barrier 2 s, the shortest end barrier 1 s, gather 3.
     assert_eq!(run["overhead_ns"], json!(3_000_000_010i64));
     let codes: Vec<_> =
         run["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["wide-bounds", "overhead"]);
-    // a: 12 - 2 = 10 s with two of three ranks, b: 10 s with one: other classes, nothing to compare.
+    // a: 12 - 2 = 10 s with two of three ranks; b: 10 s with one rank. The classes differ, so there is nothing to
+    // compare.
     let nodes = report["nodes"].as_array().unwrap();
     let times: Vec<_> =
         nodes.iter().map(|n| (n["node"].as_str().unwrap(), n["median_s"].as_f64().unwrap())).collect();
@@ -73,7 +74,7 @@ fn a_small_case_is_as_worked_by_hand() {
     );
 }
 
-/// Two cores of two hardware threads, and one of one: what was counted where, and the mean over cores.
+/// Two cores with two hardware threads and one core with one: the counts of each, and the mean over cores.
 #[test]
 fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
     let mut run = by_hand();
@@ -117,7 +118,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
     let metric = |name: &str| {
         run["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name).expect(name).clone()
     };
-    // Of 1000 cycles between 400 and 600, and between 0 and 100.
+    // Between 400 and 600 of 1000 cycles, and between 0 and 100.
     for (name, expected) in [("smt_both_lower", 0.2), ("smt_both_upper", 0.35)] {
         let metric = metric(name);
         assert!((metric["value"].as_f64().unwrap() - expected).abs() < 1e-9, "{metric}");
@@ -295,7 +296,7 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     let mut failed = run("failed", &[("a", [0, 10, 9_000_000, 9_000_020]), ("b", t)]);
     failed.ranks[1].end = End::Signaled(9);
     folder.write(&failed);
-    // c's clock was stepped by a second at the end.
+    // c's clock was stepped by one second at the end.
     let stepped = [0, 10, 1_001_000_000, 1_001_000_020];
     folder.write(&run("stepped", &[("a", t), ("b", t), ("c", stepped)]));
     let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
@@ -312,8 +313,8 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     assert!(a.clone().all(|node| node["runs"] == 1) && a.count() == 2);
 }
 
-/// 10.02 s of work on a clock that its time service makes 2000 ppm fast: 10 s by the oscillator, which
-/// itself may be off by the user's limit, 100 ppm.
+/// 10.02 s of work on a clock that its time service makes 2000 ppm fast. By the oscillator it is 10 s, and the
+/// oscillator may be off by the user's limit, 100 ppm.
 #[test]
 fn a_slewed_clock_is_named_and_widens_the_bounds() {
     let ms = 1_000_000;
@@ -392,7 +393,7 @@ fn the_first_screen_answers() {
     assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);
 }
 
-/// A run file may come from anybody.
+/// Anyone may have written a run file.
 #[test]
 fn hostile_names_and_numbers_do_no_harm() {
     let folder = Folder::new();
@@ -425,7 +426,7 @@ fn results_arrive_whole_or_not_at_all() {
     assert!(report(&["report", run, "--format", "json", "-o", file.to_str().unwrap()]).status.success());
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_valid("report", &written);
-    // A link is followed, not replaced: it may lead to a device.
+    // Writes into a link's target and does not replace the link: the target may be a device.
     let link = folder.0.join("link.json");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     assert!(report(&["report", run, "-o", link.to_str().unwrap()]).status.success());
@@ -438,7 +439,7 @@ fn results_arrive_whole_or_not_at_all() {
     let status = command(&["report", run]).stdout(full).output().unwrap();
     assert_eq!(status.status.code(), Some(1));
     assert!(err(&status).contains("stdout: the result could not be written"));
-    // A reader that has gone away.
+    // A reader that closes the pipe early.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let status = command(&["report", run]).stdout(writer).output().unwrap();
@@ -454,7 +455,7 @@ fn help_fits_a_screen() {
     }
 }
 
-/// A run that still runs is no failed one.
+/// A run that still runs has not failed.
 #[test]
 fn a_run_of_which_no_end_was_seen_may_still_run() {
     let folder = Folder::new();
@@ -476,7 +477,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
     let text = out(&report(&["report", folder.0.to_str().unwrap()]));
     assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
-    // Now one was.
+    // Now the process has ended.
     shared.live().set_end(End::Signaled(9), i64::MAX);
     runs::carry(&path, &shared);
     let ended = report_json();
@@ -487,7 +488,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
         (Some("signal 9"), Some("signal 9"))
     );
     assert_eq!(codes(run), ["failed-run", "incomplete-run", "node-unknown"]);
-    // Saved as a whole between the listing and the reading.
+    // The run is saved as a whole between listing and reading.
     let name = path.to_str().unwrap();
     std::fs::remove_file(file).unwrap();
     assert_eq!(report(&["report", name]).status.code(), Some(2));
@@ -497,7 +498,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     assert!(report(&["report", name]).status.success());
 }
 
-/// What is left of a run and cannot be used is named: never is it "no rank began".
+/// A partial run that cannot be used gets its own message, and never "no rank began".
 #[test]
 fn what_is_left_of_a_run_of_another_version_is_named() {
     let folder = Folder::new();
@@ -516,7 +517,7 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     said(&changed("other", 7, 99), other);
     said(&changed("foreign", 0, b'X'), "is not a run file of pmmpi");
     said(&changed("newer", 8, 9), "has schema 9");
-    // What versions before this layout left: a file of its own about the run, and nodes' files that begin with a hole.
+    // Older versions left a file about the run, and files per node that begin with a hole.
     let old = folder.0.join("old.partial");
     std::fs::create_dir(&old).unwrap();
     std::fs::write(old.join("run"), b"PMMPI\0\0\x07and so on").unwrap();
@@ -529,13 +530,13 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     let (path, node, _) = folder.begin("empty", 1);
     std::fs::write(node, "").unwrap();
     said(&path, "is empty");
-    // Nothing half-written is left under a name of its own.
+    // No half-written file appears under its final name.
     let (path, ..) = folder.begin("whole", 1);
     let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("tmp")));
 }
 
-/// A large job that was killed before most of its ranks had begun.
+/// A large job that was killed before most of its ranks began.
 #[test]
 fn a_large_job_of_which_few_ranks_began_is_reported() {
     let folder = Folder::new();
@@ -549,14 +550,14 @@ fn a_large_job_of_which_few_ranks_began_is_reported() {
     assert_eq!(missing, (0..4096).collect::<Vec<u64>>());
     assert_eq!(
         run["warnings"][0]["message"],
-        "0 of 20000 ranks reached the final barrier, 1 began and did not, nothing is known of 19999"
+        "0 of 20000 ranks reached the final barrier, 1 began and did not, 1 left no trace9999"
     );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Against sorting by hand: the median run, its interval and the slowdown.
+    /// The median run, its interval and the slowdown equal those from sorting by hand.
     #[test]
     fn nodes_are_what_sorting_says(times in proptest::collection::vec(
         proptest::collection::vec(1_000_000i64..2_000_000, 3), 1..12))
@@ -583,7 +584,7 @@ proptest! {
             if let Some([low, high]) = found.ci_s {
                 prop_assert!(low <= found.median_s && found.median_s <= high);
             }
-            // Of an even number the geometric mean of the middle two.
+            // For an even number, the geometric mean of the middle two.
             let other = column[column.len() / 2].0;
             medians.push((*name, (*work as f64 * other as f64).sqrt()));
         }
@@ -595,13 +596,13 @@ proptest! {
     }
 }
 
-/// The report is made in a child process. A signal to either ends both, and no process reads on.
+/// A child process makes the report. A signal to parent or child ends both, and no process continues to read.
 #[test]
 fn no_child_is_left_behind() {
     use std::io::Write;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
-    // In the background of a script this process ignores SIGINT, and so would what it starts.
-    // SAFETY: sets a disposition; no handler is involved.
+    // In the background of a script this process ignores SIGINT, and processes that it starts inherit that.
+    // SAFETY: this sets a disposition; no handler is involved.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     for (signal, is_from_a_terminal) in
         [(libc::SIGTERM, false), (libc::SIGKILL, false), (libc::SIGINT, false), (libc::SIGINT, true)]
@@ -610,11 +611,11 @@ fn no_child_is_left_behind() {
         report.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let mut report = report.spawn().unwrap();
         let mut stdin = report.stdin.take().unwrap();
-        // More than a pipe holds: someone reads.
+        // More than a pipe holds, so a process must be reading.
         stdin.write_all(b"node,run,elapsed_s\n").unwrap();
         stdin.write_all(&b"a,1,1\n".repeat(1 << 17)).unwrap();
         let pid = report.id() as i32;
-        // SAFETY: the process is a child that was not waited for, and its group has no other.
+        // SAFETY: the process is a child that was not yet waited for, and no other process is in its group.
         unsafe { libc::kill(if is_from_a_terminal { -pid } else { pid }, signal) };
         assert_eq!(report.wait().unwrap().signal(), Some(signal));
         while stdin.write_all(b"a,1,1\n").is_ok() {

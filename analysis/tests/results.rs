@@ -1,4 +1,4 @@
-//! Results of other tools: on files that those tools wrote, on what people write by hand, and on damage.
+//! Results of other tools: files that those tools wrote, files that people write by hand, and damaged files.
 
 use pmmpi_analysis::input::importers::{self, FileFormat, ImportOptions, REJECTED_KEPT, Results};
 use pmmpi_analysis::table::UNDATED;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of a test's own, removed in the end.
+/// A folder for one test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -46,7 +46,7 @@ fn read_csv(content: impl AsRef<[u8]>) -> Results {
     read(&folder.put("results.csv", content), &options)
 }
 
-/// `node/run` and time of each row.
+/// `node/run` and time for each row.
 fn rows(results: &Results) -> Vec<(String, f64)> {
     (0..results.table.len()).map(|row| (results.table.run_id(row), results.table.elapsed_s[row])).collect()
 }
@@ -55,7 +55,7 @@ fn row(id: &str, elapsed_s: f64) -> (String, f64) {
     (id.to_owned(), elapsed_s)
 }
 
-/// Line and reason of what was rejected.
+/// Line and reason of each rejected row.
 fn reasons(results: &Results) -> Vec<(u64, &str)> {
     results.rejected.iter().map(|rejected| (rejected.line, rejected.reason.as_str())).collect()
 }
@@ -283,7 +283,7 @@ mod csv {
     }
 
     proptest! {
-        /// What is written is read, to the last bit.
+        /// Written numbers are read back to the last bit.
         #[test]
         fn a_table_is_read_as_it_was_written(table in table()) {
             let lines = table.iter().map(|(node, run, s)| format!("{node},{run},{s}\n")).collect::<String>();
@@ -299,7 +299,7 @@ mod csv {
             assert_columns_agree(&results);
         }
 
-        /// However a byte is damaged, each line that has something in it is a row or is rejected.
+        /// Whatever byte is damaged, each line that is not blank becomes a row or a rejected row.
         #[test]
         fn damage_never_hides_a_row(
             table in table(),
@@ -335,13 +335,13 @@ mod hpl {
         let results = read(&fixture("hpl/n01/HPL.out"), &ImportOptions::default());
         assert_eq!(results.sources[0].format, FileFormat::Hpl);
         let ids: Vec<String> = rows(&results).into_iter().map(|(id, _)| id).collect();
-        // The file does not name its host: the folder does.
+        // The file does not name its host, so the folder does.
         assert_eq!(ids, ["n01/1", "n01/2", "n01/3", "n01/4"]);
         assert_eq!(class(&results, 0), "HPL N=200 NB=32 P=1 Q=2 WR11C2R4");
         assert_eq!(results.table.line.len(), 4);
         assert_eq!(counter(&results, "hpl_n"), [200.0, 200.0, 500.0, 500.0].map(Some));
         assert_eq!(counter(&results, "hpl_residual")[1], Some(6.32440839e-03));
-        // N = 500, NB = 80: 0.09 s and 8.8657e-01 Gflops, which say (2/3 N^3 + 3/2 N^2) / 0.88657e9.
+        // N = 500, NB = 80: 0.09 s and 8.8657e-01 Gflops, so the time is (2/3 N^3 + 3/2 N^2) / 0.88657e9.
         let elapsed_s = results.table.elapsed_s[3];
         assert!((elapsed_s - 83_708_333.3 / 0.88657e9).abs() < 1e-9, "{elapsed_s}");
         assert_eq!(results.rejected_rows, 0);
@@ -398,7 +398,7 @@ mod hpl {
             assert_eq!((results.table.len(), results.rejected_rows), (0, 1), "{content}");
             results.rejected[0].reason.clone()
         };
-        assert_eq!(reason(head), "no result: HPL did not come so far");
+        assert_eq!(reason(head), "no result: HPL ended before it");
         let lines: Vec<&str> = rest.lines().collect();
         assert!(reason(&format!("{head}{}\n", lines[..2].join("\n"))).starts_with("no result follows"));
         let cut = format!("{head}{}\n", lines[..4].join("\n"));
@@ -409,7 +409,7 @@ mod hpl {
     }
 
     proptest! {
-        /// However a line is damaged, no result goes without a word: HPL says how many there were.
+        /// Whatever line is damaged, no result is lost silently: HPL prints the number of results.
         #[test]
         fn damage_never_hides_a_result(at in any::<usize>(), byte in any::<u8>()) {
             let mut bytes = std::fs::read(fixture("hpl/n01/HPL.out")).unwrap();
@@ -431,7 +431,7 @@ mod hyperfine {
     fn each_timed_run_is_a_row() {
         let results = read(&fixture("hyperfine/hyperfine.json"), &ImportOptions::default());
         assert_eq!(results.sources[0].format, FileFormat::Hyperfine);
-        // Six commands (three, for two parameters) of six runs, of which `exit 3` failed.
+        // Six commands (three, with two parameters each) with six runs each; `exit 3` failed.
         assert_eq!((results.table.len(), results.rejected_rows), (24, 12));
         assert_eq!(results.rejected[0].reason, "results[1].times[0]: it failed: exit code 3");
         assert_eq!(rows(&results)[0], row("hyperfine/1", 0.023846873));
@@ -479,7 +479,7 @@ mod reframe {
             assert_eq!(results.table.elapsed_s, [123.4 / 1e3; 4]);
             assert_eq!(counter(&results, "bandwidth"), [Some(5.6); 4]);
             assert_eq!(results.table.nodes.iter().collect::<Vec<_>>(), ["vm"]);
-            // Repetitions are of one class. What failed its reference is slow, and is what is looked for.
+            // Repetitions are in one class. A run that failed its performance reference is slow, so it must stay in.
             let classes: Vec<&str> = (0..4).map(|row| class(&results, row)).collect();
             let [solve, slow] =
                 ["Solve", "Slow"].map(|name| format!("{name} @generic:default+builtin, solve_time"));
@@ -537,7 +537,7 @@ mod reframe {
 mod superbench {
     use super::*;
 
-    /// `class node/run` and time of each row.
+    /// `class node/run` and time for each row.
     fn times(results: &Results) -> Vec<(String, f64)> {
         let rows = rows(results).into_iter().enumerate();
         rows.map(|(row, (id, s))| (format!("{} {id}", class(results, row)), s)).collect()
@@ -552,7 +552,7 @@ mod superbench {
         let expected = [(0, 3.37), (1, 0.31)].map(|(run, ms)| (format!("{class} vm/{run}"), ms / 1e3));
         assert_eq!(times(&results), expected);
         assert_eq!((session(&results, 0), results.rejected_rows), ("2026-11-21_21-20-00", 0));
-        // Counts, rates, and the times that were not asked for, each twice.
+        // Counts, rates, and times that were not requested, twice each.
         assert_eq!((results.unread.len(), results.unread.values().sum::<u64>()), (5, 10));
         assert_eq!(read(&path, &ImportOptions::default()).table.len(), 6);
     }
@@ -582,7 +582,7 @@ mod superbench {
             (2, "mem-bw/return_code: it failed: return code 33"),
         ];
         assert_eq!(reasons, expected);
-        // A rate is no time, nor is a temperature.
+        // A rate is not a time, and neither is a temperature.
         let unread: Vec<&str> = results.unread.keys().map(String::as_str).collect();
         let expected = [
             "mem-bw/H2D_Mem_BW",
@@ -604,7 +604,7 @@ mod superbench {
     }
 
     proptest! {
-        /// A damaged line is rejected as a whole, or what it still says is told.
+        /// A damaged line is rejected as a whole, or its remaining values are read.
         #[test]
         fn damage_of_a_line_is_told(at in any::<usize>(), byte in any::<u8>()) {
             let line = r#"{"cpu-hpl/time": 12.5, "node": "sb-01"}"#;
@@ -659,7 +659,7 @@ mod files {
             let results = read(&folder.put(name, content), &ImportOptions::default());
             assert_eq!(results.unusable[0].reason, format!("{tried}{looks_like}"), "{name}");
         }
-        // In a folder they are passed over, each named.
+        // In a folder the reader skips them and names each.
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
         let results = read(&folder.0, &ImportOptions::default());
@@ -700,7 +700,7 @@ mod files {
     }
 
     proptest! {
-        /// No file is a panic, whatever it is read as, and whatever it holds is told.
+        /// No file causes a panic, whatever format it is read as, and its content is reported.
         #[test]
         fn no_damage_is_a_panic(
             which in 0usize..6, damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..5)

@@ -1,4 +1,4 @@
-//! The operating characteristic: docs/simulation.md's rows, held against those of the design.
+//! The operating characteristic: compares the rows of docs/simulation.md with those of the design.
 
 #[path = "../examples/simulate/cases.rs"]
 mod cases;
@@ -46,7 +46,7 @@ fn the_reference_rows_come_out() {
     assert!(runs.precision() > 0.999 && runs.recall() > 0.999 && runs.wrong_per_fleet() < 0.05, "{runs:?}");
 }
 
-/// 30 fleets have 600 slow nodes, whose recall is unsure by 0.02; these 300 say what it is.
+/// 30 fleets have 600 slow nodes, so their recall is uncertain by 0.02. These 300 fleets are more precise.
 #[test]
 fn many_fleets_are_like_thirty() {
     let score = cases::of_r_star(&Recipe::default(), 100..400, Verdict::Slow);
@@ -104,15 +104,15 @@ fn equal_nodes_are_no_riddle() {
         Recipe { node_sd: 0.0, run_sd: 0.0, slow_run_share: 0.0, slow_node_share: 0.0, ..Recipe::default() };
     let score = cases::of_r_star(&equal, 0..3, Verdict::Unusual);
     assert_eq!((score.found, score.wrong), (0, 0));
-    // Zero variance, with slow nodes and runs among them: all are found, and nothing else.
+    // Zero variance, with some slow nodes and runs: R* finds all of them, and nothing else.
     let but_some = Recipe { slow_node_share: 0.01, slow_run_share: 0.01, ..equal };
     for score in [cases::of_r_star(&but_some, 0..3, Verdict::Slow), cases::of_slow_runs(&but_some, 0..3)] {
         assert!(score.slow > 0 && (score.found, score.wrong) == (score.slow, 0), "{score:?}");
     }
 }
 
-/// With other shapes healthy nodes are called SLOW: those that are slower by 3 % all the same. How many is
-/// stated in the docs, and does not grow unnoticed.
+/// With other distributions some healthy nodes are SLOW; they are indeed slower by 3 %. The docs state their number,
+/// and this test fails if it grows.
 #[test]
 fn other_shapes_have_their_caveat() {
     let of = |shape| cases::of_r_star(&Recipe { shape, ..Recipe::default() }, 0..30, Verdict::Slow);
@@ -155,7 +155,7 @@ fn causes_are_named_rightly() {
             "{name}: {tally:?}"
         );
     }
-    // In small classes more is mixed, and hardly more is wrong.
+    // In small classes more causes are mixed, and hardly more are wrong.
     for (nodes, right) in [(20, 0.75), (10, 0.5), (5, 0.45)] {
         for ((name, truth), tally) in causes::TRUTHS.iter().zip(of(nodes, 0.2, 1000)) {
             let wrong = if *truth == causes::Truth::Mixed { 0.2 } else { 0.01 };
@@ -165,7 +165,7 @@ fn causes_are_named_rightly() {
     }
 }
 
-/// A healthy node that is slow by chance has a cause by chance; it is the right one.
+/// A healthy node that is slow by chance has a cause by chance; the tool names the right one.
 #[test]
 fn healthy_nodes_are_given_no_wrong_cause() {
     for (nodes, fleets) in [(2000, 10), (10, 1000)] {

@@ -1,4 +1,4 @@
-//! `pmmpi report` and what `pmmpi validate` found.
+//! How `pmmpi report` uses the results of `pmmpi validate`.
 
 #[expect(dead_code)]
 mod common;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const S: i64 = 1_000_000_000;
 
-/// One rank that counted instructions, cycles and page faults for a second.
+/// One rank per node, which counted instructions, cycles and page faults for one second.
 fn counted(hosts: &[(&str, u32)]) -> pmmpi::record::Run {
     let ranks: Vec<_> = hosts.iter().map(|(host, _)| (*host, [0, S, 2 * S, 3 * S])).collect();
     let mut run = runs::run("20260101T000000.000000000Z-1", &ranks);
@@ -36,7 +36,7 @@ fn counted(hosts: &[(&str, u32)]) -> pmmpi::record::Run {
     run
 }
 
-/// What validate would have kept of the processor of the run's node.
+/// Writes what `pmmpi validate` would write for the processor of the run's node.
 fn keep(folder: &Folder, run: &pmmpi::record::Run, node: usize, cycles: &str) {
     let cpu = validation::cpu_name(&run.nodes[node].facts.as_ref().unwrap().hardware);
     let verdict = |name: &str, verdict: &str, deviation: f64| json!({"name": name, "verdict": verdict, "deviation": deviation});
@@ -89,7 +89,7 @@ fn a_counter_that_failed_supports_nothing() {
     assert_eq!(metric(&report, "ipc")["supports_verdict"], true);
 }
 
-/// The worst counts; and of a processor that nobody validated nothing is known.
+/// The worst processor decides, and nothing is known of a processor without validation.
 #[test]
 fn a_run_is_worth_what_its_worst_processor_is() {
     let (folder, run) = (Folder::new(), counted(&[("a", 4), ("b", 7)]));

@@ -1,4 +1,4 @@
-//! `pmmpi report` on fleets: which nodes and runs are slow, since when, and what scripts see of it.
+//! `pmmpi report` on many nodes: which nodes and runs are slow, since when, and what scripts see.
 
 mod common;
 #[path = "common/runs.rs"]
@@ -10,7 +10,7 @@ use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
 
-/// Runs of one rank each: seconds of each node's runs, in a session.
+/// Runs with one rank each in a session; `nodes` has the seconds of each node's runs.
 fn fleet(session: &str, began_s: i64, nodes: &[(String, Vec<f64>)]) -> Vec<Run> {
     let mut all = Vec::new();
     for (host, times) in nodes {
@@ -27,7 +27,7 @@ fn fleet(session: &str, began_s: i64, nodes: &[(String, Vec<f64>)]) -> Vec<Run> 
     all
 }
 
-/// Nodes 0.2 % apart, whose runs are 0.1 % apart, each times its factor.
+/// Nodes 0.2 % apart with runs 0.1 % apart, each multiplied by its factor.
 fn nodes(count: usize, runs: usize, factor: impl Fn(usize, usize) -> f64) -> Vec<(String, Vec<f64>)> {
     let time = |node: usize, run: usize| {
         (1.0 + 0.002 * ((node * 7) % 11) as f64 / 11.0 + 0.001 * ((run * 5 + node) % 7) as f64 / 7.0)
@@ -57,7 +57,7 @@ fn codes(report: &Value) -> Vec<&str> {
     report["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect()
 }
 
-/// A slow node, and a slow run of another.
+/// A slow node, and a slow run of another node.
 fn one_node_and_one_run(node: usize, run: usize) -> f64 {
     match (node, run) {
         (5, _) => 1.08,
@@ -147,7 +147,7 @@ fn a_node_that_grows_slower_is_named_with_its_session() {
     );
     assert!((drift[0]["change"].as_f64().unwrap() - 0.02).abs() < 0.005, "{drift:#?}");
     let node = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n003").unwrap();
-    // The latest session alone.
+    // Only the latest session.
     assert_eq!((&node["session"], &node["runs"]), (&json!(format!("s{:02}", (29 * 7) % 30)), &json!(3)));
     assert!(node["history_score"].as_f64().unwrap() > 3.0, "{node}");
 }
@@ -165,7 +165,7 @@ fn what_makes_verdicts_worth_less_is_said() {
     assert_eq!(verdict(&few, "n002"), "SUSPECT");
     let flaky = nodes(40, 9, |node, run| if node == 1 && run < 4 { 1.1 } else { 1.0 });
     assert!(codes(&reported(&fleet("", 0, &flaky), &[]).0).contains(&"flaky-node"));
-    // Once in each session is seen in none of them.
+    // One slow run per session is not significant in any single session.
     let sessions: Vec<Run> = (0..10)
         .flat_map(|session| {
             let now =
@@ -175,14 +175,14 @@ fn what_makes_verdicts_worth_less_is_said() {
         .collect();
     let warnings = reported(&sessions, &[]).0["warnings"].to_string();
     assert!(warnings.contains("n003: 10 of 50 runs are slow"), "{warnings}");
-    // Two nodes that are measured again say nothing of the others.
+    // A later session with two nodes does not hide the warning about the class.
     let mut again = fleet("s1", 1, &nodes(40, 7, |node, _| if node % 2 == 0 { 1.0 } else { 1.1 }));
     again.extend(fleet("s2", 2, &nodes(2, 7, |_, _| 1.0)));
     assert!(codes(&reported(&again, &[]).0).contains(&"bimodal-class"));
     let (one, _) = reported(&fleet("", 0, &nodes(1, 7, |_, _| 1.0)), &[]);
     let node = &one["nodes"][0];
     assert!(node["verdict"].is_null() && node["null_reasons"]["verdict"].is_string());
-    // In a small class nobody stands out by chance, and the gate counts.
+    // In a small class no node can stand out, and only the limit delta counts.
     let (small, _) = reported(&fleet("", 0, &nodes(4, 7, |node, _| if node == 2 { 1.1 } else { 1.0 })), &[]);
     assert_eq!(verdict(&small, "n002"), "SLOW-TAIL");
     assert!(small["nodes"][0]["null_reasons"]["p_value"].as_str().unwrap().contains("fewer than 20"));
@@ -202,7 +202,7 @@ fn the_first_lines_say_what_is_wrong() {
     assert!(lines.iter().take(15).all(|line| line.chars().count() <= 90), "{text}");
 }
 
-/// What other tools measured is judged like own runs, and a bad line costs itself alone.
+/// Results of other tools get verdicts like own runs, and a bad line costs only itself.
 #[test]
 fn results_of_others_are_judged() {
     let folder = Folder::new();
@@ -233,7 +233,7 @@ fn results_of_others_are_judged() {
             assert!(rejected["message"].as_str().unwrap().contains("bad.csv:54: "), "{rejected}");
         }
     }
-    // Through a pipe, and beside own runs.
+    // Through a pipe, and together with own runs.
     let pipe = std::fs::File::open(&good).unwrap();
     let text = out(&command(&["report", "-"]).stdin(pipe).output().unwrap());
     assert!(text.starts_with("210 runs, 30 nodes, 1 file\n"), "{text}");
@@ -241,7 +241,7 @@ fn results_of_others_are_judged() {
     let own = folder.write(&run("own", &[("a", [0, 1, 2_000_000, 2_000_003])]));
     let both = out(&report(&["report", own.to_str().unwrap(), good.to_str().unwrap()]));
     assert!(both.starts_with("211 runs, 31 nodes, 2 files\n"), "{both}");
-    // Nothing of it can be used.
+    // No row can be used.
     let none = folder.put("none.csv", "node,run,elapsed_s\na,1,-3\n");
     let output = report(&["report", none.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
@@ -256,7 +256,7 @@ fn csv(folder: &Folder, name: &str, rows: &[(&str, &str, f64)]) -> String {
     folder.put(name, text).to_str().unwrap().to_owned()
 }
 
-/// Of each node five runs in a session, each a little longer.
+/// Five runs of each node in a session, each slightly longer than the one before.
 fn session<'a>(name: &'a str, nodes: &[(&'a str, f64)]) -> Vec<(&'a str, &'a str, f64)> {
     let runs = |(node, seconds): &(&'a str, f64)| {
         let (node, seconds) = (*node, *seconds);
@@ -267,7 +267,7 @@ fn session<'a>(name: &'a str, nodes: &[(&'a str, f64)]) -> Vec<(&'a str, &'a str
 
 const SLOW: [(&str, f64); 4] = [("a", 1.0), ("b", 1.001), ("c", 1.002), ("d", 1.2)];
 
-/// A slow node that is tested again on its own is not acquitted, and does not drift.
+/// A slow node that is tested again on its own keeps its verdict, and does not drift.
 #[test]
 fn a_node_alone_in_a_session_is_judged_by_the_one_before() {
     let folder = Folder::new();
@@ -285,7 +285,7 @@ fn a_node_alone_in_a_session_is_judged_by_the_one_before() {
     assert_eq!(found["drift"], json!([]));
 }
 
-/// Without dates sessions are in the order of their names, s9 before s10, and that is said.
+/// Sessions without dates are in the order of their names, s9 before s10, and a warning says so.
 #[test]
 fn sessions_without_dates_are_in_the_order_of_their_names() {
     let folder = Folder::new();
@@ -297,7 +297,7 @@ fn sessions_without_dates_are_in_the_order_of_their_names() {
     assert!(codes(&json(&output)).contains(&"undated-sessions"));
 }
 
-/// What is slow is on top, in whichever class, also where nobody ran twice.
+/// Slow nodes come first, whatever their class, even if no node ran twice.
 #[test]
 fn verdicts_come_first() {
     let folder = Folder::new();
@@ -317,7 +317,7 @@ fn verdicts_come_first() {
     );
 }
 
-/// A folder may hold both, and may be named twice.
+/// A folder may hold both kinds of files, and the user may name it twice.
 #[test]
 fn results_beside_run_files_are_not_passed_over() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! docs/warnings.md is made of the codes.
+//! docs/warnings.md is generated from the codes.
 
 use pmmpi_analysis::warning::WarningCode;
 use pmmpi_events::metrics::catalogue;
@@ -55,7 +55,7 @@ fn the_page_of_warnings_is_up_to_date() {
     assert!(std::fs::read_to_string(&path).unwrap() == page, "see the head of {}", path.display());
 }
 
-/// Scripts sort and match them.
+/// Scripts sort and match the codes.
 #[test]
 fn codes_are_plain_words_in_the_order_of_the_alphabet() {
     let names: Vec<&str> = WarningCode::ALL.iter().map(|code| code.name()).collect();

@@ -1,4 +1,4 @@
-"""Median of each event on each node, and its ratio to the median of all.
+"""Median of each event on each node, and its ratio to the median of the event on all nodes.
 
 usage: duckdb_cores.py IN.parquet OUT.csv
 """

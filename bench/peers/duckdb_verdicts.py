@@ -1,4 +1,4 @@
-"""Median of each node, median of its class, and a robust z-score, session by session.
+"""For each session: median of each node, median of its class, and a robust z-score.
 
 usage: duckdb_verdicts.py IN.parquet OUT.csv
 """

@@ -1,15 +1,15 @@
-"""Writes the Parquet files that all are given, from CSV that pmmpi-bench wrote.
+"""Writes the Parquet files that all programs in the comparison read, from CSV that pmmpi-bench wrote.
 
 usage: parquet.py IN.csv OUT.parquet sorted|shuffled|cores
 
-The writer is DuckDB with its defaults, and so is one of those compared.
+The writer is DuckDB with its defaults; DuckDB is also one of the compared programs.
 """
 
 import sys
 
 import duckdb
 
-# The ten events, and what they come to in a second on one hardware thread.
+# The ten events, and their counts per second on one hardware thread.
 PER_S = {
     "cpus": 0,
     "tsc": 2.1e9,
@@ -30,7 +30,7 @@ if rows == "cores":
     database.execute("CREATE TABLE events (number INTEGER, event VARCHAR, per_s DOUBLE)")
     events = [(number, event, per_s) for number, (event, per_s) in enumerate(PER_S.items())]
     database.executemany("INSERT INTO events VALUES (?, ?, ?)", events)
-    # Within 1 % of its rate: hash() is the same in every run.
+    # Within 1 % of its rate: hash() gives the same value in every run.
     query = f"""
         SELECT node, run, elapsed_s, core, event,
             CASE event WHEN 'cpus' THEN 1 ELSE

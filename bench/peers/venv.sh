@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a virtual environment with what `make bench` compares pmmpi to. Nothing else needs it: where it cannot
-# be made, `make bench` says what was not measured.
+# Makes a virtual environment with the programs that `make bench` compares with pmmpi. Nothing else needs it. If this
+# script cannot make it, `make bench` says what it did not measure.
 #
 # usage: venv.sh FOLDER
 set -eu

@@ -1,4 +1,5 @@
-/* The least that a supervising parent can do: fork, exec, wait. What pmmpi's own cost is compared to. */
+/* The least that a parent process must do to supervise a program: fork, exec, wait. `make bench` compares the cost of
+   pmmpi with it. */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Two barriers and a gather of 200 bytes a rank, by hand, as a program that measures itself would do them: rank
-   0 writes the least time that a rank saw in each barrier, and its own in the gather, added, to argv[1] (ns).
-   Each is begun together, from a barrier before it. */
+/* Two barriers and a gather of 200 bytes per rank, as in a program that measures itself. Rank 0 writes one sum to
+   argv[1] (ns): the shortest time of any rank in each barrier, plus its own time in the gather. A barrier before each
+   of these operations makes the ranks begin it together. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What an entry of a region costs beside its two barriers: argv[1] entries and as many pairs of barriers, in
-   turns of a hundred. Rank 0 writes two medians of the turns to argv[2], ns: a pair of barriers, an entry. */
+/* The cost of a region entry in addition to its two barriers. Runs argv[1] pairs of barriers and as many entries,
+   alternating every 100. Rank 0 writes to argv[2] the median time (ns) of a pair of barriers, and of an entry. */
 #include "pmmpi.h"
 #include <mpi.h>
 #include <stdio.h>

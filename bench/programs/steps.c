@@ -1,4 +1,4 @@
-/* A job of many ranks that compute and meet, step after step: argv[1] steps. */
+/* argv[1] steps. In each step every rank computes, and then takes part in an MPI_Allreduce. */
 #include <mpi.h>
 #include <stdlib.h>
 

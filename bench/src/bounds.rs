@@ -5,13 +5,13 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Instant;
 
-/// The argument that makes this program measure memory in a process of its own.
+/// With this argument the program measures memory in a process of its own.
 pub const CHILD: &str = "--bounds-child";
 
 pub const RANKS: u32 = 1_000_000;
 pub const NODES: u32 = 20_000;
 
-/// As Markdown, from a process of its own.
+/// Measures in processes of their own. Returns Markdown.
 pub fn report() -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 7;
     let mut text = format!("## Bounds of {RANKS} ranks on {NODES} nodes ({ROUNDS} processes)\n\n");
@@ -23,7 +23,7 @@ pub fn report() -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// One row: the time from the stamps in memory to the bounds, and the peak of the process.
+/// One row: the time from stamps in memory to the bounds, and the peak memory of the process.
 pub fn measure() -> String {
     let stamps: Vec<(u32, Stamps)> =
         (0..RANKS).filter_map(|rank| Some((rank % NODES, stamps_of(rank)?))).collect();
@@ -40,7 +40,7 @@ pub fn measure() -> String {
     if sound { format!("| {:.1} | {peak} |", seconds * 1e3) } else { "| not sound | |".to_owned() }
 }
 
-/// A rank of a job whose barriers take 1 ms, on a node whose clock is off by its own number of hours.
+/// A rank of a job whose barriers take 1 ms. The clock of each node is off by the node's number of hours.
 pub fn stamps_of(rank: u32) -> Option<Stamps> {
     let node = i64::from(rank % NODES);
     let clock = 10_000_000_000_000 + node * 3_600_000_000_000;

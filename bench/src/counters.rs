@@ -1,4 +1,4 @@
-//! What a snapshot of the default set costs beside the system calls that it cannot do without.
+//! The cost of a snapshot of the default set, in addition to the system calls that it needs.
 
 use crate::paired::{Spread, Way, time};
 use pmmpi::counters::default;
@@ -11,13 +11,13 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
 
 const ROUNDS: usize = 301;
-/// Of each way in a round.
+/// Repetitions of each way in a round.
 const TIMES: usize = 1000;
 const LARGEST_GROUP_BYTES: usize = 256;
 
 type Failed = Box<dyn Error>;
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn report() -> Result<String, Failed> {
     let mut text = format!("## Counters ({ROUNDS} rounds of {TIMES} each, one thread)\n\n");
     text += &default_set()?;
@@ -64,7 +64,7 @@ fn default_set() -> Result<String, Failed> {
     Ok(text)
 }
 
-/// Four of the kernel's own events, which every machine has: what a group is worth.
+/// Four of the kernel's own events, which every machine has. They show the gain from a group.
 fn four_events() -> Result<String, Failed> {
     let software = |id: u64| Event::counted(&id.to_string(), Encoding::new(kind::SOFTWARE, id));
     let events: Vec<Event> = (1..=4).map(software).collect();
@@ -92,7 +92,7 @@ fn four_events() -> Result<String, Failed> {
     Ok(text)
 }
 
-/// A count that the program reads itself, where processor and kernel let it.
+/// A count that the program reads itself, if processor and kernel allow it.
 fn registers() -> String {
     const INSTRUCTIONS: u64 = 1;
     let counter = ThreadCounter::open(Encoding::new(kind::HARDWARE, INSTRUCTIONS));
@@ -108,7 +108,7 @@ fn time_registers(counter: &ThreadCounter) -> Result<String, String> {
     let failed = || Failed::from("the register is gone");
     let table = time(
         &mut [
-            // SAFETY: `counter` has just said that this thread may read it, and stays open.
+            // SAFETY: `counter` confirmed that this thread may read it, and it stays open.
             Way::new("bare", || {
                 (0..TIMES).try_for_each(|_| {
                     unsafe { register.read() }.map(|count| _ = std::hint::black_box(count)).ok_or_else(failed)
@@ -140,7 +140,7 @@ fn words(count: usize) -> Vec<AtomicU64> {
 
 fn bare_read(descriptor: i32) -> Result<(), Failed> {
     let mut bytes = [0u8; LARGEST_GROUP_BYTES];
-    // SAFETY: the kernel writes no more than fits.
+    // SAFETY: the kernel writes at most as many bytes as fit.
     let read = unsafe { libc::read(descriptor, bytes.as_mut_ptr().cast(), bytes.len()) };
     std::hint::black_box(&bytes);
     if read > 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
@@ -149,5 +149,5 @@ fn bare_read(descriptor: i32) -> Result<(), Failed> {
 fn row(text: &mut String, name: &str, table: &[Vec<f64>], which: usize) {
     let us = Spread::of(table, |row| row[which]).text(1e6 / TIMES as f64, 3);
     let times = Spread::of(table, |row| row[which] / row[0]).text(1.0, 2);
-    let _ = writeln!(text, "| {name} | {us} | {times} |"); // into memory
+    let _ = writeln!(text, "| {name} | {us} | {times} |"); // a String never fails
 }

@@ -1,7 +1,7 @@
-//! A made-up fleet: the reference fleet of docs/simulation.md, in sessions.
+//! A simulated fleet: the reference fleet of docs/simulation.md, in sessions.
 //!
-//! A value is a function of the node, session and run that it is for, so that rows may be written in any
-//! order, and the nodes of a smaller fleet are those of a larger one.
+//! A value is a function of its node, session and run. So the rows may be written in any order, and a smaller fleet
+//! consists of the first nodes of a larger one.
 
 use crate::{must_succeed, run_file};
 use pmmpi::bounds::Stamps;
@@ -14,27 +14,26 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-/// The argument that makes this program write a fleet and end: what a process needs for that would else
-/// count as memory of those that it starts afterwards (getrusage(2), ru_maxrss).
+/// With this argument the program writes a fleet and ends. Otherwise its memory would count as memory of the
+/// processes that it starts later (getrusage(2), ru_maxrss).
 pub const CHILD: &str = "--fleet";
 
-/// How long the faster class takes (s).
+/// Time of the faster class (s).
 const TYPICAL_S: f64 = 100.0;
-/// From the start of a run to the start of the node's next (s).
+/// From the start of a run to the start of the node's next run (s).
 const BETWEEN_RUNS_S: u32 = 200;
 
-/// How many of what.
+/// The size of a fleet.
 #[derive(Clone, Copy)]
 pub struct Fleet {
     pub nodes: u32,
-    /// In each session.
+    /// Runs per node in each session.
     pub runs: u32,
-    /// Where there are several, the nodes are of two classes, and rows say when, in which session and of what
-    /// class.
+    /// With several sessions the nodes are in two classes, and each row has start, session and class.
     pub sessions: u32,
 }
 
-/// Does what the arguments after [`CHILD`] say.
+/// Executes the arguments after [`CHILD`].
 pub fn child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let [form, nodes, runs, sessions, out] = arguments else { return Err("not for use by hand".into()) };
     let fleet = Fleet { nodes: nodes.parse()?, runs: runs.parse()?, sessions: sessions.parse()? };
@@ -45,7 +44,7 @@ pub fn child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What a value is for.
+/// The purpose of a random value.
 #[derive(Clone, Copy)]
 enum Value {
     NodeSpeed,
@@ -62,18 +61,18 @@ impl Fleet {
         self.nodes as u64 * self.runs as u64 * self.sessions as u64
     }
 
-    /// `node,run,elapsed_s`, of several sessions also `session,started,class`, session after session.
+    /// Writes `node,run,elapsed_s`, and with several sessions also `session,started,class`, session after session.
     pub fn csv(self, file: &Path) -> Result<(), Box<dyn Error>> {
         self.in_child("csv".as_ref(), file)
     }
 
-    /// SuperBench's results-summary.jsonl: each run is a rank's, the time that of HPL.
+    /// Writes SuperBench's results-summary.jsonl: each run is one rank, and its time is that of HPL.
     pub fn superbench(self, file: &Path) -> Result<(), Box<dyn Error>> {
         self.in_child("superbench".as_ref(), file)
     }
 
-    /// A file for each run of each node in a new folder. Each is one that `pmmpi` measures here, but for the
-    /// node's name and the elapsed time.
+    /// Writes one file per run and node into a new folder. Each is a run that `pmmpi` measures here, with another
+    /// node name and another elapsed time.
     pub fn runs(self, pmmpi: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
         self.in_child(pmmpi, folder)
     }
@@ -84,8 +83,8 @@ impl Fleet {
         must_succeed(command.arg(CHILD).arg(form).args(numbers).arg(out))
     }
 
-    /// Standard deviation of nodes 1.5 %, of a node's runs 0.3 %; 1 % of the nodes are 3 to 12 % slow, from
-    /// some session on; 1 % of the runs are 10 to 30 % slow.
+    /// Standard deviation 1.5 % between nodes and 0.3 % between a node's runs. 1 % of the nodes are 3 to 12 % slow
+    /// from some session on; 1 % of the runs are 10 to 30 % slow.
     fn elapsed_s(self, node: u32, session: u32, run: u32) -> f64 {
         let of_node = |value| uniform(node, 0, 0, value);
         let of_run = |value| uniform(node, session, run, value);
@@ -165,7 +164,7 @@ impl Fleet {
     }
 }
 
-/// As RFC 3339 writes it: four sessions a month, seven days apart.
+/// In the form of RFC 3339: four sessions per month, seven days apart.
 fn started(session: u32, run: u32) -> String {
     let (year, month, day) = (2026 + session / 48, 1 + session / 4 % 12, 1 + session % 4 * 7);
     let of_day = run * BETWEEN_RUNS_S;
@@ -173,12 +172,12 @@ fn started(session: u32, run: u32) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Two of five nodes.
+/// True for two of five nodes.
 fn is_second_class(node: u32) -> bool {
     node % 5 > 2
 }
 
-/// Between 0 and 1, neither included: the last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), twice.
+/// Between 0 and 1, exclusive: the last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), twice.
 fn uniform(node: u32, session: u32, run: u32, value: Value) -> f64 {
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

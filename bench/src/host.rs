@@ -1,4 +1,4 @@
-//! Where and with what the figures were measured.
+//! Describes the machine and the software of the measurement.
 
 use pmmpi::node::NodeFacts;
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// 16 ranks on however few cores there are: waiting must not cost those that still work.
+/// 16 ranks on few cores: ranks that wait must not slow down ranks that still work.
 pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const RANKS: &str = "16";
     const ROUNDS: usize = 31;
@@ -21,7 +21,7 @@ pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
     compare(&heading, ROUNDS, command)
 }
 
-/// Debian's HPC Challenge, HPL inside, on 2 ranks.
+/// Debian's HPC Challenge, which includes HPL, on 2 ranks.
 pub fn hpcc(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 31;
     let place = folder.0.join("hpcc");
@@ -38,7 +38,7 @@ pub fn hpcc(folder: &Folder) -> Result<String, Box<dyn Error>> {
     compare(&format!("hpcc on 2 ranks (N = 400, Open MPI, {ROUNDS} rounds)"), ROUNDS, command)
 }
 
-/// The example's problem, small and on a 1 x 2 grid.
+/// The problem of the example input, but small and on a 1 x 2 grid.
 fn input_line(number: usize, line: &str) -> String {
     let value = match number {
         5 => "400",
@@ -49,7 +49,7 @@ fn input_line(number: usize, line: &str) -> String {
     format!("{value} {}", line.split_once(' ').map_or("", |(_, comment)| comment))
 }
 
-/// Open MPI's, with the tool and its folder for runs, if it is to measure.
+/// Open MPI's mpirun; with `pmmpi`, the path of the tool and its folder for runs, the job is measured.
 pub fn mpirun(ranks: &str, pmmpi: Option<(&Path, &Path)>) -> Command {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks]);

@@ -1,7 +1,7 @@
-//! What pmmpi costs, each figure side by side with what it is compared to, in one run.
+//! Measures what pmmpi costs. Each figure and the figure that it is compared with come from the same run.
 //!
-//! Prints Markdown: `make bench` keeps it in bench/RESULTS.md. The ways are interleaved, in an order
-//! that rotates, so that a machine that grows slower does so for all of them.
+//! Prints Markdown; `make bench` stores it in bench/RESULTS.md. The program alternates between the compared ways, in
+//! an order that rotates. So a machine that becomes slower affects all of them.
 
 mod bounds;
 mod counters;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
 
-/// In their order in bench/RESULTS.md. A part is what has one name.
+/// In the order of bench/RESULTS.md. Entries with the same name form one part.
 const PARTS: [(&str, Part); 11] = [
     ("start", trivial::report),
     ("jobs", jobs::oversubscribed),
@@ -80,7 +80,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// A temporary folder, removed in the end.
+/// A temporary folder, removed at the end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -122,8 +122,8 @@ impl Drop for Folder {
     }
 }
 
-/// The tool that is measured: this program's first argument. The second is a Python interpreter for
-/// [`peers::Peers`]; a third names the one of [`PARTS`] that is wanted.
+/// The measured tool: this program's first argument. The second argument is a Python interpreter for
+/// [`peers::Peers`]; a third one selects a part of [`PARTS`].
 fn pmmpi() -> Result<PathBuf, Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: pmmpi-bench PATH/TO/pmmpi PATH/TO/python [PART]")?;
     Ok(std::fs::canonicalize(path)?)

@@ -1,10 +1,10 @@
-//! Ways of doing the same thing, timed in turns.
+//! Times several ways to do the same thing, in turns.
 
 use std::error::Error;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-/// One way: its name and what does it once.
+/// One way: its name, and a function that does it once.
 pub struct Way<'a, T = ()> {
     pub name: &'a str,
     pub once: Box<dyn FnMut() -> Result<T, Box<dyn Error>> + 'a>,
@@ -16,7 +16,7 @@ impl<'a, T> Way<'a, T> {
     }
 }
 
-/// Seconds of each way, a row a round; an unmeasured round goes before.
+/// Seconds of each way, one row per round, after one round that is not measured.
 pub fn time(ways: &mut [Way], rounds: usize) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     for way in ways.iter_mut() {
         (way.once)()?;
@@ -32,7 +32,7 @@ pub fn time(ways: &mut [Way], rounds: usize) -> Result<Vec<Vec<f64>>, Box<dyn Er
     in_turns(&mut ways.iter_mut().map(timed).collect::<Vec<_>>(), rounds)
 }
 
-/// What each way comes to, a row a round.
+/// Results of each way, one row per round.
 pub fn in_turns<T>(ways: &mut [Way<T>], rounds: usize) -> Result<Vec<Vec<T>>, Box<dyn Error>> {
     let mut table = Vec::with_capacity(rounds);
     for round in 0..rounds {
@@ -57,17 +57,17 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of a value computed from each round's row.
+    /// The spread of a value that `value` computes from each round's row.
     pub fn of<T>(table: &[Vec<T>], value: impl Fn(&[T]) -> f64) -> Self {
         let mut values: Vec<f64> = table.iter().map(|row| value(row)).collect();
         values.sort_by(f64::total_cmp);
         let at = |share: f64| (values.len() - 1) as f64 * share;
-        // Of few values, rather too wide an interval.
+        // With few values the interval is rather too wide.
         let quartiles = [at(0.25).floor(), at(0.75).ceil()];
         Self { median: values[at(0.5).round() as usize], quartiles: quartiles.map(|i| values[i as usize]) }
     }
 
-    /// "1.234 (1.200 .. 1.300)", scaled.
+    /// For example "1.234 (1.200 .. 1.300)", multiplied by `scale`.
     pub fn text(&self, scale: f64, decimals: usize) -> String {
         let [low, high] = self.quartiles;
         format!(

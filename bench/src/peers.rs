@@ -1,20 +1,20 @@
-//! Others that do a part of what `pmmpi report` does: Python packages, in the virtual environment that
-//! bench/peers/venv.sh makes, and SuperBench.
+//! Other programs that do a part of the work of `pmmpi report`: Python packages in the virtual environment of
+//! bench/peers/venv.sh, and SuperBench.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where they are, and which.
+/// The Python interpreter and the versions of its packages.
 pub struct Peers {
     python: PathBuf,
-    /// "DuckDB 2.0.0"
+    /// For example "DuckDB 2.0.0".
     pub duckdb: String,
-    /// "Polars 2.1.0"
+    /// For example "Polars 2.1.0".
     pub polars: String,
 }
 
 impl Peers {
-    /// Those of the interpreter that is this program's second argument, or why there are none.
+    /// The packages of the interpreter in this program's second argument, or why they are missing.
     pub fn find() -> Result<Self, String> {
         let python = std::env::args_os().nth(2).map(PathBuf::from).unwrap_or_default();
         let versions = "import duckdb, polars; print(duckdb.__version__, polars.__version__)";
@@ -26,7 +26,7 @@ impl Peers {
         Ok(Self { python, duckdb: format!("DuckDB {duckdb}"), polars: format!("Polars {polars}") })
     }
 
-    /// A program of bench/peers that reads a file and writes another.
+    /// A command that runs a program of bench/peers, which reads one file and writes another.
     pub fn script(&self, name: &str, from: &Path, to: &Path) -> Command {
         let mut command = Command::new(&self.python);
         command.arg(file(name)).arg(from).arg(to);
@@ -34,14 +34,14 @@ impl Peers {
     }
 }
 
-/// SuperBench's command, where one is installed: no package index has it.
+/// SuperBench's command, if it is installed; no package index has it.
 pub struct Superbench {
-    /// "SuperBench 0.12.0"
+    /// For example "SuperBench 0.12.0".
     pub name: String,
 }
 
 impl Superbench {
-    /// The one in PATH, or why there is none.
+    /// The command in PATH, or why there is none.
     pub fn find() -> Result<Self, String> {
         let output = Command::new("sb").arg("version").output();
         let output = output.ok().filter(|output| output.status.success());
@@ -50,7 +50,7 @@ impl Superbench {
         Ok(Self { name: format!("SuperBench {}", version.trim().trim_matches('"')) })
     }
 
-    /// Writes below `folder` which nodes are defective.
+    /// A command that writes the defective nodes to a file below `folder`.
     pub fn diagnosis(&self, results: &Path, folder: &Path) -> Command {
         let mut command = Command::new("sb");
         command.args(["result", "diagnosis", "--output-file-format", "json"]);

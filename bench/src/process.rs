@@ -1,4 +1,4 @@
-//! What programs take, with all that they start: time and memory.
+//! Time and memory of programs, including all processes that they start.
 
 use crate::paired::{Spread, Way, in_turns};
 use std::error::Error;
@@ -7,17 +7,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What one process took, those included that it waited for.
+/// The resources of one process, including its children that it waited for.
 pub struct Usage {
     pub elapsed_s: f64,
-    /// User and system.
+    /// User and system time.
     pub cpu_s: f64,
-    /// The most that it ever had. What this program had when it started the process counts, too
-    /// (getrusage(2), ru_maxrss is kept across execve): let a child make what is large.
+    /// Peak memory. It includes the memory that this program had when it started the process, because ru_maxrss
+    /// survives execve (getrusage(2)). So this program must create large data in a child.
     pub peak_bytes: u64,
 }
 
-/// Runs a command to its end; what it says on stderr is the reason if it fails.
+/// Runs a command to its end. If it fails, the error contains its last message on stderr.
 pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().display().to_string();
     let start = Instant::now();
@@ -28,7 +28,7 @@ pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
         stderr.read_to_end(&mut said)?;
     }
     let mut status = 0;
-    // SAFETY: an all-zero rusage is valid, and the call fills it in.
+    // SAFETY: an all-zero rusage is valid, and the call fills it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         if libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
@@ -39,7 +39,7 @@ pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
     let elapsed_s = start.elapsed().as_secs_f64();
     if status != 0 {
         let said = String::from_utf8_lossy(&said);
-        // Advice and traces are indented.
+        // Advice and traces are indented, so the last line without indentation is the message.
         let last = said.lines().rfind(|line| line.starts_with(|c: char| !c.is_whitespace()));
         return Err(format!("{name} failed: {}", last.unwrap_or("it does not say why")).into());
     }
@@ -48,11 +48,11 @@ pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
     Ok(Usage { elapsed_s, cpu_s, peak_bytes: usage.ru_maxrss as u64 * 1024 })
 }
 
-/// One of those that are measured side by side.
+/// One of several programs that are compared.
 pub struct Program {
-    /// What it is and does.
+    /// What it is and what it does.
     pub name: String,
-    /// Or why it cannot be measured.
+    /// The command, or why it cannot be measured.
     pub command: Result<Command, String>,
 }
 
@@ -62,15 +62,16 @@ impl Program {
     }
 }
 
-/// What some programs took, round for round.
+/// The resources of several programs, round by round.
 pub struct Measured {
-    /// Of each program its column in the table, or why it has none.
+    /// For each program its column in the table, or why it has none.
     programs: Vec<(String, Result<usize, String>)>,
     table: Vec<Vec<Usage>>,
 }
 
 impl Measured {
-    /// In turns, each once before that: so what all read is in memory, and a program that fails is left out.
+    /// Runs the programs in turns, after one run of each that is not measured. So all input is in memory, and a
+    /// program that fails is left out.
     pub fn in_turns(programs: Vec<Program>, rounds: usize) -> Result<Self, Box<dyn Error>> {
         let (mut named, mut ways) = (Vec::new(), Vec::new());
         for Program { name, command } in programs {
@@ -87,7 +88,7 @@ impl Measured {
         Ok(Self { table: in_turns(&mut ways, rounds)?, programs: named })
     }
 
-    /// A table with a line a program. `versus` is the program that the others' times are multiples of.
+    /// A table with one line per program. With `versus`, it also shows times as multiples of that program's time.
     pub fn text(&self, heading: &str, versus: Option<usize>) -> String {
         let versus = versus.and_then(|program| self.programs[program].1.as_ref().ok());
         let multiple = if versus.is_some() { " times the first's |" } else { "" };
@@ -119,7 +120,7 @@ impl Measured {
         text
     }
 
-    /// How many of its things each program does in a second.
+    /// For each program, how many of its items it processes per second.
     pub fn rates(&self, things: &[f64]) -> Vec<String> {
         let rate = |(column, things): (usize, &f64)| {
             Spread::of(&self.table, |row| things / row[column].elapsed_s).text(1.0, 0)
@@ -128,8 +129,8 @@ impl Measured {
         things.iter().enumerate().filter(|_| all).map(rate).collect()
     }
 
-    /// The powers of a program's size that its process time and its memory grow by; empty where a size was
-    /// not measured.
+    /// The exponents with which process time and memory grow with the size of the input. Empty if a size was not
+    /// measured.
     pub fn growth(&self, sizes: &[f64]) -> String {
         if self.programs.iter().any(|(_, column)| column.is_err()) {
             return String::new();
@@ -146,7 +147,7 @@ impl Measured {
     }
 }
 
-/// The slope of the line through the logarithms, by least squares.
+/// The slope of a line through the logarithms, by least squares.
 fn exponent(sizes: &[f64], values: &[f64]) -> f64 {
     let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What an entry of a region costs beside its two barriers.
+//! The cost of a region entry in addition to its two barriers.
 
 use crate::jobs::mpirun;
 use crate::paired::Spread;
@@ -9,7 +9,7 @@ use std::process::Command;
 const ENTRIES: &str = "10000";
 const ROUNDS: usize = 7;
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let mut text = format!(
         "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs, each the median of its \

@@ -1,4 +1,4 @@
-//! `pmmpi report` of run files: one large one, and many small ones.
+//! `pmmpi report` on run files: one large file, and many small files.
 
 use crate::fleet::Fleet;
 use crate::process::{Measured, Program};
@@ -10,14 +10,14 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// The argument that makes this program write the large run and end, as [`crate::fleet::CHILD`] does.
+/// With this argument the program writes the large run and ends, for the same reason as [`crate::fleet::CHILD`].
 pub const CHILD: &str = "--large-run";
 
-/// Files are read from memory, as they are when all have just been written.
+/// Numbers of files. They are read from memory, as if they were just written.
 const FILES: [u32; 3] = [2_500, 10_000, 40_000];
 const RUNS_PER_NODE: u32 = 10;
 
-/// As Markdown. Reading the file is part of it.
+/// Returns Markdown. The time includes reading the file.
 pub fn large(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 5;
     let file = folder.0.join("large").with_extension(runfile::EXTENSION);
@@ -36,7 +36,7 @@ pub fn large(folder: &Folder) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn many(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 3;
     let tool = pmmpi()?;

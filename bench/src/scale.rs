@@ -1,4 +1,4 @@
-//! The tool's own time on many ranks, beside two barriers and a gather by hand in the same run.
+//! The tool's own time on many ranks, compared with two barriers and a gather by hand in the same run.
 
 use crate::jobs::mpirun;
 use crate::paired::Spread;
@@ -10,7 +10,7 @@ use std::path::Path;
 const RANKS: &str = "256";
 const ROUNDS: usize = 5;
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let (tool, runs, by_hand) = (pmmpi()?, folder.0.join("scale"), folder.0.join("by_hand.ns"));
     let program = folder.compile("mpicc.openmpi", "by_hand")?;
@@ -41,7 +41,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// What the one run there took, part by part, and what was taken by hand (ns). The run is removed.
+/// The overhead of the only run in the folder, part by part, and the time by hand (ns). Removes the run.
 fn row(runs: &Path, by_hand: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = run_file(runs)?;
     let overhead = runfile::read(&file)?.overhead().ok_or("no rank came to the end")?;

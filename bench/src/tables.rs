@@ -1,4 +1,4 @@
-//! `pmmpi report` of tables, beside programs that do a part of it.
+//! `pmmpi report` on tables, compared with programs that do a part of its work.
 
 use crate::fleet::Fleet;
 use crate::peers::{Peers, Superbench};
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ROUNDS: usize = 5;
-/// Of programs that take half a minute.
+/// For programs that take half a minute.
 const FEW_ROUNDS: usize = 3;
 const FLEET: Fleet = Fleet { nodes: 10_000, runs: 7, sessions: 1 };
-/// What it measures in a year.
+/// The runs of the fleet in one year.
 const YEAR: Fleet = Fleet { sessions: 52, ..FLEET };
 const MORE_NODES: [u32; 3] = [10_000, 40_000, 160_000];
 const LESS_NODES: [u32; 3] = [625, 2_500, 10_000];
 const SESSIONS: [u32; 3] = [4, 13, 52];
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let tables = Tables { folder: &folder.0, pmmpi: pmmpi()? };
     let beside = match Peers::find() {
@@ -34,7 +34,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// One session, as text.
+    /// One session, in CSV.
     fn csv(&self) -> Result<String, Box<dyn Error>> {
         let file = |nodes: u32| self.folder.join(format!("{nodes}.csv"));
         let mut programs = Vec::new();
@@ -62,7 +62,7 @@ impl Tables<'_> {
         ))
     }
 
-    /// A year of sessions, as Parquet: as it is appended session by session, and in no order.
+    /// A year of sessions in Parquet: sorted by session, as an archive grows, and in random order.
     fn archive(&self, peers: &Peers) -> Result<String, Box<dyn Error>> {
         let mut text = format!(
             "## Verdicts on {} nodes, {} runs in each of {} sessions ({} rows, Parquet, {ROUNDS} rounds)\n",
@@ -85,7 +85,7 @@ impl Tables<'_> {
         Ok(text + &self.grown(peers, &sessions)?)
     }
 
-    /// `pmmpi report` of fleets, by their rows.
+    /// `pmmpi report` on fleets of different sizes.
     fn grown(&self, peers: &Peers, fleets: &[(String, Fleet)]) -> Result<String, Box<dyn Error>> {
         let mut programs = Vec::new();
         for (name, fleet) in fleets {
@@ -97,7 +97,7 @@ impl Tables<'_> {
         Ok(format!("\n{}{}", measured.text("`pmmpi report`", None), measured.growth(&rows)))
     }
 
-    /// Ten counters on each core of each run, as Parquet.
+    /// Ten counters on each core in each run, in Parquet.
     fn counters(&self, peers: &Peers) -> Result<String, Box<dyn Error>> {
         let fleet = Fleet { nodes: 5_000, runs: 5, sessions: 1 };
         let file = self.parquet(peers, fleet, "cores")?;
@@ -118,7 +118,7 @@ impl Tables<'_> {
         ))
     }
 
-    /// A file of the fleet's rows; the same one if it was made before.
+    /// A file with the fleet's rows; reuses a file from an earlier call.
     fn parquet(&self, peers: &Peers, fleet: Fleet, rows: &str) -> Result<PathBuf, Box<dyn Error>> {
         let name = format!("{}-{}-{}-{rows}", fleet.nodes, fleet.runs, fleet.sessions);
         let [csv, parquet] =

@@ -1,4 +1,4 @@
-//! What is added to a program that does nothing.
+//! The time that pmmpi adds to a program that does nothing.
 
 use crate::paired::{Spread, Way, time};
 use crate::{Folder, must_succeed, pmmpi};
@@ -8,7 +8,7 @@ use std::process::Command;
 const ROUNDS: usize = 300;
 const PROGRAM: &str = "/bin/true";
 
-/// Alone, under a bare fork + exec + wait, under pmmpi, under perf stat.
+/// Alone, under a bare fork + exec + wait, under pmmpi, and under perf stat.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let bare = folder.compile("cc", "bare")?;
     let (pmmpi, out) = (pmmpi()?, folder.0.join("runs"));
@@ -17,7 +17,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
         Way::new("alone", || must_succeed(&mut Command::new(PROGRAM))),
         Way::new("bare fork + exec + wait", || must_succeed(Command::new(&bare).arg(PROGRAM))),
         Way::new("pmmpi", || must_succeed(Command::new(&pmmpi).arg("--out").arg(&out).arg(PROGRAM))),
-        // What a boot fixes is read again where no earlier run remembered it.
+        // In a new folder, pmmpi must read facts that an earlier run would have stored for this boot.
         Way::new("pmmpi, first run in a folder", || {
             folders += 1;
             let new = out.join(folders.to_string());

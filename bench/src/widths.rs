@@ -1,4 +1,4 @@
-//! How far the two bounds of a job are apart, by its number of ranks: on hosts with clocks of their own, where one rank
+//! The distance between the two bounds of a job, by number of ranks. The hosts have clocks of their own, and one rank
 //! comes so late that the others sleep.
 
 use crate::paired::{Spread, Way, in_turns};
@@ -13,11 +13,11 @@ use std::process::Command;
 const RANKS: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
 const HOSTS: usize = 4;
 const ROUNDS: usize = 15;
-/// All work 50 ms, the last rank 350 ms more: a rank that waits sleeps after 100 ms.
+/// Each rank works 50 ms, and the last rank 350 ms more: a waiting rank sleeps after 100 ms.
 const WORK_MS: &str = "50";
 const LATE_MS: &str = "350";
 
-/// As Markdown.
+/// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let hosts = Hosts::new(&folder.0)?;
     let (tool, out) = (pmmpi()?, folder.0.join("widths"));
@@ -80,7 +80,7 @@ impl Hosts {
         Ok(Self { names, folder: folder.to_owned() })
     }
 
-    /// The hosts of a job, and how many ranks each has at most.
+    /// The hosts of a job, and the largest number of ranks per host.
     fn of(&self, ranks: usize) -> (&[String], usize) {
         let hosts = &self.names[..ranks.min(HOSTS)];
         (hosts, ranks.div_ceil(hosts.len()))

@@ -1,18 +1,20 @@
-//! Links the agent against as little as every machine and every container has.
+//! Links the agent so that it loads on every machine and in every container.
 //!
-//! - The C library: a stub stands in for this machine's. It has the functions that the agent and Rust's standard
-//!   library ask for, under the versions that glibc 2.17 (2012) has them, so that the agent loads wherever a
-//!   program of the last ten years does. What came later is in src/older_libc.rs, or looked up while it runs.
-//! - The stack unwinder: Rust's standard library asks for libgcc_s.so. A program that brings another one, or
-//!   none, must not notice that it is measured, so a linker script answers the name and takes the static form.
+//! - The C library: a stub replaces this machine's library. The stub has the functions that the agent and Rust's
+//!   standard
+//!   library need, with the versions that they have in glibc 2.17 (2012). So the agent loads wherever a program of the
+//!   last ten years loads. Newer functions are in src/older_libc.rs, or the agent looks them up at run time.
+//! - The stack unwinder: Rust's standard library asks for libgcc_s.so. The measurement must not change the
+//!   unwinder of a
+//!   program that has another one or none. So a linker script with that name links the static unwinder instead.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Functions by the version that x86-64 glibc gives them. On other machines all of them are of the version that
-/// glibc began with there.
+/// Functions by their version in x86-64 glibc. On other machines, all of them have the version with which glibc started
+/// there.
 const FUNCTIONS: [(&str, &str); 9] = [
     (
         "GLIBC_2.2.5",
@@ -43,8 +45,8 @@ fn main() {
     match stand_in_for_libc(&folder) {
         Ok(()) => {
             for_agent(&format!("-L{}", folder.display()));
-            // Another Rust toolchain may ask for one function more: the agent then needs this machine's C library,
-            // which a test of tests/structure.rs names.
+            // Another Rust toolchain may need another function. The agent then needs this machine's C library; a
+            // test in tests/structure.rs reports that.
             if let Some(own) = own_libc() {
                 for_agent(&own);
             }
@@ -56,7 +58,7 @@ fn main() {
     }
 }
 
-/// This machine's C library, as its compiler finds it.
+/// The path of this machine's C library, from the compiler.
 fn own_libc() -> Option<String> {
     let output = Command::new(compiler()).arg("-print-file-name=libc.so.6").output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?.trim().to_owned();
@@ -67,7 +69,7 @@ fn compiler() -> OsString {
     env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into())
 }
 
-/// A libc.so for the linker alone: functions that have names and versions, and do nothing.
+/// Makes a libc.so for the linker only: its functions have names and versions, and do nothing.
 fn stand_in_for_libc(out: &Path) -> Result<(), String> {
     let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     if target("ENV") != "gnu" {

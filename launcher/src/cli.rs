@@ -1,6 +1,6 @@
-//! The command line: as it is typed (`options`), and as it is meant (`settings`, `launches`, `selection`).
+//! The command line: as typed (`options`), and after the checks (`settings`, `launches`, `selection`).
 //!
-//! Here belongs every check of an option's value. Not here: what a command does.
+//! These modules check every option's value. What a command does belongs elsewhere.
 
 pub mod command_line;
 pub mod launches;

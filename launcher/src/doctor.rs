@@ -1,7 +1,7 @@
-//! `pmmpi doctor`: what this machine allows a measurement, what that costs it, and what mends it.
+//! `pmmpi doctor`: shows what this machine can measure, and each problem with its effect and its fix.
 //!
-//! A [`check::Check`] is data, made by a small function from a [`machine::Machine`], which tests bring
-//! their own of. Nothing is changed and nothing of this runs in a measurement.
+//! A small function makes each [`check::Check`] from a [`machine::Machine`]; tests use a fake machine. The checks
+//! change nothing, and no measurement runs them.
 
 mod check;
 mod clocks;
@@ -25,10 +25,10 @@ use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_rounds::Failure;
 use std::io::{IsTerminal, Write};
 
-/// The exit status where something is broken.
+/// The exit status if a check fails as `--fail-on` defines it.
 const BROKEN: i32 = 1;
 
-/// All there is to look at, in the order in which it is said.
+/// All checks, in the order of the output.
 const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     counters::pmu,
     counters::software_events,
@@ -58,10 +58,10 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     tool::out,
 ];
 
-/// Examines this machine and says so on stdout, once a node where several ranks of a job are asked to.
+/// Examines this machine and reports on stdout. In a job, one rank per node reports. Gives the exit status.
 pub fn run(typed: &Examination) -> Result<i32, Failure> {
     let launch = Launch::read();
-    // Until this rank has examined the node, if it is the one to do so.
+    // The leader must keep its role until it has examined the node.
     let role = Role::enter(Duty::Examine, launch.job_key().as_deref());
     if !launch.is_first_of_node().unwrap_or(role.leads()) {
         return Ok(0);
@@ -74,7 +74,7 @@ pub fn run(typed: &Examination) -> Result<i32, Failure> {
         }
         FormatArg::Json => json::render(&report)?,
     };
-    // In one write, so that nodes do not mix.
+    // One write, so that the output of several nodes does not mix.
     let written = stdout.lock().write_all(rendered.as_bytes());
     written.map_err(|e| Failure::own(format_args!("stdout cannot be written: {e}")))?;
     Ok(exit_status(report.status(), typed.fail_on))
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(documented, report.checks.iter().map(|check| check.name).collect::<Vec<_>>());
     }
 
-    /// Files of a kernel that says what none says.
+    /// Files with contents that no kernel writes.
     #[test]
     fn no_content_of_a_file_is_too_strange() {
         const FILES: [&str; 20] = [
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// On a machine of which nothing can be read, and where nothing is installed.
+    /// A machine without readable files and without installed programs.
     #[test]
     fn nothing_readable_is_never_taken_for_all_is_well() {
         let report = examine(&Fake::new(), "n");

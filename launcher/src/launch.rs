@@ -1,4 +1,4 @@
-//! What started this process: an MPI launcher, a batch system's, or nobody but the user.
+//! What started this process: an MPI launcher, the launcher of a batch system, or the user directly.
 
 mod launcher_variables;
 mod starter;
@@ -13,16 +13,16 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The MPI families that a job can be started with, as the runner is built for them.
+/// The MPI families for which the build makes a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunnerFamily {
     OpenMpi,
-    /// MPICH and what is built from it.
+    /// MPICH and the MPI libraries derived from it.
     Mpich,
 }
 
 impl RunnerFamily {
-    /// As file names have it.
+    /// The family's name in file names.
     pub fn name(self) -> &'static str {
         match self {
             RunnerFamily::OpenMpi => "openmpi",
@@ -31,39 +31,39 @@ impl RunnerFamily {
     }
 }
 
-/// What a launcher says in the environment of each rank. These are hints: the ranks that MPI gives
-/// are what is recorded.
+/// What the launcher sets in the environment of a rank. These values are hints: run files store the ranks that MPI
+/// reports.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// Who started this process; `None` where no launcher did.
+    /// The launcher that started this process; `None` if no launcher did.
     pub launcher: Option<&'static str>,
-    /// Whose process manager waits for the ranks; `None` where none does.
+    /// The family whose process manager serves the ranks; `None` if there is none.
     pub family: Option<RunnerFamily>,
-    /// Rank among all.
+    /// Rank in the job.
     pub rank: Option<u32>,
-    /// Ranks in all.
+    /// Ranks of the job.
     pub size: Option<u32>,
-    /// Rank among those of this node.
+    /// Rank among the ranks of this node.
     pub local_rank: Option<u32>,
     /// Ranks on this node.
     pub local_size: Option<u32>,
     job_id: Option<String>,
     step_id: Option<String>,
     row: Option<&'static Signature>,
-    /// What the launcher calls the job, all of it; empty where it says nothing.
+    /// The values that name the job together; empty if the launcher sets none.
     job_name: Vec<String>,
-    /// By which the launcher was known.
+    /// The variables that identified the launcher, with their values.
     marks: Vec<(&'static str, OsString)>,
     starter: OnceLock<Option<Starter>>,
 }
 
 impl Launch {
-    /// From this process's environment.
+    /// Reads this process's environment.
     pub fn read() -> Self {
         Self::from(|name| std::env::var_os(name))
     }
 
-    /// From any environment.
+    /// Reads any environment.
     pub fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
         let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
@@ -101,19 +101,19 @@ impl Launch {
         }
     }
 
-    /// True for the one rank that speaks for all, and where there is only one. A launcher that tells no ranks has one
-    /// on each node: that which `leads`.
+    /// True for the rank that prints messages for the whole job: rank 0, or a process without a launcher. If the
+    /// launcher sets no rank numbers, this is one process per node, the one that `leads`.
     pub fn speaks(&self, leads: bool) -> bool {
         self.rank.map_or(leads, |rank| rank == 0)
     }
 
-    /// True for the first rank of a node; `None` where the launcher does not tell.
+    /// True for the first rank of a node; `None` if the launcher sets no local rank.
     pub fn is_first_of_node(&self) -> Option<bool> {
         self.local_rank.map(|rank| rank == 0)
     }
 
-    /// The job among all that this user runs on this node: the same text in each of its processes. `None` where this
-    /// process is a job of its own, or cannot tell.
+    /// Identifies the job among this user's jobs on this node. All processes of the job have the same text. `None` if
+    /// this process is a job of its own, or if its job is unknown.
     pub fn job_key(&self) -> Option<String> {
         let launcher = self.launcher?;
         let job = match &self.job_name[..] {
@@ -123,7 +123,7 @@ impl Launch {
         Some(format!("{launcher} {job}"))
     }
 
-    /// True where the launcher itself started this process, not a shell or wrapper that it started.
+    /// True if the launcher itself started this process, without a shell or wrapper in between.
     pub fn is_direct(&self) -> bool {
         self.starter().is_some_and(|starter| starter.is_parent)
     }
@@ -133,27 +133,26 @@ impl Launch {
         self.starter.get_or_init(find).as_ref()
     }
 
-    /// The variable by which a launcher was found that pmmpi does not know; `None` where it knows it.
+    /// The variable that identified an unknown launcher; `None` if pmmpi knows the launcher.
     pub fn unknown_by(&self) -> Option<&'static str> {
         let row = self.row.filter(|row| row.launcher == launcher_variables::UNKNOWN_LAUNCHER)?;
         row.marks.first().copied()
     }
 
-    /// Tells the process manager to end the job with this status, where it does not go by the exit statuses of the
-    /// ranks.
+    /// Tells the process manager to end the job with this status, if exit statuses of ranks do not make it do so.
     pub fn end_job(&self, code: i32) {
         let by_message = self.row.is_some_and(|row| row.ending == Ending::PmiAbort);
         let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
         let Some(connection) = connection.filter(|_| by_message) else { return };
-        // What was said on stderr is still on its way, and mpiexec does not wait for it.
+        // Messages on stderr may still be on their way, and mpiexec does not wait for them.
         std::thread::sleep(Duration::from_millis(200));
         let message = format!("cmd=abort exitcode={code}\n"); // PMI-1
-        // SAFETY: the bytes live through the call. Nothing can be done about a manager that is gone.
+        // SAFETY: the bytes live through the call. An error means that the manager has ended: ignore it.
         unsafe { libc::write(connection, message.as_ptr().cast(), message.len()) };
     }
 
-    /// Prints why this rank runs nothing, and sees to it that no other rank waits for it for ever; gives the exit status.
-    /// A script that started this process may go on: its job is not ended.
+    /// Prints why this rank runs no program, and ends the job if other ranks would wait for this one forever. Gives the
+    /// exit status. If a script started this process, the job does not end, because the script may continue.
     pub fn refuse(&self, failure: &Failure) -> i32 {
         say(failure);
         if self.is_direct() {
@@ -162,13 +161,13 @@ impl Launch {
         failure.code
     }
 
-    /// True where the other ranks wait for this one until one rank of the job calls MPI_Abort.
+    /// True if the other ranks wait for this one until one rank of the job calls MPI_Abort.
     pub fn ends_by_mpi_abort(&self) -> bool {
         let others = self.size.is_none_or(|size| size > 1);
         others && self.is_direct() && self.row.is_some_and(|row| row.ending == Ending::MpiAbort)
     }
 
-    /// As it is stored.
+    /// The description of the job for run files.
     pub fn job(&self) -> Job {
         Job {
             launcher: self.launcher.map(str::to_owned),
@@ -179,7 +178,7 @@ impl Launch {
     }
 }
 
-/// Programs that start ranks, by the names of their files, and the command of those that have several.
+/// File names of programs that start ranks, each with the command that starts ranks if the program has several.
 const LAUNCHERS: &[(&str, Option<&str>)] = &[
     ("mpirun", None),
     ("mpiexec", None),
@@ -198,8 +197,8 @@ const LAUNCHERS: &[(&str, Option<&str>)] = &[
     ("pbsdsh", None),
 ];
 
-/// The number of words with which a command line begins that starts ranks, as far as names tell: 1 for mpirun or
-/// mpirun.openmpi, 2 for flux run, 0 for what is no launcher.
+/// The number of words that name the launcher at the start of a command line: 1 for mpirun or mpirun.openmpi, 2 for
+/// flux run, 0 if there is no launcher.
 pub fn words_of_launcher(argv: &[OsString]) -> usize {
     let Some(name) = argv.first().map(|word| file_name(word)) else { return 0 };
     let is_it = |(launcher, command): &&(&str, Option<&str>)| {
@@ -209,12 +208,11 @@ pub fn words_of_launcher(argv: &[OsString]) -> usize {
     LAUNCHERS.iter().find(is_it).map_or(0, |(_, command)| 1 + usize::from(command.is_some()))
 }
 
-/// The last part of a path.
 pub fn file_name(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// NAME or NAME.SUFFIX, for one of `names`.
+/// True if `name` is NAME or NAME.SUFFIX for one of `names`.
 fn is_named(name: &str, names: &[&str]) -> bool {
     names.iter().any(|wanted| {
         name.strip_prefix(wanted).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))

@@ -1,4 +1,4 @@
-//! `pmmpi list`: what can be asked for here.
+//! `pmmpi list`: prints the events, groups, metrics and kernels of this machine.
 
 mod events;
 mod groups;
@@ -20,19 +20,19 @@ pub fn run(typed: &List) -> Result<End, Failure> {
         Listing::Metrics => formatted(&metrics::matching(filter), typed.format)?,
         Listing::Kernels => formatted(&kernels::matching(filter), typed.format)?,
     };
-    // A reader that has gone away (`| head`) wants no more.
+    // A reader that closes the pipe early (`| head`) is not an error.
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::own(format_args!("stdout: {e}"))),
         _ => Ok(End::Exited(0)),
     }
 }
 
-/// A list, for people and for programs.
+/// A list that prints as text and as JSON.
 trait Listable: Serialize {
     fn text(&self) -> String;
 }
 
-/// True where a text that is listed has what was asked for, in whatever case.
+/// True if one of `texts` contains `filter`, ignoring case, or if there is no filter.
 fn has(filter: Option<&str>, texts: &[&str]) -> bool {
     filter.is_none_or(|filter| {
         let filter = filter.to_lowercase();

@@ -1,4 +1,4 @@
-//! `pmmpi`: starts a program, supervises it, and keeps what was measured. Links no MPI library.
+//! `pmmpi`: starts a program, supervises it, and saves the measurement. It links no MPI library.
 
 #![cfg_attr(not(test), no_main)]
 
@@ -20,8 +20,8 @@ use pmmpi_rounds::console::say;
 use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 
-/// C's main, not Rust's: the workload is to inherit the descriptors and the signal dispositions that
-/// this process was started with, and Rust's start-up changes both.
+/// C's main, not Rust's: the workload must inherit the descriptors and signal dispositions that this process
+/// inherited. Rust's start-up changes both.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     signals::begin();

@@ -1,6 +1,6 @@
-//! The program to be measured, by its file: where it is, what it links, and whether it may be an MPI program.
+//! The file of the program to measure: where it is, what it links, and whether it may be an MPI program.
 //!
-//! Here belongs what files tell. Not here: what the user says of the program (`run/choice.rs` decides between them).
+//! These modules use only what files show. `run/choose_mode.rs` combines this with the user's options.
 
 pub mod elf;
 mod find;

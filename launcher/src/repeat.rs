@@ -1,4 +1,4 @@
-//! A whole launch, again and again: an MPI program starts once in each.
+//! Repeats a whole launch, because an MPI program starts only once per launch.
 
 use crate::cli::launches::Launches;
 use crate::program;
@@ -11,7 +11,7 @@ use pmmpi_rounds::process::Prepared;
 use pmmpi_rounds::signals;
 use std::ffi::OsString;
 
-/// Launches all rounds; gives the end of the first that failed, or of the last.
+/// Starts all launches. Gives the end of the first failed launch, or else success.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
     let program = program::find(launches.launcher())?;
     let series = pmmpi::record::new_run_id(clock::realtime_ns());
@@ -59,8 +59,8 @@ fn announce(launches: &Launches, number: u32) {
     }
 }
 
-/// What makes a launch one of a series: options, because not every launcher hands the environment on to
-/// other nodes. A warm-up keeps nothing.
+/// The options that mark a launch as part of a series. They are options, not variables, because not every launcher
+/// passes the environment to other nodes. A warm-up launch saves nothing.
 fn marks(series: &str, round: Option<u32>) -> Vec<OsString> {
     match round {
         Some(round) => vec!["--series".into(), series.into(), "--round".into(), round.to_string().into()],

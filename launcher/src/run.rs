@@ -1,9 +1,9 @@
-//! Measuring one program: `pmmpi PROGRAM`.
+//! Measures one program: `pmmpi PROGRAM`.
 //!
-//! Read [`run`] from top to bottom: the command line becomes settings, the launch and the program's file choose the
-//! way of measuring, everything that can fail is prepared, and then the program starts. Here belongs what happens in the
-//! process that the user or the launcher started. Not here: what happens in a rank (`pmmpi::session`), and rounds of
-//! plain programs (`pmmpi_rounds`).
+//! Read [`run`] from top to bottom. It makes settings from the command line, chooses the way of measuring from the
+//! launch and the program's file, prepares everything that can fail, and then starts the program. This module contains
+//! what the process of the user or the launcher does. The work inside a rank is in `pmmpi::session`, the rounds of
+//! plain programs are in `pmmpi_rounds`.
 
 mod carrier;
 mod choose_mode;
@@ -34,11 +34,11 @@ use pmmpi_rounds::{Failure, signals};
 use std::ffi::OsString;
 use task::{Task, Way};
 
-/// Measures, and gives the workload's end.
+/// Measures the program and gives its end.
 pub fn run(typed: MeasurementArgs) -> Result<End, Failure> {
     let began_ns = clock::monotonic_ns();
     let launch = Launch::read();
-    // What cannot be counted on this node may well be on the others.
+    // Other nodes may be able to count the events, so their ranks may start: end the job.
     let settings = match Settings::validate(typed) {
         Ok(settings) => settings,
         Err(failure) => return Ok(not_begun(&launch, &failure)),
@@ -57,12 +57,12 @@ pub fn run(typed: MeasurementArgs) -> Result<End, Failure> {
     }
 }
 
-/// Nothing runs here, and the other ranks must not wait for this one.
+/// This rank starts no program; the other ranks must not wait for it.
 fn not_begun(launch: &Launch, failure: &Failure) -> End {
     End::Exited(launch.refuse(failure))
 }
 
-/// Whatever can fail before the program starts.
+/// Does everything that can fail before the program starts.
 fn get_ready(
     settings: &Settings,
     launch: Launch,
@@ -77,7 +77,7 @@ fn get_ready(
     Ok((task, slot))
 }
 
-/// Of a program that is not there and was not meant to be one: a command in the wrong place, or misspelt.
+/// Adds a hint if the missing program is a command in the wrong place or with a spelling error.
 fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
     let name = argv[0].to_string_lossy();
     if options::COMMANDS.contains(&name.as_ref()) {
@@ -93,15 +93,15 @@ fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
     failure
 }
 
-/// The command that is spelt nearly so.
+/// The command with the most similar spelling, if any is similar enough.
 fn like(name: &str) -> Option<&'static str> {
-    const ALIKE: f64 = 0.8; // as clap has it: Jaro's measure above 0.7, where it knows that a command was meant
+    const ALIKE: f64 = 0.8; // clap uses Jaro's measure above 0.7, but only if a command is certainly meant
     let alike = options::COMMANDS.iter().map(|command| (strsim::jaro(name, command), *command));
     alike.filter(|(how, _)| *how >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, command)| command)
 }
 
-/// In a job, only the rank that speaks takes a place for the run: it is likely to be the one that
-/// saves it.
+/// Prints the start messages and reserves the file of the run. In a job, only the rank that prints messages reserves
+/// one, because it probably saves the run.
 fn prepare(task: &Task, choice: &Choice) -> Result<Option<Slot>, Failure> {
     if task.settings.verbose && task.speaks() {
         say(format_args!("{}: {choice}", task.program.display()));
@@ -120,20 +120,20 @@ fn prepare(task: &Task, choice: &Choice) -> Result<Option<Slot>, Failure> {
     };
     let out = task.settings.out.as_deref().filter(|_| saves);
     let prepared = out.map(|out| run_folder::prepare(out, ranks, bytes())).transpose();
-    // Of all ranks this one alone knows it.
+    // Only this rank knows about the failure, so it must end the job.
     prepared.map_err(|failure| match (saves_for_all, task.launch.family) {
         (true, Some(family)) if task.launch.ends_by_mpi_abort() => exec_runner::abort(family, failure),
         _ => failure,
     })
 }
 
-/// What was asked for and cannot be counted, once a job: on the node of the rank that speaks.
+/// Warns, once per job, of requested events that the node of the printing rank cannot count.
 fn warn_of_uncounted(task: &Task, choice: &Choice) {
     let selection = &task.settings.selection;
     if selection.asked.is_empty() || task.settings.quiet || !task.speaks() {
         return;
     }
-    // The default set alone, which nobody asked for, is not tried beforehand.
+    // Nothing is tried if only the default set is selected: the user did not ask for it.
     let counters = match choice.mode {
         Mode::Mpi => selection.open_for(&task.program),
         Mode::Plain => selection.open(Target::NextProgram, Some(&task.program)),
@@ -147,7 +147,7 @@ fn warn_of_uncounted(task: &Task, choice: &Choice) {
 
 fn measure_alone(task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
     signals::prepare();
-    // A run that is not kept needs no description of its node.
+    // A run that is not saved needs no description of its node.
     let host = task.settings.out.as_deref().map(|out| node_record::remembered_part(out, task.settings.quiet));
     let place =
         RoundsContext { mpi_library: None, host: host.unwrap_or_default(), began_ns: task.began_ns, slot };

@@ -1,8 +1,8 @@
-//! `pmmpi validate`: which counters can be trusted on this machine.
+//! `pmmpi validate`: finds out which counters are correct on this machine.
 //!
-//! The procedure of McCalpin ("Notes on the mystery of hardware cache performance counters", 2013, "A
-//! Recommended Procedure") as a command: identify the processor, say which event each name stands for, link what a
-//! human must read, run kernels whose counts are known on paper, compare, judge.
+//! It implements the procedure of McCalpin ("Notes on the mystery of hardware cache performance counters", 2013, "A
+//! Recommended Procedure"): identify the processor, show which event each name stands for, link the documents that a
+//! human must read, run kernels whose counts are known in advance, compare, judge.
 
 mod documents;
 mod events;
@@ -27,15 +27,15 @@ use section::{Measured, Repeats, repeat};
 use std::io::Write;
 use std::path::Path;
 
-/// Something that could be counted is unusable.
+/// The exit status if an event that counts is unusable.
 const UNUSABLE: i32 = 1;
-/// Of each kernel; the median is judged.
+/// Repeats of each kernel; the verdict uses the median.
 const REPEATS: usize = 7;
 
-/// Validates, prints, keeps; gives the exit status.
+/// Validates, prints and stores the result; gives the exit status.
 pub fn run(typed: &Validation) -> Result<i32, Failure> {
     let mut findings = find(typed, Path::new("/"))?;
-    // What is known of other events is not to be forgotten.
+    // A partial result must not replace a stored result that covers more events.
     findings.kept =
         if typed.kernels.is_empty() && findings.is_all { keep(&findings) } else { StoredAt::NotAll };
     let rendered = match typed.format {
@@ -51,8 +51,7 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
 }
 
-/// Validates the machine that this runs on, with the files below `root`: on one hardware thread, or on one of each kind
-/// of core.
+/// Validates this machine on one hardware thread, or on one thread per kind of core. Reads the files below `root`.
 fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
     let kernels = chosen(&typed.kernels)?;
     let facts = NodeFacts::read(root);
@@ -80,7 +79,7 @@ fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
         let mut memory = first.then(|| MemoryControllers::new(root, &facts.hardware, pinned.cpu()));
         for kernel in &kernels {
             let mut held = held(kernel, &known, &pinned);
-            // Controllers are the same for all cores of a socket.
+            // All cores of a socket share its controllers, so one kind of core is enough.
             if let Some(memory) = memory.as_mut().filter(|_| kernel.memory == pmmpi_kernels::Memory::Arrays)
                 && held.skipped.is_none()
             {
@@ -96,7 +95,6 @@ fn find(typed: &Validation, root: &Path) -> Result<Findings, Failure> {
     Ok(findings)
 }
 
-/// The kernel of this name.
 fn kernel(name: &str) -> Option<&'static Kernel> {
     pmmpi_kernels::all().iter().find(|kernel| kernel.name == name)
 }
@@ -115,7 +113,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
     if names.is_empty() { Ok(all.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
-/// Every event of which something is known, against one kernel.
+/// Compares every event that has an expected count with one kernel.
 fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -> findings::KernelFindings {
     let mut held = findings::KernelFindings::new(kernel);
     let wanted = expectations(kernel, known);
@@ -141,7 +139,7 @@ fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -
     held
 }
 
-/// What is known of an event: on paper, or by another clock that is read beside the counter.
+/// The expected count of an event: known in advance ("on paper"), or from another clock read beside the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reference {
     Paper(Expected),
@@ -164,7 +162,7 @@ impl Reference {
     }
 }
 
-/// Counted one group after the other, each small enough for any processor: nothing multiplexes that need not.
+/// Makes groups to count one after the other. Each is small enough for any processor, to avoid multiplexing.
 fn groups(wanted: Vec<(Event, Reference)>, known: &events::KnownEvents) -> Vec<(Group, Vec<Reference>)> {
     let mut groups: Vec<(u32, Group, Vec<Reference>)> = Vec::new();
     for (event, reference) in wanted {
@@ -214,7 +212,7 @@ mod tests {
     use super::*;
     use pmmpi_events::validation::EventVerdict;
 
-    /// Two kinds of cores of this machine's: whose PMUs nobody has, so that the kernel's own events are counted on each.
+    /// Two fake kinds of cores. Their PMUs do not exist, so only the kernel's own events count on each.
     #[test]
     fn each_kind_of_core_runs_the_kernels_and_has_its_own_verdicts() {
         let allowed: Vec<u32> = CpuSet::allowed().numbers().take(2).collect();
@@ -241,7 +239,7 @@ mod tests {
         assert!(touch.contains(&atom.as_str()) && touch.contains(&core.as_str()), "{touch:?}");
         let faults = both.events.iter().find(|event| event.name == "page_faults").unwrap();
         assert_eq!(faults.verdict, EventVerdict::Trusted.name());
-        // Of a socket and not of a core: once.
+        // Events of a socket appear once, not once per kind of core.
         let bytes = both.kernels[1].checks.iter().filter(|check| check.event == "dram_read_bytes").count();
         assert_eq!(bytes, 1);
         assert_eq!(both.mappings.iter().filter(|mapping| mapping.event == "page_faults").count(), 1);
@@ -250,7 +248,7 @@ mod tests {
             text.contains(&format!("on hardware thread {second} (cpu_atom) and {first} (cpu_core)")),
             "{text}"
         );
-        // One that the user names is of one kind, and says nothing of the other.
+        // A hardware thread that the user names belongs to one kind of core; the result does not cover the other kind.
         let one = found(Some(first));
         assert!(!one.is_all && one.cores.len() == 1 && one.cores[0].pmu == "cpu_core");
     }

@@ -1,16 +1,16 @@
-//! The names of vendors' manuals, for which `pmmpi-names` asks libpfm4.
+//! Event names of vendors' manuals. The program `pmmpi-names` looks them up in libpfm4.
 
 use crate::tool_files;
 use pmmpi::record::wire;
 use pmmpi_events::names::{VendorAnswer, VendorEvent};
 use std::process::{Command, Stdio};
 
-/// What vendors' tables say of these names, in their order; or why nobody could be asked.
+/// One answer per name, in the same order. The error says why the look-up did not work.
 pub fn resolve(names: &[String]) -> Result<Vec<VendorAnswer>, String> {
     wire::decode(&ask("resolve", names)?).map_err(|e| e.to_string())
 }
 
-/// All events of this processor's tables.
+/// All events in libpfm4's tables for this processor.
 pub fn described() -> Result<Vec<VendorEvent>, String> {
     wire::decode(&ask("list", &[])?).map_err(|e| e.to_string())
 }

@@ -1,4 +1,4 @@
-//! By how much any clock's rate may be wrong, and what a measured duration proves then.
+//! The limit on every clock's rate error, and what a measured duration proves under it.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,19 +24,19 @@ impl From<MaxDrift> for u32 {
 }
 
 impl MaxDrift {
-    /// 100 ppm: twice what a quartz oscillator without any discipline is sold with.
+    /// 100 ppm: twice the specified error of a quartz oscillator without any discipline.
     pub const DEFAULT: Self = Self { ppb: 100_000 };
 
     const LARGEST: Self = Self { ppb: 100_000_000 };
     #[cfg(test)]
     pub(super) const NONE: Self = Self { ppb: 0 };
 
-    /// From parts per million, 0 to 100,000 (10 %); `None` outside, or where it is not a number.
+    /// From parts per million, rounded up to ppb; `None` outside 0 to 100,000 (10 %) and for NaN.
     pub fn from_ppm(ppm: f64) -> Option<Self> {
         (0.0..=100_000.0).contains(&ppm).then(|| Self { ppb: (ppm * 1000.0).ceil() as u32 })
     }
 
-    /// With `ppm` more, up to the 10 % that a limit may be.
+    /// Adds `ppm`; the result is at most 10 %.
     pub fn plus(self, ppm: f64) -> Self {
         Self::from_ppm(self.ppm() + ppm).unwrap_or(Self::LARGEST)
     }
@@ -78,7 +78,8 @@ pub(crate) fn to_i64(ns: i128) -> i64 {
     ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// The least rate error that `explains` the stamps; larger ones do as well.
+/// The least rate error for which `explains` is true; `None` if it is false at 10 %. `explains` must also be true
+/// for all larger errors.
 pub(super) fn least(explains: impl Fn(MaxDrift) -> bool) -> Option<MaxDrift> {
     let (mut below, mut above) = (0, MaxDrift::LARGEST.ppb);
     if !explains(MaxDrift::LARGEST) {
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(MaxDrift::NONE.longest(7), 7);
         assert_eq!(MaxDrift::NONE.plus(5.5).ppm(), 5.5);
         assert_eq!(MaxDrift::DEFAULT.plus(1e9), MaxDrift::LARGEST);
-        // From a file that anybody may have made.
+        // A file may hold any value.
         let stored =
             |ppb: u32| crate::record::wire::decode::<MaxDrift>(&crate::record::wire::encode(&ppb).unwrap());
         assert_eq!(stored(100_000), Ok(MaxDrift::DEFAULT));

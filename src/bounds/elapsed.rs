@@ -1,53 +1,52 @@
-//! Elapsed time that no clock can falsify.
+//! Bounds on a job's elapsed time that hold whatever the offsets of the clocks are.
 //!
-//! Source of the question: J. D. McCalpin, "Timing Methodology for MPI Programs" (2019): every rank
-//! takes `t0; barrier B1; t1; WORK; t2; barrier B2; t3` on its own node's clock. A node's clock reads
-//! true time plus an offset that nobody knows. We want
+//! Source of the question: J. D. McCalpin, "Timing Methodology for MPI Programs" (2019). Every rank takes
+//! `t0; barrier B1; t1; WORK; t2; barrier B2; t3` on its own node's clock. A node's clock reads true time plus an
+//! unknown offset. The wanted duration is
 //!
 //! W = (true time of the last t2) - (true time of the first t1).
 //!
 //! # The bounds
-//! All that a barrier promises is that every entry precedes every exit. Let X1 and X2 be instants
-//! at which each barrier had all of its ranks and had let none go. On node n, with
-//! a = max t0, b = min t1, c = max t2, d = min t3, this says `a <= X1 <= b` and `c <= X2 <= d` on
-//! the node's clock. So, with primes for true durations, for every n
+//! A barrier guarantees only that every entry precedes every exit. Let X1 be an instant at which all ranks have
+//! entered B1 and none has left it, and X2 the same for B2. On node n, let a = max t0, b = min t1, c = max t2,
+//! d = min t3. Then `a <= X1 <= b` and `c <= X2 <= d` on the node's clock. With primes for true durations, for
+//! every n
 //!
 //! `c_n - b_n <= X2 - X1 <= d_n - a_n`, that is `L0' <= X2 - X1 <= U0'`,
 //! L0 = max (c - b), U0 = min (d - a).
 //!
-//! Let m be the node with the last t2 and n the one with the first t1. Then W is at least
-//! `c_k - b_k` for every k, and at most each of
+//! Let m be the node with the last t2 and n the node with the first t1. Then W is at least `c_k - b_k` for every k,
+//! and at most each of
 //! - `X2 - X1 <= U0'`,
 //! - `P_m' = (c_m - a_m)'`, since the first t1 is not before X1 and X1 is not before a_m,
 //! - `Q_n' = (d_n - b_n)'`, likewise at the end.
 //!
-//! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n)), and nothing
-//! tighter exists: eliminating the offsets leaves a constraint graph whose shortest paths have at most
-//! two hops. (One more path gives `W <= P_m + Q_n - L0`. It never matters: where Q_n >= L0 it is not
-//! below P_m, and where Q_n < L0 the pair cannot raise the maximum above L0.) One node alone (m = n)
-//! gives W = c - b exactly. `tests/bounds.rs` holds this against a linear program and against
-//! simulated clusters.
+//! With perfect rates LB = L0 and UB = max(L0, max over m != n of min(U0, P_m, Q_n)), and no tighter bounds exist:
+//! eliminating the offsets leaves a constraint graph whose shortest paths have at most two hops. (One more path
+//! gives `W <= P_m + Q_n - L0`. This bound never matters: if Q_n >= L0, it is not below P_m; if Q_n < L0, the pair
+//! cannot raise the maximum above L0.) One node alone (m = n) gives W = c - b exactly. `tests/bounds.rs` checks
+//! this against a linear program and against simulated clusters.
 //!
 //! # Clock rates
-//! No clock's rate is exact. With a hard limit rho on any clock's rate error a measured difference D
-//! means a true one in [D / (1 + rho), D / (1 - rho)]; each term above takes its own worst case.
-//! Results are rounded outward.
+//! No clock's rate is exact. If rho limits the rate error of every clock, a measured difference D stands for a true
+//! difference in [D / (1 + rho), D / (1 - rho)]. Each term above uses its own worst case. Results are rounded
+//! outward.
 //!
 //! # When the stamps cannot be true
-//! rho_min = max(0, (L0 - U0) / (L0 + U0)) is the least rate error that explains them. Above rho, or
-//! where a node's first exit precedes its own last entry, a clock was stepped or a barrier did not
-//! synchronise. The suspects are the nodes whose interval [c - b, d - a] misses the point where most
-//! intervals overlap (K. Marzullo, 1984).
+//! rho_min = max(0, (L0 - U0) / (L0 + U0)) is the least rate error that explains the stamps. If rho_min exceeds
+//! rho, or if a node's first exit precedes its own last entry, a clock was stepped or a barrier did not
+//! synchronise. The suspects are the nodes whose interval [c - b, d - a] misses the point where most intervals
+//! overlap (K. Marzullo, 1984).
 
 use super::drift::{MaxDrift, least, to_i64};
 use super::ping_bounds::{Anchors, Between, Placed};
 use super::stamps::{NodeStamps, Stamps};
 use serde::Serialize;
 
-/// [`ElapsedBounds::rho_min_ppm`] of stamps that no clock rates explain.
+/// The value of [`ElapsedBounds::rho_min_ppm`] if no clock rates explain the stamps.
 pub const NO_RATE_PPM: f64 = 1e6;
 
-/// Between which two durations a job's elapsed time must lie.
+/// The interval in which a job's elapsed time W must lie.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ElapsedBounds {
     /// W is not shorter than this (ns).
@@ -58,10 +57,10 @@ pub struct ElapsedBounds {
     pub rank_lower_ns: i64,
     /// min over ranks of t3 - t0, each on its own clock (ns): McCalpin's bound.
     pub rank_upper_ns: i64,
-    /// False: no clocks within the allowed rate error give these stamps. `lower_ns` and `upper_ns`
-    /// then only span what the nodes say and prove nothing.
+    /// False if no clocks within the allowed rate error can give these stamps. `lower_ns` and `upper_ns` then span
+    /// the values of the nodes and prove nothing.
     pub consistent: bool,
-    /// The least rate error that explains the stamps (parts per million); [`NO_RATE_PPM`] where none does.
+    /// The least rate error that explains the stamps (parts per million); [`NO_RATE_PPM`] if none does.
     pub rho_min_ppm: f64,
     /// Nodes (by number) that disagree with the others; empty where `consistent`.
     #[serde(skip)]
@@ -103,7 +102,7 @@ impl JobStamps {
         self.ranks
     }
 
-    /// What the ranks of clock `node` know together, if it has any.
+    /// The joined stamps of the ranks on clock `node`; `None` without ranks.
     pub fn node(&self, node: u32) -> Option<&NodeStamps> {
         self.nodes.get(node as usize)?.as_ref()
     }
@@ -114,7 +113,7 @@ impl JobStamps {
         nodes.filter_map(|(stamps, node)| Some((node, stamps.as_ref()?)))
     }
 
-    /// Clocks that have a rank.
+    /// Number of clocks that have a rank.
     pub fn node_count(&self) -> usize {
         self.nodes.iter().flatten().count()
     }
@@ -150,7 +149,7 @@ impl JobStamps {
         })
     }
 
-    /// The same where nodes exchanged pings with a hub as well: never wider.
+    /// Like [`Self::elapsed`], but tightened by the pings that nodes exchanged with a hub.
     pub fn elapsed_with(&self, anchors: &Anchors, drift: MaxDrift) -> Option<ElapsedBounds> {
         let bounds = self.elapsed(drift)?;
         if !bounds.consistent {
@@ -186,16 +185,15 @@ impl JobStamps {
         self.numbered().filter_map(|(node, stamps)| anchors.place(node, stamps, drift)).collect()
     }
 
-    /// Nodes outside the point that most intervals share, and those whose own stamps are impossible.
+    /// Nodes whose interval misses the point that most intervals share, and nodes whose own stamps are impossible.
     fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
         let sound = self.nodes.iter().flatten().filter(|node| !node.impossible());
-        // None shares anything only where all are impossible.
+        // This point is missing only if the stamps of all nodes are impossible.
         let point = shared_by_most(sound.map(|node| between_releases(node, drift))).unwrap_or(0);
         self.outside([point; 2], drift)
     }
 
-    /// Nodes to which the barriers were so far apart at no time in `said`, and those whose own stamps are
-    /// impossible.
+    /// Nodes whose interval for X2 - X1 does not overlap `said`, and nodes whose own stamps are impossible.
     fn outside(&self, said: Between, drift: MaxDrift) -> Vec<u32> {
         let agrees = |node: &NodeStamps| {
             let (low, high) = between_releases(node, drift);
@@ -206,14 +204,14 @@ impl JobStamps {
     }
 }
 
-/// How far the barriers' releases may have been apart, by one node's stamps.
+/// The interval for X2 - X1 (ns) by one node's stamps.
 fn between_releases(node: &NodeStamps, drift: MaxDrift) -> (i128, i128) {
     (drift.shortest((node.c_ns - node.b_ns).into()), drift.longest((node.d_ns - node.a_ns).into()))
 }
 
 /// A point that lies in as many intervals as any does (K. Marzullo).
 fn shared_by_most(intervals: impl Iterator<Item = (i128, i128)>) -> Option<i128> {
-    // An edge opens before another closes at the same place: intervals include their ends.
+    // At the same place, an opening edge sorts before a closing one: intervals include their ends.
     let mut edges: Vec<(i128, u8)> = intervals.flat_map(|(low, high)| [(low, 0), (high, 1)]).collect();
     edges.sort_unstable();
     let (mut depth, mut deepest, mut point) = (0i64, 0i64, None);
@@ -226,7 +224,7 @@ fn shared_by_most(intervals: impl Iterator<Item = (i128, i128)>) -> Option<i128>
     point
 }
 
-/// Nodes whose pings and stamps place a barrier's release where most others do not.
+/// Nodes that place a barrier's release where most others do not, and nodes whose pings contradict their stamps.
 fn disagreeing(placed: &[Placed]) -> Vec<u32> {
     let mut nodes: Vec<u32> = Anchors::impossible(placed).collect();
     for barrier in [0, 1] {
@@ -240,8 +238,8 @@ fn disagreeing(placed: &[Placed]) -> Vec<u32> {
     nodes
 }
 
-/// The two largest values, with the nodes that have them: enough for a maximum over pairs m != n of
-/// anything that grows with both.
+/// The two largest values and their nodes. They suffice for the maximum over pairs m != n of any function that
+/// grows with both values.
 struct Largest([Option<(usize, i64)>; 2]);
 
 impl Largest {
@@ -259,7 +257,7 @@ impl Largest {
 }
 
 fn upper_bound(l0: i64, u0: i64, p: &Largest, q: &Largest, drift: MaxDrift) -> i128 {
-    // l0: the first t1 and the last t2 may be on one clock (m = n).
+    // Start at l0: the first t1 and the last t2 may be on one clock (m = n).
     let mut upper = l0;
     for &(m, p_m) in p.0.iter().flatten() {
         for &(_, q_n) in q.0.iter().flatten().filter(|(n, _)| *n != m) {
@@ -275,7 +273,7 @@ fn rho_min(l0: i64, u0: i64) -> f64 {
     if l0 <= u0 {
         return 0.0;
     }
-    // u0 <= 0 < l0 has no explanation by rates: one clock stood still. 1 is the formula's limit there.
+    // No rates explain u0 <= 0 < l0: one clock stood still. The formula's limit there is 1.
     if u0 <= 0.0 { 1.0 } else { (l0 - u0) / (l0 + u0) }
 }
 
@@ -335,12 +333,12 @@ mod tests {
         assert_eq!(bounds.suspects, [0]);
     }
 
-    /// A step in the middle of the work: each half of a node's stamps agrees with its pings, and the barriers
-    /// alone show nothing, as a rank of the hub's node came early or left late.
+    /// The clocks step in the middle of the work. Each half of a node's stamps agrees with its pings. The barriers
+    /// alone show nothing, because they take longer than the step.
     #[test]
     fn a_step_that_only_pings_can_show_is_named() {
         const SECOND: i64 = 1_000_000_000;
-        // Of nodes whose clocks were stepped by so much, the hub's first. All came 5 ms early and left as late.
+        // `steps`: each node's step (ns), the hub's first. All ranks enter 5 ms early and leave 5 ms late.
         let elapsed = |steps: &[i64]| {
             let ping = |at: i64, step: i64| Ping {
                 sent_ns: at + step - 10_000,

@@ -1,73 +1,71 @@
-//! Who was waited for: how much later each node came to the end than the others, whatever the clocks do.
+//! Lateness: how much later each node reaches the end barrier than the others, whatever the clocks do.
 //!
-//! In the notation of [`crate::bounds`], let A_n be the true instant of node n's last t2, which its clock
-//! read as c_n. Wanted is how long all others waited for n, A_n - max over m != n of A_m: above zero for one
-//! node at most, and for the others how much sooner than the last one they were done; and A_n - (the median
-//! of all A_m).
+//! In the notation of `src/bounds/elapsed.rs`, let A_n be the true instant of node n's last t2, which its clock
+//! reads as c_n. Two values are wanted:
+//! - A_n - max over m != n of A_m: how long all others wait for n. This is above zero for at most one node. For
+//!   every other node it shows how much sooner than the last node it is done.
+//! - A_n - (the median of all A_m).
 //!
 //! # The bounds
-//! That a barrier lets nobody go before everybody has come says, with primes for true durations,
+//! A barrier lets no rank leave before every rank has entered. So, with primes for true durations,
 //!
 //! `(c_n - b_n)' <= A_n - X1 <= (c_n - a_n)'`, `0 <= X2 - A_n <= (d_n - c_n)'` and `L0' <= X2 - X1 <= U0'`.
 //!
-//! Two nodes have X1 and X2 in common and nothing else. On the ways from the one to the other,
-//! P = c - a, L = c - b, w = d - c (how long the node's last rank waited),
+//! Two nodes share only X1 and X2. With P = c - a, L = c - b and w = d - c (how long the node's last rank waits),
+//! the paths from one node to the other give
 //!
 //! `A_m - A_n <= min(P_m' - L_n', w_n', P_m' + w_n' - L0', U0' - L_n')`,
 //!
-//! by X1, by X2, and by both in either order. With perfect rates nothing tighter exists: eliminating the
-//! offsets leaves a constraint graph whose shortest paths these are, and paths that visit a release twice are
-//! no shorter. All m may be at their latest next to n at once, and at their earliest: so the largest of these
-//! bounds over m, and the smallest of those of A_n - A_m, are the ends of the interval for how long n was
-//! waited for. Both fall apart into the largest P, the largest L and the least w of the other nodes: O(nodes)
-//! for all of them.
+//! by X1, by X2, and by both in either order. With perfect rates no tighter bounds exist: eliminating the offsets
+//! leaves a constraint graph, and these are its shortest paths. Paths that visit a release twice are no shorter.
+//! All m can be at their latest relative to n at once, and all at their earliest. So the wait for n lies between
+//! minus the largest of these bounds over m and the smallest bound of A_n - A_m over m. Both ends depend only on
+//! the largest P, the largest L and the least w of the other nodes: O(nodes) for all nodes together.
 //!
-//! The k-th smallest of some values grows with each of them. So the median of A, its k-th smallest, is at
-//! most A_n + the k-th smallest of what each A_m - A_n is at most, and likewise at least. (Where that is the
-//! least of several terms, the k-th smallest of each is taken: this end may not be the tightest there is.)
+//! The k-th smallest of some values grows with each of them. So the median of A, its k-th smallest, is at most A_n
+//! plus the k-th smallest upper bound of A_m - A_n; the lower end follows likewise. (A bound that is the least of
+//! several terms uses the k-th smallest of each term, so this end may not be the tightest possible.)
 //!
-//! # What it takes to tell
-//! The end barrier alone tells nothing of two nodes: a node that waited long may have come early, or may have
-//! been let go late. It is the first barrier that makes the difference, and what is unsure is how long nodes
-//! were in it together and, in a long run, the clocks' rates (as in [`crate::bounds`]: each term takes its
-//! own worst case). With pings to a hub (see [`crate::bounds`]) each A_n lies in an interval of the hub's
-//! time, without a long difference of any clock: A_m - A_n is also at most the end of one less the begin of
-//! the other.
+//! # What limits the result
+//! The end barrier alone cannot compare two nodes: a node that waits long may have come early, or the barrier may
+//! have released it late. Only the first barrier makes nodes comparable. Two things stay uncertain: how long the
+//! nodes were in the first barrier together and, in a long run, the rates of the clocks (each term uses its own
+//! worst case). Pings to a hub (`src/bounds/ping_bounds.rs`) place each A_n in an interval of the hub's time,
+//! without a long difference on any clock. So A_m - A_n is also at most the end of m's interval minus the start of
+//! n's.
 
 use super::drift::{MaxDrift, to_i64};
 use super::elapsed::JobStamps;
 use super::ping_bounds::{Anchors, Between, Placed};
 
-/// How much later than others a node's last rank came to the end (ns): between these two; earlier where below
-/// zero.
+/// How much later a node's last rank reaches the end barrier (ns): at least the first and at most the second value
+/// of a pair. Below zero means earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLateness {
     /// Its number.
     pub node: u32,
-    /// Than the last rank of all other nodes. Where the first is above zero it is proved that this node came
-    /// last.
+    /// Relative to the last rank of all other nodes. A first value above zero proves that this node came last.
     pub behind_others_ns: [i64; 2],
-    /// Than the last rank of the median node; of an even number the earlier one of the middle two.
+    /// Relative to the last rank of the median node; for an even number of nodes, the earlier of the middle two.
     pub behind_median_ns: [i64; 2],
 }
 
-/// What is known of one node (ns).
+/// Bounds for one node (ns).
 struct Terms {
     node: u32,
-    /// c - a at most.
+    /// Upper bound of c - a.
     p: i128,
-    /// c - b at least.
+    /// Lower bound of c - b.
     l: i128,
-    /// d - c at most.
+    /// Upper bound of d - c.
     w: i128,
-    /// A_n, from an instant of the hub's.
+    /// Interval of A_n by pings, relative to E2.
     placed: Option<Between>,
 }
 
 impl JobStamps {
-    /// Of each node, in the order of their numbers. None where fewer than two nodes are known, or where no
-    /// clocks within
-    /// `drift` give these stamps. O(nodes log nodes).
+    /// One entry per node, by node number. Empty with fewer than two nodes, and if no clocks within `drift` can
+    /// give these stamps. O(nodes log nodes).
     pub fn lateness(&self, anchors: Option<&Anchors>, drift: MaxDrift) -> Vec<NodeLateness> {
         let bounds = match anchors {
             Some(anchors) => self.elapsed_with(anchors, drift),
@@ -105,14 +103,14 @@ impl JobStamps {
 }
 
 impl Terms {
-    /// Nobody came after the first was let go.
+    /// No rank enters the end barrier after the first rank has left it.
     fn place(&mut self, placed: &Placed, let_go: i128) {
         let [low, high] = placed.arrival();
         self.placed = Some([low, high.min(let_go)]);
     }
 }
 
-/// X2 - X1 is `l0` at least and `u0` at most.
+/// X2 - X1 lies between `l0` and `u0`.
 fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
     let column = |of: fn(&Terms) -> i128| -> Vec<i128> { nodes.iter().map(of).collect() };
     // Without pings these ends are not used.
@@ -124,12 +122,12 @@ fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
     let of_node = |(at, n): (usize, &Terms)| {
         let by_pings = |later: i128, sooner: i128| n.placed.map_or(i128::MAX, |_| later - sooner);
         let [own_low, own_high] = n.placed.unwrap_or_default();
-        // Another node's A less this one's, by what is known of that.
+        // Upper bound of another node's A minus this node's.
         let after = |p: i128, high: i128| {
             let (by_first, by_end) = ((-n.l).min(n.w - l0), n.w.min(u0 - n.l));
             (p + by_first).min(by_end).min(by_pings(high, own_low))
         };
-        // This node's A less another's.
+        // Upper bound of this node's A minus another's.
         let before = |l: i128, w: i128, low: i128| {
             (n.p.min(u0) - l).min((n.p - l0).min(0) - w).min(by_pings(own_high, low))
         };
@@ -145,17 +143,17 @@ fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
     nodes.iter().enumerate().map(of_node).collect()
 }
 
-/// A value of each node.
+/// One value per node.
 struct Column {
     values: Vec<i128>,
-    /// Of an even number the smaller of the middle two.
+    /// For an even number, the smaller of the middle two.
     median: i128,
-    /// The two greatest, the second of them first.
+    /// The second greatest, then the greatest.
     greatest: [i128; 2],
 }
 
 impl Column {
-    /// Of two values at least.
+    /// Needs at least two values.
     fn new(values: Vec<i128>) -> Self {
         let mut ascending = values.clone();
         ascending.sort_unstable();
@@ -188,7 +186,7 @@ mod tests {
         job(stamps).lateness(None, MaxDrift::from_ppm(0.0).unwrap())
     }
 
-    /// By hand: node 0 works 100, node 1 130 and node 2 90; barriers take 2 and 3, clocks are far apart.
+    /// Nodes 0, 1 and 2 work for 100, 130 and 90 ns; the barriers take 2 and 3 ns; the clocks' offsets are large.
     #[test]
     fn a_small_case_is_as_worked_by_hand() {
         let shifted = |node: u32, offset: i64, t: [i64; 4]| (node, t.map(|t| t + offset));
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(lateness(&[(0, [0, 1, 100, 101]), (1, [0, 1, 300, 301])]), []);
     }
 
-    /// All came at once and nothing tells them apart: what is unsure is the barriers' width.
+    /// Equal stamps: the intervals are as wide as the barriers.
     #[test]
     fn equal_nodes_are_not_told_apart() {
         let found = lateness(&[(0, [0, 5, 100, 107]), (1, [0, 5, 100, 107]), (3, [0, 5, 100, 107])]);

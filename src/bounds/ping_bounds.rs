@@ -1,29 +1,29 @@
-//! The bounds of [`crate::bounds`] with pings to a hub beside the barriers.
+//! Bounds from pings to a hub, in addition to those from the barriers (`src/bounds/elapsed.rs`).
 //!
-//! Let E1 be the instant at which the hub's clock read e1, the latest of what it answered before the work, and
-//! E2 likewise the earliest after it. A ping says of its node that the hub's reading h happened between s and
-//! e on the node's clock, whatever the offset. So an event that the node's clock read as x happened,
+//! Let e1 be the hub's latest reading before the work, and E1 the instant at which its clock read e1. Let e2 and E2
+//! be the same for the hub's earliest reading after the work. A ping proves that the hub's reading h happened
+//! between s and e on the node's clock, whatever the offset. So an event that the node's clock read as x happened,
 //! measured from E1,
 //!
-//! not before `(x - e) + (h - e1)` and not after `(x - s) + (h - e1)`,
+//! not before `(x - e) + (h - e1)` and not after `(x - s) + (h - e1)`.
 //!
-//! each difference being one clock's own and taken at its worst rate (see [`MaxDrift`]); of several pings each
-//! has its say. On the hub's node x - e1 is known. With a = max t0, b = min t1, c = max t2 and d = min t3 of
-//! each node, no first t1 precedes a last t0, nor does a last t2 follow a first t3, so
+//! Each difference is on a single clock and uses its worst rate (see [`MaxDrift`]). Each of several pings gives its
+//! own bounds. On the hub's node x - e1 is known. With a = max t0, b = min t1, c = max t2 and d = min t3 of each
+//! node, no first t1 precedes a last t0, and no last t2 follows a first t3, so
 //!
 //! W >= (E2 - E1) + max lo(c) - min hi(b),
 //! W <= (E2 - E1) + min(max hi(c), min hi(d)) - max(min lo(b), max lo(a)).
 //!
-//! All differences but E2 - E1, which is the hub's alone, are short: a clock's rate costs next to nothing.
-//! These bounds hold beside those of the barriers, so the tighter of each is taken. (J. D. McCalpin asks for
-//! clocks that are synchronised; this trusts none.)
+//! E2 - E1 is a difference on the hub's clock alone. All other differences are short, so that a clock's rate error
+//! changes them very little. The barriers' bounds hold as well, so the code takes the tighter of each. (J. D.
+//! McCalpin asks for synchronised clocks; these bounds need none.)
 
 use super::drift::MaxDrift;
 use super::pings::{Ping, Pings};
 use super::stamps::NodeStamps;
 use std::collections::HashMap;
 
-/// What the nodes of a job exchanged with the hub.
+/// The pings that the nodes of a job exchanged with the hub.
 pub struct Anchors<'a> {
     /// The number of the hub's node.
     hub: u32,
@@ -32,17 +32,17 @@ pub struct Anchors<'a> {
     hub_ns: [i64; 2],
 }
 
-/// An instant, ns from one that is known, or a duration (ns): it lies between the two.
+/// A lower and an upper bound (ns) of a duration, or of an instant relative to a known one.
 pub(crate) type Between = [i128; 2];
 
-/// What the anchors say of W (ns), where they do not contradict the stamps.
+/// Bounds of W from the pings (ns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub lower: i128,
     pub upper: Option<i128>,
 }
 
-/// One node's last entries and first exits, from E1 (a, b) and from E2 (c, d).
+/// One node's last entries and first exits, relative to E1 (a, b) and to E2 (c, d).
 pub(crate) struct Placed {
     pub node: u32,
     a: Between,
@@ -52,13 +52,13 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// The release of the first and of the second barrier, as this node has it: not before its own last entry,
-    /// not after its own first exit.
+    /// The intervals in which the first and the second barrier's release lie by this node: from its own last entry
+    /// to its own first exit.
     pub fn releases(&self) -> [(i128, i128); 2] {
         [(self.a[0], self.b[1]), (self.c[0], self.d[1])]
     }
 
-    /// When the node's last rank came to the second barrier, from E2.
+    /// When the node's last rank enters the second barrier, relative to E2.
     pub fn arrival(&self) -> Between {
         self.c
     }
@@ -69,7 +69,7 @@ impl Placed {
 }
 
 impl<'a> Anchors<'a> {
-    /// `None` without pings before and after. `hub` is the number of rank 0's node.
+    /// `None` if no node has pings both before and after the work. `hub` is the number of rank 0's node.
     pub fn new(hub: u32, nodes: &'a [(u32, Pings)]) -> Option<Self> {
         let usable = nodes.iter().filter(|(_, pings)| !pings.before.is_empty() && !pings.after.is_empty());
         let pings: HashMap<u32, &Pings> = usable.map(|(node, pings)| (*node, pings)).collect();
@@ -78,11 +78,11 @@ impl<'a> Anchors<'a> {
         Some(Self { hub, pings, hub_ns: [before, after] })
     }
 
-    /// Where a node's stamps lie; `None` of a node that has no pings.
+    /// Places a node's stamps; `None` for a node without pings.
     pub(crate) fn place(&self, node: u32, stamps: &NodeStamps, drift: MaxDrift) -> Option<Placed> {
         let [e1, e2] = self.hub_ns;
         let (before, after) = match self.pings.get(&node) {
-            // Its clock is the hub's: as if a ping had taken no time.
+            // The hub's node reads the hub's own clock: a ping that takes no time.
             _ if node == self.hub => (&[at_once(e1)][..], &[at_once(e2)][..]),
             Some(pings) => (&pings.before[..], &pings.after[..]),
             None => return None,
@@ -96,7 +96,8 @@ impl<'a> Anchors<'a> {
         })
     }
 
-    /// W from the nodes that could be placed, of `nodes` in all; `None` where they contradict one another.
+    /// Bounds of W from the placed nodes. The upper bound needs all `nodes` placed. `None` if the nodes contradict
+    /// each other.
     pub(crate) fn elapsed(&self, placed: &[Placed], nodes: usize, drift: MaxDrift) -> Option<Said> {
         let all = |of: fn(&Placed) -> i128| placed.iter().map(of);
         let [shortest, longest] = self.between_hub_readings(drift);
@@ -110,16 +111,16 @@ impl<'a> Anchors<'a> {
         upper.is_none_or(|upper| lower <= upper).then_some(Said { lower, upper })
     }
 
-    /// From the first barrier's release to the second one's, as the nodes' pings have it together; `None` where
-    /// they contradict one another.
+    /// The interval for X2 - X1 from the pings of all placed nodes; `None` if the nodes contradict each other.
     pub(crate) fn between_releases(&self, placed: &[Placed], drift: MaxDrift) -> Option<Between> {
         let [shortest, longest] = self.between_hub_readings(drift);
         let [first, second] = releases(placed)?;
         Some([shortest + second.0 - first.1, longest + second.1 - first.0])
     }
 
-    /// Nodes whose clock and the hub's were not both right between the pings before the work and those after
-    /// it, whatever the stamps: the hub, where that is said of most. Of two clocks nothing tells which it was.
+    /// Nodes whose clock disagrees with the hub's clock about the time between the pings before and after the work,
+    /// whatever the stamps are. If most nodes disagree, the hub alone. If the hub has only one other node, both:
+    /// the pings cannot tell which of two clocks is wrong.
     pub(crate) fn stepped(&self, drift: MaxDrift) -> Vec<u32> {
         let difference = |a: i64, b: i64| i128::from(a) - i128::from(b);
         let agree = |before: &Ping, after: &Ping| {
@@ -148,13 +149,13 @@ impl<'a> Anchors<'a> {
         [drift.shortest(e2 - e1), drift.longest(e2 - e1)]
     }
 
-    /// Nodes whose pings and stamps no clock gives.
+    /// Nodes whose pings contradict their stamps.
     pub(crate) fn impossible(placed: &[Placed]) -> impl Iterator<Item = u32> {
         placed.iter().filter(|node| !node.is_possible()).map(|node| node.node)
     }
 }
 
-/// The barriers' releases, in what all nodes allow.
+/// The intervals of both barriers' releases that all nodes allow; `None` if there are none.
 fn releases(placed: &[Placed]) -> Option<[(i128, i128); 2]> {
     let all = |of: fn(&Placed) -> i128| placed.iter().map(of);
     let first = (all(|n| n.a[0]).max()?, all(|n| n.b[1]).min()?);
@@ -167,11 +168,11 @@ fn at_once(hub_ns: i64) -> Ping {
     Ping { sent_ns: hub_ns, hub_ns, back_ns: hub_ns }
 }
 
-/// When the event happened that the node's clock read as `x`, from the hub's instant `e`.
+/// The instant at which the node's clock read `x`, relative to the hub's reading `e`.
 fn between(pings: &[Ping], x: i64, e: i64, drift: MaxDrift) -> Between {
     let difference = |a: i64, b: i64| i128::from(a) - i128::from(b);
     let low = |p: &Ping| drift.shortest(difference(x, p.back_ns)) + drift.shortest(difference(p.hub_ns, e));
     let high = |p: &Ping| drift.longest(difference(x, p.sent_ns)) + drift.longest(difference(p.hub_ns, e));
-    // There is one ping at least.
+    // `pings` is never empty: see [`Anchors::new`].
     [pings.iter().map(low).max().unwrap_or(0), pings.iter().map(high).min().unwrap_or(0)]
 }

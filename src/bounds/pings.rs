@@ -1,22 +1,22 @@
-//! What a node exchanged with rank 0's, the hub.
+//! Pings between a node and the node of rank 0, the hub.
 //!
-//! A ping that left at s and was back at e, on the node's clock, read h on the hub's in between: whatever the two
-//! clocks' offset is, the hub's reading happened between those of the node.
+//! A ping leaves at s and returns at e on the node's clock; in between, the hub's clock reads h. Whatever the
+//! offset of the two clocks is, the hub's reading happens between the node's two readings.
 
 use serde::{Deserialize, Serialize};
 
 /// One exchange (CLOCK_MONOTONIC, ns).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
-    /// When it left, on the node's clock.
+    /// The node's clock when the ping left.
     pub sent_ns: i64,
-    /// What the hub's clock read when it came.
+    /// The hub's clock when the ping arrived.
     pub hub_ns: i64,
-    /// When the answer was there, on the node's clock.
+    /// The node's clock when the answer arrived.
     pub back_ns: i64,
 }
 
-/// All exchanges of a node with the hub; empty where there were none.
+/// All pings of a node to the hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pings {
     /// Before t0.
@@ -26,7 +26,7 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// True where there were none.
+    /// True without any ping.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }

@@ -1,9 +1,9 @@
-//! How far a time service turned a clock's rate while it was read.
+//! How far a time service changed a clock's rate during a run.
 //!
-//! `CLOCK_MONOTONIC` is slewed to follow the time of day: by up to 500 ppm by the kernel and ntpd
-//! (ntp_adjtime(2)), by up to 83,333 ppm by chronyd (chrony.conf(5), maxslewrate). No limit that is fair to
-//! a quartz oscillator covers that. `CLOCK_MONOTONIC_RAW` counts the same oscillator and is never slewed
-//! (clock_gettime(2)), so the two side by side show it.
+//! A time service slews `CLOCK_MONOTONIC` so that it follows the time of day: the kernel and ntpd by up to 500 ppm
+//! (ntp_adjtime(2)), chronyd by up to 83,333 ppm (chrony.conf(5), maxslewrate). A realistic limit for a quartz
+//! oscillator does not cover that. `CLOCK_MONOTONIC_RAW` counts the same oscillator and is never slewed
+//! (clock_gettime(2)), so a comparison of the two shows the slew.
 
 use super::stamps::Stamps;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub struct RawClock {
     /// From right before t0 to right after t3, ns.
     pub elapsed_ns: i64,
-    /// How much longer than t3 - t0 that may have been (`CLOCK_MONOTONIC`, ns): the time that the
-    /// readings themselves took.
+    /// How much longer than t3 - t0 `elapsed_ns` may be (`CLOCK_MONOTONIC`, ns): the time that the readings
+    /// themselves take.
     pub slack_ns: i64,
 }
 
 impl RawClock {
-    /// The least slew (ppm, positive where the clock was fast) that explains the readings; 0 for a rank
-    /// that took none.
+    /// The least slew (ppm, positive if the clock is fast) that explains the readings; 0 for a rank without
+    /// readings.
     pub fn slew_ppm(self, stamps: Stamps) -> f64 {
         let (raw, shortest) = (self.elapsed_ns as f64, stamps.outer_ns() as f64);
         let longest = shortest + self.slack_ns as f64;

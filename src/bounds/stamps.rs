@@ -1,14 +1,13 @@
-//! The four instants of one rank, and what a node may make of them.
+//! The four stamps of one rank, and the joined stamps of a node.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Four readings of one rank's own clock, in nanoseconds: `t0; barrier; t1; WORK; t2; barrier; t3`.
 ///
-/// The fields are private on purpose. Clocks of two nodes must never be subtracted, so the only
-/// differences that this type gives out are those of one rank with itself; ranks that share a clock
-/// are joined with [`NodeStamps::join`]. Each instant lies within ±2^62 ns (146 years), so that a
-/// difference of two always fits an `i64`.
+/// The fields are private because clocks of two nodes must never be subtracted. This type only gives differences
+/// within one rank; [`NodeStamps::join`] joins ranks that share a clock. Each instant lies within ±2^62 ns
+/// (146 years), so that a difference of two always fits an `i64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "[i64; 4]", into = "[i64; 4]")]
 pub struct Stamps {
@@ -35,7 +34,7 @@ impl Stamps {
         Self::try_from([t0_ns, t1_ns, t2_ns, t3_ns])
     }
 
-    /// t2 - t1: what this rank did between the barriers; never longer than the job's elapsed time.
+    /// t2 - t1: this rank's work time; never longer than the job's elapsed time.
     pub fn inner_ns(&self) -> i64 {
         self.t_ns[2] - self.t_ns[1]
     }
@@ -55,7 +54,7 @@ impl Stamps {
         self.t_ns[3] - self.t_ns[2]
     }
 
-    /// False where a clock ran backwards between two stamps: the clock was stepped.
+    /// False if a clock ran backwards between two stamps: the clock was stepped.
     pub fn in_order(&self) -> bool {
         self.t_ns.is_sorted()
     }
@@ -78,9 +77,9 @@ impl From<Stamps> for [i64; 4] {
     }
 }
 
-/// What the ranks of one clock know together: the last entry and the first exit of each barrier.
+/// The joined stamps of all ranks of one clock: the last entry and the first exit of each barrier.
 ///
-/// In the notation of [`crate::bounds`]: a = max t0, b = min t1, c = max t2, d = min t3.
+/// In the notation of `src/bounds/elapsed.rs`: a = max t0, b = min t1, c = max t2, d = min t3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeStamps {
     pub(crate) a_ns: i64,
@@ -91,7 +90,7 @@ pub struct NodeStamps {
 }
 
 impl NodeStamps {
-    /// A node of which one rank is known.
+    /// A node with one rank.
     pub fn of(stamps: Stamps) -> Self {
         let [a_ns, b_ns, c_ns, d_ns] = stamps.t_ns;
         Self { a_ns, b_ns, c_ns, d_ns, ordered: stamps.in_order() }
@@ -112,7 +111,7 @@ impl NodeStamps {
         self.c_ns - self.b_ns
     }
 
-    /// True where the stamps alone prove that this clock was stepped or a barrier let a rank through
+    /// True if the stamps alone prove that this clock was stepped or a barrier let a rank through
     /// early: an exit before the node's own last entry.
     pub fn impossible(&self) -> bool {
         !self.ordered || self.a_ns > self.b_ns || self.c_ns > self.d_ns

@@ -1,22 +1,24 @@
-//! The core crystal clock: what Intel's time stamp counter is made of, and what some events count.
+//! The core crystal clock. Intel processors derive the time stamp counter from it, and some events count its
+//! cycles.
 //!
-//! CPUID leaf 15H (Intel SDM, volume 2, CPUID; volume 3, "Time-Stamp Counter"): EBX / EAX TSC cycles are one of the
-//! crystal's, and ECX is the crystal's nominal rate in Hz; 0 is "not told". Whoever turns counts of one into counts of the
-//! other needs the ratio alone, which is exact: the rate is nominal, and where ECX is 0 it comes of a frequency that was rounded
-//! to MHz.
+//! CPUID leaf 15H (Intel SDM, volume 2, CPUID; volume 3, "Time-Stamp Counter"): EBX / EAX is the number of TSC
+//! cycles per crystal cycle. ECX is the crystal's nominal rate in Hz; 0 means unknown. To convert counts of one
+//! clock into counts of the other, use the ratio, which is exact. The rate is nominal; if ECX is 0, it comes from a
+//! frequency that is rounded to MHz.
 
 use serde::{Deserialize, Serialize};
 
-/// As a node's processor has it; nothing of it is known in virtual machines, nor of other makers' processors.
+/// The crystal clock of a node's processor. It is unknown in virtual machines and on processors that are not
+/// Intel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crystal {
     /// Its nominal rate (Hz).
     pub crystal_hz: Option<u64>,
-    /// So many TSC cycles are so many of the crystal's.
+    /// Numbers of TSC cycles and of crystal cycles in the same time.
     pub tsc_ratio: Option<[u32; 2]>,
 }
 
-/// What CPUID says, of those leaves that there are.
+/// The CPUID leaves that describe the crystal; 0 for a leaf that the processor lacks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Leaves {
     /// Leaf 1, EAX: family and model.
@@ -28,24 +30,24 @@ struct Leaves {
 }
 
 impl Crystal {
-    /// Of the processor that this runs on.
+    /// The crystal of the processor that runs this code.
     pub fn here() -> Self {
         here()
     }
 
-    /// Of a processor whose CPUID answers so: EAX, EBX, ECX, EDX of a leaf.
+    /// The crystal of a processor with this `cpuid`, which returns EAX, EBX, ECX and EDX of a leaf.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     fn told(cpuid: impl Fn(u32) -> [u32; 4]) -> Self {
         Leaves::read(cpuid).map_or_else(Self::default, Self::of)
     }
 
-    /// TSC cycles in one of the crystal's.
+    /// TSC cycles per crystal cycle.
     pub fn tsc_per_crystal(&self) -> Option<f64> {
         self.tsc_ratio.map(|[tsc, crystal]| f64::from(tsc) / f64::from(crystal))
     }
 
-    /// The rate as Linux has it (native_calibrate_tsc of arch/x86/kernel/tsc.c): ECX; 25 MHz of Denverton, which does not
-    /// tell; else what the base frequency and the ratio come to.
+    /// The rate as Linux computes it (native_calibrate_tsc of arch/x86/kernel/tsc.c): ECX; if that is 0, 25 MHz on
+    /// Denverton; else the base frequency divided by the ratio.
     fn of(leaves: Leaves) -> Self {
         let [crystal, tsc, hz] = leaves.crystal;
         let tsc_ratio = (tsc > 0 && crystal > 0).then_some([tsc, crystal]);
@@ -72,7 +74,7 @@ impl Leaves {
         let [last, ebx, ecx, edx] = cpuid(0);
         let maker: Vec<u8> = [ebx, edx, ecx].iter().flat_map(|word| word.to_le_bytes()).collect();
         let [signature, _, features, _] = cpuid(1);
-        // A virtual machine's crystal is whatever its hypervisor says.
+        // In a virtual machine the hypervisor chooses these values.
         if maker != b"GenuineIntel" || features & HYPERVISOR != 0 || last < 0x15 {
             return None;
         }
@@ -108,11 +110,12 @@ mod tests {
 
     #[test]
     fn the_rate_is_the_kernels() {
-        // Ice Lake-SP and later tell: 25 MHz, TSC at 2.0 GHz.
+        // Ice Lake-SP and later report the rate: 25 MHz, TSC at 2.0 GHz.
         assert_eq!(of(0x606a6, [2, 160, 25_000_000], 2000), (Some(25_000_000), Some([160, 2])));
-        // Skylake-SP of 2.1 GHz does not: McCalpin's 84 TSC cycles to one of the crystal's.
+        // Skylake-SP of 2.1 GHz does not. McCalpin finds 84 TSC cycles per crystal cycle.
         assert_eq!(of(0x50654, [2, 168, 0], 2100), (Some(25_000_000), Some([168, 2])));
-        // Kaby Lake of 24 MHz, whose base frequency is rounded to 1900 MHz: the ratio is right, and the rate is not.
+        // Kaby Lake has 24 MHz, but its base frequency is rounded to 1900 MHz: the ratio is right, the derived rate
+        // is not.
         assert_eq!(of(0x806e9, [2, 158, 0], 1900), (Some(24_050_632), Some([158, 2])));
         assert_eq!(of(0x506f1, [3, 275, 0], 0), (Some(25_000_000), Some([275, 3])));
         assert_eq!(of(0x506c9, [3, 171, 19_200_000], 0), (Some(19_200_000), Some([171, 3])));
@@ -127,7 +130,7 @@ mod tests {
         assert_eq!(Crystal::default().tsc_per_crystal(), None);
     }
 
-    /// As run files have it.
+    /// The form in run files.
     #[test]
     fn its_form_is_kept() {
         let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
@@ -149,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Each kind of machine, whatever this one is.
+    /// Covers each kind of machine, whatever the test machine is.
     #[test]
     fn who_has_a_crystal() {
         const HYPERVISOR: u32 = 1 << 31;
@@ -167,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Whatever machine this is: elsewhere than on Intel's bare metal there is nothing.
+    /// On every machine except Intel without a hypervisor, the crystal is unknown.
     #[test]
     fn this_machine_has_one_or_none() {
         let hardware = crate::node::Hardware::read(std::path::Path::new("/"));

@@ -1,9 +1,9 @@
-//! Events that an Arm processor lacks, and that its kernel opens all the same.
+//! Events that an Arm processor lacks, but that its kernel opens.
 //!
-//! The registers PMCEID0_EL0 and PMCEID1_EL0 say which of the architecture's events a processor counts (Arm
-//! Architecture Reference Manual, "The Performance Monitors Extension"). The kernel asks them for events by its
-//! own names, and not for a raw code: that one opens, and reads 0 for ever. In sysfs a PMU has those of its named
-//! events alone that the registers have.
+//! The registers PMCEID0_EL0 and PMCEID1_EL0 list the architectural events that a processor counts (Arm
+//! Architecture Reference Manual, "The Performance Monitors Extension"). The kernel checks them for events by its
+//! own names, but not for a raw code: such an event opens and always reads 0. In sysfs, a PMU lists only those of
+//! its named events that the registers have.
 
 use super::event::{Encoding, kind};
 use std::collections::BTreeSet;
@@ -11,17 +11,17 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Codes of the architecture that PMCEID0 and PMCEID1 tell of.
+/// Codes of the architecture that PMCEID0 and PMCEID1 cover.
 const COMMON: RangeInclusive<u64> = 0x01..=0x3f;
-/// Up to here every kernel with such a sysfs knows each code. Its list has grown upwards since: one that names a
-/// higher code knows all below it.
+/// Every kernel with these sysfs files names all codes up to this one. Later kernels name more: a kernel that names
+/// a higher code also names all codes below it.
 const ALWAYS_NAMED: u64 = 0x30;
-/// CHAIN: there, and the kernel's to use.
+/// CHAIN: the processor has it, but only the kernel uses it.
 const CHAIN: u64 = 0x1e;
-/// Bits of an event's code, as `format/event` has them.
+/// Bits of an event's code (`format/event` in sysfs).
 const CODE: u64 = 0xffff;
 
-/// The PMUs of a machine's cores, as far as they are of this architecture.
+/// The Arm PMUs of a machine's cores.
 #[derive(Clone, Debug, Default)]
 pub struct Processor(Vec<Pmu>);
 
@@ -32,7 +32,7 @@ struct Pmu {
     codes: BTreeSet<u64>,
 }
 
-/// True of an event that would read 0 on this machine, whatever happens.
+/// True for an event that always reads 0 on this machine.
 pub fn lacks(encoding: Encoding) -> bool {
     static THIS: OnceLock<Processor> = OnceLock::new();
     let may_lack = cfg!(target_arch = "aarch64") && encoding.kind >= kind::RAW;
@@ -41,7 +41,7 @@ pub fn lacks(encoding: Encoding) -> bool {
 }
 
 impl Processor {
-    /// As sysfs has it; a PMU that names no event says nothing of what it lacks.
+    /// Reads sysfs. Skips a PMU that names no event: what it lacks is unknown.
     pub fn read(devices: &Path) -> Self {
         let folders = std::fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_core = |name: &str| ["armv8", "armv9"].iter().any(|start| name.starts_with(start));
@@ -56,7 +56,7 @@ impl Processor {
         Self(folders.filter_map(pmu).filter(|pmu| !pmu.codes.is_empty()).collect())
     }
 
-    /// True of an event that it would open and never count.
+    /// True for an event that opens but never counts.
     pub fn lacks(&self, encoding: Encoding) -> bool {
         let code = encoding.config[0] & CODE;
         let mut counting =
@@ -72,7 +72,7 @@ impl Pmu {
     }
 }
 
-/// Of "event=0x0011".
+/// Parses "event=0x0011".
 fn code(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim().strip_prefix("event=0x")?, 16).ok()
 }
@@ -97,7 +97,7 @@ mod tests {
                 (0x21, true),
                 (0x06, true),
                 (0x00, false),
-                // The kernel's own, a maker's own, and one that older kernels have no name for.
+                // CHAIN, a vendor's event, a code that older kernels do not name, and a code outside `COMMON`.
                 (0x1e, false),
                 (0xc3, false),
                 (0x3a, false),
@@ -106,9 +106,9 @@ mod tests {
                 assert_eq!(processor.lacks(Encoding::new(kind, code)), lacking, "{kind} {code:#x}");
             }
         }
-        // A kernel that names a later one would name it.
+        // A kernel that names 0x3f also names 0x3a.
         assert!(of_processor(&[0x08, 0x3f]).lacks(Encoding::new(PMU, 0x3a)));
-        // Another PMU's codes, and a kernel that names nothing.
+        // Another PMU, and a kernel that names nothing.
         assert!(!processor.lacks(Encoding::new(9, 0x21)));
         assert!(!Processor::default().lacks(Encoding::new(kind::RAW, 0x21)));
     }

@@ -8,19 +8,19 @@ use std::path::Path;
 /// Where the kernel lists all PMUs, below the root folder.
 pub const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// The kernel's own PMUs, which are not a processor's.
+/// PMUs of the kernel, not of a processor.
 const OF_THE_KERNEL: [&str; 5] = ["breakpoint", "kprobe", "software", "tracepoint", "uprobe"];
 
-/// True for a PMU in a core: the one of a processor of one kind of core (no file tells), or one that says of
-/// which cores it is. `devices` is the folder that lists all PMUs.
+/// True for a PMU in a core. On a processor with one kind of core only the PMU's name shows this; otherwise the PMU
+/// has a file `cpus`. `devices` is the folder that lists all PMUs.
 pub fn is_core_pmu(devices: &Path, name: &str) -> bool {
-    // A server has a hundred of "uncore", and each rank asks.
+    // Avoids a file access for each uncore PMU: a server has about a hundred, and every rank runs this.
     let is_elsewhere = OF_THE_KERNEL.contains(&name) || name.starts_with("uncore_");
     matches!(name, "cpu" | "cpum_cf") || !is_elsewhere && devices.join(name).join("cpus").exists()
 }
 
-/// The default set, as it is counted of a program's own threads on the machine whose files are below `root`, normally
-/// "/": on a processor with several kinds of cores the processor's events once for each kind.
+/// The default set for a program's own threads, on the machine whose files are below `root` (normally "/"). On a
+/// processor with several kinds of cores, it has each hardware group once per kind.
 pub fn default_groups(root: &Path) -> Vec<Group> {
     let kinds = kinds_of_cores(root);
     let on_each_kind = |group: Group| match group.iter().all(|event| event.encoding.kind == kind::SOFTWARE) {
@@ -38,7 +38,7 @@ pub fn default_groups(root: &Path) -> Vec<Group> {
     }
 }
 
-/// Name and perf_event_attr.type of each core PMU that has a hardware thread online, by name.
+/// Name and perf_event_attr.type of each core PMU that has a hardware thread online, sorted by name.
 fn kinds_of_cores(root: &Path) -> Vec<(String, u32)> {
     let devices = root.join(DEVICES);
     let entries = std::fs::read_dir(&devices).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Where snapshots lie: memory that outlives the rank.
+//! The memory of a rank's snapshots, which outlives the rank.
 
 use super::probe::{GROUP_HEAD, Opened};
 use crate::regions::MOST;
@@ -16,11 +16,11 @@ pub enum Snapshot {
 
 const SNAPSHOTS: usize = 2;
 
-/// Two snapshots and a sum for each region of a rank's.
+/// A rank's two snapshots, and a sum for each of its regions.
 ///
-/// A snapshot is as the kernel hands out groups (perf_event_open(2), PERF_FORMAT_GROUP), one group after the
-/// other: how many events, ns enabled, ns running, and each event's count. A sum has the places of the rank's own threads, and how often
-/// something was added in the first word of each group's.
+/// A snapshot holds one group after the other, each as the kernel hands it out (perf_event_open(2),
+/// PERF_FORMAT_GROUP): number of events, ns enabled, ns running, and each event's count. A sum covers only the
+/// counters of the rank's own threads; the first word of each group counts the additions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterTable<'a> {
     words: &'a [AtomicU64],
@@ -29,12 +29,12 @@ pub struct CounterTable<'a> {
 }
 
 impl<'a> CounterTable<'a> {
-    /// Words that all of what was opened takes.
+    /// Words that all opened counters need.
     pub fn words(opened: &Opened) -> usize {
         Self::words_of_snapshots(opened) + MOST * opened.task_words()
     }
 
-    /// In memory that is large enough for what was opened, or that is for nothing.
+    /// An empty table if `words` is too small for the opened counters.
     pub fn new(words: &'a [AtomicU64], opened: &Opened) -> Self {
         if words.len() < Self::words(opened) {
             return Self::default();
@@ -47,7 +47,7 @@ impl<'a> CounterTable<'a> {
         SNAPSHOTS * opened.words()
     }
 
-    /// The same as [`Self::new`] for a program that has no regions: without their sums.
+    /// Like [`Self::new`], but without sums: for a program without regions.
     pub fn without_regions(words: &'a [AtomicU64], opened: &Opened) -> Self {
         if words.len() < Self::words_of_snapshots(opened) {
             return Self::default();
@@ -55,7 +55,7 @@ impl<'a> CounterTable<'a> {
         Self { words, snapshot: opened.words(), region: 0 }
     }
 
-    /// A first snapshot of counters that have not counted yet.
+    /// Writes the first snapshot for counters that have not counted yet.
     pub fn start_at_zero(&self, opened: &Opened) {
         for (_, place) in opened.places(self.of(Snapshot::Start)) {
             place.iter().for_each(|word| word.store(0, Relaxed));
@@ -63,7 +63,7 @@ impl<'a> CounterTable<'a> {
         }
     }
 
-    /// Has the memory of both snapshots at hand: a page that is touched at t1 for the first time takes its time.
+    /// Touches the memory of both snapshots now: the first access to a page takes time, which would fall into t1.
     pub fn touch(&self) {
         let snapshots = [Snapshot::Start, Snapshot::Stop].map(|snapshot| self.of(snapshot));
         snapshots.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
@@ -80,13 +80,12 @@ impl<'a> CounterTable<'a> {
         &self.words[at..][..self.region]
     }
 
-    /// Words of the snapshots of a region.
+    /// Words of one region's sum.
     pub fn region_words(&self) -> usize {
         self.region
     }
 
-    /// Adds what was counted between two snapshots of these counters to a sum. A group of which one could not be
-    /// read is not added.
+    /// Adds the difference of two snapshots to a sum. Skips a group if one of its two snapshots could not be read.
     pub fn add(opened: &Opened, sum: &[AtomicU64], start: &[AtomicU64], stop: &[AtomicU64]) {
         let places = opened.places(sum).zip(opened.places(start)).zip(opened.places(stop));
         for (((_, sum), (_, start)), (_, stop)) in places {
@@ -100,7 +99,7 @@ impl<'a> CounterTable<'a> {
     }
 }
 
-/// True where the kernel filled in a group's place.
+/// True if the kernel filled in a group's place.
 pub fn was_read(place: &[AtomicU64]) -> bool {
     place.len() >= GROUP_HEAD && place[0].load(Relaxed) == (place.len() - GROUP_HEAD) as u64
 }

@@ -1,4 +1,4 @@
-//! What ranks counted, as it travels and as it is stored.
+//! The counts of ranks, as ranks send them and as run files store them.
 
 use super::counter_table::{CounterTable, Snapshot, was_read};
 use super::probe::{CounterHandle, GROUP_HEAD, Opened, Scope, Set};
@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What some ranks counted between their snapshots.
+/// Counts of some ranks between their snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// What was counted, each set once.
+    /// The sets of events, each once.
     pub sets: Vec<Set>,
     /// Names of regions, each once.
     pub regions: Vec<String>,
-    /// One a rank and place.
+    /// One per rank and place.
     pub rows: Vec<CountRow>,
-    /// What that took, at least and at most.
+    /// The least and the greatest cost over the ranks.
     pub cost: Option<[Cost; 2]>,
 }
 
-/// What counting took on a rank (ns).
+/// The cost of counting on a rank (ns).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// To open the counters.
     pub opening_ns: i64,
-    /// Of the snapshots at t1 and t2, CPU time and time stamp counter included.
+    /// For the snapshots at t1 and t2, including CPU time and time stamp counter.
     pub snapshots_ns: [i64; 2],
 }
 
@@ -50,20 +50,20 @@ pub struct CountRow {
     pub cpu: Option<u32>,
     /// Index into [`Counts::sets`].
     pub set: u32,
-    /// Index into [`Counts::regions`]: the sum of its entries; `None` of the whole work.
+    /// Index into [`Counts::regions`], for the sum over the region's entries; `None` for the whole work.
     pub region: Option<u32>,
-    /// For each group of the set; `None` where it could not be read.
+    /// One per group of the set; `None` if the group could not be read.
     pub groups: Vec<Option<GroupCounts>>,
 }
 
-/// A group between two snapshots.
+/// A group's counts between two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCounts {
-    /// How long it was to be counted (ns), over all threads.
+    /// How long the group was enabled (ns), summed over all threads.
     pub enabled_ns: u64,
-    /// How long it was.
+    /// How long the group was counting (ns), summed over all threads.
     pub running_ns: u64,
-    /// Of each event of the group.
+    /// One per event of the group.
     pub counts: Vec<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Counts {
             let counted = (was_read(start) && was_read(stop)).then(|| group(start.len(), between));
             counts.add(Place::of(rank, handle, None), handle.group, counted);
         }
-        // A set of which nothing could be opened says so once.
+        // A set without any opened event gets one row without counts.
         for (set, _) in opened.sets.iter().enumerate().filter(|(_, set)| set.groups.is_empty()) {
             let place = Place { rank, cpu: None, set: set as u32, region: None };
             counts.rows.push(place.row(0));
@@ -95,7 +95,7 @@ impl Counts {
         counts
     }
 
-    /// The same, and what it took.
+    /// Adds the cost of counting.
     pub fn at_cost(self, cost: Cost) -> Self {
         Self { cost: Some([cost; 2]), ..self }
     }
@@ -113,7 +113,7 @@ impl Counts {
         index_of(&mut self.regions, name.to_owned())
     }
 
-    /// Some of the rows, and what they need.
+    /// The wanted rows, with only the sets and regions that they use.
     pub fn only(&self, wanted: impl Fn(&CountRow) -> bool) -> Self {
         let rows: Vec<CountRow> = self.rows.iter().filter(|row| wanted(row)).cloned().collect();
         let mut some = Self { cost: self.cost, ..Self::default() };
@@ -125,8 +125,8 @@ impl Counts {
         some
     }
 
-    /// Keeps what one rank of each node counted on its cores and sockets: the first that could read something. Two
-    /// processes may both have taken the node for theirs, and each has the whole of it.
+    /// Keeps the core and socket counts of one rank per node: of the first rank that could read something. Two
+    /// processes of a node may both have counted the whole node.
     pub(crate) fn keep_nodes_once(&mut self, node_of: impl Fn(u32) -> Option<u32>) {
         let is_tasks: Vec<bool> = self.sets.iter().map(|set| set.scope == Scope::Task).collect();
         if is_tasks.iter().all(|is_tasks| *is_tasks) {
@@ -134,7 +134,7 @@ impl Counts {
         }
         let of_node =
             |row: &CountRow| node_of(row.rank).filter(|_| is_tasks.get(row.set as usize) == Some(&false));
-        let mut keepers: BTreeMap<u32, (bool, u32)> = BTreeMap::new(); // of each node: nothing was read, the rank
+        let mut keepers: BTreeMap<u32, (bool, u32)> = BTreeMap::new(); // node: (nothing was read, rank)
         for row in &self.rows {
             let Some(node) = of_node(row) else { continue };
             let this = (row.groups.iter().all(Option::is_none), row.rank);
@@ -159,7 +159,7 @@ impl Counts {
         };
     }
 
-    /// True where every index points at something and every row fits its set.
+    /// True if every index points at something and every row fits its set.
     pub(crate) fn is_sound(&self, ranks: u32) -> bool {
         let fits = |row: &CountRow| {
             let Some(set) = self.sets.get(row.set as usize) else { return false };
@@ -224,7 +224,7 @@ fn word(place: &[AtomicU64], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Ranks 0 to 2 share a node, and 3 and 4 another one: each that counted its node counted all of it.
+    /// Ranks 0 to 2 share one node, ranks 3 and 4 another. Each rank that counts its node counts all of it.
     #[test]
     fn what_belongs_to_a_node_is_counted_once() {
         let set = |scope| Set { scope, ..Set::default() };
@@ -250,7 +250,8 @@ mod tests {
         };
         counts.keep_nodes_once(|rank| Some(u32::from(rank > 2)));
         let kept: Vec<_> = counts.rows.iter().map(|row| (row.rank, row.cpu)).collect();
-        // All of the ranks' own threads; of a node the first rank that could read something, or the first.
+        // All rows of the ranks' own threads; per node, the first rank that could read something, else the first
+        // rank.
         assert_eq!(kept, [(0, None), (1, None), (1, Some(0)), (1, Some(1)), (3, Some(0))]);
     }
 }

@@ -1,8 +1,9 @@
-//! What is counted everywhere without asking.
+//! The default events of a run.
 //!
-//! Two groups. The processor's events take two of its programmable counters beside the fixed ones (cycles,
-//! reference cycles, instructions) on Intel, and five of six on AMD Zen and Arm, so nothing multiplexes, with
-//! the NMI watchdog on or off. The kernel's own events are a group of their own, since they count where there is no PMU, too.
+//! They form two groups. On Intel, the processor's events take the fixed counters (cycles, reference cycles,
+//! instructions) and two programmable ones; on AMD Zen and Arm they take five of six counters. So nothing
+//! multiplexes, with the NMI watchdog on or off. The kernel's events are a group of their own because they also
+//! count without a PMU.
 
 use super::event::{Encoding, Event, Group, Modes, kind};
 
@@ -16,7 +17,7 @@ const PAGE_FAULTS: u64 = 2;
 const CONTEXT_SWITCHES: u64 = 3;
 const CPU_MIGRATIONS: u64 = 4;
 
-/// What is counted on each hardware thread, whoever runs there.
+/// The default set of a hardware thread, whatever program runs there.
 pub fn groups_of_a_core() -> Vec<Group> {
     let [hardware, _] = both();
     let switches = Event::counted("context_switches", Encoding::new(kind::SOFTWARE, CONTEXT_SWITCHES));

@@ -1,30 +1,31 @@
-//! Room for descriptors: each event of each hardware thread takes one, and the program is to have all that it may open.
+//! Room for the descriptors of counters: one per event and hardware thread. The program must still be able to open
+//! as many files as without pmmpi.
 
 use std::os::fd::RawFd;
 
-/// A program with more descriptors than this has a table of them that is slow to copy, which each of its forks does: what
-/// comes beyond is no more its own than what another library takes.
+/// pmmpi takes descriptors from this number on even below the soft limit. A program that uses so many itself has a
+/// large descriptor table, which each fork copies slowly.
 const FAR: u64 = 65_536;
-/// So many descriptors of its own this process keeps free, whatever the program may open.
+/// Counters keep descriptors below this number; higher ones move away, to leave room for this process's own files.
 const NEAR: u64 = 100;
 
-/// Of so many a program misses no sixteenth part.
+/// A program with a soft limit of at least this can spare a sixteenth of it.
 const MANY: u64 = 4096;
 
-/// How many descriptors there are that a program could not use itself.
+/// How many descriptors the program could not use itself.
 fn beyond(soft: u64, hard: u64) -> u64 {
     hard.saturating_sub(soft.min(FAR))
 }
 
-/// How many descriptors of counters a program may inherit under these limits: those that it could not use itself. Where there
-/// is nothing beyond a soft limit that is high, as many sites have it, it is a small part of that.
+/// How many counter descriptors a program may inherit under these limits: those that it could not use itself, and
+/// at least a sixteenth of a high soft limit. (Many sites set a high soft limit that equals the hard one.)
 pub fn to_inherit(soft: u64, hard: u64) -> u64 {
     let part = if soft < MANY { 0 } else { soft / 16 };
     beyond(soft, hard).max(part)
 }
 
-/// RLIMIT_NOFILE of this process, of which it may use all as long as this value lives. Descriptors that are open stay open
-/// when the limit is what it was, and that is what the program gets.
+/// Lets this process use all of its hard RLIMIT_NOFILE while this value lives. Dropping it restores the soft limit,
+/// which the program inherits; open descriptors stay open.
 pub struct DescriptorRoom {
     limit: libc::rlimit,
     raised: bool,
@@ -50,15 +51,15 @@ impl DescriptorRoom {
         to_inherit(self.limit.rlim_cur, self.limit.rlim_max)
     }
 
-    /// The first of `count` descriptors for the program to inherit: beyond what it may open itself. Where the limits leave no
-    /// room there, the last ones that it could open.
+    /// The first of `count` descriptors for the program to inherit. They lie beyond those that the program may open
+    /// itself. If the limits leave no room there, they are the last ones that it could open.
     pub fn first(&self, count: u64) -> RawFd {
         let (soft, hard) = (self.limit.rlim_cur, self.limit.rlim_max);
         let first = if count <= beyond(soft, hard) { soft.min(FAR) } else { hard.saturating_sub(count) };
         RawFd::try_from(first).unwrap_or(RawFd::MAX)
     }
 
-    /// The first descriptor that this process leaves to its own files where there are many counters.
+    /// The first descriptor that counters leave to this process's own files.
     pub fn near(&self) -> RawFd {
         NEAR.min(self.limit.rlim_cur / 2) as RawFd
     }
@@ -67,7 +68,7 @@ impl DescriptorRoom {
 impl Drop for DescriptorRoom {
     fn drop(&mut self) {
         if self.raised {
-            // SAFETY: reads a live value. A limit that was right before is.
+            // SAFETY: the call reads a live value. The limit was valid before, so it still is.
             unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) };
         }
     }
@@ -87,10 +88,10 @@ mod tests {
             (1024, 524_288, 512, 1024),
             (64, 4096, 2, 64),
             (65_536, 65_538, 2, 65_536),
-            // No room beyond: the last ones.
+            // Too little room beyond the soft limit: the last ones.
             (1024, 1024, 2, 1022),
             (64, 65, 2, 63),
-            // As containers have it, and without a limit.
+            // Limits as in containers, and no limit.
             (1_048_576, 1_048_576, 512, 65_536),
             (libc::RLIM_INFINITY, libc::RLIM_INFINITY, 512, 65_536),
             (1024, libc::RLIM_INFINITY, 512, 1024),

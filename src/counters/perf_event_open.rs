@@ -12,29 +12,29 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Whose events are counted.
+/// The threads or the hardware thread that counters watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// What the calling thread starts next, from its execve(2) on, with all threads and descendants.
+    /// The program that the calling thread executes next, from its execve(2) on, with all threads and descendants.
     NextProgram,
-    /// The calling thread from now on, and what it starts.
+    /// The calling thread from now on, with the threads and processes that it starts.
     ThisThread,
-    /// This thread of any process from now on, and what it starts.
+    /// This thread of any process from now on, with the threads and processes that it starts.
     Thread(i32),
     /// Everything on this hardware thread.
     Cpu(u32),
 }
 
-/// Open counters. They count until this value is dropped, and on, while another process has them open.
+/// Open counters. They count until this value is dropped and no other process has them open.
 #[derive(Debug, Default)]
 pub struct Counters {
     opened: Opened,
-    /// A counter is closed with its descriptor, its group or not.
+    /// All descriptors, members included: closing a descriptor closes its counter.
     descriptors: Vec<OwnedFd>,
 }
 
 impl Counters {
-    /// Opens what can be opened; what cannot says why.
+    /// Opens what it can. Each event that it cannot open gets a reason.
     pub fn open(groups: &[Group], target: Target) -> Self {
         let mut counters = Self::default();
         counters.add(Scope::Task, groups, &[target]);
@@ -51,7 +51,7 @@ impl Counters {
         self.opened.sets.push(set);
     }
 
-    /// Opens nothing of these groups, for this reason.
+    /// Opens none of these groups, and records this reason.
     pub fn leave_out(&mut self, scope: Scope, groups: &[Group], gap: Gap) {
         let events = groups.iter().flatten().map(|event| (event.clone(), Some(gap))).collect();
         self.opened.sets.push(Set { scope, events, groups: Vec::new() });
@@ -59,7 +59,7 @@ impl Counters {
 
     fn add_group(&mut self, set: &mut Set, number: u32, wanted: &Group, targets: &[Target]) {
         let Some((first, others)) = targets.split_first() else { return };
-        // The first place shows what can be opened. An event that does not fit into its group starts another one.
+        // The first target shows which events open. An event that does not fit into its group starts another group.
         let mut open: Vec<OpenGroup> = Vec::new();
         for event in wanted {
             let at = set.events.len() as u32;
@@ -79,7 +79,7 @@ impl Counters {
         }
     }
 
-    /// Opens an event in the last group if it has a place there, else in one of its own.
+    /// Opens an event in the last group if it fits there, else in a new group.
     fn place(open: &mut Vec<OpenGroup>, event: &Event, at: u32, target: Target) -> Result<Option<Gap>, Gap> {
         if let Some(group) = open.last_mut()
             && let Ok((counter, gap)) = open_event(event, target, Some(&mut group.leader))
@@ -93,14 +93,14 @@ impl Counters {
         Ok(gap)
     }
 
-    /// A place where a group could not be opened is one of which nothing is known: it is not left out of sums.
+    /// Records a handle even if the group did not open at this target, so that sums show that a value is missing.
     fn keep(&mut self, group: Option<OpenGroup>, set: u32, number: u32, target: Target) {
         let cpu = if let Target::Cpu(cpu) = target { Some(cpu) } else { None };
         let (descriptor, id) = group.and_then(|group| self.leader(group, target)).unwrap_or((NONE, 0));
         self.opened.handles.push(CounterHandle { set, group: number, cpu, descriptor, id });
     }
 
-    /// Starts a group, and keeps what it needs; gives its leader's descriptor and number.
+    /// Starts a group and keeps its descriptors. Returns the leader's descriptor and id.
     fn leader(&mut self, mut group: OpenGroup, target: Target) -> Option<(RawFd, u64)> {
         if target != Target::NextProgram {
             group.leader.enable_group().ok()?;
@@ -108,12 +108,13 @@ impl Counters {
         let id = group.leader.id();
         let leader = group.leader.as_raw_fd();
         let all = std::iter::once(group.leader).chain(group.members);
-        // SAFETY: each descriptor is its counter's own, which gives it away.
+        // SAFETY: into_raw_fd gives away the counter's own descriptor.
         self.descriptors.extend(all.map(|counter| unsafe { OwnedFd::from_raw_fd(counter.into_raw_fd()) }));
         Some((leader, id))
     }
 
-    /// Moves descriptors from `near` on beyond those that a program may open itself; they stay where there is no room.
+    /// Moves the descriptors from `near` on beyond those that a program may open itself. They stay if there is no
+    /// room.
     pub(super) fn move_away(&mut self, near: RawFd, room: &DescriptorRoom) {
         let from = room.first(1);
         let mut moved = HashMap::new();
@@ -129,14 +130,14 @@ impl Counters {
         }
     }
 
-    /// The same, with descriptors that are in no program's way: its first is to be 3, with the tool and without.
+    /// Moves the descriptors out of the program's way: the first file that it opens must be 3, as without pmmpi.
     pub fn out_of_the_way(mut self) -> Self {
         self.move_away(0, &DescriptorRoom::make());
         self
     }
 
-    /// From the next execve(2) on the program has what it needs to read them: a descriptor of each group's leader. This process
-    /// keeps its own, and with them the groups whole.
+    /// Gives the program, from the next execve(2) on, what it needs to read the counters: a descriptor of each
+    /// group's leader. This process keeps its own descriptors, so that the groups stay complete.
     pub fn hand_down(&mut self) -> io::Result<HandedDown> {
         let room = DescriptorRoom::make();
         let mut opened = self.opened.clone();
@@ -164,16 +165,16 @@ impl Probe for Counters {
     }
 }
 
-/// Counters that another process opened, and this one has the descriptors of.
+/// Counters that another process opened. This process only has their descriptors.
 #[derive(Debug, Default)]
 pub struct Inherited(Opened);
 
 impl Inherited {
-    /// What [`Counters::hand_down`] gave to this program, as far as it is still there. What this process starts
-    /// has no part in it.
+    /// Takes the descriptors from [`Counters::hand_down`] that are still open. Programs that this process executes
+    /// do not inherit them.
     pub fn take(opened: Opened, descriptors: &[RawFd]) -> Self {
         for descriptor in descriptors {
-            // One that is gone is found below, or is a member's, which need not be read.
+            // `verify` finds a closed leader; members need no reading.
             let _ = set_close_on_exec(*descriptor, true);
         }
         let mut inherited = Self(opened);
@@ -187,8 +188,8 @@ impl Probe for Inherited {
         &self.0
     }
 
-    /// A program may have closed a descriptor, and opened something else in its place: to read that would take
-    /// from the program what is its own.
+    /// A program may have closed a descriptor and opened another file in its place. Reading that file would take
+    /// data from the program.
     fn verify(&mut self, words: usize) {
         let handles = self.0.handles_within(words);
         for handle in &mut self.0.handles[..handles] {
@@ -210,7 +211,7 @@ struct OpenGroup {
 }
 
 impl OpenGroup {
-    /// The same group at another place; none where it cannot be had whole.
+    /// The same group at another target; `None` unless all its events open.
     fn like(other: &OpenGroup, set: &Set, target: Target) -> Option<Self> {
         let mut events = other.events.iter().map(|at| &set.events[*at as usize].0);
         let (mut leader, _) = open_event(events.next()?, target, None).ok()?;
@@ -222,7 +223,7 @@ impl OpenGroup {
     }
 }
 
-/// Opens one event, with less than it asks for where that is all that this user may have.
+/// Opens one event. If this user may not count all modes, it counts user mode alone and returns a gap.
 fn open_event(
     event: &Event,
     target: Target,
@@ -242,16 +243,17 @@ fn open_event(
         Ok(counter) if encoding.modes == Modes::All && !is_the_kernels_own(encoding) => {
             Ok((counter, (!ignores_modes(encoding)).then_some(Gap::UserModeOnly)))
         }
-        // The kernel asks who may before it looks what there is: no permission brings what does not exist.
+        // The kernel checks permission before existence. So an event that is denied first and unknown in user mode
+        // does not exist.
         Err(Gap::Unsupported(libc::ENOENT)) => Err(Gap::Unsupported(libc::ENOENT)),
-        // Whatever else is wrong with user mode alone, it is not what was asked for: a PMU may be unable to leave
-        // out a mode (EINVAL).
+        // Otherwise return the first error. Errors in user mode may only show that a PMU cannot exclude a mode
+        // (EINVAL).
         _ => Err(gap),
     }
 }
 
 pub(super) fn gap_of(error: &io::Error) -> Gap {
-    // perf-event2 has an error without an errno for E2BIG: a kernel that is older than an option.
+    // perf-event2 reports E2BIG (the kernel is older than an option) as an error without errno.
     error.raw_os_error().map_or(Gap::Unsupported(libc::E2BIG), Gap::of_errno)
 }
 
@@ -262,7 +264,7 @@ const CONTEXT_SWITCHES: u64 = 3;
 const CPU_MIGRATIONS: u64 = 4;
 const CGROUP_SWITCHES: u64 = 11;
 
-/// Events that happen in the kernel alone: without it they read 0, which is not how many there were.
+/// Events that happen only in the kernel. In user mode alone they read 0, which is not their true count.
 fn is_the_kernels_own(encoding: Encoding) -> bool {
     match encoding.kind {
         kind::SOFTWARE => {
@@ -273,12 +275,12 @@ fn is_the_kernels_own(encoding: Encoding) -> bool {
     }
 }
 
-/// Clocks run on in every mode, whichever was asked for.
+/// Clocks run in every mode, whichever mode the user asks for.
 fn ignores_modes(encoding: Encoding) -> bool {
     encoding.kind == kind::SOFTWARE && matches!(encoding.config[0], CPU_CLOCK | TASK_CLOCK)
 }
 
-/// What is counted, and not yet whose.
+/// The attributes of an event, still without a target.
 pub(super) fn builder(encoding: Encoding) -> Builder<'static> {
     let mut builder = Builder::new(events::Raw::new(encoding.config[0]));
     let attributes = builder.attrs_mut();
@@ -295,14 +297,14 @@ pub(super) fn builder(encoding: Encoding) -> Builder<'static> {
 
 fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter>) -> io::Result<Counter> {
     let mut builder = builder(encoding);
-    // Not by perf-event2's own setter, which adds an ID to each count of a group.
+    // perf-event2's own setter adds an ID to each count of a group, so set the format directly.
     let format = ReadFormat::GROUP | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     builder.attrs_mut().read_format = format.bits();
-    // A leader starts and stops its group: members are on, in an order that does not matter.
+    // The leader starts and stops its group. Members are enabled from the start, so their order does not matter.
     builder.enabled(leader.is_some());
-    // The next program is counted from its exec on. For the others it makes Arm's kernel count the leader when it
-    // looks whether a group fits: it leaves out those that are off (arm_pmu.c, validate_event), and a group
-    // with one too many is never scheduled.
+    // The next program is counted from its exec on. For other targets, this makes Arm's kernel count the leader
+    // when it checks whether a group fits. Arm's check skips events that are off (arm_pmu.c, validate_event); a
+    // group with one event too many would then open, but never be scheduled.
     builder.enable_on_exec(leader.is_none());
     match target {
         Target::NextProgram | Target::ThisThread => builder.observe_self().any_cpu().inherit(true),
@@ -315,9 +317,9 @@ fn open_encoding(encoding: Encoding, target: Target, leader: Option<&mut Counter
     }
 }
 
-/// Another descriptor of the same counter, the first that is free from `from` on.
+/// Duplicates a descriptor to the first free one from `from` on.
 fn copy_from(from: RawFd, descriptor: &impl AsRawFd, how: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: the copy is new, and nobody else's.
+    // SAFETY: the copy is new, and only this value owns it.
     unsafe {
         match libc::fcntl(descriptor.as_raw_fd(), how, from) {
             copy if copy < 0 => Err(io::Error::last_os_error()),
@@ -328,19 +330,19 @@ fn copy_from(from: RawFd, descriptor: &impl AsRawFd, how: libc::c_int) -> io::Re
 
 fn set_close_on_exec(descriptor: RawFd, close: bool) -> io::Result<()> {
     let flags = if close { libc::FD_CLOEXEC } else { 0 };
-    // SAFETY: sets a flag of a descriptor; one that is not open is an error.
+    // SAFETY: the call sets a flag of a descriptor. On a closed descriptor it fails.
     let failed = unsafe { libc::fcntl(descriptor, libc::F_SETFD, flags) } < 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Of a group that cannot be read.
+/// The descriptor of a group that cannot be read.
 const NONE: RawFd = -1;
 
-/// The kernel's number of the event that a descriptor is of; `None` where it is of something else.
+/// The kernel's id of a descriptor's event; `None` if the descriptor is not an event's.
 fn id_of(descriptor: RawFd) -> Option<u64> {
     const PERF_EVENT_IOC_ID: libc::c_ulong = 0x8008_2407; // _IOR('$', 7, __u64 *)
     let mut id = 0u64;
-    // SAFETY: the request writes 8 bytes to the live local; of another kind of file it is an error.
+    // SAFETY: the request writes 8 bytes to the live local. On another kind of file it fails.
     let failed = unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_ID, &mut id) } < 0;
     (!failed).then_some(id)
 }
@@ -348,11 +350,11 @@ fn id_of(descriptor: RawFd) -> Option<u64> {
 fn read_all(opened: &Opened, words: &[AtomicU64]) {
     for (handle, place) in opened.places(words) {
         let bytes = size_of_val(place);
-        // The kernel writes where the snapshot lies: no copy, and nothing that could fail in between.
-        // SAFETY: atomics of 8 bytes may be written by anybody, as other threads may.
+        // The kernel writes directly into the snapshot: no copy, and no step that could fail in between.
+        // SAFETY: anyone may write to atomics of 8 bytes at any time: other threads, and so the kernel.
         let read = unsafe { libc::read(handle.descriptor, place.as_ptr().cast_mut().cast(), bytes) };
         if usize::try_from(read) != Ok(bytes) {
-            place[0].store(0, Relaxed); // what was there before is no snapshot
+            place[0].store(0, Relaxed); // the old words are not a snapshot
         }
     }
 }

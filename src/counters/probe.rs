@@ -1,4 +1,4 @@
-//! Whoever has opened counters and reads them.
+//! The interface of open counters, and their layout in a snapshot.
 
 use super::event::Event;
 use super::reading::{Gap, WhyUnavailable};
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Words of a group before its counts: how many counts follow, and the times enabled and running (ns).
+/// Words of a group before its counts: the number of counts, and the times enabled and running (ns).
 pub const GROUP_HEAD: usize = 3;
 
 /// Counters of one rank's work.
 pub trait Probe {
-    /// What is counted, and what is not.
+    /// What was opened, and what could not be.
     fn opened(&self) -> &Opened;
 
-    /// Before a snapshot of so many words that comes after the program's own code: its descriptors may not be what
-    /// they were.
+    /// Checks the descriptors of the first so many words before a snapshot: the program's own code has run and may
+    /// have closed them.
     fn verify(&mut self, _words: usize) {}
 
-    /// Reads every group that has its place in `words`: all of [`Opened::words`], or the first of them. One system call a group. A
-    /// group that cannot be read leaves zeros.
+    /// Reads every group that lies in `words`, which may be shorter than [`Opened::words`]. One system call per
+    /// group. If a group cannot be read, its first word is 0.
     fn snapshot(&mut self, words: &[AtomicU64]);
 }
 
 /// What was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// What is counted, each set where it is.
+    /// The sets of events, each with its scope.
     pub sets: Vec<Set>,
     /// Open groups, in the order of their places in a snapshot.
     pub handles: Vec<CounterHandle>,
 }
 
-/// Counters that a launcher opened for its rank's program, and handed down to it.
+/// Counters that pmmpi opened for a rank's program and handed down to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HandedDown {
-    /// What is counted.
+    /// What was opened, with the program's descriptors.
     pub opened: Opened,
     /// The descriptors of its groups.
     pub descriptors: Vec<i32>,
@@ -44,15 +44,15 @@ pub struct HandedDown {
 /// Events that are counted at the same places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Set {
-    /// Where.
+    /// Where the events are counted.
     pub scope: Scope,
-    /// All that was asked for, and why some were not counted, or not all of them.
+    /// All requested events. Each has a gap if it was not counted, or only a part of it.
     pub events: Vec<(Event, Option<Gap>)>,
-    /// Those that were opened, by their index in `events`, as the kernel schedules them.
+    /// The opened groups: indices into `events`. The kernel schedules each group as a unit.
     pub groups: Vec<Vec<u32>>,
 }
 
-/// What is counted.
+/// Where events are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scope {
     /// Each rank's own threads and descendants.
@@ -60,12 +60,12 @@ pub enum Scope {
     Task,
     /// Everything on each hardware thread of the node.
     Core,
-    /// What belongs to no core: memory controllers, caches, power.
+    /// Units outside the cores: memory controllers, caches, power.
     Socket,
 }
 
 impl Scope {
-    /// As options and JSON have it.
+    /// The name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Scope::Task => "task",
@@ -80,13 +80,13 @@ impl Scope {
 pub struct CounterHandle {
     /// Index into [`Opened::sets`].
     pub set: u32,
-    /// Index into its groups.
+    /// Index into the set's groups.
     pub group: u32,
-    /// The hardware thread that is watched; `None` where threads are.
+    /// The watched hardware thread; `None` if threads are watched.
     pub cpu: Option<u32>,
     /// The leader's descriptor.
     pub descriptor: i32,
-    /// The kernel's number of the leader, which no other event has.
+    /// The kernel's id of the leader; no other event has it.
     pub id: u64,
 }
 
@@ -102,7 +102,7 @@ impl Opened {
         self.handles.iter().map(|handle| GROUP_HEAD + self.events_of(handle)).sum()
     }
 
-    /// Words of the rank's own threads, which come first.
+    /// Words of the counters of the rank's own threads, which come first.
     pub fn task_words(&self) -> usize {
         let is_task = |handle: &&CounterHandle| self.scope_of(handle) == Some(Scope::Task);
         let tasks = self.handles.iter().take_while(is_task);
@@ -113,7 +113,7 @@ impl Opened {
         self.sets.get(handle.set as usize).map(|set| set.scope)
     }
 
-    /// How many handles have their places in the first so many words.
+    /// How many handles have their places in the first `words` words.
     pub fn handles_within(&self, mut words: usize) -> usize {
         let fits = |handle: &&CounterHandle| {
             let left = words.checked_sub(GROUP_HEAD + self.events_of(handle));
@@ -123,7 +123,7 @@ impl Opened {
         self.handles.iter().take_while(fits).count()
     }
 
-    /// The same, and nothing of it is open, for this reason.
+    /// The same sets with no event open, for this reason.
     pub fn closed(mut self, cause: WhyUnavailable) -> Self {
         for set in &mut self.sets {
             set.groups.clear();
@@ -145,7 +145,7 @@ impl Opened {
     }
 }
 
-/// Counts that were written down beforehand: what the kernel says next, and then nothing.
+/// A probe with prepared snapshots: returns one after the other, then zeros.
 #[derive(Clone, Debug, Default)]
 pub struct Scripted {
     opened: Opened,
@@ -153,7 +153,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Gives these snapshots one after the other, each in the kernel's form.
+    /// Returns these snapshots in this order, each in the kernel's form.
     pub fn new(opened: Opened, snapshots: impl IntoIterator<Item = Vec<u64>>) -> Self {
         Self { opened, snapshots: snapshots.into_iter().collect() }
     }

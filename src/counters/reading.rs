@@ -1,75 +1,75 @@
-//! What a counter said, and what that is worth.
+//! The value of a counter, and its quality.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why an event was not counted, or not all of it.
+/// Why an event was not counted, or only a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Gap {
     /// Neither this machine's processor nor its kernel counts it: the errno of perf_event_open(2).
     Unsupported(i32),
     /// This user may not count it: the errno.
     Denied(i32),
-    /// It could be counted, and was not.
+    /// It could be counted, but was not.
     Unavailable(WhyUnavailable),
-    /// Only user mode was counted: the kernel is not this user's to watch.
+    /// Only user mode was counted: this user may not count the kernel.
     UserModeOnly,
-    /// Only one kind of core counted it, and the program was not there all the time.
+    /// Only one kind of core counted it, and the program also ran on other kinds.
     OneKindOfCore,
 }
 
-/// What stood in the way of a counter.
+/// Why an event was not counted although the machine can count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum WhyUnavailable {
-    /// The processor's counters are held by somebody else: the NMI watchdog, another tool.
+    /// Another user holds the processor's counters: the NMI watchdog, another tool.
     Busy,
     /// No descriptor or memory was left: the errno.
     NoRoom(i32),
     /// perf_event_open(2) failed in some other way: the errno.
     Open(i32),
-    /// It is not open any more, since the program closed the descriptor, or could not be opened at this place.
+    /// No counter is open: the program closed the descriptor, or the counter could not be opened at this place.
     Closed,
-    /// The program's file may be run and not read: the kernel lets nobody watch it.
+    /// This user may execute the program's file but not read it, so the kernel does not count it.
     Unreadable,
     /// It was never on the processor while the work ran.
     NeverScheduled,
-    /// The rank did not come to the second snapshot, or to the first.
+    /// The rank did not reach the second snapshot, or not even the first.
     NoSnapshot,
-    /// The program was never on cores of the kind that counts it, or there were more events than counters.
+    /// The program never ran on the kind of core that counts the event, or there were more events than counters.
     NotOnItsCores,
-    /// This node has no hardware thread of that kind: no second one of a core.
+    /// This node has no such hardware thread, for example no second one of a core.
     NoSuchThread,
-    /// The user wants no counters.
+    /// The user turned the counters off.
     Off,
 }
 
-/// What a value is worth, from the best to the worst.
+/// The quality of a value, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quality {
     /// Counted all the time.
     Exact,
-    /// Counted part of the time, since counters were shared, and extrapolated.
+    /// Counted for a part of the time, because events shared counters, and extrapolated.
     Scaled,
-    /// A part of what the event's name says.
+    /// Covers only a part of what the event's name says.
     Partial,
-    /// Not known here.
+    /// This machine cannot count it.
     Unsupported,
-    /// Not allowed.
+    /// This user may not count it.
     Denied,
-    /// Possible, and yet not counted.
+    /// Possible, but not counted.
     Unavailable,
-    /// The count ran over, or backwards.
+    /// The count ran over, or went backwards.
     Overflowed,
 }
 
 impl Quality {
-    /// True where there is a value.
+    /// True if there is a value.
     pub fn has_value(self) -> bool {
         matches!(self, Quality::Exact | Quality::Scaled | Quality::Partial)
     }
 
-    /// As JSON has it.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Quality::Exact => "exact",
@@ -84,7 +84,7 @@ impl Quality {
 }
 
 impl Gap {
-    /// Of the errno with which perf_event_open(2) failed.
+    /// From the errno of perf_event_open(2).
     pub fn of_errno(errno: i32) -> Self {
         match errno {
             libc::EACCES | libc::EPERM => Gap::Denied(errno),
@@ -100,7 +100,7 @@ impl Gap {
         }
     }
 
-    /// What a value with this gap is.
+    /// The quality of a value with this gap.
     pub fn quality(self) -> Quality {
         match self {
             Gap::Unsupported(_) => Quality::Unsupported,
@@ -117,12 +117,12 @@ impl fmt::Display for Gap {
             Gap::Unsupported(libc::ENOENT) => {
                 f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
             }
-            // As names of events have it, which look for PMUs in sysfs.
+            // pmmpi sets ENODEV itself, where sysfs has no PMU for the event's name.
             Gap::Unsupported(libc::ENODEV) => {
                 f.write_str("this machine has no PMU that counts it (a virtual machine, or a driver that is not loaded?)")
             }
             Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
-            // Debian's kernels leave nothing to CAP_PERFMON from level 3 on.
+            // On Debian's kernels CAP_PERFMON has no effect from level 3 on.
             Gap::Denied(_) => f.write_str(
                 "not allowed: lower kernel.perf_event_paranoid, or give CAP_PERFMON (above 2: CAP_SYS_ADMIN)",
             ),
@@ -150,10 +150,10 @@ impl fmt::Display for WhyUnavailable {
                 "no counter is open: the program closed the counter's descriptor, or there was no room for one",
             ),
             WhyUnavailable::Unreadable => {
-                f.write_str("this user may run the program and not read its file: the kernel lets nobody watch it")
+                f.write_str("this user may run the program but not read its file: the kernel then forbids counting")
             }
             WhyUnavailable::NeverScheduled => f.write_str("never on the processor: more events than counters"),
-            WhyUnavailable::NoSnapshot => f.write_str("the rank did not come to the end of its work"),
+            WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => {
                 f.write_str("never on this kind of core, or more events than counters")
             }
@@ -168,28 +168,28 @@ impl fmt::Display for WhyUnavailable {
 /// One event between two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// As it was counted, before any scaling.
+    /// The raw count, before any scaling.
     pub count: u64,
-    /// How long it was to be counted (ns), over all threads.
+    /// How long the event was enabled (ns), summed over all threads.
     pub enabled_ns: u64,
-    /// How long it was.
+    /// How long it was counting (ns), summed over all threads.
     pub running_ns: u64,
-    /// Why there is no value, or not all of it.
+    /// Why there is no value, or only a part of it.
     pub gap: Option<Gap>,
 }
 
 impl Reading {
-    /// Of an event that was not counted.
+    /// A reading of an event that was not counted.
     pub fn missing(gap: Gap) -> Self {
         Self { count: 0, enabled_ns: 0, running_ns: 0, gap: Some(gap) }
     }
 
-    /// What the value is worth.
+    /// The quality of the value.
     pub fn quality(&self) -> Quality {
         match self.gap {
             Some(gap) if !gap.quality().has_value() => gap.quality(),
             _ if self.scaled().is_none_or(|count| count > MOST) => Quality::Overflowed,
-            // Nothing was to be counted: the kernel lets go of a program that may be run and not read.
+            // The event never ran. The kernel also stops counting a program that the user may execute but not read.
             _ if self.running_ns == 0 => Quality::Unavailable,
             Some(gap) => gap.quality(),
             None if self.running_ns < self.enabled_ns => Quality::Scaled,
@@ -197,12 +197,12 @@ impl Reading {
         }
     }
 
-    /// Scaled to the whole time where it was counted for a part: count x enabled / running.
+    /// The count; if it was counted for a part of the time, extrapolated: count x enabled / running.
     pub fn value(&self) -> Option<u64> {
         self.scaled().filter(|_| self.quality().has_value())
     }
 
-    /// `None` where it would not fit. Of what never ran the count is left as it is.
+    /// `None` on overflow. An event that never ran keeps its count.
     fn scaled(&self) -> Option<u64> {
         let all = self.running_ns >= self.enabled_ns || self.gap == Some(Gap::OneKindOfCore);
         if all || self.running_ns == 0 {
@@ -213,12 +213,12 @@ impl Reading {
         u64::try_from((u128::checked_mul(count, enabled)? + running / 2) / running).ok()
     }
 
-    /// Part of the time that it was counted, 0 to 1; `None` where it was never to be.
+    /// Share of the enabled time in which it was counted, 0 to 1; `None` if it was never enabled.
     pub fn running_share(&self) -> Option<f64> {
         (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
     }
 
-    /// Why there is no value, or not all of it.
+    /// Why there is no value, or only a part of it.
     pub fn reason(&self) -> Option<String> {
         match (self.quality(), self.gap) {
             (Quality::Exact, _) => None,
@@ -233,8 +233,8 @@ impl Reading {
     }
 }
 
-/// No event comes to more between two snapshots: 2^62 is 36 years at 4 GHz. What is larger is the difference of two
-/// counts that went backwards.
+/// The largest possible count between two snapshots: 2^62 is 36 years at 4 GHz. A larger value is the difference of
+/// two counts that went backwards.
 const MOST: u64 = 1 << 62;
 
 #[cfg(test)]
@@ -256,7 +256,7 @@ mod tests {
         let never = counted(0, 100, 0);
         assert_eq!((never.quality(), never.value()), (Quality::Unavailable, None));
         assert!(never.reason().unwrap().contains("never"));
-        // An event of which nothing was to be counted.
+        // An event that was never enabled.
         assert_eq!((counted(0, 0, 0).quality(), counted(0, 0, 0).value()), (Quality::Unavailable, None));
         for (errno, quality) in [
             (libc::ENOENT, Quality::Unsupported),
@@ -271,7 +271,7 @@ mod tests {
         }
         let part = Reading { gap: Some(Gap::UserModeOnly), ..exact };
         assert_eq!((part.quality(), part.value()), (Quality::Partial, Some(7)));
-        // Of user mode alone, and not all the time.
+        // Only user mode, and only a part of the time.
         let both = Reading { gap: Some(Gap::UserModeOnly), ..scaled };
         assert_eq!((both.quality(), both.value()), (Quality::Partial, Some(28)));
     }

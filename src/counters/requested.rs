@@ -1,4 +1,5 @@
-//! What was asked for beside the default set, and what of it cannot be counted: said when a run starts, and by the report.
+//! Events that the user asks for in addition to the default set. The start of a run and the report show which of
+//! them cannot be counted.
 
 use super::probe::{Opened, Scope};
 use serde::{Deserialize, Serialize};
@@ -7,13 +8,13 @@ use std::fmt;
 /// An option that asks for events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedFor {
-    /// As it was typed: "--group smt".
+    /// The option as the user typed it: "--group smt".
     pub typed: String,
-    /// Its events; none where the table of this processor has none for it.
+    /// Its events; empty if the processor's table has none for it.
     pub events: Vec<(Scope, String)>,
 }
 
-/// Events that were asked for and have no value, all for one reason.
+/// Requested events without a value, all for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncounted {
     /// As in [`AskedFor`].
@@ -28,7 +29,7 @@ pub struct Uncounted {
 pub const ADVICE: &str =
     "all else is counted; `pmmpi list events` says what this machine counts, `pmmpi doctor` what limits it";
 
-/// Of a group that no event is known for.
+/// The reason for a group without known events.
 const NO_EVENTS: &str = "no event of this processor is known for it";
 
 impl fmt::Display for Uncounted {
@@ -41,7 +42,8 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// What has no value, by option and reason. `why` says of an event why it has none; `None` where it has one.
+/// The events without a value, one entry per option and reason. `why` returns the reason for an event; `None` if it
+/// has a value.
 pub fn uncounted(asked: &[AskedFor], why: impl Fn(Scope, &str) -> Option<String>) -> Vec<Uncounted> {
     let mut all: Vec<Uncounted> = Vec::new();
     for AskedFor { typed, events } in asked {
@@ -60,13 +62,13 @@ pub fn uncounted(asked: &[AskedFor], why: impl Fn(Scope, &str) -> Option<String>
     all
 }
 
-/// The same of what was opened here.
+/// The same for the counters that were opened here.
 pub fn unopened(asked: &[AskedFor], opened: &Opened) -> Vec<Uncounted> {
     uncounted(asked, |scope, name| {
         let sets = opened.sets.iter().filter(|set| set.scope == scope);
         let mut gaps = sets.flat_map(|set| &set.events).filter(|(event, _)| event.name == name);
         let first = gaps.next()?.1.filter(|gap| !gap.quality().has_value())?;
-        // One of several PMUs is better than none.
+        // An event of several PMUs is fine if one of them counts it.
         gaps.all(|(_, gap)| gap.is_some_and(|gap| !gap.quality().has_value())).then(|| first.to_string())
     })
 }

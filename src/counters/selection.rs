@@ -1,4 +1,4 @@
-//! What a run is to count, and where.
+//! What a run counts, and where.
 
 use super::default;
 use super::descriptor_room::DescriptorRoom;
@@ -14,30 +14,30 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What one rank is to count.
+/// What one rank counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Selection {
-    /// Each at its places.
+    /// The sets, each with its places.
     pub sets: Vec<WantedSet>,
-    /// What of that was asked for.
+    /// The options that asked for events.
     pub asked: Vec<AskedFor>,
 }
 
 /// Events that are counted at the same places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WantedSet {
-    /// What is watched there.
+    /// The kind of place.
     pub scope: Scope,
-    /// What is counted, as it must be scheduled.
+    /// The events; the kernel must schedule each group as a unit.
     pub groups: Vec<Group>,
-    /// Hardware threads of this node, by the kernel's numbers; none where the rank's own threads are watched.
+    /// Hardware threads of this node, by the kernel's numbers; empty if the rank's own threads are watched.
     pub cpus: Vec<u32>,
-    /// Why they are not even tried.
+    /// The reason why pmmpi does not try to open them.
     pub left_out: Option<Gap>,
 }
 
 impl WantedSet {
-    /// To be tried.
+    /// A set that pmmpi tries to open.
     pub fn new(scope: Scope, groups: Vec<Group>, cpus: Vec<u32>) -> Self {
         Self { scope, groups, cpus, left_out: None }
     }
@@ -51,24 +51,25 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// These sets, without anybody asking for one.
+    /// These sets, none of them requested by an option.
     pub fn of(sets: Vec<WantedSet>) -> Self {
         Self { sets, asked: Vec::new() }
     }
 
-    /// The same, and nothing of it is counted.
+    /// The same sets with counters off.
     pub fn off(mut self) -> Self {
         self.sets.iter_mut().for_each(|wanted| wanted.left_out = Some(Gap::Unavailable(WhyUnavailable::Off)));
         self
     }
 
-    /// Opens all that can be opened; `threads` is what is meant by the rank's own, of this program's file.
+    /// Opens all that it can. `threads` is the target for the rank's own threads; `program` is the file that they
+    /// execute.
     pub fn open(&self, threads: Target, program: Option<&Path>) -> Counters {
         self.open_within(u64::MAX, threads, program)
     }
 
-    /// The same for a program that is to inherit them: of whole nodes it counts what has room beyond the descriptors that the
-    /// program may open itself.
+    /// Opens counters for a program that will inherit them. Counters of the whole node open only if there is room
+    /// beyond the descriptors that the program may open itself.
     pub fn open_for(&self, program: &Path) -> Counters {
         self.open_within(DescriptorRoom::make().to_inherit(), Target::NextProgram, Some(program))
     }
@@ -92,7 +93,7 @@ impl Selection {
                     );
                     continue;
                 }
-                // From its execve(2) on the kernel counts nothing of it any more, and says nothing.
+                // From the program's execve(2) on the kernel counts nothing, and reports no error.
                 Scope::Task if program.is_some_and(|program| !is_readable(program)) => {
                     counters.leave_out(*scope, groups, Gap::Unavailable(WhyUnavailable::Unreadable));
                     continue;
@@ -111,7 +112,7 @@ impl Selection {
         counters
     }
 
-    /// Without what is in it twice, and the ranks' own threads first: regions count those alone.
+    /// Removes duplicate events and puts the ranks' own threads first: regions count only those.
     pub fn tidied(mut self) -> Self {
         self.sets.sort_by_key(|wanted| wanted.scope != Scope::Task);
         let mut known = HashSet::new();
@@ -126,8 +127,8 @@ impl Selection {
     }
 }
 
-/// True where this user may read a program's file, and it runs as this user: else the kernel lets nobody watch it
-/// (ptrace(2), "dumpable").
+/// True if this user may read the program's file and the program runs as this user. Otherwise the kernel does not
+/// let the user watch it (ptrace(2), "dumpable").
 fn is_readable(program: &Path) -> bool {
     let Ok(path) = CString::new(program.as_os_str().as_bytes()) else { return true };
     let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.mode());
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(tidied.sets, [Selection::default().sets.remove(0), once, core]);
     }
 
-    /// As the second hardware thread of each core where SMT is off.
+    /// For example the second hardware thread of each core with SMT off.
     #[test]
     fn events_without_a_place_say_so() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));
@@ -177,7 +178,7 @@ mod tests {
         assert!(gaps.all(|gap| gap == Some(Gap::Unavailable(WhyUnavailable::Off))), "{opened:#?}");
     }
 
-    /// As root, or where paranoid is 0 or less; elsewhere they say that they are denied.
+    /// Works as root, or with perf_event_paranoid at 0 or less; elsewhere the events are denied.
     #[test]
     fn hardware_threads_are_watched_each_on_its_own() {
         let clock = Event::counted("cpu_clock", Encoding::new(kind::SOFTWARE, 0));

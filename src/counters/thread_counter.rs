@@ -1,11 +1,10 @@
-//! A counter that its own thread reads without a system call, where processor and kernel let it.
+//! A counter that its own thread reads without a system call, if processor and kernel allow it.
 //!
-//! A page of the kernel's says in which register an event is counted; the program reads the register, and
-//! looks whether the page has changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does so with
-//! x86's registers alone: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must
-//! be 1.
+//! A page of the kernel names the register in which an event is counted. The program reads the register, then
+//! checks that the page has not changed meanwhile (perf_event_open(2), "MMAP layout"). perf-event2 does this only
+//! with x86's registers: elsewhere its Sampler::read_user has no value. On Arm kernel.perf_user_access must be 1.
 //!
-//! Such a counter does not follow threads and children: the kernel has no page for what is inherited.
+//! Such a counter does not follow new threads and children: the kernel has no page for inherited counters.
 
 use super::arm;
 use super::event::Encoding;
@@ -18,32 +17,32 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, compiler_fence};
 
-/// Counts the thread that opened it. Another one must not read it, and cannot: it is neither Send nor Sync. A
-/// forked child must not, either.
+/// Counts the thread that opened it. Another thread must not read it and cannot: the type is neither Send nor Sync.
+/// A forked child must not read it either.
 #[derive(Debug)]
 pub struct ThreadCounter {
     counter: Counter,
     page: NonNull<Page>,
 }
 
-/// A register of the processor's, by the number that its instruction has.
+/// A register of the processor, by its number in the read instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Register(u32);
 
 impl Register {
-    /// As the kernel's page has it.
+    /// From the index in the kernel's page.
     #[inline]
     fn of_index(index: u32) -> Option<Self> {
         index.checked_sub(1).map(Self)
     }
 
-    /// What it holds: a count since nobody knows when. `None` where no instruction is known.
+    /// The register's count, since an unknown instant. `None` if no instruction is known.
     ///
     /// # Safety
-    /// The kernel lets this thread read it: a [`ThreadCounter`] of this thread's is in it.
+    /// The kernel must allow this thread to read the register: a [`ThreadCounter`] of this thread uses it.
     #[inline]
     pub unsafe fn read(self) -> Option<u64> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe { registers::read(self.0) }
     }
 }
@@ -54,13 +53,13 @@ impl Register {
 struct Page {
     versions: [u32; 2],
     lock: AtomicU32,
-    /// The register's number and 1; 0 where the event is in no register that may be read.
+    /// The register's number plus 1; 0 if the event is in no readable register.
     index: AtomicU32,
-    /// What is to be added to the register.
+    /// The value to add to the register's count.
     offset: AtomicI64,
     times_ns: [u64; 2],
     capabilities: AtomicU64,
-    /// Bits of the register.
+    /// Width of the register (bits).
     pmc_width: AtomicU16,
 }
 
@@ -80,7 +79,7 @@ impl ThreadCounter {
         builder.observe_self().any_cpu().enabled(true);
         let counter = builder.build().map_err(|e| gap_of(&e))?;
         let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-        // SAFETY: a new mapping of the kernel's; what is larger than a page of 4 KiB is mapped whole.
+        // SAFETY: creates a new mapping. If a page is larger than 4 KiB, the kernel maps all of it.
         let page =
             unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES, read, shared, counter.as_raw_fd(), 0) };
         match NonNull::new(page.cast()).filter(|_| page != libc::MAP_FAILED) {
@@ -89,32 +88,32 @@ impl ThreadCounter {
         }
     }
 
-    /// The register that the event is in now; `None` where it is in none, or may not be read.
+    /// The register that counts the event now; `None` if there is none, or this thread may not read it.
     pub fn register(&self) -> Option<Register> {
-        // SAFETY: as below.
+        // SAFETY: see `read_register`.
         let page = unsafe { self.page.as_ref() };
         let may = page.capabilities.load(Relaxed) & CAP_USER_RDPMC != 0;
         Register::of_index(page.index.load(Relaxed)).filter(|_| may)
     }
 
-    /// The count so far, from the register; `None` where the event is in none, or may not be read so.
+    /// The count so far, from the register; `None` if the event is in none, or this thread may not read it.
     #[inline]
     pub fn read_register(&self) -> Option<u64> {
         // SAFETY: mapped as long as this value lives; the kernel writes to it, hence the atomics.
         let page = unsafe { self.page.as_ref() };
         loop {
-            // The kernel writes to the page while this thread is off its processor, or interrupted on it: the compiler
-            // must keep this order, the processor keeps it for its own interrupts.
+            // The kernel writes to the page only while this thread is off its processor or interrupted. So the
+            // compiler must keep this order of reads; the processor keeps it across its own interrupts.
             let lock = page.lock.load(Relaxed);
             compiler_fence(SeqCst);
             let (index, offset) = (page.index.load(Relaxed), page.offset.load(Relaxed));
-            // 64 less so many bits: what is shifted by is taken modulo 64.
+            // 64 minus the width: wrapping shifts take the amount modulo 64.
             let unused_bits = 0u32.wrapping_sub(page.pmc_width.load(Relaxed).into());
             if page.capabilities.load(Relaxed) & CAP_USER_RDPMC == 0 {
                 return None;
             }
-            // SAFETY: the kernel has just said that this thread may; only an administrator's change of that
-            // setting at this very instant would end the program.
+            // SAFETY: the page has just allowed the read. Only if an administrator changes that setting at this
+            // very instant, the read ends the program.
             let count = unsafe { Register::of_index(index)?.read() }? as i64;
             compiler_fence(SeqCst);
             if page.lock.load(Relaxed) == lock {
@@ -124,7 +123,7 @@ impl ThreadCounter {
         }
     }
 
-    /// The count so far, from the kernel.
+    /// The count so far, by a system call.
     pub fn read(&mut self) -> io::Result<u64> {
         self.counter.read()
     }
@@ -132,7 +131,7 @@ impl ThreadCounter {
 
 impl Drop for ThreadCounter {
     fn drop(&mut self) {
-        // SAFETY: what open has mapped, once.
+        // SAFETY: unmaps once what `open` mapped.
         unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
     }
 }
@@ -160,15 +159,16 @@ mod registers {
     /// PMCCNTR_EL0's number; PMEVCNTR<n>_EL0 has n.
     const CYCLES: u32 = 31;
 
-    /// A register's number is a part of the instruction (MRS), so there is one for each, and a jump to it.
+    /// The MRS instruction contains the register's number. So there is one instruction per register, and a jump to
+    /// it.
     #[inline]
     pub unsafe fn read(register: u32) -> Option<u64> {
         if register > CYCLES {
             return None;
         }
         let count: u64;
-        // SAFETY: the caller knows that the kernel allows it; the jump ends at one of the 32 pairs of instructions, which
-        // take 8 bytes each. What came before the barrier is counted.
+        // SAFETY: the caller knows that the kernel allows it. The jump ends at one of the 32 pairs of instructions,
+        // which take 8 bytes each. The barrier (isb) lets earlier instructions count first.
         unsafe {
             asm!(
                 "isb",
@@ -195,7 +195,7 @@ mod registers {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod registers {
-    /// No instruction is known.
+    /// No instruction is known on this architecture.
     pub unsafe fn read(_register: u32) -> Option<u64> {
         None
     }

@@ -1,33 +1,35 @@
 //! Processors with several kinds of cores.
 //!
-//! An event of one kind follows a program wherever it goes, and counts on cores of its kind alone. On others the kernel
-//! leaves it inactive: `visit_groups_merge` of kernel/events/core.c asks the PMU's filter, which is `intel_pmu_filter` of
-//! arch/x86/events/intel/core.c or `armpmu_filter` of drivers/perf/arm_pmu.c (before Linux 6.2 `pmu_filter_match` asked
-//! `intel_pmu_filter_match` or `armpmu_filter_match`). The time of an inactive event is enabled and not running
-//! (`__perf_update_times`). So count x enabled / running would extrapolate to cores on which nothing of it happens.
+//! An event of one kind of core follows a program everywhere, but counts only on cores of its kind. On other cores
+//! the kernel leaves it inactive: `visit_groups_merge` of kernel/events/core.c asks the PMU's filter, which is
+//! `intel_pmu_filter` of arch/x86/events/intel/core.c or `armpmu_filter` of drivers/perf/arm_pmu.c (before Linux
+//! 6.2 `pmu_filter_match` asked `intel_pmu_filter_match` or `armpmu_filter_match`). The time of an inactive event
+//! is enabled and not running (`__perf_update_times`). So count x enabled / running would extrapolate to cores on
+//! which the event does not happen.
 //!
-//! The same event of every kind, together, was running for R of the E that each of them was enabled. Where R falls short
-//! of E counters were shared. On which kind more is not known: each count is scaled by E / R.
+//! Let E be the time for which the event of each kind was enabled, and R the total time for which the events of all
+//! kinds were running. If R is less than E, events shared counters. Which kind shared more is unknown, so each
+//! count is scaled by E / R.
 
 use pmmpi::counters::event::{Event, Modes, kind};
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The PMUs of a node's kinds of cores; none where there is one kind. (Another node has other numbers for them.)
+/// The PMUs of a node's kinds of cores; empty if there is one kind. (On another node they have other numbers.)
 #[derive(Debug, Default)]
 pub(crate) struct CoreKinds<'a> {
-    /// By number, each with its name.
+    /// Names by number.
     pmus: BTreeMap<u32, Option<&'a str>>,
-    /// False where some nodes have one kind of core: a PMU's number is another one's there.
+    /// False if some nodes have one kind of core: there, another PMU has this number.
     everywhere: bool,
 }
 
-/// The same event of several kinds: what stands behind the PMU's name, in which modes, and which of several.
+/// The same event of several kinds: the name after the PMU's, the modes, and a number that tells repetitions apart.
 type Family<'a> = (&'a str, Modes, usize);
 
 impl<'a> CoreKinds<'a> {
-    /// Of what was counted on the node.
+    /// From the sets that were counted on the node.
     pub(crate) fn of(sets: impl IntoIterator<Item = &'a Set>) -> Self {
         let mut kinds = Self { pmus: BTreeMap::new(), everywhere: true };
         let tasks = sets.into_iter().filter(|set| set.scope == Scope::Task);
@@ -44,12 +46,12 @@ impl<'a> CoreKinds<'a> {
         kinds
     }
 
-    /// True where there is one kind.
+    /// True if there is one kind.
     pub(crate) fn is_one(&self) -> bool {
         self.pmus.is_empty()
     }
 
-    /// The kind of core that counts an event; `None` where all do.
+    /// The kind of core that counts an event; `None` if all kinds do.
     fn of_event(&self, event: &Event) -> Option<u32> {
         let number = match event.encoding.kind {
             kind::HARDWARE | kind::CACHE => return pmu_type(event),
@@ -59,14 +61,15 @@ impl<'a> CoreKinds<'a> {
         let is_its = match (self.pmus.get(&number), parts(&event.name).0) {
             (Some(Some(pmu)), Some(named)) => *pmu == named,
             (Some(_), None) => self.everywhere,
-            // No PMU's number where none of the kinds has it: the kernel has chosen one of them.
+            // RAW is the number of none of the kinds' PMUs: the kernel chose one of them.
             (None, None) => number == kind::RAW && self.everywhere,
             _ => false,
         };
         is_its.then_some(number)
     }
 
-    /// Makes times of one kind of core times of the processor. `readings` are of one row, of a program's own threads.
+    /// Replaces times on one kind of core by times on the processor. `readings` belong to one row of a program's
+    /// own threads.
     pub(crate) fn put_together(&self, readings: &mut [(&Event, Reading)]) {
         if self.is_one() {
             return;
@@ -76,7 +79,7 @@ impl<'a> CoreKinds<'a> {
         for (at, (event, _)) in readings.iter().enumerate() {
             let Some(kind) = self.of_event(event) else { continue };
             let (terms, modes) = (parts(&event.name).1, event.encoding.modes);
-            // In several groups an event is counted several times.
+            // Several groups may count the same event.
             let nth = known.entry((terms, modes, kind)).or_default();
             families.entry((terms, modes, *nth)).or_default().push((at, kind));
             *nth += 1;
@@ -95,21 +98,21 @@ impl<'a> CoreKinds<'a> {
     }
 }
 
-/// What an event of one kind of core came to. All that count the same were running for `running_ns`; `all_count` is
-/// true where those are of all kinds.
+/// The reading of one kind's event for the whole processor. All readings of the same event were running for
+/// `running_ns` together; `all_count` is true if they cover all kinds.
 fn on_the_processor(reading: Reading, running_ns: u64, all_count: bool) -> Reading {
     let all_the_time = running_ns.saturating_add(apart_ns(reading.enabled_ns)) >= reading.enabled_ns;
     match () {
         () if running_ns > 0 && all_the_time => Reading { running_ns: reading.enabled_ns, ..reading },
         () if running_ns > 0 && all_count => Reading { running_ns, ..reading },
-        // Time on other kinds cannot be told from time without a counter.
+        // Time on other kinds looks the same as time without a counter.
         () if reading.running_ns > 0 => Reading { gap: Some(Gap::OneKindOfCore), ..reading },
         () if !all_count => Reading { gap: Some(Gap::Unavailable(WhyUnavailable::NotOnItsCores)), ..reading },
         () => reading,
     }
 }
 
-/// Groups are read one after the other, and their times do not end at the same instant (ns): some microseconds on each
+/// Allowed difference (ns). Groups are read one after the other, so their times end some microseconds apart on each
 /// thread.
 fn apart_ns(enabled_ns: u64) -> u64 {
     const ONE_THREAD_NS: u64 = 20_000;
@@ -120,14 +123,15 @@ fn was_counted(reading: &Reading) -> bool {
     reading.gap.is_none_or(|gap| gap.quality().has_value())
 }
 
-/// The PMU that an event is for that every kernel knows (linux/perf_event.h, PERF_PMU_TYPE_SHIFT); `None` where any.
+/// The PMU of an event that every kernel knows (linux/perf_event.h, PERF_PMU_TYPE_SHIFT); `None` if any PMU counts
+/// it.
 fn pmu_type(event: &Event) -> Option<u32> {
     let encoding = event.encoding;
     let number = (encoding.config[0] >> 32) as u32;
     (matches!(encoding.kind, kind::HARDWARE | kind::CACHE) && number != 0).then_some(number)
 }
 
-/// "cpu_core/cycles/u" is of the PMU "cpu_core", and "cycles/u" there.
+/// Splits "cpu_core/cycles/u" into the PMU "cpu_core" and "cycles/u".
 fn parts(name: &str) -> (Option<&str>, &str) {
     name.split_once('/').map_or((None, name), |(pmu, rest)| (Some(pmu), rest))
 }
@@ -178,13 +182,13 @@ mod tests {
 
     #[test]
     fn time_on_other_cores_is_no_missing_time() {
-        // 30 ms on one kind, 70 ms on the other: nothing is to be scaled.
+        // 30 ms on one kind, 70 ms on the other: nothing to scale.
         let moved = of_kinds(2, &[[100 * MS, 30 * MS, 900], [100 * MS, 70 * MS, 140]]);
         assert_eq!(values(&moved), [(Some(900), Quality::Exact), (Some(140), Quality::Exact)]);
-        // Never on the second: exactly none.
+        // Never on the second kind: its count is exactly 0.
         let stayed = of_kinds(2, &[[100 * MS, 100 * MS, 900], [100 * MS, 0, 0]]);
         assert_eq!(values(&stayed), [(Some(900), Quality::Exact), (Some(0), Quality::Exact)]);
-        // Counters were shared with others half of the time.
+        // The events had counters for half of the time.
         let shared = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
         assert_eq!(values(&shared), [(Some(900), Quality::Scaled), (Some(140), Quality::Scaled)]);
         let shares: Vec<_> = readings(&shared, &shared.rows[0]).map(|(_, r)| r.running_share()).collect();
@@ -206,7 +210,7 @@ mod tests {
         assert_eq!(counts, stored);
     }
 
-    /// The default set knows of both kinds, and only one of them is asked.
+    /// The default set has events of both kinds; the raw event is of only one kind.
     #[test]
     fn one_kind_alone_is_a_part_and_is_not_extrapolated() {
         let one = |enabled, running, count| {
@@ -226,7 +230,7 @@ mod tests {
         assert!(reason.unwrap().starts_with("never on this kind of core"));
     }
 
-    /// Each node's kernel numbers its PMUs as they come.
+    /// Each node's kernel numbers its PMUs itself.
     #[test]
     fn another_node_has_other_numbers() {
         let here = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
@@ -247,7 +251,7 @@ mod tests {
         assert_eq!(totals.iter().map(|total| total.count).collect::<Vec<_>>(), [Some(2100), Some(260)]);
     }
 
-    /// A member that could not be opened leaves the others alone.
+    /// An event that one kind could not open makes the others partial.
     #[test]
     fn a_kind_that_does_not_count_makes_the_others_a_part() {
         let mut counts = of_kinds(2, &[[100 * MS, 30 * MS, 900], [100 * MS, 70 * MS, 140]]);
@@ -258,7 +262,7 @@ mod tests {
         let totals = totals(&counts, |_| true);
         let sum = &sums(&totals)[0];
         assert_eq!((sum.count, sum.quality), (None, Quality::Unsupported));
-        // User mode alone, on every kind: a part of each, and the whole of the time.
+        // User mode alone on every kind: each count is partial, and together they cover the whole time.
         let mut user = of_kinds(2, &[[100 * MS, 15 * MS, 450], [100 * MS, 35 * MS, 70]]);
         user.sets[0].events.iter_mut().for_each(|(_, gap)| *gap = Some(Gap::UserModeOnly));
         assert_eq!(values(&user), [(Some(900), Quality::Partial), (Some(140), Quality::Partial)]);
@@ -288,7 +292,7 @@ mod tests {
         assert_eq!(found, [40, 60, 4, 6, 40, 60].map(Some));
     }
 
-    /// A processor of one kind has PMUs of the same numbers and names of its own.
+    /// A processor with one kind of core may use the same numbers and names for other PMUs.
     #[test]
     fn other_nodes_are_not_meant() {
         let hybrid = set(PMUS[..2].iter().map(|(name, number)| cycles([name, ""], *number)).collect());
@@ -323,7 +327,7 @@ mod tests {
         assert_eq!((sum.count, sum.quality, sum.of.len()), (Some(458), Quality::Exact, 3));
         assert!(parts.iter().filter(|total| sum.is_named_like(total)).count() == 1);
         assert_eq!(sum.reason, "the sum of cpu_core/cycles/, cpu_atom/cycles/ and cycles");
-        // Memory controllers; what has another unit is another event.
+        // Memory controllers. An event with another unit is another event.
         let controller = |at: u32, unit: &str| Event {
             unit: unit.into(),
             scale: 64.0,
@@ -356,7 +360,7 @@ mod tests {
     }
 
     proptest! {
-        /// A task that moves between kinds, with a counter all the time or a part of it.
+        /// A task moves between kinds, with a counter for all of the time or a part of it.
         #[test]
         fn what_happened_is_what_is_said(
             stays in prop::collection::vec((0usize..3, 1u64..400), 1..20),
@@ -367,7 +371,7 @@ mod tests {
             let (mut enabled, mut running, mut counted) = (0, [0u64; 3], [0u64; 3]);
             for (kind, time) in stays {
                 let ns = time * 10_000_000;
-                // So many hundredths of each stay.
+                // `shared` hundredths of each stay.
                 let here = ns / 100 * shared.unwrap_or(100);
                 enabled += ns;
                 running[kind] += here;

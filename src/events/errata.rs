@@ -1,7 +1,8 @@
-//! What a maker knows to be wrong with its own events: a table, made from the makers' lists (docs/validate.md).
+//! Known errata of events: a table made from the vendors' lists (docs/validate.md).
 //!
-//! An event is found by its code, under whatever name it was asked for. An erratum may be corrected by microcode or
-//! hold for some steppings alone, which those lists do not say: it is something to read, and no verdict.
+//! The look-up uses an event's code, under whatever name the user asks for it. Microcode may correct an erratum,
+//! and some errata hold only for some steppings; the lists do not show either. So an erratum is information, not a
+//! verdict.
 
 use pmmpi::counters::event::{Event, kind};
 use pmmpi::node::Hardware;
@@ -9,20 +10,20 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-/// Vendor, family, first and last model, perf's raw code, the maker's name, errata, effect, source. Codes have the bits
-/// that [`Maker::form`] keeps.
+/// Vendor, family, first and last model, perf's raw code, the vendor's name of the event, errata, effect, source.
+/// Codes have only the bits that [`Maker::form`] keeps.
 const TABLE: &str = include_str!("errata.csv");
 
-/// What is known to be wrong with one event.
+/// A known error of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erratum {
-    /// The maker's numbers, separated by spaces.
+    /// The vendor's numbers, separated by spaces.
     pub ids: &'static str,
-    /// What goes wrong, where a document at hand says so; else empty.
+    /// What goes wrong; empty if no document at hand describes it.
     pub effect: &'static str,
-    /// Where that is written.
+    /// The document that lists it.
     pub source: &'static str,
-    /// The event by its maker's name.
+    /// The vendor's name of the event.
     pub name: &'static str,
 }
 
@@ -33,18 +34,19 @@ impl fmt::Display for Erratum {
     }
 }
 
-/// Known for this event on this processor.
+/// The known erratum of this event on this processor.
 ///
-/// Raw codes are compared, and events by the kernel's names as the kernel maps them. The same event with other
-/// modifiers (edge, any, inv, cmask) has the errata of the plain one, unless it has a line of its own; extended
-/// configurations are not looked at. Caches' events, those of other PMUs and of a hybrid processor's efficient cores
-/// are not known here.
+/// Compares raw codes, and events by the kernel's names by the codes to which the kernel maps them. An event with
+/// modifiers (edge, any, inv, cmask) has the errata of the plain event, unless the table has a line for it. Ignores
+/// extended configurations. Finds nothing for cache events, events of other PMUs and of a hybrid processor's
+/// efficient cores.
 pub fn of(hardware: &Hardware, event: &Event) -> Option<&'static Erratum> {
     let maker = Maker::of(hardware.cpu_vendor.as_deref()?)?;
     let (family, model) = (hardware.cpu_family?, hardware.cpu_model?);
     let [config, ..] = event.encoding.config;
     let code = match event.encoding.kind {
-        // Of the processor: its PMU has this number on x86, and of several that of the cores that perform.
+        // The processor's PMU has this number on x86; on a hybrid processor, the PMU of the performance cores has
+        // it.
         kind::RAW => config,
         kind::HARDWARE => maker.generic(config)?,
         _ => return None,
@@ -54,7 +56,7 @@ pub fn of(hardware: &Hardware, event: &Event) -> Option<&'static Erratum> {
     find(maker.form(code)).or_else(|| find(maker.event(code))).map(|row| &row.erratum)
 }
 
-/// Whose codes they are.
+/// The vendor that defines the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     Intel,
@@ -80,8 +82,8 @@ impl Maker {
         }
     }
 
-    /// The bits of a code by which the maker has errata: event, unit mask, edge, any, inv, cmask; of AMD's the event
-    /// alone, since its errata name no unit masks.
+    /// The bits of a code that the vendor's errata tell apart: event, unit mask, edge, any, inv, cmask; for AMD
+    /// only the event, because its errata name no unit masks.
     fn form(self, code: u64) -> u64 {
         match self {
             Maker::Intel => code & 0xffa4_ffff,
@@ -89,7 +91,7 @@ impl Maker {
         }
     }
 
-    /// The same without modifiers.
+    /// The same bits without modifiers.
     fn event(self, code: u64) -> u64 {
         match self {
             Maker::Intel => code & 0xffff,
@@ -97,9 +99,10 @@ impl Maker {
         }
     }
 
-    /// What the kernel counts for an event by its own name, of cycles, instructions, cache references and misses,
-    /// branches and their misses (arch/x86/events/intel/core.c, intel_perfmon_event_map; amd/core.c,
-    /// amd_f17h_perfmon_event_map). Where processors have several kinds of cores, the upper half is the PMU's number.
+    /// The code that the kernel counts for its own names: cycles, instructions, cache references and misses,
+    /// branches and branch misses (arch/x86/events/intel/core.c, intel_perfmon_event_map; amd/core.c,
+    /// amd_f17h_perfmon_event_map). On processors with several kinds of cores, the upper half of `config` is the
+    /// PMU's number.
     fn generic(self, config: u64) -> Option<u64> {
         let codes: [u64; 6] = match self {
             Maker::Intel => [0x3c, 0xc0, 0x4f2e, 0x412e, 0xc4, 0xc5],
@@ -230,7 +233,7 @@ mod tests {
             let hardware = processor(vendor, family, model);
             found(&hardware, kind, config);
             found(&hardware, kind % 5, config);
-            // Bits that tell no events apart (user and kernel mode, interrupts) change nothing.
+            // Bits that do not select an event (user and kernel mode, interrupts) change nothing.
             let skylake = intel(0x55);
             let code = config & 0xffff;
             let modes = config & 0x0013_0000;

@@ -1,7 +1,7 @@
 //! What counts mean: names of events, known errata, validation results, metrics, sums over ranks.
 //!
-//! Belongs here: all that a user asks for by name, and all that is derived from counts.
-//! Does not: to open and to read counters ([`pmmpi::counters`]). The agent links no line of this crate.
+//! This crate holds all that a user asks for by name, and all that is derived from counts. [`pmmpi::counters`]
+//! opens and reads counters. The agent does not link this crate.
 #![warn(missing_docs)]
 
 mod core_kinds;

@@ -1,14 +1,15 @@
-//! From what a user writes to events that the kernel takes: perf's names, a PMU's own (`power/energy-pkg/`),
-//! its fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own (`cycles_kernel`), and the names
-//! of a vendor's manual, for which somebody with libpfm4 is asked.
+//! Resolves what a user writes into events that the kernel takes: perf's names, a PMU's own names
+//! (`power/energy-pkg/`), its fields (`cpu/event=0xc0,umask=1/`), raw codes (`r1c0`), pmmpi's own names
+//! (`cycles_kernel`), and the names of a vendor's manual. For the latter the caller asks `pmmpi-names`, which has
+//! libpfm4.
 //!
-//! What the kernel says of its PMUs is read under a root path (sysfs-bus-event_source-devices of the kernel's
-//! ABI documents), so that tests bring their own /sys. It is not trusted: a file that is not what it should
-//! be is as good as none, or an error that names it.
+//! This module reads the kernel's description of its PMUs under a root path (sysfs-bus-event_source-devices of the
+//! kernel's ABI documents), so that tests can bring their own /sys. It does not trust this description: it treats
+//! an unexpected file as missing, or returns an error that names the file.
 //!
-//! On a processor with several kinds of cores a name of the processor's becomes one event a kind, and of a
-//! PMU that exists several times (memory controllers) one event an instance. [`family`] tells which are to be
-//! summed.
+//! On a processor with several kinds of cores, the name of a processor's event becomes one event per kind. If a PMU
+//! exists several times (memory controllers), a name becomes one event per instance. [`family`] shows which events
+//! belong to one sum.
 
 mod encoding;
 mod error;
@@ -37,18 +38,18 @@ use std::path::{Path, PathBuf};
 use syntax::{EventTerm, Item, WantedEvent, What};
 use tracepoints::Tracepoint;
 
-/// An event that was asked for, and where it can be counted.
+/// A requested event, and where it can be counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// Its name says which PMU counts it where there are several.
+    /// Its name contains the PMU if several PMUs count it.
     pub event: Event,
-    /// Where.
+    /// Where it can be counted.
     pub places: Places,
     /// The number of the PMU that counts it: events of one PMU share its counters, and may share a group.
     pub pmu: u32,
 }
 
-/// One element of a list of names: more than one event where several PMUs count it.
+/// One element of a list of names. It becomes several events if several PMUs count it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
     /// A name.
@@ -64,12 +65,12 @@ pub struct EventNames {
     devices: PathBuf,
     /// The names of all PMUs, ascending.
     pmus: Vec<String>,
-    /// Those that are in cores: more than one where cores differ.
+    /// The PMUs in cores: more than one if the cores differ.
     cores: Vec<Pmu>,
 }
 
 impl EventNames {
-    /// Of the machine whose files are below `root`, normally "/". Only which PMUs there are is read here.
+    /// The names of the machine whose files are below `root`, normally "/". Reads only which PMUs exist.
     pub fn of(root: &Path) -> Self {
         let devices = root.join(DEVICES);
         let pmus = sysfs::names(&devices);
@@ -80,8 +81,8 @@ impl EventNames {
         Self { root: root.to_owned(), devices, pmus, cores }
     }
 
-    /// Resolves a list as `--events` has it. `vendor` is asked once, and only for names that nothing here
-    /// knows; an error of its own says why there are no vendor names.
+    /// Resolves a list in the syntax of `--events`. Calls `vendor` once, and only for names that nothing here
+    /// knows. An error of `vendor` says why there are no vendor names.
     pub fn resolve(
         &self,
         list: &str,
@@ -117,7 +118,7 @@ impl EventNames {
             .collect()
     }
 
-    /// `None` where only a vendor may know it.
+    /// `None` if only a vendor's table may know the name.
     fn known(&self, wanted: &WantedEvent) -> Result<Option<Vec<Resolved>>, NameError> {
         match &wanted.what {
             What::Terms { pmu, terms } => self.of_pmus(pmu, terms, wanted).map(Some),
@@ -137,7 +138,7 @@ impl EventNames {
         }
     }
 
-    /// An event that every kernel knows, in each kind of core.
+    /// An event that every kernel knows, on each kind of core.
     fn everywhere(&self, event: Event) -> Vec<Resolved> {
         if event.encoding.kind == kind::SOFTWARE {
             return vec![Resolved { event, places: Places::Threads(None), pmu: kind::SOFTWARE }];
@@ -181,7 +182,7 @@ impl EventNames {
         }
     }
 
-    /// The name of a PMU's event without the PMU's.
+    /// Resolves the name of a PMU's event that is written without the PMU.
     fn bare(&self, name: &str, wanted: &WantedEvent) -> Result<Option<Vec<Resolved>>, NameError> {
         if !sysfs::is_name(name) {
             return Ok(None);
@@ -202,7 +203,7 @@ impl EventNames {
         self.encode(pmus, &terms, wanted).map(Some)
     }
 
-    /// `pmu/terms/` on each PMU that is meant.
+    /// Resolves `pmu/terms/` on each PMU that `name` stands for.
     fn of_pmus(
         &self,
         name: &str,
@@ -234,7 +235,7 @@ impl EventNames {
         if counting.is_empty() {
             return Err(NameError::Nowhere { event: wanted.text.clone() });
         }
-        // Instances of which some lack an event do not make it unknown.
+        // It is enough that some instances of a PMU have the event.
         let (mut events, mut first_error) = (Vec::new(), None);
         for pmu in &counting {
             match self.encode_on(pmu, terms, wanted) {
@@ -252,8 +253,8 @@ impl EventNames {
     fn encode_on(&self, pmu: &Pmu, terms: &[EventTerm], wanted: &WantedEvent) -> Result<Resolved, NameError> {
         let is_core = self.cores.iter().any(|core| core.name == pmu.name);
         if let ([EventTerm { name, value: None }], true) = (terms, is_core)
-            // Of several kinds of cores each counts what every kernel knows by the kernel's code, not by its
-            // own.
+            // With several kinds of cores, each counts a name that every kernel knows by the kernel's code, not by
+            // the PMU's own.
             && (self.cores.len() > 1 || !pmu.has_event(name))
             && let Some(event) = generic::of_the_processor(name)
         {
@@ -271,7 +272,7 @@ impl EventNames {
         Ok(Resolved { event, places: pmu.places.clone(), pmu: pmu.kind })
     }
 
-    /// What somebody with a vendor's tables said.
+    /// Resolves an answer from a vendor's tables.
     fn vendors(&self, wanted: &WantedEvent, answer: VendorAnswer) -> Result<Vec<Resolved>, NameError> {
         match answer {
             VendorAnswer::Unknown { like } => Err(self.unknown(wanted, like, None)),
@@ -292,7 +293,7 @@ impl EventNames {
         }
     }
 
-    /// An event by a vendor's name, placed.
+    /// Resolves an event by a vendor's name, with the places where it can be counted.
     pub fn of_vendor(&self, vendor: Vendor) -> Result<Vec<Resolved>, NameError> {
         let encoding = vendor.encoding;
         let mut event = Event::counted(&with_modes(&vendor.name, encoding.modes), encoding);
@@ -342,7 +343,7 @@ impl EventNames {
     }
 }
 
-/// One of the kernel's tracepoints, wherever it happens.
+/// A tracepoint of the kernel, on any hardware thread.
 fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resolved>, NameError> {
     let modes = wanted.modes.unwrap_or(Modes::All);
     if modes == Modes::User {
@@ -353,7 +354,7 @@ fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resol
     Ok(vec![Resolved { event, places: Places::Threads(None), pmu: kind::TRACEPOINT }])
 }
 
-/// "cycles:p": the event is there, and what stands behind it is not understood.
+/// True for names such as "cycles:p": the event exists, but pmmpi does not know the modifier.
 fn is_known_but_for_modes(name: &str) -> bool {
     let event = name.split_once(':').map(|(event, _)| event);
     event.is_some_and(|event| generic::named(event).is_some() || matches!(syntax::raw(event), Ok(Some(_))))
@@ -361,10 +362,10 @@ fn is_known_but_for_modes(name: &str) -> bool {
 
 const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
 
-/// The name under which counts are to be summed: without the number of an instance, and without the kind of
-/// core where all kinds count what every kernel knows. "uncore_imc_3/cas_count_read/" belongs to
-/// "uncore_imc/cas_count_read/", "cpu_atom/cycles/" to "cycles". What a PMU has of its own is not known to be the same
-/// on other kinds, whatever its name: "cpu_core/mem-loads/" stays alone.
+/// The name under which counts are summed. It lacks the number of an instance, and for events that every kernel
+/// knows also the kind of core. "uncore_imc_3/cas_count_read/" belongs to "uncore_imc/cas_count_read/",
+/// "cpu_atom/cycles/" to "cycles". PMUs' own events of equal names may differ between kinds of cores:
+/// "cpu_core/mem-loads/" stays alone.
 pub fn family(event: &Event) -> String {
     let Some((pmu, rest)) = event.name.split_once('/') else { return event.name.clone() };
     let of_every_kernel = matches!(event.encoding.kind, kind::HARDWARE | kind::CACHE);
@@ -396,7 +397,7 @@ fn matches_glob(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The event in the modes that were asked for, by the name that it has then.
+/// The event in the requested modes, with its name in these modes.
 fn in_modes(mut event: Event, wanted: &WantedEvent) -> Result<Event, NameError> {
     let Some(modes) = wanted.modes else { return Ok(event) };
     if event.encoding.modes != Modes::All && event.encoding.modes != modes {

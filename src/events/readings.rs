@@ -1,4 +1,4 @@
-//! What the rows of [`Counts`] come to: a [`Reading`] for each event.
+//! Turns the rows of [`Counts`] into one [`Reading`] per event.
 
 use crate::core_kinds::CoreKinds;
 use pmmpi::counters::counts::{CountRow, Counts};
@@ -6,10 +6,10 @@ use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::counters::reading::{Gap, Reading, WhyUnavailable};
 
-/// Every event of a row's set, and what it came to. Of an event of one kind of core, where there are several, times
-/// are those of the processor.
+/// Every event of a row's set, and its reading. On a processor with several kinds of cores, the times of an event
+/// of one kind are replaced by those of the whole processor.
 pub fn readings<'a>(counts: &'a Counts, row: &'a CountRow) -> impl Iterator<Item = (&'a Event, Reading)> {
-    // Hardware threads' rows need them not, and may be many.
+    // Rows of hardware threads do not need these, and there may be many rows.
     let own = counts.rows.iter().filter(|other| row.cpu.is_none() && other.rank == row.rank);
     let kinds = match CoreKinds::of(&counts.sets).is_one() {
         true => CoreKinds::default(),
@@ -18,12 +18,12 @@ pub fn readings<'a>(counts: &'a Counts, row: &'a CountRow) -> impl Iterator<Item
     readings_on(counts, &kinds, row).into_iter()
 }
 
-/// Of the node on which all these sets were counted.
+/// The kinds of cores of the node that counted all these sets.
 pub(crate) fn core_kinds(counts: &Counts, sets: impl IntoIterator<Item = u32>) -> CoreKinds<'_> {
     CoreKinds::of(sets.into_iter().filter_map(|set| counts.sets.get(set as usize)))
 }
 
-/// As [`readings`], for who reads many rows.
+/// Like [`readings`], for callers that read many rows.
 pub(crate) fn readings_on<'a>(
     counts: &'a Counts,
     kinds: &CoreKinds,
@@ -33,7 +33,7 @@ pub(crate) fn readings_on<'a>(
     let events = set.events.iter().enumerate();
     let mut readings: Vec<(&Event, Reading)> =
         events.map(|(at, (event, gap))| (event, reading(set, row, at as u32, *gap))).collect();
-    // A hardware thread is of one kind.
+    // A hardware thread has only one kind.
     if set.scope == Scope::Task && row.cpu.is_none() {
         kinds.put_together(&mut readings);
     }

@@ -7,12 +7,12 @@ use pmmpi::text::{count, seconds_between};
 use std::fmt;
 use std::path::Path;
 
-/// "elapsed between LOWER and UPPER, R ranks on N nodes, FILE". Of a run that did not end well: "END, after LOWER to
-/// UPPER", so that nobody takes its time for a result.
+/// "elapsed between LOWER and UPPER, R ranks on N nodes, FILE". For a run that did not end well: "END, after LOWER
+/// to UPPER", so that users do not take its time for a result.
 pub struct Summary<'a> {
-    /// What was measured.
+    /// The measured run.
     pub run: &'a Run,
-    /// Where it is kept, if it is.
+    /// The file of the run, if it was saved.
     pub file: Option<&'a Path>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Summary<'_> {
     }
 }
 
-/// How a run ended that did not end well.
+/// The words for a bad end.
 fn in_words(end: End) -> String {
     match end {
         End::Exited(code) => format!("failed with exit status {code}"),
@@ -68,8 +68,8 @@ fn in_words(end: End) -> String {
     }
 }
 
-/// Three numbers that say most, of those that were counted. Of a run that is over in no time none: it is not worth the
-/// time to compute them, and `pmmpi report` has them all.
+/// The three most useful metrics, if they were counted. Empty for a run shorter than 0.1 s: computing them is not
+/// worth the time, and `pmmpi report` has them all.
 fn in_short(run: &Run) -> Vec<String> {
     const SHORT_NS: i64 = 100_000_000;
     if run.ranks.iter().map(|rank| rank.stamps.inner_ns()).max().unwrap_or(0) < SHORT_NS {

@@ -1,4 +1,4 @@
-//! What all ranks of a run counted, together.
+//! Sums of counts over the ranks of a run.
 
 use crate::core_kinds::CoreKinds;
 use crate::names::family;
@@ -14,38 +14,39 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Total<'a> {
     /// Where it was counted.
     pub scope: Scope,
-    /// Which.
+    /// The summed event.
     pub event: &'a Event,
-    /// The sum over all places; `None` where one of them has no value: what is missing is not 0.
+    /// The sum over all places; `None` if one of them has no value: a missing value is not 0.
     pub count: Option<u64>,
-    /// The worst of all places.
+    /// The worst quality of all places.
     pub quality: Quality,
-    /// Why it is no better, of the first place of that quality: which rank, and what it says.
+    /// Why the quality is not better: the rank and its reason, from the first place with that quality.
     pub reason: Option<String>,
-    /// The least part of the time that it was counted at a place.
+    /// The smallest running share of a place.
     pub running_share: Option<f64>,
-    /// Of how many places it is the sum.
+    /// Number of places in the sum.
     pub places: usize,
-    /// That of the place that had most; `None` as of `count`.
+    /// The largest count of a place; `None` like `count`.
     pub most: Option<u64>,
-    /// True where no place counted the kernel, as its name says it should, and that is all that lacks.
+    /// True if every place counted user mode only, although the event includes the kernel, and nothing else is
+    /// missing.
     pub user_mode_only: bool,
 }
 
 impl Total<'_> {
-    /// In the event's unit.
+    /// The sum in the event's unit.
     pub fn value(&self) -> Option<f64> {
         self.count.map(|count| count as f64 * self.event.scale)
     }
 }
 
-/// Every event of every set, over the rows for which `of` is true. An event of several sets (nodes that differ) is
-/// one total where its name, unit and scale are the same.
+/// Sums every event of every set over the rows for which `of` is true. Events of several sets (of different nodes)
+/// are one total if their scope, name, unit and scale are the same.
 pub fn totals(counts: &Counts, of: impl Fn(&CountRow) -> bool) -> Vec<Total<'_>> {
     totals_by(counts, |row| of(row).then_some(())).remove(&()).unwrap_or_default()
 }
 
-/// The same for each key that `key` gives to a row; rows without one are left out.
+/// Like [`totals`], but separately for each key that `key` gives to a row; skips rows without a key.
 pub fn totals_by<K: Ord>(
     counts: &Counts,
     key: impl Fn(&CountRow) -> Option<K>,
@@ -53,7 +54,7 @@ pub fn totals_by<K: Ord>(
     let one_kind = CoreKinds::of(&counts.sets).is_one();
     let mut kinds: HashMap<Vec<u32>, CoreKinds> = HashMap::new();
     let mut all: BTreeMap<K, Vec<Total>> = BTreeMap::new();
-    // A rank's rows follow one another.
+    // The rows of a rank are adjacent.
     for of_rank in counts.rows.chunk_by(|a, b| a.rank == b.rank) {
         let mut sets: Vec<u32> = of_rank.iter().filter(|_| !one_kind).map(|row| row.set).collect();
         sets.sort_unstable();
@@ -62,7 +63,7 @@ pub fn totals_by<K: Ord>(
         for (row, key) in of_rank.iter().filter_map(|row| Some((row, key(row)?))) {
             let totals = all.entry(key).or_default();
             let scope = counts.sets[row.set as usize].scope;
-            // Rows of one set follow one another, in the set's own order.
+            // The rows of a set are adjacent and in the set's order, so the same index is likely to match.
             for (at, (event, reading)) in readings_on(counts, kinds, row).into_iter().enumerate() {
                 let is_same = |total: &Total| total.scope == scope && same_count(total.event, event);
                 let near = totals.get(at).is_some_and(is_same).then_some(at);
@@ -76,43 +77,46 @@ pub fn totals_by<K: Ord>(
     all
 }
 
-/// Events that are one event in several parts of a machine, together: of each kind of core, of each memory controller.
+/// The sum of events that are one event in several parts of a machine: in each kind of core, in each memory
+/// controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum<'a> {
     /// Where they were counted.
     pub scope: Scope,
-    /// The name of all of them: see [`family`].
+    /// Their common name: see [`family`].
     pub name: String,
-    /// Of the value.
+    /// The unit of the value.
     pub unit: String,
-    /// As of [`Event::scale`].
+    /// See [`Event::scale`].
     pub scale: f64,
-    /// The sum; `None` where one of them has no value.
+    /// The sum; `None` if one of them has no value.
     pub count: Option<u64>,
-    /// The worst of them.
+    /// Their worst quality.
     pub quality: Quality,
-    /// Of what it is the sum; and why it is no better, of the first of that quality.
+    /// The names of the summed events; and why the quality is not better, from the first event with that quality.
     pub reason: String,
-    /// The least part of the time that one of them was counted at a place.
+    /// The smallest running share of an event at a place.
     pub running_share: Option<f64>,
     /// The events themselves.
     pub of: Vec<&'a Event>,
 }
 
 impl Sum<'_> {
-    /// In the events' unit.
+    /// The sum in the events' unit.
     pub fn value(&self) -> Option<f64> {
         self.count.map(|count| count as f64 * self.scale)
     }
 
-    /// True of a total that goes by the same name, and is a part of the sum: some nodes have one kind of core.
+    /// True for a total with the same name, which is a part of the sum: nodes with one kind of core have such
+    /// totals.
     pub fn is_named_like(&self, total: &Total) -> bool {
         let (own, event) = ((&self.name, &self.unit, self.scale), total.event);
         self.scope == total.scope && own == (&event.name, &event.unit, event.scale)
     }
 }
 
-/// The sums of those that are of one family, in the order of their first members. What is alone has none.
+/// The sums of totals of one family, in the order of their first members. A total that is alone in its family has
+/// no sum.
 pub fn sums<'a>(totals: &[Total<'a>]) -> Vec<Sum<'a>> {
     let mut families: Vec<(String, Vec<&Total<'a>>)> = Vec::new();
     let mut known: HashMap<(Scope, String, &str, u64), usize> = HashMap::new();
@@ -161,7 +165,7 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// "a and b"; of more than a line of them the first and the last.
+/// "a and b"; for more than three names, the first and the last.
 fn in_words(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -252,7 +256,7 @@ mod tests {
         assert_eq!(all[0].running_share, Some(0.5));
         assert!(all[0].reason.as_deref().unwrap().starts_with("rank 1: counted 50.0 %"));
         assert_eq!(all[1].count, Some(9));
-        // Ranks of another kind of node.
+        // With a rank on another kind of node.
         let all = totals(&counts, |_| true);
         assert_eq!(all.len(), 2);
         assert_eq!((all[0].count, all[0].quality), (Some(201), Quality::Scaled));

@@ -1,7 +1,7 @@
-//! Which counters can be trusted: what `pmmpi validate` found, one file for each kind of processor.
+//! Which events can be trusted: the results of `pmmpi validate`, one file per kind of processor.
 //!
-//! `trust-<cpu>.json` is what `pmmpi validate --format json` prints (docs/schema/validate.schema.json). The
-//! next validation of the same kind replaces it.
+//! `trust-<cpu>.json` is what `pmmpi validate --format json` prints (docs/schema/validate.schema.json). The next
+//! validation of the same kind of processor replaces it.
 
 use crate::names::pmu_family;
 use pmmpi::counters::event::Event;
@@ -15,51 +15,51 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Names another folder for these files.
+/// The environment variable with another folder for these files.
 pub const FOLDER_VARIABLE: &str = "PMMPI_TRUST";
 
-/// The form of these files. Keys are only ever added to it.
+/// The version of these files. Keys are only ever added to it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 const PREFIX: &str = "trust-";
 const SUFFIX: &str = ".json";
 /// Far more than validate writes.
 const LARGEST_BYTES: u64 = 4 << 20;
-/// Kinds of processors, of which a site has a handful.
+/// Most files that are read; a site has a handful of kinds of processors.
 const MOST_FILES: usize = 1000;
 const LONGEST_NAME: usize = 128;
 
-/// What one event turned out to be worth on one kind of processor.
+/// The verdict on one event on one kind of processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventVerdict {
     /// It counts what its name says, within [`TRUSTED`].
     Trusted,
-    /// It comes as near as this fraction of what was expected.
+    /// It deviates from the expected count by this fraction.
     Within(f64),
     /// It does not count what its name says: never offer it as a cause.
     Unusable,
-    /// Nobody has validated it here, or it could not be counted.
+    /// Not validated here, or could not be counted.
     Unknown,
 }
 
-/// An event is trusted where it deviates by no more than this fraction from what is known: interrupts add to counts.
+/// An event is trusted if it deviates from the known count by at most this fraction: interrupts add to counts.
 pub const TRUSTED: f64 = 0.01;
-/// And it is unusable where it deviates by more than this.
+/// An event is unusable if it deviates by more than this fraction.
 pub const USABLE: f64 = 0.25;
 
 impl EventVerdict {
-    /// Of a deviation, as a fraction of what was expected.
+    /// The verdict for a deviation, which is a fraction of the expected count.
     pub fn of_deviation(deviation: f64) -> Self {
         if deviation <= TRUSTED {
             EventVerdict::Trusted
         } else if deviation <= USABLE {
             EventVerdict::Within(deviation)
         } else {
-            EventVerdict::Unusable // not a number, too
+            EventVerdict::Unusable // also if not a number
         }
     }
 
-    /// The worse of two: nobody's word is worth less than a poor one, and more than a bad one.
+    /// The worse of two verdicts. From best to worst: trusted, within, unknown, unusable.
     pub fn worse(self, other: Self) -> Self {
         match (self, other) {
             (EventVerdict::Unusable, _) | (_, EventVerdict::Unusable) => EventVerdict::Unusable,
@@ -72,7 +72,7 @@ impl EventVerdict {
         }
     }
 
-    /// As JSON has it.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             EventVerdict::Trusted => "trusted",
@@ -83,7 +83,7 @@ impl EventVerdict {
     }
 }
 
-/// All verdicts that are known, of any processor.
+/// All known verdicts, for all kinds of processors.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     cpus: BTreeMap<String, JudgedCpu>,
@@ -91,24 +91,24 @@ pub struct Trust {
     pub unusable: Vec<(PathBuf, String)>,
 }
 
-/// What is known of one kind of processor.
+/// The verdicts for one kind of processor.
 #[derive(Clone, Debug, Default)]
 struct JudgedCpu {
     names: BTreeMap<String, EventVerdict>,
-    /// By whose they are, and attr.config: an event may go by another name where it is counted.
+    /// By owner of the code and attr.config: a run may count an event under another name.
     codes: BTreeMap<(Owner, u64), EventVerdict>,
 }
 
-/// Whose a code is.
+/// The PMUs to which a code belongs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// Everybody's who has this attr.type.
+    /// All PMUs with this attr.type.
     Kind(u32),
-    /// All PMUs of this name: their attr.type is another one after each boot.
+    /// All PMUs of this name: their attr.type changes with each boot.
     Pmus(String),
 }
 
-/// What events are worth in one run: on the worst of its processors.
+/// The verdicts on events in one run: the worst over its kinds of processors.
 #[derive(Clone, Debug, Default)]
 pub struct RunTrust<'a>(Vec<Option<&'a JudgedCpu>>);
 
@@ -143,7 +143,8 @@ struct KeptEvent {
 }
 
 impl Trust {
-    /// What is in this folder. What cannot be read or is none of these files gives no verdict; no folder, none.
+    /// Reads the files of this folder. A file that cannot be read, another file, and a missing folder give no
+    /// verdict.
     pub fn read(folder: &Path) -> Self {
         let mut trust = Self::default();
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -159,13 +160,13 @@ impl Trust {
         trust
     }
 
-    /// What the event of this name is worth on a kind of processor, by [`cpu_name`].
+    /// The verdict on the event of this name on a kind of processor, which [`cpu_name`] names.
     pub fn of(&self, cpu: &str, event: &str) -> EventVerdict {
         let verdict = self.cpus.get(cpu).and_then(|judged| judged.names.get(event));
         verdict.copied().unwrap_or(EventVerdict::Unknown)
     }
 
-    /// What events are worth on the processors of this run's nodes.
+    /// The verdicts on events on the processors of this run's nodes.
     pub fn of_run(&self, run: &Run) -> RunTrust<'_> {
         let cpu = |facts: &pmmpi::node::NodeFacts| cpu_name(&facts.hardware);
         let cpus: BTreeSet<Option<String>> =
@@ -175,14 +176,14 @@ impl Trust {
 }
 
 impl RunTrust<'_> {
-    /// By the event's name, or else by its code.
+    /// By the event's name, else by its code.
     pub fn of(&self, event: &Event) -> EventVerdict {
         let verdicts =
             self.0.iter().map(|judged| judged.map_or(EventVerdict::Unknown, |judged| judged.of(event)));
         verdicts.reduce(EventVerdict::worse).unwrap_or(EventVerdict::Unknown)
     }
 
-    /// What their sum is worth: as much as the worst of them.
+    /// The verdict on their sum: the worst of their verdicts.
     pub fn of_sum(&self, events: &[&Event]) -> EventVerdict {
         let verdicts = events.iter().map(|event| self.of(event));
         verdicts.reduce(EventVerdict::worse).unwrap_or(EventVerdict::Unknown)
@@ -197,12 +198,13 @@ impl JudgedCpu {
         for KeptMapping { event, kind, config, pmu, counted_as } in kept.mappings {
             let config = config.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
             let (Some(config), Some(verdict)) = (config, names.get(&event).copied()) else { continue };
-            // What a sum was found to be worth, each of its parts is.
+            // The verdict on a sum applies to each of its parts.
             if let Some(part) = counted_as {
                 names.entry(part).and_modify(|known| *known = known.worse(verdict)).or_insert(verdict);
             }
             let owner = pmu.map_or(Owner::Kind(kind), Owner::Pmus);
-            // Of several names of one code (user and kernel mode apart) none is worth more than another.
+            // All names of one code (user and kernel mode have different names) get the worst verdict of these
+            // names.
             codes.entry((owner, config)).and_modify(|known| *known = known.worse(verdict)).or_insert(verdict);
         }
         Self { names, codes }
@@ -223,7 +225,7 @@ fn cpu_of_file(name: &std::ffi::OsStr) -> Option<String> {
 }
 
 fn read_file(path: &Path, cpu: &str) -> Result<JudgedCpu, String> {
-    // Opening a pipe must not wait for whoever writes into it.
+    // Opening a pipe must not block until another process writes.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|e| format!("cannot be read: {e}"))?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
@@ -258,8 +260,8 @@ impl KeptEvent {
     }
 }
 
-/// The kind of a processor, by everything that changes what its counters count: vendor-family-model-stepping-microcode,
-/// as a file may be named.
+/// The name of a kind of processor, for use in a file name. It has everything that changes what counters count:
+/// vendor-family-model-stepping-microcode.
 pub fn cpu_name(hardware: &Hardware) -> String {
     let number =
         |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| number.to_string());
@@ -276,8 +278,8 @@ pub fn cpu_name(hardware: &Hardware) -> String {
     parts.join("-")
 }
 
-/// Where these files are: PMMPI_TRUST, else pmmpi in XDG_STATE_HOME, else in ~/.local/state; `None` where there is no
-/// home.
+/// The folder of these files: PMMPI_TRUST, else pmmpi in XDG_STATE_HOME, else pmmpi in ~/.local/state; `None` if
+/// HOME is not set either.
 pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
     if let Some(folder) = set(FOLDER_VARIABLE) {
@@ -289,8 +291,8 @@ pub fn folder() -> Option<PathBuf> {
     Some(state.join("pmmpi"))
 }
 
-/// Keeps what was found of a kind of processor, in place of what was known; gives the file. Whoever reads meanwhile
-/// sees the old file or the new one.
+/// Saves the results for a kind of processor and replaces older ones; returns the path. Concurrent readers see the
+/// old file or the new one.
 pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("{PREFIX}{cpu}{SUFFIX}"));
@@ -300,7 +302,7 @@ pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
         let _ = std::fs::remove_file(&temporary);
         return Err(error);
     }
-    // The name survives a crash, too. Some file systems have no such thing.
+    // The file's name must survive a crash, too. Some file systems cannot do this.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(path)
 }
@@ -308,7 +310,7 @@ pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     pmmpi::session::shared_memory::within_file_limit(bytes.len() as u64)?;
     let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
-    // Others' reports read it, whatever this user's umask.
+    // Other users' reports must be able to read it, whatever this user's umask is.
     file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
     file.write_all(bytes)?;
     file.sync_all()

@@ -1,5 +1,5 @@
-//! Which hardware threads share a core, as the kernel has it: whoever opens counters must know that before the program
-//! starts. A run's [`crate::node::Topology`] says the same afterwards, with all else that hwloc knows.
+//! Which hardware threads share a core, by the kernel's files: pmmpi opens counters before the program starts, and
+//! needs this. Later, a run's [`crate::node::Topology`] has the same and everything else that hwloc knows.
 
 use super::cpu_set::CpuSet;
 use super::kernel_files::text;
@@ -10,8 +10,8 @@ use std::path::Path;
 pub struct Cores(Vec<Vec<u32>>);
 
 impl Cores {
-    /// Of the hardware threads that are `online`, from the files below `root` (normally "/"). A thread of which the
-    /// kernel does not say who its siblings are is in no core.
+    /// The cores of the `online` hardware threads, from the files below `root` (normally "/"). Leaves out a thread
+    /// whose siblings the kernel does not show.
     pub fn read(root: &Path, online: &CpuSet) -> Self {
         let mut left: Vec<u32> = online.numbers().collect();
         let mut cores = Vec::new();
@@ -27,13 +27,13 @@ impl Cores {
         Self(cores)
     }
 
-    /// The first hardware thread of each core (0), or the second (1), ..., of those cores that have so many.
+    /// Hardware thread number `at` (from 0) of each core that has so many.
     pub fn threads(&self, at: usize) -> Vec<u32> {
         self.0.iter().filter_map(|core| core.get(at).copied()).collect()
     }
 }
 
-/// Itself included. The kernel before 5.3 has the older name alone
+/// The siblings of a thread, with the thread itself. Kernels before 5.3 have only the older file name
 /// (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn siblings(root: &Path, thread: u32) -> Option<CpuSet> {
     let list = |name| text(root, &format!("sys/devices/system/cpu/cpu{thread}/topology/{name}"));
@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// A folder with such files, removed in the end.
+    /// A folder with these files; dropping it removes them.
     struct Root(std::path::PathBuf);
 
     impl Root {
@@ -106,7 +106,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever the files say, no thread is counted in two cores, and none that is offline.
+        /// Whatever the files contain, no thread is in two cores, and no offline thread is in any.
         #[test]
         fn no_thread_is_in_two_cores(lists in prop::collection::vec("[0-7](-[0-9])?(,[0-9])?", 8)) {
             let root = Root::new();

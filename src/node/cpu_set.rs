@@ -18,12 +18,12 @@ impl CpuSet {
         items.map(range).collect::<Option<Vec<_>>>().map(Self)
     }
 
-    /// True where it holds this one.
+    /// True if the set contains this number.
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&number))
     }
 
-    /// Each of them.
+    /// All numbers of the set.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }

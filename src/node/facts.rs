@@ -1,6 +1,6 @@
-//! What a node is made of and how it is set up.
+//! The hardware and the settings of a node.
 //!
-//! Everything is read under a root path, so that tests bring their own /proc and /sys. A value that
+//! This module reads everything under a root path, so that tests can bring their own /proc and /sys. A value that
 //! cannot be read is `None`, never a guess.
 
 use super::cpu_set::CpuSet;
@@ -9,16 +9,16 @@ use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What a node's processor and kernel say of themselves.
+/// What a node's processor and kernel report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeFacts {
-    /// What it is.
+    /// What stays the same within a boot.
     pub hardware: Hardware,
-    /// How it is set up.
+    /// What may change between two runs.
     pub settings: NodeSettings,
 }
 
-/// What a node is: constant from one boot to the next, but for microcode that is loaded late.
+/// Facts that stay the same within a boot, except for microcode that is loaded late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hardware {
     /// vendor_id, "GenuineIntel" or "AuthenticAMD".
@@ -33,27 +33,28 @@ pub struct Hardware {
     pub cpu_stepping: Option<u32>,
     /// Microcode revision, as the kernel prints it.
     pub microcode: Option<String>,
-    /// True inside a virtual machine that says so.
+    /// True in a virtual machine that sets the CPU flag `hypervisor`.
     pub hypervisor: bool,
-    /// True where the time stamp counter never changes its rate.
+    /// True if the time stamp counter never changes its rate.
     pub tsc_invariant: bool,
     /// Memory that the kernel manages (bytes).
     pub memory_bytes: Option<u64>,
     /// uname -r.
     pub kernel: Option<String>,
-    /// What some of its events count. Travels in [`crate::record::HostPart`], and is in run files from schema 4 on.
+    /// The clock that some events count. [`crate::record::HostPart`] carries it between ranks; run files have it
+    /// from schema 4 on.
     #[serde(skip)]
     pub crystal: Crystal,
 }
 
-/// How a node is set up: anybody with the right to may change it between two runs.
+/// Settings of a node: an administrator may change them between two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeSettings {
     /// Where the kernel takes its time from: tsc, hpet, kvm-clock, ...
     pub clocksource: Option<String>,
     /// Frequency governor of the first hardware thread.
     pub governor: Option<String>,
-    /// Frequency limits set for it (Hz).
+    /// Lowest and highest frequency set for the first hardware thread (Hz).
     pub frequency_limits_hz: Option<[u64; 2]>,
     /// on, off, forceoff, notsupported, notimplemented.
     pub smt: Option<String>,
@@ -75,7 +76,8 @@ impl NodeFacts {
 impl Hardware {
     /// See [`NodeFacts::read`].
     pub fn read(root: &Path) -> Self {
-        // The first page of cpuinfo holds the first processor; the whole asks every core for its rate.
+        // The first page of cpuinfo holds the first processor. Reading the whole file asks every core for its
+        // frequency.
         let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
         let field = |names: &[&str]| names.iter().find_map(|name| cpuinfo_field(&cpuinfo, name));
         let number = |names: &[&str]| field(names).and_then(|v| cpuinfo_number(&v));
@@ -92,7 +94,7 @@ impl Hardware {
             tsc_invariant: flag("constant_tsc") && flag("nonstop_tsc") || cfg!(target_arch = "aarch64"),
             memory_bytes: memory_total(&text(root, "proc/meminfo").unwrap_or_default()),
             kernel: text(root, "proc/sys/kernel/osrelease"),
-            // An instruction's answer, not a file's: the machine below another root has none.
+            // The crystal comes from CPUID, not from a file, so a machine below another root has none.
             crystal: if root == Path::new("/") { Crystal::here() } else { Crystal::default() },
         }
     }
@@ -122,8 +124,8 @@ impl NodeSettings {
     }
 }
 
-/// The revision of the microcode that runs now, where the kernel shows it: what may change a
-/// [`Hardware`] within a boot.
+/// The current microcode revision, if the kernel shows it. It is the only part of [`Hardware`] that may change
+/// within a boot.
 pub fn microcode_now(root: &Path) -> Option<String> {
     text(root, "sys/devices/system/cpu/cpu0/microcode/version")
 }
@@ -135,7 +137,7 @@ fn cpuinfo_field(cpuinfo: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Decimal, or hexadecimal as Arm's are.
+/// Parses a decimal number, or a hexadecimal one as on Arm.
 fn cpuinfo_number(text: &str) -> Option<u32> {
     text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok())
 }

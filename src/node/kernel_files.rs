@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-/// A small file of /proc or /sys, trimmed; `None` where it is empty. One open and one read: such a
-/// file is made as it is read, so neither its size nor its end is asked for.
+/// A small file of /proc or /sys, trimmed; `None` if it is empty or cannot be read. One open and one read are
+/// enough: the kernel makes such a file as it is read, so its size says nothing.
 pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     const LARGEST_BYTES: usize = 4096;
     let mut bytes = [0u8; LARGEST_BYTES];

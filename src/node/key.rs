@@ -1,4 +1,4 @@
-//! Which node, and which of its clocks.
+//! The identity of a node and of its clock.
 
 use super::kernel_files::text;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Which clock a rank reads. Ranks share one only if all three agree: the boot (a clock starts with
-/// it), the time namespace (its offset, time_namespaces(7)), and the host name (machines restored
-/// from one memory snapshot share a boot id and no clock).
+/// Which clock a rank reads. Two ranks share a clock only if all three fields agree: the host name (machines
+/// restored from one memory snapshot share a boot id, but no clock), the boot (a clock starts with it), and the
+/// time namespace (it sets the clock's offset, time_namespaces(7)).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NodeKey {
     /// gethostname(2).
     pub hostname: String,
-    /// /proc/sys/kernel/random/boot_id; empty where it cannot be read.
+    /// /proc/sys/kernel/random/boot_id; empty if it cannot be read.
     pub boot_id: String,
-    /// Inode of the calling process's time namespace; 0 where the kernel has none.
+    /// Inode of the calling process's time namespace; 0 if the kernel has none.
     pub time_namespace: u64,
 }
 
@@ -26,7 +26,7 @@ impl NodeKey {
         OWN.get_or_init(Self::read)
     }
 
-    /// A short name of this clock's. That two clocks have one costs work, never truth.
+    /// A hash of this key. Two clocks with the same hash cost extra work, but cause no wrong result.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Where the hardware threads, memory and caches of a node are, as hwloc knows them.
+//! Where the hardware threads, memory and caches of a node are, according to hwloc.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ pub struct Topology {
     pub threads: Vec<HwThread>,
     /// By the kernel's number, ascending.
     pub memories: Vec<NumaNode>,
-    /// Data and unified caches, one row a level and size.
+    /// Data and unified caches, one row per level and size.
     pub caches: Vec<CacheLevel>,
 }
 
-/// One hardware thread, placed. Core, socket and cache numbers count from 0 within the node.
+/// One hardware thread and its place. Core, socket and cache numbers count from 0 within the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HwThread {
     /// The kernel's number.
@@ -26,7 +26,7 @@ pub struct HwThread {
     pub socket: u32,
     /// The NUMA node that is nearest, by the kernel's number.
     pub numa: u32,
-    /// The last-level cache that it shares.
+    /// Its last-level cache.
     pub last_level_cache: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What is carried to the disk at once, and how it is found again.
+//! Frames: what a carrier writes to the disk at once, and how readers find it again.
 
 use super::SUFFIX;
 use crate::counters::counts::Counts;
@@ -14,54 +14,54 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// From an agent to whoever carries: what the shared memory does not say otherwise.
+/// An agent's note to its carrier: what the shared memory does not contain otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CarrierNote {
-    /// Where rank 0 wants the run to be kept.
+    /// The folder in which rank 0 wants to keep the run.
     pub folder: PathBuf,
-    /// What the rank will send to rank 0, nothing measured yet.
+    /// What the rank will send to rank 0, still without measured values.
     pub part: Part,
 }
 
-/// Whose run it is.
+/// The run to which a file belongs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// The rank whose launcher says so: of several, the lowest is believed.
+    /// The rank whose launcher wrote this. Readers use the entry of the lowest rank.
     pub rank: u32,
     /// Ranks in the job.
     pub size: u32,
-    /// As that launcher has it.
+    /// The header from that launcher.
     pub header: RunHeader,
-    /// What the user asked for, as [`crate::record::Run`] has it.
+    /// The options that asked for events: see [`crate::record::Run`].
     pub asked: Vec<AskedFor>,
 }
 
-/// One rank, as far as it came.
+/// The data of one rank so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptRank {
     /// Its [`LiveRecord`], as it was in memory.
     pub live: Vec<u8>,
-    /// Its node, one record with what the live record does not hold, its regions and what it counted.
+    /// Its node, its regions, its counts, and one record with what the live record does not hold.
     pub part: Part,
     /// The region that it is in, if it is in one.
     pub whereabouts: Option<Whereabouts>,
 }
 
-/// What is carried at once.
+/// What a carrier writes at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// In the first frame of a file.
     pub about: Option<About>,
     /// The node's [`crate::record::HostPart`] in wire form, in the first frame of a file.
     pub host: Vec<u8>,
-    /// Those that changed since the frame before.
+    /// The ranks that changed since the previous frame.
     pub ranks: Vec<KeptRank>,
-    /// All nodes' parts, as rank 0 gathered them, where no run could be made of them: [`wire::join`]ed.
+    /// All nodes' parts that rank 0 gathered, [`wire::join`]ed, if it could not make a run of them.
     pub gathered: Vec<u8>,
 }
 
 impl CarrierNote {
-    /// What the agent of shared memory told; `None` where it told nothing.
+    /// The note of the agent that uses this shared memory; `None` if it left none.
     pub fn read(shared: &SharedMemory) -> Option<Self> {
         let told = shared.take(Blob::Kept).ok().filter(|told| !told.is_empty())?;
         wire::decode(&told)
@@ -69,14 +69,14 @@ impl CarrierNote {
             .filter(|told: &Self| told.part.nodes.len() == 1 && told.part.ranks.len() == 1)
     }
 
-    /// To whoever carries.
+    /// Leaves the note in the shared memory.
     pub fn write(&self, shared: &SharedMemory) -> io::Result<()> {
         shared.put(Blob::Kept, &wire::encode(self).map_err(io::Error::other)?)
     }
 }
 
 impl KeptRank {
-    /// What is in the memory of a rank whose agent told `told`; `None` of one that has not come to t1.
+    /// The data in a rank's shared memory, with its agent's note; `None` before the rank has started its work.
     pub fn of(shared: &SharedMemory, told: &CarrierNote) -> Option<Self> {
         let live = LiveRecord::default();
         shared.live().copy_to(&live);
@@ -84,7 +84,7 @@ impl KeptRank {
             return None;
         }
         let regions = shared.regions().regions(live.rank.load(Relaxed));
-        // Counts that nobody can read are none.
+        // Counts that cannot be read are left out.
         let counts = shared.take(Blob::Counted).ok().and_then(|counts| wire::decode::<Counts>(&counts).ok());
         let part = Part { regions, counts: counts.unwrap_or_default(), ..told.part.clone() };
         let whereabouts = shared.regions().whereabouts();
@@ -93,11 +93,11 @@ impl KeptRank {
 }
 
 impl About {
-    /// By the launcher of the rank in `shared`, which knows `keep`, for the run that is kept in `folder`.
+    /// From the launcher of the rank in `shared`. `keep` is the launcher's, `folder` is where the run is kept.
     pub fn of(shared: &SharedMemory, keep: Keep, folder: &Path) -> Option<Self> {
         let name = folder.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
         let Keep { mut header, asked, .. } = keep;
-        // Each launcher has a number for the run; rank 0's counts.
+        // Each launcher has its own run id. Rank 0's is valid, and the folder is named after it.
         name.clone_into(&mut header.run_id);
         let live = shared.live();
         Some(Self { rank: live.rank.load(Relaxed), size: live.size.load(Relaxed), header, asked })
@@ -117,7 +117,7 @@ pub(super) enum Found {
 }
 
 impl Frame {
-    /// As it is in a file.
+    /// The frame as it is in a file.
     pub(super) fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let payload = wire::encode(self).map_err(io::Error::other)?;
         let length = u32::try_from(payload.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -130,7 +130,7 @@ impl Frame {
         Ok(bytes)
     }
 
-    /// The first one in `bytes`, and what follows it; `None` where there is none.
+    /// The first frame in `bytes`, and what follows it; `None` if there is none.
     pub(super) fn find(mut bytes: &[u8]) -> Option<(Found, &[u8])> {
         loop {
             let at = bytes.windows(8).position(|word| word.starts_with(b"PMMPI\0\0"))?;

@@ -1,4 +1,4 @@
-//! The file that a node's leader carries to.
+//! The file to which a node's leader carries data.
 
 use super::{Frame, NODE_SUFFIX, is_own};
 use crate::node::NodeKey;
@@ -19,14 +19,14 @@ pub struct NodeFile {
 enum State {
     /// This process has not written to it.
     New,
-    /// This process made it, and it may get so long before it is written anew.
+    /// This process created it. When `length` would exceed `room`, the file is written anew.
     Own { length: u64, room: u64 },
-    /// Another process made it, the leader before this one: only it knew all that is in there.
+    /// Another process created it, the previous leader. Only that one knew the whole content.
     Successor,
 }
 
 impl NodeFile {
-    /// In the folder of a run. `alone` is the rank of a launcher that reaches no leader of its node.
+    /// The file in a run's folder. `alone` is the rank of a launcher that reaches no leader of its node.
     pub fn of(folder: &Path, alone: Option<u32>) -> Self {
         let mut hasher = DefaultHasher::new();
         let network = fs::metadata("/proc/self/ns/net").map_or(0, |metadata| metadata.ino());
@@ -38,18 +38,18 @@ impl NodeFile {
         Self { path: folder.join(name + NODE_SUFFIX), state: State::New }
     }
 
-    /// The folder.
+    /// The folder of the run.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// True where this process has written something that is there.
+    /// True if this process has written to the file.
     pub fn is_begun(&self) -> bool {
         !matches!(self.state, State::New)
     }
 
-    /// Adds a frame: `frame(true)` with all that is known, for a file that is made now, `frame(false)` with
-    /// what is new. What was written before stays whole, whatever happens.
+    /// Adds a frame. A new file gets `frame(true)`, which has all data; an existing one gets `frame(false)`, which
+    /// has what is new. Whatever happens, earlier frames stay whole.
     pub fn add(&mut self, frame: impl Fn(bool) -> Frame) -> io::Result<()> {
         if !self.is_begun() {
             return self.begin(frame);
@@ -62,8 +62,8 @@ impl NodeFile {
         }
     }
 
-    /// The first frame. The folder is this user's, or made now: in one where anybody may write, others may have
-    /// put something in its place.
+    /// Writes the first frame. The folder must be this user's, or be created now: where every user may write,
+    /// others may have put something in its place.
     fn begin(&mut self, frame: impl Fn(bool) -> Frame) -> io::Result<()> {
         let made = match check_own(self.folder()) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -84,7 +84,7 @@ impl NodeFile {
             }
             Err(e) => {
                 if made {
-                    // Where nothing is kept, nothing is left behind.
+                    // Leave no empty folder behind.
                     let _ = fs::remove_dir(self.folder());
                 }
                 return Err(e);
@@ -93,25 +93,25 @@ impl NodeFile {
         Ok(())
     }
 
-    /// A file of all that is known takes the place of the one that has grown too long.
+    /// Replaces a file that has grown too long by a file with all data.
     fn renew(&mut self, frame: &Frame) -> io::Result<()> {
         let bytes = frame.to_bytes()?;
         let temporary = self.path.with_extension("tmp");
-        let _ = fs::remove_file(&temporary); // of a leader that was killed
+        let _ = fs::remove_file(&temporary); // of a killed leader
         let room = self.create(&temporary, &bytes)?;
         fs::rename(&temporary, &self.path)?;
         self.state = State::Own { length: bytes.len() as u64, room };
         Ok(())
     }
 
-    /// Makes a file, with room for what follows on a disk that may be full by then; gives how long it may get.
-    /// What could not be written whole is not left behind.
+    /// Creates a file and reserves room for later frames, because the disk may be full by then. Returns how long
+    /// the file may get. Removes a file that could not be written whole.
     fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<u64> {
         let length = bytes.len() as u64;
         within_file_limit(length)?;
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let room = 2 * length + MORE_BYTES;
-        // Not every file system can do that, and what is written now may find room all the same.
+        // Not every file system can reserve room. The frame of now may fit without it.
         // SAFETY: no memory is involved. KEEP_SIZE: the file does not get longer.
         unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, room as libc::off_t) };
         let written = file.write_all(bytes);
@@ -121,7 +121,7 @@ impl NodeFile {
         written.map(|()| room)
     }
 
-    /// Not created: the run may have been saved, and the folder removed, meanwhile.
+    /// Never creates the file: the run may be saved, and the folder removed, meanwhile.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut options = File::options();
         options.append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -138,10 +138,10 @@ impl NodeFile {
         Ok(())
     }
 
-    /// The run was saved as a whole while this was written: takes it back, and the folder with the last file.
+    /// Removes the file, and with the last file the folder: the whole run was saved while this one was written.
     pub fn withdraw(&mut self) {
-        // Who saved the run has removed both, unless this came later; or the folder was not empty then, since NFS keeps a file
-        // that is open.
+        // The process that saved the run has removed both. But this file may have come later, or the folder was not
+        // empty at that time, because NFS keeps an open file.
         let removed = fs::remove_file(&self.path);
         if removed.is_ok() || removed.is_err_and(|e| e.kind() == ErrorKind::NotFound) {
             let _ = fs::remove_dir(self.folder());
@@ -150,10 +150,10 @@ impl NodeFile {
     }
 }
 
-/// Room for what ranks add at their ends, beyond as much as they had before.
+/// Reserved room for what ranks add when they end, beyond twice the length of the first frame.
 const MORE_BYTES: u64 = 32 << 10;
 
-/// In a folder where anybody may write only one's own is used.
+/// Where every user may write, only a folder of this user is safe.
 fn check_own(folder: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(folder)?;
     let own = metadata.is_dir() && is_own(&metadata);

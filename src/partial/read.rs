@@ -1,4 +1,4 @@
-//! What is left of a run, read again: by whoever reports it, and of anybody's folder.
+//! Reads a partial run for reports. The folder may be any user's.
 
 use super::frame::Found;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The run in such a folder, as far as it came.
+/// The partial run in such a folder.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let mut entries = list(folder).map_err(RunFileError::Unreadable)?;
     entries.sort();
@@ -24,7 +24,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let mut left = Left::default();
     let is_node = |path: &&Path| path.extension().is_some_and(|e| e == &NODE_SUFFIX[1..]);
     for path in entries.iter().map(|path| path.as_path()).filter(is_node) {
-        // One node's damage is not the run's.
+        // Damage to one node's file does not make the run unreadable.
         match read_regular(path) {
             Ok(bytes) => left.read(&bytes),
             Err(e) => left.fail(RunFileError::Unreadable(e)),
@@ -42,7 +42,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     }
 }
 
-/// What is wrong with a folder in which something has a name that only older versions gave.
+/// The error for a folder with a file name that only older versions used.
 fn of_old_version(file: &Path) -> RunFileError {
     match read_regular(file) {
         Err(e) => RunFileError::Unreadable(e),
@@ -53,19 +53,19 @@ fn of_old_version(file: &Path) -> RunFileError {
     }
 }
 
-/// What was found of a run so far.
+/// The data of a run that were found so far.
 #[derive(Default)]
 struct Left {
     about: Option<About>,
-    /// The last that was said of each rank, and which of `hosts` it was said with.
+    /// The last data of each rank, and the index of their node's `hosts` entry.
     ranks: HashMap<u32, (Kept, usize)>,
     hosts: Vec<Vec<u8>>,
     gathered: Vec<Part>,
-    /// Why there may be no more.
+    /// Why data may be missing.
     failure: Option<RunFileError>,
 }
 
-/// A rank that can be read.
+/// The decoded data of a rank.
 struct Kept {
     live: LiveRecord,
     part: Part,
@@ -84,7 +84,7 @@ impl Kept {
         })
     }
 
-    /// How much it says.
+    /// How complete the data are.
     fn worth(&self) -> (Phase, bool) {
         (self.live.phase(), self.live.end().is_some())
     }
@@ -95,7 +95,7 @@ impl Left {
         self.failure.get_or_insert(failure);
     }
 
-    /// One node's file.
+    /// Reads one node's file.
     fn read(&mut self, mut bytes: &[u8]) {
         if bytes.is_empty() {
             return self.fail(RunFileError::Empty);
@@ -132,7 +132,7 @@ impl Left {
             }
         }
         if !frame.gathered.is_empty() {
-            // Parts that nobody can read are none: what each rank kept is there, too.
+            // Parts that cannot be read are left out: the file also has the data of each rank.
             let parts = wire::split(&frame.gathered).unwrap_or_default();
             let parts: Result<Vec<Part>, _> = parts.iter().map(|part| wire::decode(part)).collect();
             self.gathered = parts.unwrap_or_default();
@@ -153,7 +153,7 @@ impl Left {
             for record in &part.ranks {
                 ranks.remove(&record.rank);
             }
-            // Facts that nobody can read are none.
+            // Facts that cannot be read are left out.
             run.add(part, &mut nodes).unwrap_or_default();
         }
         let mut ranks: Vec<_> = ranks.into_iter().filter(|(rank, _)| *rank < size).collect();
@@ -167,7 +167,7 @@ impl Left {
 }
 
 impl Run {
-    /// What was kept of one rank.
+    /// Adds the data of one rank.
     fn add_kept(&mut self, kept: Kept, host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
         let Kept { live, mut part, whereabouts } = kept;
         let key = part.nodes[0].key.clone();
@@ -184,17 +184,17 @@ impl Run {
         }
         let node = nodes[&key];
         if self.nodes[node as usize].facts.is_none() {
-            // Facts that nobody can read are none.
+            // Facts that cannot be read are left out.
             self.describe(node, host).unwrap_or_default();
         }
-        // Nothing in it is left to decode.
+        // This decodes nothing, so it cannot fail.
         self.add(part, nodes).unwrap_or_default();
         let lost = live.lost(node);
         self.lost.extend(lost.map(|lost| LostRank { whereabouts, ..lost }));
     }
 }
 
-/// A report may be about anybody's folder: no link, no pipe, nothing endless.
+/// Reports read any user's folder: follows no link, waits for no pipe, and stops at a size limit.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {

@@ -37,7 +37,7 @@ fn asked() -> Vec<AskedFor> {
     vec![AskedFor { typed: "--events work".into(), events: vec![(Scope::Task, "work".into())] }]
 }
 
-/// A rank that has come to t1, with what its agent told.
+/// A rank that has reached t1, with its agent's note.
 struct Rank {
     shared: SharedMemory,
     session: RankSession<'static, Threads, Scripted>,
@@ -109,7 +109,7 @@ fn what_was_carried_is_read_and_what_comes_later_counts() {
     ranks[1].end_as(End::Signaled(9));
     file.add(|whole| ranks[1].frame(whole)).unwrap();
     assert_eq!(read(&folder).unwrap().end(), Some(End::Signaled(9)));
-    // Another leader of this node: it has rank 0 alone.
+    // Another leader of this node, which has only rank 0.
     let (first, rest) = ranks.split_at_mut(1);
     std::thread::scope(|scope| {
         for rank in first.iter_mut().chain(rest) {
@@ -120,14 +120,14 @@ fn what_was_carried_is_read_and_what_comes_later_counts() {
     let run = read(&folder).unwrap();
     assert_eq!((run.ranks.len(), stamps(&run)), (1, vec![(1, 2)]), "{run:#?}");
     assert_eq!(list(&folder).unwrap().len(), 1);
-    // One that reaches no leader has a file of its own.
+    // A launcher that reaches no leader has a file of its own.
     NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
     let run = read(&folder).unwrap();
     assert!(run.is_complete() && run.elapsed().is_some(), "{run:#?}");
     assert_eq!((run.end(), list(&folder).unwrap().len()), (Some(End::Signaled(9)), 2));
 }
 
-/// On a full disk, or by a SIGKILL.
+/// For example by a full disk or a SIGKILL.
 #[test]
 fn a_frame_that_was_cut_off_is_left_out() {
     let out = Folder::new("cut");
@@ -141,7 +141,7 @@ fn a_frame_that_was_cut_off_is_left_out() {
     assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
     file.add(|whole| ranks[1].frame(whole)).unwrap();
     assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2), (1, 2)]);
-    // A byte that is not what it was.
+    // A changed byte.
     let mut bytes = fs::read(&path).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -161,7 +161,7 @@ fn ranks_that_there_are_not_are_left_out() {
     let strange = |kept: KeptRank, live: &[u8]| KeptRank { live: live.to_vec(), ..kept };
     let kept = vec![
         ranks[2].kept(),
-        strange(ranks[1].kept(), &ranks[0].kept().live), // of one rank, and of another
+        strange(ranks[1].kept(), &ranks[0].kept().live), // the part of one rank with the live record of another
         strange(ranks[1].kept(), b"short"),
         ranks[0].kept(),
     ];
@@ -170,7 +170,7 @@ fn ranks_that_there_are_not_are_left_out() {
     assert_eq!(stamps(&read(&folder).unwrap()), [(0, 2)]);
 }
 
-/// What rank 0 gathered of all, and what is in the memory of its node.
+/// The file has the parts that rank 0 gathered, and the data in the memory of rank 0's node.
 #[test]
 fn what_was_gathered_and_not_saved_is_read() {
     let out = Folder::new("gathered");
@@ -189,7 +189,7 @@ fn what_was_gathered_and_not_saved_is_read() {
     NodeFile::of(&folder, None)
         .add(|whole| Frame { gathered: gathered.clone(), ..ranks[0].frame(whole) })
         .unwrap();
-    // Of another node, or later: it takes nothing away.
+    // A file of another node, or a later one, removes nothing.
     NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
     let run = read(&folder).unwrap();
     assert!(run.is_complete() && run.lost.is_empty() && run.starting_ns.is_some(), "{run:#?}");
@@ -214,7 +214,7 @@ fn a_file_does_not_grow_without_end() {
     assert!(!folder.exists());
 }
 
-/// In a folder where anybody may write.
+/// In a folder where every user may write.
 #[test]
 fn nothing_of_others_is_followed() {
     let out = Folder::new("links");
@@ -232,7 +232,7 @@ fn nothing_of_others_is_followed() {
     std::os::unix::fs::symlink(victim.join("file"), &path).unwrap();
     assert_eq!(add().unwrap_err().raw_os_error(), Some(libc::ELOOP));
     assert!(matches!(read(&folder), Err(RunFileError::Unreadable(_))));
-    // A folder that is gone is not made again where nothing of it is left.
+    // If the folder of all runs is gone, the run's folder is not created again.
     fs::remove_dir_all(&out.0).unwrap();
     assert_eq!(add().unwrap_err().kind(), io::ErrorKind::NotFound);
     fs::create_dir(&out.0).unwrap();

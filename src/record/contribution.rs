@@ -1,4 +1,4 @@
-//! What ranks send to rank 0: of one rank, or of several, joined.
+//! What ranks send to rank 0: the part of one rank, or the joined parts of several.
 
 use super::rank::RankRecord;
 use crate::bounds::Pings;
@@ -13,47 +13,47 @@ use serde::{Deserialize, Serialize};
 pub struct Part {
     /// Their nodes.
     pub nodes: Vec<NodePart>,
-    /// Their records; `node` counts in `nodes`.
+    /// Their records; the field `node` is an index into `nodes`.
     pub ranks: Vec<RankRecord>,
-    /// What they did in regions.
+    /// Their regions.
     pub regions: Regions,
-    /// What they counted.
+    /// Their counts.
     pub counts: Counts,
-    /// The least time that one of them took from the end of its MPI_Init to t1 (ns).
+    /// The least time of a rank from the end of its MPI_Init to t1 (ns).
     pub starting_ns: Option<i64>,
-    /// What MPI_Get_library_version says on rank 0.
+    /// The text of MPI_Get_library_version on rank 0.
     pub mpi_library: Option<String>,
 }
 
-/// What the ranks of a node know of it.
+/// Data of a node from its ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodePart {
     /// Which node and which clock.
     pub key: NodeKey,
     /// A [`HostPart`] in wire form, from the one rank of a node that has it; else empty.
     pub host: Vec<u8>,
-    /// What its first rank exchanged with the hub.
+    /// The pings between its first rank and the hub.
     pub pings: Pings,
 }
 
 /// What the first rank of a node adds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostPart {
-    /// The node's settings.
+    /// The node's hardware and settings.
     facts: NodeFacts,
-    /// Its hardware.
+    /// Where its hardware threads, memory and caches are.
     topology: Option<Topology>,
-    /// What the facts have of it does not travel with them.
+    /// The crystal clock, which the facts do not serialise.
     crystal: Crystal,
 }
 
 impl HostPart {
-    /// What is known of a node.
+    /// From a node's facts and topology.
     pub fn new(facts: NodeFacts, topology: Option<Topology>) -> Self {
         Self { crystal: facts.hardware.crystal, facts, topology }
     }
 
-    /// The same, as it came from a rank.
+    /// The facts, with their crystal, and the topology.
     pub fn facts(mut self) -> (NodeFacts, Option<Topology>) {
         self.facts.hardware.crystal = self.crystal;
         (self.facts, self.topology)
@@ -61,13 +61,13 @@ impl HostPart {
 }
 
 impl Part {
-    /// Of one rank, on the node `key`.
+    /// The part of one rank on the node `key`.
     pub fn of_rank(key: NodeKey, host: Vec<u8>, record: RankRecord) -> Self {
         let node = NodePart { key, host, pings: Pings::default() };
         Self { nodes: vec![node], ranks: vec![RankRecord { node: 0, ..record }], ..Self::default() }
     }
 
-    /// Adds other ranks. Those of a node that is known already need few bytes more than their records.
+    /// Adds other ranks. A rank of a known node needs few bytes more than its record.
     pub fn join(&mut self, other: Self) {
         let nodes: Vec<u32> = other.nodes.into_iter().map(|node| self.add_node(node)).collect();
         let known = |rank: &RankRecord| nodes.get(rank.node as usize).copied();
@@ -81,7 +81,7 @@ impl Part {
     }
 
     fn add_node(&mut self, node: NodePart) -> u32 {
-        // From the end: ranks come node by node.
+        // Search from the end: ranks come node by node.
         let known = self.nodes.iter().rposition(|known| known.key == node.key);
         let at = known.unwrap_or(self.nodes.len());
         match self.nodes.get_mut(at) {

@@ -1,9 +1,9 @@
-//! What is known of a run without its ranks: command, job, labels.
+//! Data of a run that do not come from its ranks: command, job, labels.
 
 use crate::bounds::MaxDrift;
 use serde::{Deserialize, Serialize};
 
-/// Which of several repetitions a run is.
+/// The place of a run among several repetitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// Shared by the runs that were started together.
@@ -21,7 +21,7 @@ pub struct Job {
     pub job_id: Option<String>,
     /// Its step id.
     pub step_id: Option<String>,
-    /// How many ranks the launcher says that it started.
+    /// How many ranks the launcher reports to have started.
     pub launched_ranks: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ pub enum Mode {
     Plain,
 }
 
-/// What is known of a run without its ranks.
+/// Data of a run that do not come from its ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// Sorts by start time; unique without coordination.
@@ -45,24 +45,24 @@ pub struct RunHeader {
     pub command: Vec<String>,
     /// How it was measured.
     pub mode: Mode,
-    /// Set where the run is one of several.
+    /// Set if the run is one of several.
     pub series: Option<Series>,
     /// The user's own keys and values.
     pub labels: Vec<(String, String)>,
     /// What started the ranks.
     pub job: Job,
-    /// What MPI_Get_library_version says; `None` without MPI.
+    /// The text of MPI_Get_library_version; `None` without MPI.
     pub mpi_library: Option<String>,
     /// The environment variables known to change performance, as rank 0 had them.
     pub environment: Vec<(String, String)>,
     /// CLOCK_REALTIME when the measurement began, ns since 1970.
     pub started_unix_ns: i64,
-    /// The rate error that the user allows any clock.
+    /// The user's limit on every clock's rate error.
     pub max_drift: MaxDrift,
 }
 
 impl RunHeader {
-    /// Of a run of which no more is known.
+    /// A header with defaults for everything else.
     pub fn new(run_id: String, command: Vec<String>, mode: Mode, started_unix_ns: i64) -> Self {
         Self {
             run_id,

@@ -13,18 +13,18 @@ pub enum End {
     Signaled(i32),
     /// A plain program that could not be started: the errno of the exec.
     NotStarted(i32),
-    /// A program that ended well after this signal had asked it to: it may not have done all its work.
+    /// A program that ended well after this signal asked it to end: it may not have done all its work.
     Interrupted(i32),
     /// An MPI program that called MPI_Abort with this code.
     Aborted(i32),
-    /// A program that the tool ended after the time that the user gave it.
+    /// A program that the tool ended after the user's time limit.
     TimedOut,
-    /// A rank whose launcher was killed, or still runs: nobody saw its end.
+    /// A rank whose end no launcher has seen: its launcher was killed, or still runs.
     Lost,
 }
 
 impl End {
-    /// What this end is worth where `signal` had asked for it.
+    /// This end; if it is a success that `signal` had asked for, [`End::Interrupted`].
     pub fn asked_for_by(self, signal: Option<i32>) -> Self {
         match signal {
             Some(signal) if self.is_success() => End::Interrupted(signal),
@@ -32,8 +32,8 @@ impl End {
         }
     }
 
-    /// How likely it is that something else brought this end about: a launcher ends all ranks of a job in
-    /// which one failed, by SIGTERM and SIGKILL, MPICH's gforker by SIGINT and SIGQUIT.
+    /// How likely it is that another rank's end caused this one; 0 is the least likely. If one rank of a job fails,
+    /// a launcher ends all ranks by SIGTERM and SIGKILL, MPICH's gforker by SIGINT and SIGQUIT.
     pub(crate) fn follows(self) -> u32 {
         match self {
             End::Aborted(_) | End::NotStarted(_) => 0,
@@ -48,13 +48,13 @@ impl End {
         }
     }
 
-    /// True for ends that a launcher brings about in a job of which another rank failed. (It kills, too, but so
+    /// True for ends that a launcher causes after another rank has failed. (A launcher also uses SIGKILL, but so
     /// does a kernel that has no memory left.)
     pub(crate) fn is_brought_about(self) -> bool {
         matches!(self, End::Signaled(libc::SIGTERM) | End::Interrupted(_))
     }
 
-    /// True for the ends that a healthy program has.
+    /// True for the ends of a healthy program.
     pub fn is_success(self) -> bool {
         matches!(self, End::Finalized | End::Exited(0))
     }

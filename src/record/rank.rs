@@ -15,11 +15,11 @@ pub struct RankRecord {
     pub node: u32,
     /// CLOCK_MONOTONIC at t0..t3.
     pub stamps: Stamps,
-    /// CLOCK_MONOTONIC_RAW around them.
+    /// CLOCK_MONOTONIC_RAW around the stamps.
     pub raw: RawClock,
-    /// CLOCK_REALTIME right after t1 and right before t2, ns since 1970: when, never how long.
+    /// CLOCK_REALTIME right after t1 and right before t2, ns since 1970. For dates only, not for durations.
     pub real_ns: [i64; 2],
-    /// Time stamp counter there, in ticks; `None` where it is not invariant.
+    /// Time stamp counter at these two places, in ticks; `None` if it is not invariant.
     pub tsc: Option<[u64; 2]>,
     /// CPU time spent between t1 and t2 by the rank's process and its threads (MPI) or by the child
     /// and its descendants (plain), in user mode (ns).
@@ -28,16 +28,16 @@ pub struct RankRecord {
     pub cpu_system_ns: i64,
     /// Hardware threads that the rank may run on.
     pub allowed: CpuSet,
-    /// Hardware thread that it ran on at t1 and at t2; `None` where the kernel does not say.
+    /// Hardware thread that it ran on at t1 and at t2; `None` if the kernel does not report it.
     pub ran_on: [Option<u32>; 2],
     /// How its work ended.
     pub end: End,
-    /// Time the tool took before t0, finding the other ranks included (ns).
+    /// Time that the tool took before t0, including the search for the other ranks (ns).
     pub setup_ns: i64,
 }
 
 impl RankRecord {
-    /// A rank of which nothing is known but its end.
+    /// A rank of which only the end is known.
     pub fn unmeasured(end: End) -> Self {
         Self {
             rank: 0,
@@ -55,25 +55,25 @@ impl RankRecord {
         }
     }
 
-    /// What its clock's rate differed by from the oscillator's, at least (ppm).
+    /// The least difference between its clock's rate and the oscillator's (ppm).
     pub fn slew_ppm(&self) -> f64 {
         self.raw.slew_ppm(self.stamps)
     }
 }
 
-/// A rank that came to t1 and not to t3.
+/// A rank that reached t1 but not t3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostRank {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
     /// Index into [`Run::nodes`](super::Run::nodes).
     pub node: u32,
-    /// t0, t1 and, where it came so far, t2 (CLOCK_MONOTONIC, ns).
+    /// t0, t1 and, if the rank reached it, t2 (CLOCK_MONOTONIC, ns).
     pub t_ns: Vec<i64>,
     /// How it ended.
     pub end: End,
-    /// When its launcher saw that (CLOCK_MONOTONIC, ns); `None` where the launcher did not.
+    /// When its launcher saw the end (CLOCK_MONOTONIC, ns); `None` if the launcher did not.
     pub ended_ns: Option<i64>,
-    /// The region that it was in, as far as that is known.
+    /// The region that it was in, if known.
     pub whereabouts: Option<Whereabouts>,
 }

@@ -1,4 +1,4 @@
-//! One run: what its ranks and nodes sent, put together, and what follows of that.
+//! One run, assembled from what its ranks and nodes sent, and the values that follow from it.
 
 use super::contribution::{HostPart, NodePart, Part};
 use super::header::RunHeader;
@@ -18,13 +18,13 @@ use std::collections::HashMap;
 pub struct NodeRecord {
     /// Which node and which clock.
     pub key: NodeKey,
-    /// What could be read about it; `None` where no rank of it reported.
+    /// Its hardware and settings; `None` if none of its ranks reported.
     pub facts: Option<NodeFacts>,
     /// Index into [`Run::topologies`].
     pub topology: Option<u32>,
 }
 
-/// What the tool itself took (ns), as the rank saw it that came last: the others would have waited for it
+/// Time that the tool itself took (ns), as the last rank saw it: the other ranks would have waited for this rank
 /// without the tool, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Overhead {
@@ -32,49 +32,49 @@ pub struct Overhead {
     pub starting_ns: i64,
     /// t3 - t2.
     pub end_barrier_ns: i64,
-    /// From t3 until rank 0 had everything.
+    /// From t3 until rank 0 had every rank's part.
     pub gather_ns: i64,
 }
 
 impl Overhead {
-    /// All of it.
+    /// The sum of all.
     pub fn total_ns(self) -> i64 {
         self.starting_ns.saturating_add(self.end_barrier_ns).saturating_add(self.gather_ns)
     }
 }
 
-/// One run: complete where every rank came to t3.
+/// One run. It is complete if every rank reached t3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Command, job, library.
     pub header: RunHeader,
     /// Ranks in the job; `ranks` may hold fewer.
     pub size: u32,
-    /// One a clock.
+    /// One per clock.
     pub nodes: Vec<NodeRecord>,
     /// The distinct topologies of the nodes.
     pub topologies: Vec<Topology>,
-    /// Those that came to t3, in rank order.
+    /// Ranks that reached t3, in rank order.
     pub ranks: Vec<RankRecord>,
-    /// Those that did not, in rank order. A run file holds none: see [`crate::partial`].
+    /// Ranks that reached t1 but not t3, in rank order. A run file holds none: see [`crate::partial`].
     #[serde(skip)]
     pub lost: Vec<LostRank>,
     /// Time from t3 until the gather was complete, on rank 0 (ns).
     pub gather_ns: i64,
-    /// What the program did in regions of its own. From here on a run file has parts of their own for each
-    /// schema: see [`crate::record::runfile`].
+    /// The regions of the program. In a run file, each schema stores this and the following fields in a part of its
+    /// own: see [`crate::record::runfile`].
     #[serde(skip)]
     pub regions: Regions,
-    /// What the nodes exchanged with rank 0's, the hub; empty without `--sync pingpong`.
+    /// Pings between the nodes and rank 0's node, the hub; empty without `--sync pingpong`.
     #[serde(skip)]
     pub sync: Vec<(u32, Pings)>,
-    /// The least time that a rank took from the end of its MPI_Init to t1 (ns).
+    /// The least time of a rank from the end of its MPI_Init to t1 (ns).
     #[serde(skip)]
     pub starting_ns: Option<i64>,
     /// What ranks counted between their t1 and t2.
     #[serde(skip)]
     pub counts: Counts,
-    /// What of that the user asked for, beside the default set.
+    /// The options that asked for events beside the default set.
     #[serde(skip)]
     pub asked: Vec<AskedFor>,
 }
@@ -96,7 +96,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Adds what some ranks sent; `known` are the nodes so far.
+    /// Adds the part of some ranks; `known` are the nodes so far.
     pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, u32>) -> Result<(), WireError> {
         let mut nodes = Vec::with_capacity(part.nodes.len());
         for NodePart { key, host, pings } in part.nodes {
@@ -116,7 +116,7 @@ impl Run {
         Ok(())
     }
 
-    /// In order, and what was counted of a node once.
+    /// Sorts all rows, and removes duplicate counts of a node.
     pub(crate) fn sort(&mut self) {
         self.ranks.sort_by_key(|rank| rank.rank);
         self.lost.sort_by_key(|rank| rank.rank);
@@ -149,13 +149,13 @@ impl Run {
         }
     }
 
-    /// Another clock; gives its index.
+    /// Adds a clock and returns its index.
     pub(crate) fn add_node(&mut self, key: NodeKey) -> u32 {
         self.nodes.push(NodeRecord { key, facts: None, topology: None });
         self.nodes.len() as u32 - 1
     }
 
-    /// `host` is a [`HostPart`] in wire form, or empty.
+    /// Sets a node's facts and topology. `host` is a [`HostPart`] in wire form, or empty.
     pub(crate) fn describe(&mut self, node: u32, host: &[u8]) -> Result<(), WireError> {
         if host.is_empty() {
             return Ok(());
@@ -176,7 +176,7 @@ impl Run {
         job
     }
 
-    /// How long it took; `None` where not every rank came to its end.
+    /// Bounds on the elapsed time; `None` if not every rank reached its end.
     pub fn elapsed(&self) -> Option<ElapsedBounds> {
         if !self.is_complete() {
             return None;
@@ -188,8 +188,8 @@ impl Run {
         }
     }
 
-    /// How much later than others each clock's last rank came to the end; none where not every rank did, of a
-    /// single clock, and where the clocks contradict one another.
+    /// How much later than others each clock's last rank reached the end. Empty if not every rank reached it, if
+    /// there is only one clock, and if the clocks contradict each other.
     pub fn lateness(&self) -> Vec<NodeLateness> {
         match self.is_complete() {
             true => self.job_stamps().lateness(self.anchors().as_ref(), self.max_drift()),
@@ -197,25 +197,25 @@ impl Run {
         }
     }
 
-    /// What nodes exchanged with the hub, rank 0's node.
+    /// Pings between the nodes and the hub, rank 0's node.
     fn anchors(&self) -> Option<Anchors<'_>> {
         Anchors::new(self.ranks.first()?.node, &self.sync)
     }
 
-    /// The rate error that each clock is allowed: the user's limit, and above it what a time service
-    /// was seen to slew a clock by, beyond the oscillator's own error.
+    /// The rate error that each clock is allowed: the user's limit. If a time service slewed a clock by more than
+    /// this limit, the limit plus this slew: the oscillator has its own error, too.
     pub fn max_drift(&self) -> MaxDrift {
         let allowed = self.header.max_drift;
         let slew = self.ranks.iter().map(|rank| rank.slew_ppm().abs()).fold(0.0, f64::max);
         if slew <= allowed.ppm() { allowed } else { allowed.plus(slew) }
     }
 
-    /// Time the tool added on the way from MPI_Init to MPI_Finalize; `None` where no rank came to t3.
+    /// Time that the tool added between MPI_Init and MPI_Finalize; `None` if no rank reached t3.
     pub fn overhead(&self) -> Option<Overhead> {
         let starting = |r: &RankRecord| r.setup_ns.saturating_add(r.stamps.start_barrier_ns());
         let end_barrier_ns = self.ranks.iter().map(|r| r.stamps.end_barrier_ns()).min()?;
         Some(Overhead {
-            // Of a run file of schema 1: without the time that finding the others took.
+            // A run file of schema 1 lacks the time that ranks took to find each other.
             starting_ns: self.starting_ns.or_else(|| self.ranks.iter().map(starting).min())?,
             end_barrier_ns,
             gather_ns: self.gather_ns,
@@ -227,26 +227,26 @@ impl Run {
         self.overhead().map(Overhead::total_ns)
     }
 
-    /// True where every rank came to t3.
+    /// True if every rank reached t3.
     pub fn is_complete(&self) -> bool {
         self.ranks.len() == self.size as usize
     }
 
-    /// The end that tells most of why it ended so: the first one that was not a success, of those that no
-    /// launcher brought about if there is one. `None` where no rank is known, and where none failed and of
-    /// some no end was seen: it may still run.
+    /// The end that best explains how the run ended: the one that another rank's end is least likely to have
+    /// caused; of several, that of the lowest rank. `None` if no rank is known. Also `None` if no rank failed and
+    /// some ends are unknown: the run may still go on.
     pub fn end(&self) -> Option<End> {
         self.telling_rank().map(|(_, _, end)| end)
     }
 
-    /// The rank, its node and its end that [`Run::end`] is.
+    /// The rank whose end [`Run::end`] returns, its node and its end.
     pub fn telling_rank(&self) -> Option<(u32, u32, End)> {
         let complete = self.ranks.iter().map(|r| (r.end.follows(), r.rank, r.node, r.end));
-        // A lost rank that left with 0 left too early all the same.
+        // A lost rank that exited with 0 has exited too early.
         let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
         let lost = self.lost.iter().map(|r| (early(r.end), r.rank, r.node, r.end));
         let telling = complete.chain(lost).min_by_key(|(follows, rank, ..)| (*follows, *rank));
-        // Ranks that a launcher ended, and a node of which nothing was heard: that is why.
+        // If a launcher ended the ranks and a node is silent, the loss of this node is the cause.
         if let Some((_, _, _, end)) = telling
             && end.is_brought_about()
             && let Some(rank) = self.rank_of_a_lost_node()
@@ -256,7 +256,7 @@ impl Run {
         telling.filter(|(.., end)| *end != End::Lost).map(|(_, rank, node, end)| (rank, node, end))
     }
 
-    /// The first rank of a node all of whose ranks are lost with their launchers.
+    /// The first rank of a node that has lost all its ranks together with their launchers.
     fn rank_of_a_lost_node(&self) -> Option<&LostRank> {
         let mut heard_of = vec![false; self.nodes.len()];
         let mut hear = |node: u32| heard_of[node as usize] = true;
@@ -265,14 +265,14 @@ impl Run {
         self.lost.iter().find(|rank| !heard_of[rank.node as usize])
     }
 
-    /// Host names, each once: two clocks may belong to one.
+    /// Number of host names: two clocks may belong to one host.
     pub fn host_count(&self) -> usize {
         let names: std::collections::HashSet<&str> =
             self.nodes.iter().map(|n| n.key.hostname.as_str()).collect();
         names.len()
     }
 
-    /// True where every index and count points at something: what a reader must know before use.
+    /// True if every index is valid and all rows are in order. A reader must check this before it uses the run.
     pub(crate) fn is_sound(&self) -> bool {
         let nodes = self.nodes.len();
         let topology_exists =

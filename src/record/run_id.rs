@@ -1,6 +1,6 @@
 //! Names of runs.
 
-/// A name that sorts by its start time (UTC) and that no other job takes: 64 random bits follow.
+/// A unique name that sorts by its start time (UTC) and ends with 64 random bits:
 /// `20261121T011903.123456789Z-4f1d09c3a7b25e68`
 pub fn new_run_id(started_unix_ns: i64) -> String {
     let (seconds, nanos) =
@@ -26,15 +26,15 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// 64 bits that no other process has.
+/// 64 bits that are different in every process.
 pub(crate) fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is valid for its length. The pool of an old kernel at boot may not be ready.
+    // SAFETY: the buffer is valid for its length. GRND_NONBLOCK: an old kernel's pool may not be ready at boot.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
     if got == bytes.len() as isize {
         return u64::from_le_bytes(bytes);
     }
-    // The host, the process and the instant together are still nobody else's.
+    // Fall back to the process and the instant, hashed with a random seed.
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());

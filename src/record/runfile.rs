@@ -8,15 +8,15 @@
 //! | 8 | length of the payload, little endian |
 //! | rest | the payload |
 //!
-//! The payload of schema N is parts 1 to N in wire form, one after the other: what a schema adds, it appends.
+//! The payload of schema N is parts 1 to N in wire form, one after the other. Each schema appends what it adds.
 //!
 //! | part | holds |
 //! |---|---|
-//! | 1 | a [`Run`] without what follows |
+//! | 1 | a [`Run`] without the following |
 //! | 2 | its `starting_ns`, `sync` and `regions` |
 //! | 3 | its `counts` |
-//! | 4 | the crystals of its nodes, of those that have one |
-//! | 5 | what was asked for beside the default set of events |
+//! | 4 | the crystals of its nodes, if known |
+//! | 5 | the options that asked for events beside the default set |
 
 use super::header::RunHeader;
 use super::run::Run;
@@ -34,14 +34,13 @@ use std::path::{Path, PathBuf};
 const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
-/// The schema that this version writes. Older ones are read, newer ones are refused by name.
+/// The schema that this version writes. It reads older schemas, and refuses newer ones with their number.
 pub const VERSION: u32 = 5;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
 
-/// Where run files are written and looked for unless the user says otherwise: PMMPI_OUT, or
-/// `pmmpi-results` here.
+/// The default folder of run files: PMMPI_OUT, else `pmmpi-results` in the working directory.
 pub fn default_folder() -> PathBuf {
     let named = std::env::var_os("PMMPI_OUT").filter(|folder| !folder.is_empty());
     named.map_or_else(|| PathBuf::from("pmmpi-results"), PathBuf::from)
@@ -52,16 +51,16 @@ pub fn default_folder() -> PathBuf {
 pub enum RunFileError {
     /// It could not be opened or read.
     Unreadable(io::Error),
-    /// It has no byte.
+    /// It is empty.
     Empty,
-    /// It is something else.
+    /// It is not a run file.
     Foreign,
     /// A later version of pmmpi wrote it.
     Newer {
         /// Its schema.
         version: u32,
     },
-    /// Another version of pmmpi kept it, while the run ran, in a form of its own.
+    /// Another version of pmmpi kept it, as a partial run, in its own form.
     OtherVersion,
     /// It ends too early.
     Truncated {
@@ -70,7 +69,7 @@ pub enum RunFileError {
         /// Bytes that it has.
         found: u64,
     },
-    /// Its bytes are not those that were written.
+    /// Its bytes have changed, or contradict each other.
     Damaged(String),
 }
 
@@ -94,20 +93,20 @@ impl fmt::Display for RunFileError {
 
 impl std::error::Error for RunFileError {}
 
-/// A place for one run file, taken before there is a run: that it can be written is known early.
+/// A place for one run file. pmmpi takes it before the run, to find out early if it cannot write there.
 pub struct Slot {
     directory: PathBuf,
-    /// Device and inode: the directory itself, whatever its name leads to later on.
+    /// Device and inode identify the directory itself: its name may lead elsewhere later.
     identity: (u64, u64),
-    /// A file without a name, where the file system knows such files (open(2), O_TMPFILE).
+    /// A file without a name, if the file system supports such files (open(2), O_TMPFILE).
     unnamed: Option<File>,
-    /// So many bytes of its disk are its own.
+    /// Bytes of the disk that are reserved for this file.
     reserved: u64,
 }
 
 impl Slot {
-    /// In a directory, which is made where there is none. Creates a file, because asking for permission (access(2)) would be
-    /// wrong for root, for read-only mounts and for network file systems.
+    /// Takes a place in a directory, and creates the directory if it is missing. Creates a file as a test, because
+    /// access(2) gives wrong answers for root, for read-only mounts and for network file systems.
     pub fn take(directory: &Path) -> io::Result<Self> {
         let identity = identity(directory).or_else(|_| {
             std::fs::create_dir_all(directory)?;
@@ -127,8 +126,8 @@ impl Slot {
         Ok(Self { directory: directory.to_owned(), identity, unnamed, reserved: 0 })
     }
 
-    /// Sets room aside, see [`reserved_bytes`], so that a run can be saved on a disk that fills up while it runs.
-    /// An error only where there is no room: not every file system can do this.
+    /// Reserves room, so that the run can be saved even if the disk fills up meanwhile: see [`reserved_bytes`].
+    /// Returns an error only if there is no room; not every file system can reserve it.
     pub fn reserve(mut self, bytes: u64) -> io::Result<Self> {
         let Some(file) = self.unnamed.as_ref().filter(|_| bytes > 0) else { return Ok(self) };
         let length = libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
@@ -144,22 +143,22 @@ impl Slot {
         Ok(self)
     }
 
-    /// The file that has the room, to set its length to 0 where the room is needed for something else.
+    /// The file that has the reserved room. If the room is needed for something else, set this file's length to 0.
     pub fn room(&self) -> Option<File> {
         self.unnamed.as_ref()?.try_clone().ok()
     }
 
-    /// True where the directory was removed or unmounted since.
+    /// True if the directory was removed or unmounted since.
     pub fn is_gone(&self) -> bool {
         identity(&self.directory).ok() != Some(self.identity)
     }
 
-    /// Writes `<directory>/<run_id>.pmr`: without a name or under a temporary one, synced, then named.
-    /// Either the whole file is there in the end or none. A directory that was removed is made again.
+    /// Writes `<directory>/<run_id>.pmr`: writes a file without a name or with a temporary one, syncs it, then
+    /// names it. In the end either the whole file exists or none. Creates the directory again if it was removed.
     ///
-    /// A run whose barriers lie less than a second apart is not synced where room was set aside for it: that takes as long as
-    /// a short program, and such a run is soon measured again. Only where the machine fails within half a minute the file
-    /// may be empty.
+    /// Does not sync a run whose barriers are less than a second apart if room was reserved for it: syncing takes
+    /// as long as a short program, and the user can soon measure such a run again. Only if the machine fails within
+    /// half a minute, the file may be empty.
     pub fn store(self, run: &Run) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
         let bytes = to_bytes(run).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
@@ -168,11 +167,11 @@ impl Slot {
             file.write_all(&bytes)?;
             let length = bytes.len() as u64;
             if self.reserved > length.next_multiple_of(BLOCK_BYTES) {
-                file.set_len(length)?; // gives back what it does not need
+                file.set_len(length)?; // frees what it does not need
             }
-            // Where no room was set aside, a disk that is full may show here only.
+            // Without reserved room, a full disk may only show here.
             if self.reserved < length || outer_ns(run) >= SHORT_NS {
-                file.sync_data()?; // its size, too, and not its times: fdatasync(2)
+                file.sync_data()?; // fdatasync(2) syncs the file's size, but not its times
             }
             let own = format!("/proc/self/fd/{}", file.as_raw_fd());
             if link(Path::new(&own), &target).is_ok() {
@@ -182,7 +181,7 @@ impl Slot {
         let temporary = self.directory.join(format!(".{}.tmp", run.header.run_id));
         let written = write_synced(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, &target));
         if let Err(e) = written {
-            // The first error is the one to report; a temporary file that stays hurts nobody.
+            // Report the first error. A temporary file that stays does no harm.
             let _ = std::fs::remove_file(&temporary);
             return Err(e);
         }
@@ -196,12 +195,12 @@ const SHORT_NS: i64 = 1_000_000_000;
 /// What most file systems allocate at once.
 const BLOCK_BYTES: u64 = 4096;
 
-/// The longest that any rank was in its barriers and between them.
+/// The longest time of a rank from t0 to t3.
 fn outer_ns(run: &Run) -> i64 {
     run.ranks.iter().map(|rank| rank.stamps.outer_ns()).max().unwrap_or(0)
 }
 
-/// The room that is set aside for a run of `ranks`.
+/// The room to reserve for a run of `ranks`.
 pub fn reserved_bytes(ranks: u32) -> u64 {
     const LEAST_BYTES: u64 = 64 << 10;
     const RANK_BYTES: u64 = 2048; // with counters, and thirty regions
@@ -209,7 +208,7 @@ pub fn reserved_bytes(ranks: u32) -> u64 {
     (LEAST_BYTES + RANK_BYTES * u64::from(ranks)).min(MOST_BYTES)
 }
 
-/// The room for a run of one rank without regions that counts the default set, with `header` in it.
+/// The room for a run with this `header`, of one rank that counts the default set and has no regions.
 pub fn reserved_bytes_alone(header: &RunHeader) -> u64 {
     const MORE_BYTES: u64 = 2048;
     let header = wire::encode(header).map_or(0, |header| header.len() as u64);
@@ -225,7 +224,7 @@ pub fn write(directory: &Path, run: &Run) -> io::Result<PathBuf> {
     Slot::take(directory)?.store(run)
 }
 
-/// A name for an open file: linkat(2) through its entry in /proc.
+/// Gives an open file a name: linkat(2) through its entry in /proc.
 fn link(open_file: &Path, target: &Path) -> io::Result<()> {
     let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
     let (from, to) = (text(open_file)?, text(target)?);
@@ -237,7 +236,7 @@ fn link(open_file: &Path, target: &Path) -> io::Result<()> {
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // create_new: neither an existing file nor a link that somebody placed there is followed.
+    // create_new fails if the name exists, and does not follow a link.
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_data()
@@ -268,7 +267,7 @@ pub fn read(path: &Path) -> Result<Run, RunFileError> {
     }
     let limit = (wire::LIMIT_BYTES + HEADER_BYTES) as u64;
     let mut bytes = Vec::new();
-    // A large file of another kind is known by its first bytes.
+    // Reads only the first bytes of a file of another kind, which may be large.
     (&file).take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     if bytes.starts_with(MAGIC) {
         file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
@@ -315,7 +314,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
     sound.ok_or_else(|| RunFileError::Damaged("its records contradict one another".into()))
 }
 
-/// `None` where one part is of nodes that another has not.
+/// `None` if one part refers to nodes that another part lacks.
 fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> {
     let (mut run, mut rest) = wire::decode_first::<Run>(payload)?;
     if version >= 2 {

@@ -1,7 +1,7 @@
-//! Files that exist for a moment, in folders that several nodes and containers write to.
+//! Temporary files in folders to which several nodes and containers write.
 //!
-//! A process's number tells nothing apart there: the first process of every PID namespace is number 1, and nodes that
-//! share a folder count for themselves.
+//! Process ids are not unique there: the first process of every PID namespace has number 1, and each node that
+//! shares the folder has its own numbers.
 
 use super::run_id::random_u64;
 use std::fs::File;
@@ -9,13 +9,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A name that nobody else takes: `prefix`, and 64 random bits.
+/// A unique name: `prefix` and 64 random bits.
 pub fn name(prefix: &str) -> String {
     format!("{prefix}{:016x}", random_u64())
 }
 
-/// A new file of such a name in a folder, for writing, with these permissions less the umask's. It follows no link that
-/// somebody placed there.
+/// Creates a file with such a name in a folder, for writing, with these permissions minus those of the umask. Does
+/// not follow a link.
 pub fn create(folder: &Path, prefix: &str, mode: u32) -> io::Result<(File, PathBuf)> {
     let path = folder.join(name(prefix));
     let file = File::options().write(true).create_new(true).mode(mode).open(&path)?;

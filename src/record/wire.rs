@@ -1,15 +1,16 @@
-//! The only place that knows bincode: bytes between ranks and in run files.
+//! The wire form: bytes between ranks and in run files. Only this module uses bincode.
 //!
-//! Decoding takes an upper limit, so that a length in a damaged or hostile input cannot make this
-//! process allocate much more than the input itself is long, and every byte must be used.
+//! Decoding has an upper limit. So a length in damaged or hostile input cannot make this process allocate much more
+//! than the input itself is long. Decoding must use every byte.
 
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
-/// No gather or run file may be longer (4 GiB: 1,000,000 ranks take about 0.2, and 0.035 more for each region).
+/// No gather or run file may be longer. 1,000,000 ranks take about 0.2 GiB of these 4 GiB, and 0.035 GiB more for
+/// each region.
 pub const LIMIT_BYTES: usize = 1 << 32;
 
-/// Bytes that are not what they should be.
+/// An error of encoding or decoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError(String);
 
@@ -21,11 +22,11 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// What an input may claim to hold: its limit is part of bincode's types, so there are three.
+/// Limits on what an input may claim to hold. A limit is part of bincode's types, so there are three fixed ones.
 const SMALL: usize = 1 << 24;
 const LARGE: usize = 1 << 30;
 const LARGEST: usize = LIMIT_BYTES * MOST_PER_BYTE;
-/// A number of 8 bytes may be one byte in wire form, and is claimed as 8.
+/// One byte in wire form may stand for a number of 8 bytes, and bincode counts it as 8.
 const MOST_PER_BYTE: usize = 16;
 
 fn config<const LIMIT: usize>() -> impl bincode::config::Config {
@@ -37,13 +38,13 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
     bincode::serde::encode_to_vec(value, config::<LARGEST>()).map_err(|e| WireError(e.to_string()))
 }
 
-/// The value that [`encode`] made `bytes` of.
+/// The value from which [`encode`] made `bytes`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     let (value, rest) = decode_first(bytes)?;
     end(rest).map(|()| value)
 }
 
-/// An error where `rest` is not empty.
+/// An error if `rest` is not empty.
 pub fn end(rest: &[u8]) -> Result<(), WireError> {
     match rest.len() {
         0 => Ok(()),
@@ -51,7 +52,7 @@ pub fn end(rest: &[u8]) -> Result<(), WireError> {
     }
 }
 
-/// The value whose [`encode`]d form `bytes` begin with, and what follows it.
+/// The value whose [`encode`]d form is at the start of `bytes`, and the bytes after it.
 pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
     use bincode::serde::decode_from_slice as read;
     let most = bytes.len().saturating_mul(MOST_PER_BYTE);
@@ -66,12 +67,12 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Wir
     Ok((value, &bytes[used..]))
 }
 
-/// One byte string of several; the inverse is [`split`].
+/// Joins several byte strings into one; the inverse is [`split`].
 pub fn join(parts: &[Vec<u8>]) -> Result<Vec<u8>, WireError> {
     encode(&parts)
 }
 
-/// The byte strings again.
+/// The inverse of [`join`].
 pub fn split(bytes: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
     decode(bytes)
 }

@@ -1,31 +1,32 @@
 //! Parts of a program's work that it names itself, each entry between barriers of its own.
 //!
-//! `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds its entries up in a
-//! [`RegionTable`](crate::session::live_regions::RegionTable), so that thousands of them take no more memory than one. What is left to say of n entries, whose
-//! true durations are W_1 .. W_n (from the first rank's t1 to the last rank's t2), is that of each W_i, added:
+//! Each entry is `t0; barrier; t1; REGION; t2; barrier; t3`, as for the whole work. A rank adds up its entries in a
+//! [`RegionTable`](crate::session::live_regions::RegionTable), so that thousands of them take no more memory than
+//! one. Let W_1 .. W_n be the true durations of n entries (from the first rank's t1 to the last rank's t2). For each
+//! rank, t2 - t1 is at most W_i and t3 - t0 at least W_i. Added over the entries, this gives
 //!
 //! max over ranks of sum (t2 - t1) <= W_1 + .. + W_n <= min over ranks of sum (t3 - t0).
 //!
-//! Each sum is of one clock, so that no clock's offset matters, and its rate's error counts as in
-//! [`crate::bounds`].
+//! Each sum is on one clock, so no clock's offset matters. The error of its rate counts as in [`crate::bounds`].
 
 use crate::bounds::MaxDrift;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Regions of one program; entries of others are not recorded.
+/// Most regions of one program. Entries of further regions are not recorded.
 pub const MOST: usize = 255;
 
-/// What some ranks did in regions.
+/// The regions of some ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regions {
-    /// Each once.
+    /// Names of the regions, each once.
     pub names: Vec<String>,
-    /// One row a rank and region.
+    /// One row per rank and region.
     pub totals: Vec<RegionTotals>,
     /// Ranks that called MPI_Pcontrol(0), and how long they were paused (ns).
     pub paused: Vec<(u32, i64)>,
-    /// Entries, over all ranks, of regions beyond the first [`MOST`](crate::regions::MOST) of a rank, or too deep in one another.
+    /// Entries that were not recorded, over all ranks: of regions beyond the first [`MOST`](crate::regions::MOST)
+    /// of a rank, nested too deeply, or with a failed barrier.
     pub unrecorded: u64,
 }
 
@@ -38,7 +39,7 @@ pub struct RegionTotals {
     pub region: u32,
     /// How often it was entered and left.
     pub entries: u64,
-    /// A checksum of which entries these are: times of different ones must not be compared.
+    /// A checksum of the entries' numbers: times of different entries must not be compared.
     pub which: u32,
     /// Sum of t1 - t0.
     pub start_barrier_ns: i64,
@@ -64,24 +65,24 @@ impl RegionTotals {
 pub struct RegionBounds<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How often each rank entered it; `None` where they did not count the same entries.
+    /// How often each rank entered it; `None` if the ranks did not count the same entries.
     pub entries: Option<u64>,
     /// Not shorter than this (ns).
     pub lower_ns: i64,
     /// Not longer than this (ns).
     pub upper_ns: i64,
-    /// The rank that was in it longest between its barriers, and how long (ns).
+    /// The rank with the longest time between the region's barriers, and this time (ns).
     pub slowest: (u32, i64),
     /// Mean over ranks of their time between the barriers (ns).
     pub mean_ns: i64,
     /// Mean over ranks of their time at the barriers that end it (ns).
     pub mean_wait_ns: i64,
-    /// The shortest and the longest of all entries, of any rank between its barriers (ns).
+    /// The shortest and the longest entry of any rank, between its barriers (ns).
     pub entry_ns: [i64; 2],
 }
 
 impl Regions {
-    /// Adds what other ranks did.
+    /// Adds the regions of other ranks.
     pub fn join(&mut self, other: Self) {
         let mut known: HashMap<String, u32> = self.names.iter().cloned().zip(0..).collect();
         let mut numbers = Vec::with_capacity(other.names.len());
@@ -100,14 +101,14 @@ impl Regions {
         self.unrecorded = self.unrecorded.saturating_add(other.unrecorded);
     }
 
-    /// True where every index is that of something, and each rank has one row a region, in order.
+    /// True if every index is valid and the rows are in order, with one row per rank and region.
     pub(crate) fn is_sound(&self, size: u32) -> bool {
         self.totals.iter().all(|t| t.rank < size && (t.region as usize) < self.names.len())
             && self.totals.windows(2).all(|w| (w[0].region, w[0].rank) < (w[1].region, w[1].rank))
             && self.paused.iter().all(|(rank, _)| *rank < size)
     }
 
-    /// Of each region, in the order of their numbers. `ranks` is how many there should be.
+    /// The bounds of each region, by region number. `ranks` is the expected number of ranks.
     pub fn bounds(&self, ranks: usize, drift: MaxDrift) -> Vec<RegionBounds<'_>> {
         let mut rows: Vec<Vec<&RegionTotals>> = vec![Vec::new(); self.names.len()];
         self.totals.iter().filter(|t| t.entries > 0).for_each(|t| rows[t.region as usize].push(t));
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
     }
 
-    /// One rank paused in the first of two entries, the other in the second: their sums are of different times.
+    /// Ranks that pause in different entries have sums over different times.
     #[test]
     fn ranks_that_counted_other_entries_are_not_compared() {
         let of = |rank: u32, paused: i64| {
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!((entries(1), entries(2)), (Some(2), None));
     }
 
-    /// One rank's row twice would stand for a rank that is missing.
+    /// A duplicate row of one rank would take the place of a missing rank.
     #[test]
     fn a_row_that_is_there_twice_is_refused() {
         let table = RegionTable::boxed();

@@ -6,11 +6,11 @@ use std::fmt;
 /// Where a rank is in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum At {
-    /// It waits there for others.
+    /// At the first barrier: it waits for other ranks.
     Begin = 0,
     /// It works.
     Inside = 1,
-    /// It waits there for others.
+    /// At the last barrier: it waits for other ranks.
     End = 2,
 }
 

@@ -1,5 +1,5 @@
-//! What a launcher wants of the agent in its rank. Rank 0's instructions are those of all: ranks that did not do the
-//! same would wait for one another.
+//! Instructions of a launcher for the agent in its rank. Rank 0's instructions apply to all ranks: if ranks did
+//! different things, they would wait for each other.
 
 use crate::counters::requested::AskedFor;
 use crate::record::{RunHeader, wire};
@@ -12,22 +12,22 @@ use std::path::PathBuf;
 /// From a launcher to its agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AgentInstructions {
-    /// Where the run is kept while it runs, if it is.
+    /// Where to keep the run while it runs, if at all.
     pub keep: Option<Keep>,
-    /// Beside the barriers.
+    /// What ranks do beside the barriers.
     pub extras: Extras,
-    /// Ranks on this node, where the launcher of the ranks says it.
+    /// Number of ranks on this node, if the launcher of the ranks reports it.
     pub local_ranks: Option<u32>,
 }
 
-/// Where a run is to be kept while it runs.
+/// Where to keep a run while it runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Keep {
-    /// A folder of its own, made by whoever has something to keep first.
+    /// Its own folder. The first process that has something to keep creates it.
     pub folder: PathBuf,
-    /// What is known of the run.
+    /// The header of the run.
     pub header: RunHeader,
-    /// What the user asked for, as [`crate::record::Run`] has it.
+    /// The options that asked for events: see [`crate::record::Run`].
     pub asked: Vec<AskedFor>,
 }
 
@@ -36,13 +36,14 @@ pub struct Keep {
 pub struct Extras {
     /// Pings with the hub.
     pub pings: bool,
-    /// Regions of the program's.
+    /// Which calls of the program make regions.
     pub marks: Marks,
-    /// [`crate::transport::fabric::Fabric::prepare_end`]: worth its cost where ranks have several clocks. Of one clock bounds are exact.
+    /// [`crate::transport::fabric::Fabric::prepare_end`]: worth its cost if ranks have several clocks. With one
+    /// clock the bounds are exact.
     pub tight_end: bool,
 }
 
-/// What makes regions: each has barriers of its own.
+/// Which calls make regions. Each region has barriers of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Marks {
     /// Nothing.
@@ -50,26 +51,26 @@ pub enum Marks {
     Off,
     /// pmmpi_begin and pmmpi_end.
     Names,
-    /// MPI_Pcontrol, too.
+    /// MPI_Pcontrol as well.
     NamesAndNumbers,
 }
 
-/// From rank 0 to all.
+/// Instructions of rank 0 for all ranks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Instructions {
-    /// Where the run is kept while it runs, if it is.
+    /// Where to keep the run while it runs, if at all.
     pub folder: Option<PathBuf>,
-    /// As the launcher of rank 0 wants it.
+    /// The extras that rank 0's launcher asks for.
     pub extras: Extras,
-    /// Where the ranks of each node leave what they measured.
+    /// Where the ranks of each node leave their measurements.
     pub meeting: Meeting,
 }
 
 impl Instructions {
-    /// Collective: on every rank what rank 0 says.
+    /// Collective: returns rank 0's instructions on every rank.
     pub fn share<F: Fabric>(fabric: &mut F, say: impl FnOnce() -> Self) -> Result<Self, FabricError> {
         let said = if fabric.rank() == 0 { say() } else { Self::default() };
-        // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
+        // Encoding into memory does not fail. All ranks run the same version, so decoding does not fail either.
         let told = collectives::spread(fabric, wire::encode(&said).unwrap_or_default())?;
         Ok(wire::decode(&told).unwrap_or_default())
     }

@@ -1,8 +1,9 @@
-//! Is the job that runs the one that was started?
+//! Checks that the running job is the job that was launched.
 //!
-//! A program whose MPI does not understand its launcher starts all the same, as so many jobs of one rank
-//! ("singletons"): an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse, or
-//! any under an srun without a process manager. Nobody says so, and each runs the whole problem.
+//! If a program's MPI does not understand its launcher, the program still starts, but as many jobs of one rank
+//! ("singletons"). Examples are an MPICH program under Open MPI's mpirun or under `srun --mpi=pmix`, the reverse,
+//! and any program under an srun without a process manager. MPI reports no error, and each job runs the whole
+//! problem.
 
 use crate::transport::local_socket;
 use crate::transport::node_election::name_of;
@@ -10,52 +11,56 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-/// What the launcher of the ranks says, and what is to be done where MPI says something else.
+/// What the launcher of the ranks reports, and what to do if MPI reports something else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectation {
-    /// Its name, as [`crate::record::Job`] has it.
+    /// The launcher's name: see [`crate::record::Job`].
     pub launcher: String,
-    /// How many ranks it started, if it tells.
+    /// Number of ranks that it started, if it reports this.
     pub ranks: Option<u32>,
-    /// Which of them this one is.
+    /// The number of this rank among them.
     pub rank: u32,
-    /// This rank speaks for all, of what rank 0 knows.
+    /// True if this rank reports for all ranks what rank 0 knows.
     pub speaks: bool,
-    /// The job on this node: the same text for all of its ranks. `None` where nothing but errors is to be said.
+    /// Identifies the job on this node: the same text for all of its ranks. `None` if the tool must report only
+    /// errors.
     pub job: Option<String>,
-    /// Nothing is to be said.
+    /// True if the tool must report nothing.
     pub quiet: bool,
-    /// The job is to end.
+    /// True if the tool must end the job.
     pub abort: bool,
 }
 
 impl Expectation {
-    /// How long to wait for ranks that do not come to MPI_Init before that is said.
+    /// How long to wait for ranks that do not reach MPI_Init before this rank reports it.
     ///
-    /// Ranks that wait for others cannot talk to one another, and any of them may be the missing ones, rank
-    /// 0 too. So rank 0 speaks first, and later ranks later: at most twice as many each time.
+    /// Waiting ranks cannot communicate, and any rank may be missing, even rank 0. So rank 0 reports first, and
+    /// higher ranks report later: at most twice as many each time.
     pub fn patience(&self) -> Duration {
         self.patience_from(Duration::from_secs(30))
     }
 
-    /// The same, where rank 0 has so much.
+    /// Like [`Self::patience`], where rank 0 waits for the time `first`.
     pub fn patience_from(&self, first: Duration) -> Duration {
         first * (1 + self.rank.saturating_add(1).ilog2())
     }
 
-    /// The right to speak about `topic` for all ranks of this node, as long as it is kept; `None` where another has it.
+    /// The right to report on `topic` for all ranks of this node, as long as the result lives; `None` if another
+    /// rank has it.
     pub fn speak_for_node(&self, topic: &str) -> Option<UnixListener> {
         let job = self.job.as_deref()?;
         local_socket::listen(&name_of("speaker", &format!("{job} {topic}"))).ok()
     }
 
-    /// True where this process is to say that its world of `size` ranks is not the job that was started. Where the launcher
-    /// does not tell how many ranks there are, ranks notice whose number is beyond their world: the first of them says so.
+    /// True if this process must report that its world of `size` ranks is not the launched job. If the launcher
+    /// does not report the number of ranks, a rank notices only if its own number is beyond its world: the first
+    /// such rank reports.
     pub fn speaks_of_mismatch(&self, size: u32) -> bool {
         self.ranks.map_or(self.rank == size, |_| self.speaks) && !self.quiet
     }
 
-    /// What is wrong where pmmpi's own MPI program, which measures plain programs, has a world of `size` ranks.
+    /// The error if pmmpi's own MPI program, which measures plain programs, has a world of `size` ranks; `None` if
+    /// that is right.
     pub fn contradicted_by_runner(&self, size: u32, mpi_library: &str) -> Option<String> {
         let (launcher, library) = (&self.launcher, first_words(mpi_library));
         let advice = match advice(launcher, mpi_library) {
@@ -69,12 +74,13 @@ impl Expectation {
         ))
     }
 
-    /// What is wrong with a world of `size` ranks.
+    /// The error if the program has a world of `size` ranks; `None` if that is right.
     pub fn contradicted_by(&self, size: u32, mpi_library: &str) -> Option<String> {
         Some(message(&self.launcher, &self.started_beyond(size)?, size, mpi_library))
     }
 
-    /// The ranks that were started, where a world of `size` has not all of them: a rank's own number tells, too.
+    /// The launched ranks, if a world of `size` lacks some of them. If their number is unknown, this rank's own
+    /// number shows it.
     fn started_beyond(&self, size: u32) -> Option<String> {
         match self.ranks {
             Some(ranks) => (size < ranks).then(|| format!("{ranks} ranks")),
@@ -83,11 +89,11 @@ impl Expectation {
     }
 }
 
-/// What libraries say that are Open MPI's or made from it.
+/// Names in the version texts of Open MPI and of libraries that derive from it.
 const OPEN_MPIS: [&str; 3] = ["Open MPI", "Spectrum MPI", "Fujitsu MPI"];
 
-/// What is wrong where a launcher started `launched` ranks and MPI's world has `size`; `None` where nothing
-/// is. (More than were launched is right: several launches may make one world.)
+/// The error if a launcher started `launched` ranks but MPI's world has `size`; `None` if that is right. (A larger
+/// world is right: several launches may make one world.)
 pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str) -> Option<String> {
     (size < launched).then(|| message(launcher, &format!("{launched} ranks"), size, mpi_library))
 }
@@ -113,7 +119,7 @@ fn advice(launcher: &str, mpi_library: &str) -> &'static str {
     }
 }
 
-/// The name and version of a library, of all that it says of itself.
+/// The name and version of a library, from its longer version text.
 fn first_words(mpi_library: &str) -> String {
     let words: Vec<&str> = mpi_library.split(',').next().unwrap_or_default().split_whitespace().collect();
     words.join(" ")
@@ -151,7 +157,7 @@ mod tests {
         assert!(own.speak_for_node("topic").is_some() && expectation(None).speak_for_node("topic").is_none());
     }
 
-    /// A launcher that tells each rank its number and no more.
+    /// A launcher that gives each rank only its number.
     #[test]
     fn a_rank_beyond_its_world_notices() {
         let of = |rank| Expectation {

@@ -1,13 +1,12 @@
 //! Which launch a process belongs to: a script may start an MPI job of its own below a measured rank.
 //!
-//! Everything below a rank inherits the agent. A launcher that starts ranks tells each who it is, in variables that
-//! it sets anew. So a process whose variables still say what they said to pmmpi is of pmmpi's launch; where one says
-//! something else, another launcher came in between, whose other ranks may not have the agent and must not be
-//! waited for.
+//! All processes below a rank inherit the agent. A launcher of ranks sets environment variables that identify each
+//! rank. If a process has the same values as pmmpi had, it belongs to pmmpi's launch. If a value differs, another
+//! launcher started the process: its other ranks may not have the agent, so the agent must not wait for them.
 
 use std::ffi::OsString;
 
-/// Rank, size and job, as launchers and process managers give them to each rank.
+/// Variables in which launchers and process managers give each rank its rank, size and job.
 const VARIABLES: [&str; 26] = [
     "ALPS_APP_PE",
     "FLUX_JOB_ID",
@@ -37,7 +36,7 @@ const VARIABLES: [&str; 26] = [
     "SLURM_TASK_PID",
 ];
 
-/// What an environment says of it: `;NAME=value` for each variable that is set, and `;`.
+/// The launch of an environment as text: `;NAME=value` for each variable that is set, and `;`.
 pub fn of(variable: impl Fn(&str) -> Option<OsString>) -> String {
     let mut origin = String::new();
     for name in VARIABLES {
@@ -48,8 +47,8 @@ pub fn of(variable: impl Fn(&str) -> Option<OsString>) -> String {
     origin + ";"
 }
 
-/// True where a process with these variables is of the launch that `origin` tells of. It may have lost some: a script
-/// may unset what confuses its program.
+/// True if a process with these variables belongs to the launch `origin`. Variables may be missing: a script may
+/// unset those that confuse its program.
 pub fn is_same(origin: &str, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     of(variable).split(';').all(|said| said.is_empty() || origin.contains(&format!(";{said};")))
 }

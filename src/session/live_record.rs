@@ -1,4 +1,4 @@
-//! A rank's live record: what it measures, while it measures.
+//! A rank's live record: its values during the measurement.
 
 use crate::bounds::{RawClock, Stamps};
 use crate::record::{End, LostRank, RankRecord};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Phase {
-    /// Nobody measures yet.
+    /// No process measures yet.
     Fresh = 0,
     /// A process has taken the shared memory for itself.
     Claimed = 1,
@@ -24,8 +24,8 @@ pub enum Phase {
     Gathered = 5,
 }
 
-/// What one rank measures, while it measures. Plain memory of both processes: every field is atomic,
-/// and a reader sees a phase only after what was stored before it.
+/// The values of one rank during the measurement, in memory that two processes share. Every field is atomic. A
+/// reader that sees a phase also sees everything that was stored before it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LiveRecord {
@@ -47,17 +47,17 @@ pub struct LiveRecord {
     pub raw_slack_ns: AtomicI64,
     /// CLOCK_REALTIME at t1 and t2, ns.
     pub real_ns: [AtomicI64; 2],
-    /// Time stamp counter at t1 and t2; 0 where it is not invariant.
+    /// Time stamp counter at t1 and t2; 0 if it is not invariant.
     pub tsc: [AtomicU64; 2],
     /// User CPU time of the process at t1 and t2, ns.
     pub cpu_user_ns: [AtomicI64; 2],
     /// The same in the kernel.
     pub cpu_system_ns: [AtomicI64; 2],
-    /// Hardware thread at t1 and t2; negative where the kernel does not say.
+    /// Hardware thread at t1 and t2; negative if the kernel does not report it.
     pub ran_on: [AtomicI32; 2],
-    /// What opening the rank's counters took, ns.
+    /// Time for opening the rank's counters, ns.
     pub opening_ns: AtomicI64,
-    /// What the snapshots after t1 and before t2 took, ns.
+    /// Time for the snapshots after t1 and before t2, ns.
     pub snapshot_ns: [AtomicI64; 2],
     /// Tool's time before t0, ns.
     pub setup_ns: AtomicI64,
@@ -68,7 +68,7 @@ pub struct LiveRecord {
     /// CLOCK_MONOTONIC when its launcher saw it end, ns.
     pub ended_ns: AtomicI64,
     end: EndWord,
-    /// MPI_Abort was called.
+    /// Set if the program called MPI_Abort.
     abort: EndWord,
     pub(crate) blob_bytes: [AtomicU64; 8],
 }
@@ -124,15 +124,15 @@ pub enum Fault {
     Handover = 8,
     /// The tool's own code panicked; the workload went on.
     Panic = 16,
-    /// Another MPI program of the same launch had been measured before, or was being.
+    /// Another MPI program of the same launch was measured before, or at the same time.
     SecondProgram = 32,
     /// The run is not kept while it runs.
     NoPartial = 64,
-    /// MPI's world is not what was started, and the job was ended for it.
+    /// MPI's world is not the launched job, and the tool ended the job.
     Mismatch = 128,
-    /// An MPI job that the program started itself, by another launcher, was left alone.
+    /// The program itself started an MPI job with another launcher; the agent did not measure it.
     OtherLaunch = 256,
-    /// The program's C library is not glibc: the program was left alone.
+    /// The program's C library is not glibc; the agent did not measure the program.
     OtherLibc = 512,
     /// MPI_Init was called; it may never have returned.
     InInit = 1024,
@@ -148,7 +148,8 @@ const WORDS: usize = size_of::<LiveRecord>() / size_of::<u64>();
 const PHASE_WORD: usize = 1;
 
 impl LiveRecord {
-    /// "PMMPI" and the layout's number: an agent of another version must not write here, nor a report read.
+    /// "PMMPI" and the layout's number: an agent of another version must not write here, and a report of another
+    /// version must not read.
     pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x08");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
@@ -157,7 +158,7 @@ impl LiveRecord {
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
 
-    /// Copies everything to `other`, by plain stores; whoever sees the new phase there sees the rest.
+    /// Copies everything to `other` by plain stores. A reader that sees the new phase there also sees the rest.
     pub fn copy_to(&self, other: &LiveRecord) {
         let phase = self.words()[PHASE_WORD].load(Ordering::Acquire);
         for (at, (from, to)) in self.words().iter().zip(other.words()).enumerate() {
@@ -168,7 +169,7 @@ impl LiveRecord {
         other.words()[PHASE_WORD].store(phase, Ordering::Release);
     }
 
-    /// From a copy in a file; `None` where it is no such copy.
+    /// From a copy in a file; `None` if the bytes are not such a copy.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let live = Self::default();
         for (word, bytes) in live.words().iter().zip(bytes.get(..size_of::<Self>())?.chunks_exact(8)) {
@@ -177,7 +178,7 @@ impl LiveRecord {
         (live.layout.load(Relaxed) == Self::LAYOUT).then_some(live)
     }
 
-    /// As it would be in a file.
+    /// The bytes for a copy in a file.
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         for (to, word) in bytes.chunks_exact_mut(8).zip(self.words()) {
@@ -186,28 +187,28 @@ impl LiveRecord {
         bytes
     }
 
-    /// How the rank ended, from its launcher.
+    /// Stores how the rank ended. The launcher calls this.
     pub fn set_end(&self, end: End, ended_ns: i64) {
         self.ended_ns.store(ended_ns, Relaxed);
         self.end.store(end);
     }
 
-    /// Its launcher has done what is to be done about it: nobody else need carry it to the disk.
+    /// Marks that the launcher has handled this record: no other process needs to carry it to the disk.
     pub fn settle(&self) {
         self.settled.store(1, Ordering::Release);
     }
 
-    /// True once its launcher has.
+    /// True after [`Self::settle`].
     pub fn is_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire) != 0
     }
 
-    /// Its program called MPI_Abort with this code.
+    /// Notes that the program called MPI_Abort with this code.
     pub fn note_abort(&self, code: i32) {
         self.abort.store(End::Aborted(code));
     }
 
-    /// That its program called MPI_Abort, if it did.
+    /// The end by MPI_Abort, if the program called it.
     pub fn aborted(&self) -> Option<End> {
         self.abort.load()
     }
@@ -217,7 +218,7 @@ impl LiveRecord {
         self.abort.load().or(self.end.load())
     }
 
-    /// What is in the live record, and from `template` what is not.
+    /// The rank's record. What the live record does not hold comes from `template`.
     pub fn record(&self, template: &RankRecord) -> RankRecord {
         let pair = |pair: &[AtomicI64; 2]| [pair[0].load(Relaxed), pair[1].load(Relaxed)];
         let between = |[from, to]: [i64; 2]| to.wrapping_sub(from);
@@ -241,7 +242,7 @@ impl LiveRecord {
         }
     }
 
-    /// What is known of a rank that did not come to t3; `None` of one that did, or did not come to t1.
+    /// The data of a rank that reached t1 but not t3; `None` for any other rank.
     pub fn lost(&self, node: u32) -> Option<LostRank> {
         let taken = match self.phase() {
             Phase::Started => 2,
@@ -255,7 +256,7 @@ impl LiveRecord {
             t_ns: self.stamps()[..taken].to_vec(),
             end: self.end().unwrap_or(End::Lost),
             ended_ns: (ended_ns != 0).then_some(ended_ns),
-            whereabouts: None, // the region table knows
+            whereabouts: None, // the region table has it
         })
     }
 
@@ -275,7 +276,7 @@ impl LiveRecord {
         }
     }
 
-    /// Everything that was stored before is visible to whoever sees the phase.
+    /// A reader that sees this phase also sees everything that was stored before.
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u32, Ordering::Release);
     }
@@ -296,14 +297,14 @@ impl LiveRecord {
         self.faults.load(Ordering::Relaxed) & fault as u64 != 0
     }
 
-    /// The launcher has stored the node's record, or has none to give.
+    /// Announces that the launcher has stored the node's record, or has none.
     pub fn announce_node(&self) {
         self.node_is_ready.store(1, Ordering::Release);
         // SAFETY: FUTEX_WAKE only takes the address of a live word.
         unsafe { libc::syscall(libc::SYS_futex, self.node_is_ready.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
-    /// Waits until the launcher reads nothing any more; false after `timeout`.
+    /// Waits until the launcher has announced the node's record; false after `timeout`.
     pub fn wait_for_node(&self, timeout: std::time::Duration) -> bool {
         let deadline = std::time::Instant::now() + timeout;
         while self.node_is_ready.load(Ordering::Acquire) == 0 {

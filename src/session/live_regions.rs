@@ -1,4 +1,4 @@
-//! A rank's regions, while it is in them: a fixed table in memory that outlives the rank.
+//! A rank's regions during the measurement: a fixed table in memory that outlives the rank.
 
 use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::Opened;
@@ -8,24 +8,24 @@ use std::mem::size_of;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Bytes of a region's name that count.
+/// Bytes of a region's name that distinguish it.
 pub const NAME_BYTES: usize = 63;
 const NAME_WORDS: usize = (NAME_BYTES + 1) / size_of::<u64>();
 type Name = [u64; NAME_WORDS];
 
-/// What one rank did in its regions, in memory that outlives it.
+/// The entries of one rank's regions, in memory that outlives the rank.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RegionTable {
     used: AtomicU64,
-    /// Entries that had no place any more, lay too deep in one another, or of which a barrier failed.
+    /// Entries that found no free slot, were nested too deeply, or had a failed barrier.
     unrecorded: AtomicU64,
-    /// Between MPI_Pcontrol(0) and MPI_Pcontrol(1), ns of its own clock.
+    /// Time between MPI_Pcontrol(0) and MPI_Pcontrol(1), ns of its own clock.
     paused_ns: AtomicI64,
-    /// When the last pause began; 0 where there is none.
+    /// When the last pause began; 0 outside of pauses.
     paused_since_ns: AtomicI64,
     slots: [Slot; MOST],
-    /// Where the rank is, by the name of a region and 1 + [`At`]; 0 where it is in none.
+    /// Where the rank is: the name of a region, and in `now` 1 + [`At`]; `now` is 0 outside of regions.
     now_name: [AtomicU64; NAME_WORDS],
     now: AtomicU64,
 }
@@ -59,7 +59,7 @@ impl Slot {
 }
 
 impl RegionTable {
-    /// Of a program that has no regions: all such share it, and what is written are the zeros that it holds.
+    /// The table of programs without regions. All of them share it, and write only the zeros that it already holds.
     pub fn unused() -> &'static Self {
         static UNUSED: RegionTable = RegionTable {
             used: AtomicU64::new(0),
@@ -73,11 +73,11 @@ impl RegionTable {
         &UNUSED
     }
 
-    /// For one rank.
+    /// A new table for one rank.
     pub fn boxed() -> Box<Self> {
         let layout = Layout::new::<Self>();
-        // SAFETY: every field is an atomic integer, and zeros are such; the memory has the type's layout and
-        // is the box's own.
+        // SAFETY: every field is an atomic integer, for which zeros are valid. The memory has the type's layout and
+        // belongs to the box.
         unsafe {
             let table = alloc_zeroed(layout);
             if table.is_null() {
@@ -87,13 +87,13 @@ impl RegionTable {
         }
     }
 
-    /// From now on nothing is recorded on this rank.
+    /// Stops recording on this rank.
     pub fn pause(&self, now_ns: i64) {
-        // Of two pauses in a row the first one counts.
+        // The first of two pauses in a row counts.
         let _ = self.paused_since_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
     }
 
-    /// From now on it is again.
+    /// Continues recording.
     pub fn resume(&self, now_ns: i64) {
         let since_ns = self.paused_since_ns.swap(0, Relaxed);
         if since_ns != 0 {
@@ -121,7 +121,7 @@ impl RegionTable {
         self.now.store(1 + at as u64, Release);
     }
 
-    /// What the rank `rank` did.
+    /// The regions in this table, as those of the rank `rank`.
     pub fn regions(&self, rank: u32) -> Regions {
         let used = (self.used.load(Acquire) as usize).min(MOST);
         let mut regions = Regions { unrecorded: self.unrecorded.load(Relaxed), ..Regions::default() };
@@ -180,7 +180,7 @@ impl Slot {
     }
 }
 
-/// Bytes that are no UTF-8 are written as \xNN: names that differ stay different.
+/// Bytes that are not UTF-8 become \xNN, so that different names stay different.
 fn text(name: &[AtomicU64; NAME_WORDS]) -> String {
     let bytes: Vec<u8> = name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
     let mut text = String::new();
@@ -201,16 +201,16 @@ pub struct Recorder<'a> {
     stop: Vec<AtomicU64>,
     open: Vec<Open>,
     begun: u64,
-    /// Entries that are open beyond [`DEEPEST`]: they are not recorded.
+    /// Entries that are open beyond [`DEEPEST`] and are not recorded.
     deeper: u64,
 }
 
-/// So many regions lie in one another. More are entries that are begun and never ended.
+/// Deepest nesting of regions. A program that exceeds it begins entries and never ends them.
 const DEEPEST: usize = 64;
 
 #[derive(Debug)]
 struct Open {
-    /// Entries are counted on all ranks alike: each has begun with a barrier.
+    /// The entry's number. It is the same on all ranks, because every entry begins with a barrier.
     number: u64,
     name: Name,
     t0_ns: i64,
@@ -223,24 +223,24 @@ struct Open {
 }
 
 impl<'a> Recorder<'a> {
-    /// In no region. Entries' counts are added up in `counters`.
+    /// A recorder outside of regions. It adds the counts of entries to `counters`.
     pub fn new(table: &'a RegionTable, counters: CounterTable<'a>, opened: Opened) -> Self {
         let (open, stop) = (Vec::with_capacity(DEEPEST), words(counters.region_words()));
         Self { table, counters, opened, stop, open, begun: 0, deeper: 0 }
     }
 
-    /// Of a rank that counts nothing.
+    /// A recorder for a rank without counters.
     #[cfg(test)]
     pub(crate) fn without_counters(table: &'a RegionTable) -> Self {
         Self::new(table, CounterTable::default(), Opened::default())
     }
 
-    /// What was recorded.
+    /// The table with the recorded entries.
     pub fn table(&self) -> &'a RegionTable {
         self.table
     }
 
-    /// A barrier of this region's failed: its innermost entry proves nothing.
+    /// A barrier of this region failed, so its innermost entry proves nothing.
     pub fn disprove(&mut self, name: &[u8]) {
         let name = padded(name);
         if let Some(open) = self.open.iter_mut().rfind(|open| open.name == name) {
@@ -248,12 +248,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The rank comes to the barrier that begins or ends this region.
+    /// The rank reaches the barrier that begins or ends this region.
     pub fn arrive(&self, name: &[u8], at: At) {
         self.table.note(&padded(name), at);
     }
 
-    /// It has left that barrier.
+    /// The rank has left that barrier.
     fn go_on(&self) {
         match self.open.last() {
             Some(open) => self.table.note(&open.name, At::Inside),
@@ -261,14 +261,14 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// True where an entry of this region can end.
+    /// True if an entry of this region can end.
     pub fn is_in(&self, name: &[u8]) -> bool {
         let name = padded(name);
         self.deeper > 0 || self.open.iter().any(|open| open.name == name)
     }
 
-    /// An entry began: its barrier was entered at t0 and left at t1. Gives the place for its snapshot, where it is
-    /// recorded.
+    /// Begins an entry, whose barrier was entered at t0 and left at t1. Returns the place for its snapshot; `None`
+    /// if the entry is not recorded.
     pub fn begin(&mut self, name: &[u8], t0_ns: i64, t1_ns: i64) -> Option<&[AtomicU64]> {
         let number = self.begun;
         self.begun += 1;
@@ -286,13 +286,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The place for the snapshot of an entry that is about to end, or of all.
+    /// The place for the snapshot at the end of an entry, or of all entries.
     pub fn ending(&self) -> &[AtomicU64] {
         &self.stop
     }
 
-    /// The innermost entry of this region ended: its barrier was entered at t2 and left at t3. Nothing where
-    /// the rank is in no such region.
+    /// Ends the innermost entry of this region, whose barrier was entered at t2 and left at t3. Does nothing if the
+    /// rank is not in such a region.
     pub fn end(&mut self, name: &[u8], t2_ns: i64, t3_ns: i64) {
         let name = padded(name);
         if self.deeper > 0 {
@@ -304,7 +304,7 @@ impl<'a> Recorder<'a> {
         self.go_on();
     }
 
-    /// The work is over, and with it every entry that was not ended.
+    /// The work is over: ends all open entries.
     pub fn end_all(&mut self, t2_ns: i64, t3_ns: i64) {
         while let Some(open) = self.open.pop() {
             self.add(&open, t2_ns, t3_ns);
@@ -314,7 +314,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn add(&self, open: &Open, t2_ns: i64, t3_ns: i64) {
-        // Of entries of one region that lie in one another the outermost counts: no time twice.
+        // Of nested entries of one region only the outermost counts, so that no time counts twice.
         let is_inner = self.open.iter().any(|outer| outer.name == open.name);
         if is_inner || open.paused || self.table.is_paused() {
             return;
@@ -329,8 +329,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Sums of such numbers differ where the numbers do, but for one case in 2^32 (G. Steele et al., "Fast Splittable
-/// Pseudorandom Number Generators", 2014: SplitMix64).
+/// A hash of an entry's number. For different sets of entries, the sums of hashes differ, except in one case in
+/// 2^32 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014: SplitMix64).
 fn mixed(number: u64) -> u64 {
     let z = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -342,7 +342,7 @@ fn words(number: usize) -> Vec<AtomicU64> {
     std::iter::repeat_with(AtomicU64::default).take(number).collect()
 }
 
-/// As it is compared and stored.
+/// The form in which names are compared and stored.
 fn padded(name: &[u8]) -> Name {
     let mut bytes = [0u8; NAME_WORDS * size_of::<u64>()];
     let length = name.len().min(NAME_BYTES);
@@ -429,7 +429,7 @@ mod tests {
         assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
     }
 
-    /// A rank of the same user may write there what it likes.
+    /// A rank of the same user may write anything there.
     #[test]
     fn whatever_is_in_the_memory_can_be_read() {
         const WORDS: usize = size_of::<RegionTable>() / size_of::<u64>();
@@ -456,7 +456,7 @@ mod tests {
             recorder.end(b"misspelt", at, at);
         }
         assert_eq!(table.regions(0).unrecorded, 1000 - DEEPEST as u64);
-        // Latin-1, which is no UTF-8.
+        // Latin-1, which is not UTF-8.
         for name in [&b"B\xe4r"[..], b"B\xf6r"] {
             let mut recorder = Recorder::without_counters(&table);
             recorder.begin(name, 0, 1);

@@ -1,4 +1,4 @@
-//! Memory that a rank and its launcher share, so that what was measured outlives the rank.
+//! Memory that a rank and its launcher share, so that measured values outlive the rank.
 //!
 //! It is an anonymous file (memfd_create(2)): no name in /dev/shm or /tmp that anyone could guess, link
 //! to or have to clean up. The workload reaches it through the launcher's entry in /proc, so no open
@@ -25,25 +25,26 @@ pub const SHARED_MEMORY_VARIABLE: &str = "PMMPI_SPOOL";
 pub enum Blob {
     /// The node's [`crate::record::HostPart`], from the launcher.
     Node = 0,
-    /// What the runner is to do, from the launcher.
+    /// The plan for the runner, from the launcher.
     Plan = 1,
-    /// What the agent is to do, from the launcher: [`crate::session::instructions::AgentInstructions`] or nothing.
+    /// Instructions for the agent, from the launcher: [`crate::session::instructions::AgentInstructions`] or
+    /// nothing.
     Instructions = 2,
-    /// Where the run is to be kept, from the agent: a [`crate::partial::CarrierNote`].
+    /// Where to keep the run, from the agent: a [`crate::partial::CarrierNote`].
     Kept = 3,
-    /// What MPI's world should be, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
+    /// The expected world of MPI, from the launcher: a [`crate::session::launch_check::Expectation`], or nothing.
     Expectation = 4,
     /// A [`crate::counters::probe::HandedDown`], from the launcher, or nothing.
     Counters = 5,
-    /// What a rank that ended badly counted, from its launcher: [`crate::counters::counts::Counts`].
+    /// The counts of a rank that ended badly, from its launcher: [`crate::counters::counts::Counts`].
     Counted = 6,
-    /// All nodes' parts, from rank 0 to its launcher. The last, because it may be the longest.
+    /// All nodes' parts, from rank 0 to its launcher. This is the last blob because it may be the longest.
     Gathered = 7,
 }
 
 impl Blob {
     fn place(self) -> u64 {
-        // In the first place is what is mapped.
+        // The mapped memory takes the first place.
         (self as u64 + 1) * Self::SPACING_BYTES
     }
 
@@ -56,15 +57,15 @@ impl Blob {
 
 const LIVE_RECORD_BYTES: usize = 4096;
 const MAPPED_BYTES: usize = LIVE_RECORD_BYTES + (1 << 15);
-/// Where counters begin: at a page, of whatever size pages are.
+/// Where the counters begin: at the start of a page, whatever the page size is.
 const COUNTERS_AT: u64 = 1 << 16;
 const _: () = assert!(
     size_of::<LiveRecord>() <= LIVE_RECORD_BYTES
         && size_of::<RegionTable>() <= MAPPED_BYTES - LIVE_RECORD_BYTES
 );
 
-/// A rank's live record and, [`LIVE_RECORD_BYTES`] from there, its regions; mapped for as long as the process lives:
-/// whoever writes to it does so until the end.
+/// A rank's live record and, at offset [`LIVE_RECORD_BYTES`], its regions. They stay mapped as long as the process
+/// lives, because the process may write to them until its end.
 #[derive(Clone, Copy)]
 struct Mapping(NonNull<u8>);
 
@@ -73,18 +74,19 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// One process's end of the shared memory.
+/// The shared memory as one process sees it.
 pub struct SharedMemory {
     file: File,
     live: Mapping,
 }
 
 impl SharedMemory {
-    /// New and empty, by the launcher.
+    /// Creates empty shared memory. The launcher calls this.
     pub fn create() -> io::Result<Self> {
-        // A launcher that may be run and not read (mode 711) is guarded by the kernel: only root could reach
-        // the shared memory through /proc then (PR_SET_DUMPABLE(2const)). It holds nothing that this user may not see.
-        // SAFETY: no memory is involved. Where it fails, the agent cannot open the shared memory, and that is said.
+        // If the user may execute the launcher's file but not read it (mode 711), the kernel lets only root reach
+        // this memory through /proc (PR_SET_DUMPABLE(2const)). This call lifts that: the memory holds nothing that
+        // this user may not see.
+        // SAFETY: no memory is involved. If the call fails, the agent cannot open the memory, and pmmpi reports that.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) };
         // SAFETY: the name is a C string; the result is checked before it is used.
         let fd = unsafe { libc::memfd_create(c"pmmpi".as_ptr(), libc::MFD_CLOEXEC) };
@@ -100,14 +102,15 @@ impl SharedMemory {
         Ok(shared)
     }
 
-    /// The other end, by an agent or a runner; `path` is what [`SharedMemory::path`] gave.
+    /// Opens it in an agent or a runner; `path` is from [`SharedMemory::path`].
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::from_file(File::options().read(true).write(true).open(path)?)
     }
 
-    /// Another launcher's, of which this one was given the descriptor.
+    /// Opens another launcher's shared memory from its descriptor.
     pub fn from_file(file: File) -> io::Result<Self> {
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a shared of this version of pmmpi");
+        let invalid =
+            || io::Error::new(io::ErrorKind::InvalidData, "not shared memory of this version of pmmpi");
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
@@ -119,17 +122,17 @@ impl SharedMemory {
         }
     }
 
-    /// Where other processes of this user can open it while this process lives.
+    /// The path by which other processes of this user can open it while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// To be given to another launcher: see [`SharedMemory::from_file`].
+    /// The file to give to another launcher: see [`SharedMemory::from_file`].
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Lets the descriptor survive the exec of a runner in this process's place; its path stays true.
+    /// Keeps the descriptor open when this process executes a runner; its path stays valid.
     pub fn keep_across_exec(&self) -> io::Result<()> {
         // SAFETY: sets a flag of a descriptor that this process owns.
         let failed = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETFD, 0) } < 0;
@@ -142,13 +145,13 @@ impl SharedMemory {
         unsafe { self.live.0.cast().as_ref() }
     }
 
-    /// What the rank does in regions; it stays valid as well.
+    /// The rank's regions; they stay valid as well.
     pub fn regions(&self) -> &'static RegionTable {
         // SAFETY: the mapping is never unmapped and has the table at this place (see Mapping).
         unsafe { self.live.0.add(LIVE_RECORD_BYTES).cast().as_ref() }
     }
 
-    /// Room for what is counted, zeros at first.
+    /// Memory for the counters, initially zeros.
     pub fn counters(&self, opened: &Opened) -> io::Result<CounterTable<'static>> {
         let words = CounterTable::words(opened);
         if words == 0 {
@@ -157,7 +160,10 @@ impl SharedMemory {
         let bytes = words * size_of::<u64>();
         let end = COUNTERS_AT + bytes as u64;
         if end > Blob::SPACING_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more counters than the shared holds"));
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "more counters than the shared memory holds",
+            ));
         }
         within_file_limit(end)?;
         if self.file.metadata()?.len() < end {
@@ -174,7 +180,7 @@ impl SharedMemory {
         if bytes.len() as u64 > blob.limit_bytes() {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "more than its place in the shared holds",
+                "more than its place in the shared memory holds",
             ));
         }
         within_file_limit(blob.place() + bytes.len() as u64)?;
@@ -183,11 +189,14 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// The byte string that the other process stored; empty where it stored none.
+    /// The byte string that the other process stored; empty if it stored none.
     pub fn take(&self, blob: Blob) -> io::Result<Vec<u8>> {
         let bytes = self.live().blob_bytes[blob as usize].load(Ordering::Acquire);
         if bytes > blob.limit_bytes() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a length that the shared cannot have"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a length that the shared memory cannot have",
+            ));
         }
         let mut content = vec![0; bytes as usize];
         self.file.read_exact_at(&mut content, blob.place())?;
@@ -195,8 +204,8 @@ impl SharedMemory {
     }
 }
 
-/// An error where the limit on file sizes (ulimit -f, setrlimit(2)) is below `bytes`: a write beyond it
-/// would send SIGXFSZ, in the agent to the workload.
+/// An error if the limit on file sizes (ulimit -f, setrlimit(2)) is below `bytes`: a write beyond it would send
+/// SIGXFSZ, and in the agent the workload would receive it.
 pub fn within_file_limit(bytes: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is a live local.

@@ -1,10 +1,10 @@
-//! How a process waits for something that other processes will bring about.
+//! How a process waits for other processes.
 
 use crate::clock;
 use crate::transport::fabric::Wait;
 use std::time::Duration;
 
-/// Waits between two looks at something that other processes will bring about.
+/// Pauses between two checks of something that other processes cause.
 pub struct Backoff {
     wait: Wait,
     begin_ns: i64,
@@ -13,23 +13,23 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// So long the core is kept.
+    /// How long the process keeps its core.
     const SPIN_NS: i64 = 30_000;
-    /// Then it is offered to others at every so many looks: an MPI that knows that it shares its cores offers
-    /// them in each look itself.
+    /// After that it yields the core at every so many checks. (An MPI that knows that it shares its cores yields in
+    /// each check itself.)
     const LOOKS: u32 = 8;
-    /// So long a patient rank does no more: where ranks share cores, one that sleeps comes late.
+    /// How long a patient rank only yields. Then it sleeps; if ranks share cores, a sleeping rank is late.
     const YIELD_NS: i64 = 100_000_000;
     const FIRST_PAUSE_NS: i64 = 100_000;
-    /// Longest pause: what a rank may come late out of the end barrier, beside work of any length.
+    /// Longest pause: how late a rank may leave the end barrier, however long the work takes.
     const LAST_PAUSE_NS: i64 = 1_000_000;
 
-    /// From the first look on.
+    /// Starts to wait.
     pub fn new(wait: Wait) -> Self {
         Self { wait, begin_ns: clock::monotonic_ns(), looks: 0, pause_ns: 0 }
     }
 
-    /// Since the first look.
+    /// Time since the start.
     pub fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_ns().unsigned_abs())
     }
@@ -38,8 +38,8 @@ impl Backoff {
         clock::monotonic_ns() - self.begin_ns
     }
 
-    /// Between two looks. True once: when the core is about to be given up for the first time, since others
-    /// are still at work.
+    /// Pauses between two checks. True once: just before the process gives up its core for the first time, because
+    /// other ranks still work.
     pub fn pause(&mut self) -> bool {
         let waited_ns = self.waited_ns();
         self.looks = self.looks.wrapping_add(1);

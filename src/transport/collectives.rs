@@ -1,21 +1,21 @@
-//! Byte strings of any length between rank 0 and all.
+//! Moves byte strings of any length between rank 0 and all ranks.
 //!
-//! They go as the fabric has it, without messages from rank to rank that could meet the program's own. No count,
-//! an int, can overflow, however much a large job has to say: what is long goes in several rounds.
+//! They use the fabric's collective operations, not messages between two ranks, which could mix with the program's
+//! own. Long strings go in several rounds, so that no MPI count, an int, overflows in a large job.
 
 use crate::record::wire::{self, LIMIT_BYTES};
 use crate::transport::fabric::{Fabric, FabricError};
 
-/// Of the first message of a string, its length included: whatever is short takes one.
+/// Bytes of a string's first message, including the length. A short string needs only this message.
 const FIRST_BYTES: usize = 512;
 const LENGTH_BYTES: usize = size_of::<u64>();
-/// On rank 0 in one round, at most: well below what an int can count.
+/// Most bytes on rank 0 in one round: well below the largest int.
 const ROUND_BYTES: usize = 1 << 30;
 
-/// A length that no rank of this tool sends.
+/// The error for a length that no rank of this tool sends.
 const NOT_OURS: FabricError = FabricError { call: "a message of a rank", code: -1 };
 
-/// Rank 0's `bytes` on every rank. What the others give is not looked at.
+/// Returns rank 0's `bytes` on every rank. Ignores the `bytes` of other ranks.
 pub fn spread<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {
     let mut first = [0; FIRST_BYTES];
     let (length, begin) = first.split_at_mut(LENGTH_BYTES);
@@ -34,7 +34,7 @@ pub fn spread<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// On rank 0 the `bytes` of every rank that gave some, in rank order; nothing elsewhere.
+/// On rank 0 every rank's `bytes` that are not empty, in rank order; nothing elsewhere.
 pub fn collect<F: Fabric>(fabric: &mut F, bytes: &[u8]) -> Result<Vec<Vec<u8>>, FabricError> {
     collect_in_rounds(fabric, bytes, ROUND_BYTES)
 }
@@ -59,7 +59,8 @@ fn collect_in_rounds<F: Fabric>(
         }
         Ok(())
     };
-    // Only rank 0 has the lengths. Nearly always this is all, and rank 0 waits for nobody any more.
+    // Only rank 0 has the lengths. Nearly always this round moves everything, and rank 0 waits for no other rank
+    // after it.
     let first = (round_bytes / fabric.size() as usize).max(1);
     round(fabric, 0, first)?;
     let plan = wire::encode(&plan(&lengths, first, round_bytes)).map_err(|_| NOT_OURS)?;
@@ -69,7 +70,7 @@ fn collect_in_rounds<F: Fabric>(
     Ok(all)
 }
 
-/// The longest of strings of these lengths, and how much of each goes in a round when `first` went before.
+/// The longest of these lengths, and how many bytes of each string go in one round after the `first` ones.
 fn plan(lengths: &[usize], first: usize, round_bytes: usize) -> (usize, usize) {
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let rest = lengths.iter().map(|length| length.saturating_sub(first)).filter(|rest| *rest > 0);
@@ -92,7 +93,7 @@ mod tests {
         (0..length).map(|at| (at % 251) as u8).collect()
     }
 
-    /// What each of `size` ranks, as threads, makes of `work`.
+    /// Runs `work` on `size` ranks, which are threads, and returns each rank's result.
     fn on_ranks<T: Send>(size: u32, work: impl Fn(&mut Threads) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
             let ranks = Threads::new(size).into_iter().map(|mut fabric| {

@@ -1,42 +1,43 @@
 //! The messages of a barrier that its last rank leaves at once, for any number of ranks.
 //!
-//! Ranks that wait at the end sleep between two looks at their messages, so that they leave their cores to ranks that
-//! still work. The last rank to arrive must not wait for one of them to wake up: its way out is what makes the upper
-//! bound tight (a minimum over nodes, see [`crate::bounds`]).
+//! Ranks that wait at the end sleep between two checks of their messages, so that they leave their cores to ranks
+//! that still work. The last rank to arrive must not wait for one of them to wake up: its quick exit makes the
+//! upper bound tight (a minimum over nodes, see [`crate::bounds`]).
 //!
-//! A dissemination barrier (Hensgen, Finkel and Manber 1988; what MPI libraries have) does this for powers of two only:
-//! else its last message comes to the last rank over ranks that wait for that very rank. Here no message that a rank
-//! needs depends on that rank itself. Let the arc `(s, 2^j)` be the ranks s, s+1, .. s+2^j-1, modulo the number of ranks n.
-//! - At level j rank s knows that all of `(s, 2^j)` have arrived. It says so to s-2^j, which then knows `(s-2^j, 2^(j+1))`.
-//!   There are as many levels as fit: 2^levels <= n.
-//! - The arc that is left, of n - 2^levels ranks, is the sum of arcs that are powers of two, one for each bit of its length. At
-//!   level j rank s also says it to the rank for which `(s, 2^j)` is one of these.
+//! A dissemination barrier (Hensgen, Finkel and Manber 1988; MPI libraries use it) does this only for powers of
+//! two. Otherwise its last message reaches the last rank through ranks that wait for this very rank. Here, no
+//! message that a rank needs depends on the rank itself. Let the arc `(s, 2^j)` be the ranks s, s+1, .. s+2^j-1,
+//! modulo the number of ranks n.
+//! - At level j rank s knows that all ranks of `(s, 2^j)` have arrived. It tells this to s-2^j, which then knows
+//!   `(s-2^j, 2^(j+1))`. There are as many levels as fit: 2^levels <= n.
+//! - The remaining arc of n - 2^levels ranks is the sum of arcs whose lengths are powers of two, one for each bit
+//!   of its length. At level j rank s also tells `(s, 2^j)` to the rank for which it is one of these arcs.
 //!
-//! None of these arcs has the rank in it that the message goes to. A rank that knows all arcs may go. It sends and receives at most
-//! 2 log2(n) messages.
+//! No arc contains the rank that receives its message. A rank that knows all arcs may leave. It sends and receives
+//! at most 2 log2(n) messages.
 
-/// Rank `rank` of `size` says to rank `to` that its arc of 2^`level` ranks has arrived, and hears the same from rank `from`.
+/// A rank tells rank `to` that its arc of 2^`level` ranks has arrived, and rank `from` tells it the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Of the arc.
+    /// Level of the arc.
     pub level: u32,
-    /// Rank that hears it.
+    /// The rank that receives the message.
     pub to: u32,
-    /// Rank whose arc follows what is known already.
+    /// The rank whose arc follows the known ranks.
     pub from: u32,
 }
 
-/// True where the barriers of MPI libraries let their last rank go at once.
+/// True if the barriers of MPI libraries let their last rank leave at once.
 pub fn is_tight_already(size: u32) -> bool {
     size.is_power_of_two()
 }
 
-/// One exchange a level: what comes in at a level is what may go out at the next one.
+/// One exchange per level. A rank sends at a level only after it has received at the level before.
 pub fn levels(rank: u32, size: u32) -> impl Iterator<Item = Exchange> {
     (0..size.max(1).ilog2()).map(move |level| exchange(rank, size, level, 1 << level))
 }
 
-/// What goes out beside that, each at its level, and is waited for at the end.
+/// The exchanges for the remaining arc. A rank sends each at its level, and waits for all of them at the end.
 pub fn rest(rank: u32, size: u32) -> impl Iterator<Item = Exchange> {
     let (levels, mut known) = (size.max(1).ilog2(), 1u32 << size.max(1).ilog2());
     let left = size - known;
@@ -47,7 +48,7 @@ pub fn rest(rank: u32, size: u32) -> impl Iterator<Item = Exchange> {
     })
 }
 
-/// With the ranks at this distance, which is less than `size`.
+/// The exchange with the ranks at this distance, which must be less than `size`.
 fn exchange(rank: u32, size: u32, level: u32, distance: u32) -> Exchange {
     let modulo = |number: u64| (number % u64::from(size)) as u32;
     let (rank, size_and_more) = (u64::from(rank), u64::from(size) + u64::from(rank));
@@ -63,13 +64,13 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Ranks that pass messages as the agent does: those that have arrived, as far as they come.
+    /// A model of ranks that pass messages as the agent does.
     struct Ranks {
         size: u32,
         arrived: Vec<bool>,
-        /// Levels that each rank has heard of.
+        /// Number of levels that each rank has received.
         heard: Vec<u32>,
-        /// Under way or there: from, to, and whether it is one of the levels or of the rest, with its level.
+        /// Sent messages: from, to, true for a level and false for the rest, and the level.
         sent: HashSet<(u32, u32, bool, u32)>,
     }
 
@@ -86,7 +87,7 @@ mod tests {
             self.sent.extend(levels.chain(rest));
         }
 
-        /// Everything that `rank` can do now.
+        /// Does everything that `rank` can do now. True if something has changed.
         fn look(&mut self, rank: u32) -> bool {
             let at = rank as usize;
             if !self.arrived[at] {
@@ -103,7 +104,7 @@ mod tests {
             before != (self.sent.len(), self.heard[at])
         }
 
-        /// All ranks look until nothing moves.
+        /// Repeats this for all ranks until nothing changes.
         fn settle(&mut self) {
             while (0..self.size).filter(|rank| self.look(*rank)).count() > 0 {}
         }
@@ -125,7 +126,7 @@ mod tests {
                 ranks.settle();
                 assert!((0..size).all(|rank| !ranks.may_go(rank)), "{last} of {size} is not there");
                 ranks.arrived[last as usize] = true;
-                ranks.look(last); // nobody else looks
+                ranks.look(last); // no other rank acts
                 assert!(ranks.may_go(last), "{last} of {size}");
                 ranks.settle();
                 assert!((0..size).all(|rank| ranks.may_go(rank)));

@@ -1,4 +1,4 @@
-//! What a measurement asks of the ranks' interconnect, and the two fabrics that need no MPI.
+//! What a measurement needs from the ranks' interconnect, and the two fabrics that work without MPI.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -7,47 +7,49 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// How a rank waits for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Leave at once when the last rank enters: before the work, where a late exit is skew. The core
-    /// is offered to others (sched_yield) but never given up for a fixed time.
+    /// Leave at once when the last rank enters. This is for barriers before the work, where a late exit is skew.
+    /// The rank yields its core (sched_yield), but never sleeps.
     Eager,
-    /// Leave the cores to ranks that still work: after the work. This costs the upper bound nothing,
-    /// since it is a minimum over nodes and the last rank to arrive does not wait.
+    /// Leave the cores to ranks that still work. This is for the barrier after the work. It does not widen the
+    /// upper bound, which is a minimum over nodes: the last rank to arrive does not wait.
     Patient,
 }
 
-/// Ranks that can wait for one another and exchange bytes. Dropped before MPI is finalised.
+/// Ranks that can wait for each other and exchange bytes. It must be dropped before MPI is finalised.
 pub trait Fabric {
     /// This process, 0 to `size() - 1`.
     fn rank(&self) -> u32;
     /// Processes in the job.
     fn size(&self) -> u32;
-    /// Returns after every rank has called it: every entry precedes every exit. `meanwhile` is called at
-    /// most once, after this rank has entered and only if a patient one must wait long: what it takes keeps nobody
-    /// waiting.
+    /// Returns after every rank has called it: every entry precedes every exit. Calls `meanwhile` at most once,
+    /// after this rank has entered, and only if a patient rank must wait long. So the time of `meanwhile` delays no
+    /// other rank.
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError>;
-    /// The same where all ranks are about to come, whatever that costs the cores.
+    /// A barrier that all ranks are about to reach, so it may keep the cores busy.
     fn meet(&mut self) -> Result<(), FabricError> {
         self.barrier(Wait::Eager, &mut || ())
     }
-    /// Rank 0's bytes on every rank. As many on each.
+    /// Copies rank 0's bytes to every rank. All ranks give the same length.
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), FabricError>;
-    /// Every rank's bytes on rank 0, in rank order; nothing elsewhere. As many from each.
+    /// Every rank's bytes on rank 0, in rank order; nothing elsewhere. All ranks give the same length.
     fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError>;
-    /// The same of as many bytes from each as rank 0 says in `counts`. At most `i32::MAX` in all.
+    /// Like [`Self::gather`], but `counts` of rank 0 has the length of each rank's bytes. At most `i32::MAX` bytes
+    /// in all.
     fn gather_varying(&mut self, own: &[u8], counts: &[usize]) -> Result<Vec<u8>, FabricError>;
-    /// From now on messages cannot meet the program's own: to be called before the first one after the first
-    /// barrier. Collective; a fabric of the tool's own has nothing to do.
+    /// From now on messages cannot mix with the program's own. Must be called before the first message after the
+    /// first barrier. Collective; a fabric of the tool's own need not do anything.
     fn isolate(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
-    /// Before the work, collective: whatever a patient barrier needs so that its last rank leaves it at once, as
-    /// [`crate::transport::end_barrier`] has it.
+    /// Prepares a patient barrier so that its last rank leaves it at once: see [`crate::transport::end_barrier`].
+    /// Collective; called before the work.
     fn prepare_end(&mut self) -> Result<(), FabricError> {
         Ok(())
     }
-    /// One message to another rank. Messages from rank to rank come in the order in which they went.
+    /// Sends a message to another rank. Messages from one rank to another arrive in the order in which they were
+    /// sent.
     fn send(&mut self, to: u32, message: &[u8]) -> Result<(), FabricError>;
-    /// The next message from another rank, into a buffer that may be longer than it.
+    /// Receives the next message from another rank. The buffer may be longer than the message.
     fn receive(&mut self, from: u32, buffer: &mut [u8]) -> Result<(), FabricError>;
 }
 
@@ -114,7 +116,7 @@ impl fmt::Display for FabricError {
 
 impl std::error::Error for FabricError {}
 
-/// The counts, starts and total that MPI_Gatherv wants.
+/// The counts, starts and total that MPI_Gatherv needs.
 pub fn mpi_counts(counts: &[usize]) -> Result<(Vec<i32>, Vec<i32>, usize), FabricError> {
     const TOO_LARGE: FabricError = FabricError { call: "a round of MPI_Gatherv", code: -1 };
     let mut total = 0usize;
@@ -135,7 +137,7 @@ pub fn mpi_counts(counts: &[usize]) -> Result<(Vec<i32>, Vec<i32>, usize), Fabri
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Solo;
 
-/// There is nobody to exchange anything with.
+/// One process alone has no other rank.
 const ALONE: FabricError = FabricError { call: "a message to a rank that is not there", code: -1 };
 
 impl Fabric for Solo {
@@ -172,7 +174,7 @@ impl Fabric for Solo {
     }
 }
 
-/// Threads of one process as ranks: what tests of the session run on.
+/// Threads of one process as ranks, for tests of the session.
 pub struct Threads {
     rank: u32,
     shared: Arc<(Mutex<Meeting>, Condvar)>,
@@ -281,7 +283,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// What a rank does meanwhile may take for ever: the other leaves the barrier all the same.
+    /// Even if one rank's `meanwhile` takes for ever, the other rank leaves the barrier.
     #[test]
     fn a_barrier_is_entered_before_anything_else_is_done() {
         let mut ranks = Threads::new(2);

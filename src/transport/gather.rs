@@ -1,15 +1,15 @@
-//! The way of the ranks' parts to rank 0, in two steps: within each node, then from node to node.
+//! Gathers the ranks' parts on rank 0 in two steps: within each node, then from node to node.
 //!
-//! The ranks of a node leave what they have with one of them, which joins it before it travels: a job of
-//! 1,000,000 ranks on 8,000 nodes ends in 8,000 messages to rank 0, not in 1,000,000. docs/scale.md
-//! counts the bytes and steps.
+//! The ranks of a node leave their parts with one of them, which joins the parts before it sends them. So a job of
+//! 1,000,000 ranks on 8,000 nodes sends 8,000 messages to rank 0, not 1,000,000. docs/scale.md counts the bytes and
+//! steps.
 
 use crate::record::{Part, wire};
 use crate::transport::collectives;
 use crate::transport::fabric::{Fabric, FabricError};
 use crate::transport::node_meeting::{Handover, Meeting};
 
-/// Collective. The nodes' parts in wire form on rank 0, `None` elsewhere.
+/// Collective. Returns the nodes' parts in wire form on rank 0, `None` elsewhere.
 pub fn gather<F: Fabric>(
     fabric: &mut F,
     meeting: Meeting,
@@ -18,13 +18,13 @@ pub fn gather<F: Fabric>(
     let (mut bytes, mut met) = (encode(&part), Ok(()));
     if fabric.size() > 1 {
         let left = meeting.come(&bytes);
-        met = fabric.meet(); // where it failed, the others still wait for this rank below
+        met = fabric.meet(); // even if this fails, the others wait for this rank below
         match left {
             Handover::WithAnother => bytes.clear(),
             Handover::Alone => {}
             Handover::With(host) => {
                 for guest in host.guests() {
-                    // One that cannot be understood is a rank that is missing.
+                    // A part that cannot be decoded means a missing rank.
                     part.join(wire::decode(&guest).unwrap_or_default());
                 }
                 bytes = encode(&part);
@@ -36,7 +36,7 @@ pub fn gather<F: Fabric>(
     Ok((fabric.rank() == 0).then_some(parts))
 }
 
-/// Nothing, and these ranks are missing, where it is more than a rank may send.
+/// Empty if the part is longer than a rank may send: these ranks are then missing.
 fn encode(part: &Part) -> Vec<u8> {
     wire::encode(part).ok().filter(|bytes| bytes.len() <= wire::LIMIT_BYTES).unwrap_or_default()
 }
@@ -55,7 +55,7 @@ mod tests {
             let record = RankRecord { rank: fabric.rank(), ..RankRecord::unmeasured(End::Finalized) };
             gather(&mut fabric, meeting, Part::of_rank(NodeKey::own().clone(), Vec::new(), record)).unwrap()
         };
-        // On one node; and where no two ranks can meet.
+        // All ranks on one node; then no two ranks can meet.
         for (meet, parts) in [(true, 1), (false, 5)] {
             let came = std::thread::scope(|scope| {
                 let ranks = Threads::new(5).into_iter().map(|fabric| {

@@ -1,13 +1,14 @@
-//! Unix sockets with abstract names (unix(7)): no file, gone with their process, and local to the node.
+//! Unix sockets with abstract names (unix(7)): they have no file, end with their process, and are local to the
+//! node.
 //!
-//! Anybody on the machine may know such a name, bind it first or connect to it: [`is_own`] tells whether the
+//! Every user of the machine may know such a name, bind it first or connect to it. [`is_own`] shows whether the
 //! other end belongs to this user.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-/// Whom a user namespace shows in place of all users that it does not know (user_namespaces(7)).
+/// The user that a user namespace shows in place of all users that it does not know (user_namespaces(7)).
 pub const NOBODY: libc::uid_t = 65534;
 
 /// This process's user.
@@ -16,25 +17,25 @@ pub fn user() -> libc::uid_t {
     unsafe { libc::geteuid() }
 }
 
-/// A listener of this name; `AddrInUse` where another one has it.
+/// A listener of this name; the error is `AddrInUse` if another process has the name.
 pub fn listen(name: &str) -> io::Result<UnixListener> {
     let socket = socket(0)?;
     call(&socket, name, libc::bind)?;
-    // As many in its queue as the kernel allows.
+    // The longest queue that the kernel allows.
     // SAFETY: a socket that this function owns.
     let failed = unsafe { libc::listen(socket.as_raw_fd(), libc::c_int::MAX) } != 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(UnixListener::from(socket)) }
 }
 
-/// A connection to the listener of this name, which does not wait: neither where the listener's queue is full
-/// (`WouldBlock`) nor for what is read or written.
+/// A connection to the listener of this name. It never waits: neither if the listener's queue is full
+/// (`WouldBlock`), nor on reads and writes.
 pub fn connect(name: &str) -> io::Result<UnixStream> {
     let socket = socket(libc::SOCK_NONBLOCK)?;
     call(&socket, name, libc::connect)?;
     Ok(UnixStream::from(socket))
 }
 
-/// True where this user made the other end: the credentials are those at connect(2) and listen(2).
+/// True if this user made the other end. The credentials are those at connect(2) and listen(2).
 pub fn is_own(peer: &UnixStream) -> bool {
     let mut peer_is = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -64,10 +65,10 @@ fn socket(flags: libc::c_int) -> io::Result<OwnedFd> {
 type WithAddress = unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
 
 fn call(socket: &OwnedFd, name: &str, function: WithAddress) -> io::Result<()> {
-    // SAFETY: all zeros are a sockaddr_un.
+    // SAFETY: all zeros are a valid sockaddr_un.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    // After a zero byte: an abstract name.
+    // A zero byte before the name makes it abstract.
     let room = &mut address.sun_path[1..];
     if name.len() > room.len() {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,4 +1,4 @@
-//! MPI libraries by their files' names, by what they define and by what they say of themselves.
+//! Recognises MPI libraries by their file names, by their symbols and by their version texts.
 
 /// True for the file name of a library that an MPI program is linked with: libmpi.so.40 (Open MPI),
 /// libmpich.so.12 (Debian's MPICH), libmpi.so.12 (MPICH, Intel MPI), libmpi_cray.so.12, libmpi_abi.so.1,
@@ -9,13 +9,13 @@ pub fn is_mpi_library(file_name: &str) -> bool {
     named.contains(&stem) || stem.starts_with("mpi_")
 }
 
-/// True for a library that is named as the standard wants one of its ABI to be (MPI 5.0, "The MPI ABI Header
-/// File and Shared Library"). MPICH may have its PMPI_ functions in a library beside it.
+/// True for the file name that the standard gives to a library of its ABI (MPI 5.0, "The MPI ABI Header File and
+/// Shared Library"). MPICH may have its PMPI_ functions in a second library.
 fn is_standard_abi(file_name: &str) -> bool {
     matches!(stem(file_name), Some("mpi_abi" | "pmpi_abi"))
 }
 
-/// libSTEM.so.1, libSTEM-gfortran.so.
+/// The STEM of libSTEM.so.1 and of libSTEM-gfortran.so.
 fn stem(file_name: &str) -> Option<&str> {
     let (stem, _) = file_name.strip_prefix("lib")?.split_once(".so")?;
     stem.split('-').next()
@@ -26,29 +26,29 @@ fn stem(file_name: &str) -> Option<&str> {
 pub enum MpiFamily {
     /// Open MPI.
     OpenMpi,
-    /// MPICH and what is built from it (the MPICH ABI Compatibility Initiative).
+    /// MPICH and libraries built from it (the MPICH ABI Compatibility Initiative).
     Mpich,
-    /// Those that speak the ABI of MPI 5.0, whoever made them.
+    /// Libraries of any vendor with the ABI of MPI 5.0.
     StandardAbi,
 }
 
-/// Open MPI's MPI_COMM_WORLD is the address of this object (mpi.h), in what others make from it, too: Spectrum MPI,
-/// Fujitsu MPI, Bull's.
+/// Open MPI's MPI_COMM_WORLD is the address of this object (mpi.h). So it is in libraries that derive from Open
+/// MPI: Spectrum MPI, Fujitsu MPI, Bull's.
 const OPEN_MPIS_WORLD: &str = "ompi_mpi_comm_world";
-/// MPI_DUP_FN of MPICH's mpi.h, in what others make from it, too: MVAPICH, Intel MPI, ParaStation MPI, Cray MPICH. It is part
-/// of their common ABI, as their handles are.
+/// MPI_DUP_FN of MPICH's mpi.h. Libraries that derive from MPICH also have it: MVAPICH, Intel MPI, ParaStation MPI,
+/// Cray MPICH. It is part of their common ABI, like their handles.
 const MPICHS_DUP_FN: &str = "MPIR_Dup_fn";
 
 impl MpiFamily {
-    /// Of the library in which the functions of `file_name` lie, which `defines` names or does not, whose
-    /// MPI_Abi_get_version gives the major version `abi_major` (`None`: it has no such function), and whose
-    /// MPI_Get_library_version says `version`.
+    /// The family of the library `file_name`, which has the MPI functions. `defines` shows whether the library has
+    /// a symbol. `abi_major` is the major version from its MPI_Abi_get_version (`None`: it has no such function).
+    /// `version` is the text from its MPI_Get_library_version.
     ///
-    /// The ABI comes first: MPICH's libmpi_abi says "MPICH" and Open MPI's says "Open MPI", as their native
-    /// libraries do. These have the function too, from MPI 5.0 on, and give -1 (MPI 5.0, chapter "Application
-    /// Binary Interface", MPI_ABI_GET_VERSION; src/binding/c/abi_api.txt of MPICH 5.0.1,
-    /// ompi/mpi/c/abi_get_version.c.in of Open MPI 6). Then what the library is made of, for it may call itself
-    /// anything; its words are believed where it has neither name.
+    /// The ABI comes first: MPICH's libmpi_abi reports "MPICH" and Open MPI's reports "Open MPI", as their native
+    /// libraries do. From MPI 5.0 on the native libraries also have the function, and return -1 (MPI 5.0, chapter
+    /// "Application Binary Interface", MPI_ABI_GET_VERSION; src/binding/c/abi_api.txt of MPICH 5.0.1,
+    /// ompi/mpi/c/abi_get_version.c.in of Open MPI 6). The symbols come next, because a library may call itself
+    /// anything. The version text decides only if the library has neither symbol.
     pub fn of(
         defines: impl Fn(&str) -> bool,
         version: &str,
@@ -57,7 +57,7 @@ impl MpiFamily {
     ) -> Option<Self> {
         match abi_major {
             Some(1) => return Some(MpiFamily::StandardAbi),
-            // An ABI with other constants than those that are known.
+            // An ABI with unknown constants.
             Some(0..) => return None,
             // A draft of the ABI, as in MPICH 4.3: MPI_ERRORS_RETURN had another value.
             _ if is_standard_abi(file_name) => return None,
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Whatever they call themselves.
+    /// Whatever their version texts are.
     #[test]
     fn native_libraries_are_known_by_what_they_are_made_of() {
         for abi in [None, Some(-1)] {
@@ -135,7 +135,7 @@ mod tests {
             assert_eq!(of(OPEN_MPI, "libmpi.so.40"), Some(MpiFamily::OpenMpi));
             assert_eq!(of(MPICH, "libmpich.so.12"), Some(MpiFamily::Mpich));
             assert_eq!(of("Intel(R) MPI Library 2021.9", "libmpi.so.12"), Some(MpiFamily::Mpich));
-            // Where it is not known which file their functions are in.
+            // If the file with the functions is unknown.
             assert_eq!(of(MPICH, ""), Some(MpiFamily::Mpich));
             assert_eq!(of("Wi4MPI", "libmpi.so.1"), None);
             assert_eq!(of("HPE MPT 2.25", "libmpi.so"), None);

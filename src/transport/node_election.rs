@@ -1,10 +1,10 @@
-//! Which of a job's processes on a node does what only one of them is to do. What a launcher calls local rank 0 need not
-//! run through pmmpi, and not every launcher says such a thing.
+//! Elects one of a job's processes on a node, for work that only one of them must do. The launcher's local rank 0
+//! is no substitute: it need not run through pmmpi, and not every launcher reports it.
 //!
-//! The processes agree on a name of this user, node, job and duty. The first to bind it leads, for as long as it
-//! has the listener; the others follow. Who cannot tell (another network namespace, a stranger with that name, no
-//! descriptor left) leads, too: two leaders cost work and no truth, since each core's counts are taken once
-//! where the ranks' records come together.
+//! The processes use a common name of this user, node, job and duty. The first to bind it leads as long as it has
+//! the listener; the others follow. A process that cannot find out (another network namespace, another user with
+//! that name, no descriptor left) also leads. Two leaders cost extra work, but cause no wrong result: when the
+//! ranks' records are put together, each core's counts are used once.
 
 use crate::node::NodeKey;
 use crate::transport::local_socket;
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// What one process of a node does for all. Each duty has an election of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
-    /// Reads what the node is, and counts what belongs to its cores and sockets.
+    /// Reads the node's facts, and counts on its cores and sockets.
     Read,
-    /// Says what the node allows a measurement (`pmmpi doctor`).
+    /// Reports what the node allows a measurement (`pmmpi doctor`).
     Examine,
     /// Carries what ranks measured from shared memory to the disk.
     Carry,
@@ -35,33 +35,33 @@ impl Duty {
     }
 }
 
-/// What this process is on its node.
+/// The role of this process on its node.
 pub enum Role {
     /// It acts for the node.
     Leader(Leader),
-    /// Another process does.
+    /// Another process acts for it.
     Follower(Follower),
 }
 
 /// The process that acts for its node, until this value is dropped.
 #[derive(Default)]
 pub struct Leader {
-    /// Where followers connect; `None` where this process is alone.
+    /// Where followers connect; `None` if this process is alone.
     listener: Option<UnixListener>,
     name: String,
 }
 
-/// A process that leaves its node to another one.
+/// A process that lets another one act for its node.
 pub struct Follower {
-    /// `None` where the leader cannot be reached.
+    /// The leader's name; `None` if the leader cannot be reached.
     name: Option<String>,
-    /// To the leader, not blocking; `None` where the leader's queue was full.
+    /// To the leader, not blocking; `None` if the leader's queue was full.
     connection: Option<UnixStream>,
 }
 
 impl Role {
-    /// The role of this process among those of `job` on this node that have this duty. `job` is the same text in all processes of the
-    /// job, and in no other job of this user that runs at the same time; `None` where the process is a job of its own.
+    /// The role of this process for this duty, among the processes of `job` on this node. `job` is a text that all
+    /// processes of the job have, and no other running job of this user; `None` if the process is a job of its own.
     pub fn enter(duty: Duty, job: Option<&str>) -> Self {
         job.map_or_else(Self::alone, |job| elect(name_of(duty.name(), job)))
     }
@@ -71,7 +71,7 @@ impl Role {
         Role::Leader(Leader::default())
     }
 
-    /// Of a process that cannot meet the others of its job: the first rank of the node leads, as the launcher numbers them.
+    /// The role of a process that cannot meet the others of its job: the launcher's local rank 0 leads.
     pub fn by_local_rank(rank: u32) -> Self {
         if rank == 0 { Self::alone() } else { Role::Follower(Follower { name: None, connection: None }) }
     }
@@ -81,7 +81,8 @@ impl Role {
         matches!(self, Role::Leader(_))
     }
 
-    /// The descriptor that makes this process the leader: it stays so across an exec where this one stays open.
+    /// The descriptor that makes this process the leader. It stays open across an exec, so the process stays the
+    /// leader.
     pub fn keep_across_exec(&self) -> io::Result<Option<RawFd>> {
         let Role::Leader(Leader { listener: Some(listener), .. }) = self else { return Ok(None) };
         // SAFETY: sets a flag of a descriptor that this value owns.
@@ -91,12 +92,12 @@ impl Role {
 }
 
 impl Leader {
-    /// Where followers connect, of this user and others: see [`local_socket::is_own`].
+    /// Where followers connect. Other users can connect, too: see [`local_socket::is_own`].
     pub fn listener(&self) -> Option<&UnixListener> {
         self.listener.as_ref()
     }
 
-    /// Another process is to be the leader, by having the listener: this one follows it.
+    /// Makes another process the leader, which must receive the listener. This process follows it.
     pub fn hand_on(&mut self) -> Option<(UnixListener, Follower)> {
         let listener = self.listener.take()?;
         Some((listener, Follower { name: Some(self.name.clone()), connection: None }))
@@ -104,18 +105,17 @@ impl Leader {
 }
 
 impl Follower {
-    /// The leader hears nothing from this process before it connects again.
+    /// Closes the connection: the leader receives nothing from this process until it connects again.
     pub fn hang_up(&mut self) {
         self.connection = None;
     }
 
-    /// The role of this process now that its leader has gone.
+    /// The role of this process after its leader has ended.
     pub fn again(&self) -> Role {
         self.name.clone().map_or_else(Role::alone, elect)
     }
 
-    /// A connection to the leader, which does not block. The leader need not have accepted it: what is sent waits
-    /// for it.
+    /// A connection to the leader, which does not block. Data can be sent before the leader accepts the connection.
     pub fn connection(&mut self) -> io::Result<&UnixStream> {
         match &mut self.connection {
             Some(connection) => Ok(connection),
@@ -131,8 +131,8 @@ impl Follower {
     }
 }
 
-/// A [`local_socket`]'s name that processes of this user, node and job have for `purpose`. Processes whose clocks differ
-/// are of different nodes: the record of a run has it so.
+/// The name of a [`local_socket`] that processes of this user, node and job use for `purpose`. Processes with
+/// different clocks are on different nodes, as in the record of a run.
 pub(crate) fn name_of(purpose: &str, job: &str) -> String {
     let mut hasher = DefaultHasher::new();
     job.hash(&mut hasher);
@@ -144,7 +144,7 @@ fn elect(name: String) -> Role {
     if local_socket::user() == local_socket::NOBODY {
         return Role::alone();
     }
-    // Between a leader's bind and its listen, and while it ends, nobody can connect.
+    // No process can connect between a leader's bind and its listen, and while the leader ends.
     const PAUSE: Duration = Duration::from_millis(1);
     const LONGEST: u32 = 1000;
     for _ in 0..LONGEST {
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(waiting, 3);
     }
 
-    /// Of another process: what this test is told to be by [`AS_PROCESS`].
+    /// Another process. It runs the test `a_process_of_a_job`, with its job in [`AS_PROCESS`].
     struct Process(Child, BufReader<std::process::ChildStdout>);
 
     const AS_PROCESS: &str = "PMMPI_TEST_ELECTION";
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Not a test where nobody asks for it: it says what it is, and stays until its stdin ends.
+    /// Does nothing unless [`AS_PROCESS`] is set. Then it prints its role and stays until its stdin ends.
     #[test]
     fn a_process_of_a_job() {
         let Ok(job) = std::env::var(AS_PROCESS) else { return };
@@ -290,10 +290,10 @@ mod tests {
             let leaders: Vec<bool> = all.iter_mut().map(Process::leads).collect();
             assert_eq!(leaders.iter().filter(|leads| **leads).count(), 1);
             assert_eq!(others.iter_mut().filter_map(|other| other.leads().then_some(())).count(), 1);
-            // Everybody has long been there.
+            // All other processes have entered long before.
             let mut late = Process::start(&one);
             assert!(!late.leads());
-            // However the leader ends, its followers stay what they are, and who comes then leads.
+            // However the leader ends, its followers keep their role, and the next new process leads.
             let at = leaders.iter().position(|leads| *leads).unwrap();
             all.remove(at).end(kill);
             let mut next = Process::start(&one);

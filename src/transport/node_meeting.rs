@@ -1,9 +1,9 @@
-//! Where the ranks of a node meet: one of them takes what the others measured along to rank 0.
+//! Where the ranks of a node meet: one of them, the host, sends the data of all of them to rank 0.
 //!
-//! The first to come binds a [`local_socket`]. The
-//! others leave their bytes with it. Who cannot, whatever the reason (another network namespace, no
-//! descriptor left, another user's socket, a queue that is full), takes its own bytes along: that costs
-//! messages and no truth. Other users may know the name and connect: nothing of theirs is read.
+//! The first rank to come binds a [`local_socket`]. The others leave their bytes with it. A rank that cannot do
+//! this, for any reason (another network namespace, no descriptor left, another user's socket, a full queue), sends
+//! its own bytes. This costs messages, but causes no wrong result. Other users may know the name and connect; the
+//! host reads nothing from them.
 
 use crate::node::NodeKey;
 use crate::transport::local_socket;
@@ -14,35 +14,35 @@ use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 
-/// A meeting that ranks of one job have, and no other's.
+/// A meeting of the ranks of one job. No other job has the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meeting(u64);
 
-/// What becomes of a rank's bytes.
+/// What happens to a rank's bytes.
 pub enum Handover {
-    /// Another rank takes them along.
+    /// Another rank sends them.
     WithAnother,
-    /// This rank takes its own along, and those of others.
+    /// This rank sends its own and those of others.
     With(Host),
-    /// This rank takes its own along.
+    /// This rank sends its own.
     Alone,
 }
 
-/// Of the rank that came first.
+/// The host: the rank that came first.
 pub struct Host {
     listener: UnixListener,
-    /// Its descriptor is that of each guest in turn: others may be used up by then.
+    /// Holds a descriptor for the guests, one after the other: no other descriptor may be left by then.
     spare: UnixDatagram,
 }
 
 impl Meeting {
-    /// As nobody else has it.
+    /// A meeting that no other job has.
     pub fn arrange() -> Self {
         Self(RandomState::new().hash_one(std::process::id()))
     }
 
-    /// Leaves `bytes`, or takes the part of the host. When every rank of the job has been here, the host has
-    /// them all.
+    /// Leaves `bytes` with the host, or becomes the host. After every rank of the job has called this, the host has
+    /// all bytes.
     pub fn come(self, bytes: &[u8]) -> Handover {
         let Ok(spare) = UnixDatagram::unbound() else { return Handover::Alone };
         if local_socket::user() == local_socket::NOBODY {
@@ -58,19 +58,19 @@ impl Meeting {
         }
     }
 
-    /// Ranks that differ in their clock are of different nodes.
+    /// Ranks with different clocks are on different nodes.
     fn name(self) -> String {
         format!("pmmpi-{:016x}-{:016x}", self.0, NodeKey::own().digest())
     }
 }
 
 impl Host {
-    /// What others left, one after the other.
+    /// The bytes that others left, one rank after the other.
     pub fn guests(self) -> impl Iterator<Item = Vec<u8>> {
         let Self { listener, spare } = self;
         drop(spare);
-        // Not waiting for guests that do not exist. Nobody can come any more, or a stranger could keep this
-        // rank here for ever; those in the queue stay in it.
+        // Do not wait for guests that do not exist. Refuse new ones, because another user could keep this rank here
+        // for ever; those in the queue stay in it.
         // SAFETY: the descriptor is the listener's own.
         let closed = unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RD) } == 0;
         let closed = closed && listener.set_nonblocking(true).is_ok();
@@ -80,31 +80,32 @@ impl Host {
 }
 
 fn leave(name: &str, bytes: &[u8]) -> io::Result<()> {
-    // Not waiting where its queue is full: the host may be waiting for this rank.
+    // Do not wait if the queue is full: the host may be waiting for this rank.
     let host = local_socket::connect(name)?;
     check_own(&host)?;
-    // SAFETY: the bytes are live. MSG_NOSIGNAL: what SIGPIPE does to this process is the workload's affair.
+    // SAFETY: the bytes are live. MSG_NOSIGNAL: the workload decides what SIGPIPE does to this process.
     let sent =
         unsafe { libc::send(host.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    // A child that another thread forks just now may hold the descriptor open: this ends the bytes all the same.
+    // A child that another thread forks at this moment may hold the descriptor open. The shutdown ends the bytes
+    // anyway.
     host.shutdown(Shutdown::Write)?;
     if usize::try_from(sent) == Ok(bytes.len()) { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// What a guest that has gone left. Of one that could not leave everything the host has a piece that nobody
-/// understands.
+/// Reads what a guest has left. If the guest could not leave everything, the host gets a piece that cannot be
+/// decoded.
 fn read(mut guest: UnixStream) -> io::Result<Vec<u8>> {
     check_own(&guest)?;
     guest.set_nonblocking(true)?;
     let mut bytes = Vec::new();
-    // What came came, and nobody is waited for.
+    // Take what has arrived, without waiting.
     match guest.read_to_end(&mut bytes) {
         Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
         _ => Ok(bytes),
     }
 }
 
-/// Anybody on the machine may know the name.
+/// Every user of the machine may know the name.
 fn check_own(peer: &UnixStream) -> io::Result<()> {
     if local_socket::is_own(peer) { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
@@ -133,7 +134,7 @@ mod tests {
         let silent = local_socket::connect(&meeting.name()).unwrap();
         assert!(matches!(meeting.come(b"one"), Handover::WithAnother));
         let mut guests = host.guests();
-        // One that says nothing and stays.
+        // A guest that sends nothing and stays.
         assert_eq!(guests.next().unwrap(), b"");
         assert!(local_socket::connect(&meeting.name()).is_err());
         assert_eq!(guests.collect::<Vec<_>>(), [b"one"]);
@@ -145,7 +146,7 @@ mod tests {
         let meeting = Meeting::arrange();
         let Handover::With(host) = meeting.come(b"") else { panic!("nobody else is here") };
         assert!(matches!(meeting.come(&vec![7; 64 << 20]), Handover::Alone));
-        // As many as a queue holds, and more.
+        // More guests than a queue holds.
         let left = (0..5000u32)
             .map(|n| meeting.come(&n.to_le_bytes()))
             .filter(|left| matches!(left, Handover::WithAnother));

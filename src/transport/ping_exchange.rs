@@ -1,8 +1,8 @@
-//! What the first rank of each node exchanges with rank 0, the hub: `--sync pingpong`.
+//! Pings between the first rank of each node and rank 0, the hub: `--sync pingpong`.
 //!
-//! A ping that left at s and was back at e, on the node's clock, read h on the hub's in between: whatever the
-//! two clocks' offset is, the hub's reading happened between those of the node. That is an anchor for
-//! [`crate::bounds`], not a clock that is trusted.
+//! A ping leaves at s and returns at e on the node's clock; in between, the hub's clock reads h. Whatever the
+//! offset of the two clocks is, the hub's reading happens between the node's two readings. [`crate::bounds`] uses
+//! this as an anchor and need not trust any clock.
 
 use crate::bounds::Ping;
 use crate::clock;
@@ -12,33 +12,33 @@ use crate::transport::collectives;
 use crate::transport::fabric::{Fabric, FabricError};
 use std::collections::HashSet;
 
-/// Pings of a node before the work and after it.
+/// Number of pings of a node before the work, and again after it.
 pub const PINGS: u32 = 10;
 
-/// The first rank of each node but rank 0's, ascending.
+/// The first rank of each node except rank 0's, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Leaders(Vec<u32>);
 
 impl Leaders {
-    /// Collective over all ranks. That two nodes have one digest costs the second its pings.
+    /// Collective over all ranks. If two nodes have the same digest, the second one gets no pings.
     pub fn find<F: Fabric>(fabric: &mut F, key: &NodeKey) -> Result<Self, FabricError> {
         let digests = fabric.gather(&key.digest().to_le_bytes())?;
         let mut known = HashSet::new();
         let firsts = digests.as_chunks::<8>().0.iter().zip(0..).filter(|(digest, _)| known.insert(*digest));
         let leaders: Vec<u32> = firsts.map(|(_, rank)| rank).skip(1).collect();
-        // An encoder for a memory buffer does not fail, nor do ranks of one tool misunderstand one another.
+        // Encoding into memory does not fail. All ranks run the same version, so decoding does not fail either.
         let leaders = collectives::spread(fabric, wire::encode(&leaders).unwrap_or_default())?;
         Ok(Self(wire::decode(&leaders).unwrap_or_default()))
     }
 
-    /// True of the first rank of a node.
+    /// True for the first rank of a node.
     pub fn contain(&self, rank: u32) -> bool {
         rank == 0 || self.0.binary_search(&rank).is_ok()
     }
 }
 
-/// Collective over the first ranks of all nodes; the others return at once. The hub answers one node after
-/// the other, so that each finds it waiting.
+/// Collective over the first ranks of all nodes; other ranks return at once. The hub answers one node after the
+/// other, so that it is ready for each node's pings.
 pub fn exchange<F: Fabric>(fabric: &mut F, leaders: &Leaders) -> Result<Vec<Ping>, FabricError> {
     let rank = fabric.rank();
     if rank == 0 {
@@ -53,7 +53,7 @@ pub fn exchange<F: Fabric>(fabric: &mut F, leaders: &Leaders) -> Result<Vec<Ping
     if !leaders.contain(rank) {
         return Ok(Vec::new());
     }
-    // The first one waits for its turn, and says little.
+    // The first ping waits for the node's turn, so it proves little.
     (0..=PINGS).map(|_| ping(fabric)).skip(1).collect()
 }
 

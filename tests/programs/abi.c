@@ -1,9 +1,9 @@
-/* A program of the standard ABI, compiled against nothing but mpi_abi.h. It holds each call of the library to
-   what MPI says of it, and fails with a message where one does something else.
+/* A program of the standard ABI, compiled only with mpi_abi.h. It compares each call of the library with the MPI
+   standard, and fails with a message if they differ.
 
-   abi FOLDER MS MS_PER_RANK: as truth.c, each rank works for MS + rank * MS_PER_RANK ms, and writes
+   abi FOLDER MS MS_PER_RANK: like truth.c, each rank works for MS + rank * MS_PER_RANK ms, and writes
    CLOCK_REALTIME after MPI_Init and before MPI_Finalize to FOLDER/truth.RANK.
-   abi thread LEVEL: MPI_Init_thread at this level, and what is provided.
+   abi thread LEVEL: MPI_Init_thread at this level, and prints the provided level.
    abi abort CODE: rank 0 calls MPI_Abort. */
 #include "mpi_abi.h"
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void sleep_ms(long long ms) {
     nanosleep(&pause, NULL);
 }
 
-/* Guards tell whether the library writes more or less than a status of the ABI. */
+/* The guards show whether the library writes more or fewer bytes than a status of the ABI has. */
 struct guarded {
     int before;
     MPI_Status status;
@@ -72,7 +72,7 @@ static void communicators(void) {
     CHECK(MPI_Comm_dup(duplicate, &second) == 0 && second != duplicate);
     CHECK(MPI_Comm_size(second, &number) == 0 && number == size);
     CHECK(MPI_Comm_set_errhandler(second, MPI_ERRORS_RETURN) == 0);
-    /* There is no such rank: an error that comes back is the handler's doing. */
+    /* This rank does not exist. The call returns an error only because of the error handler. */
     CHECK(MPI_Send(&number, 1, MPI_INT, size, TAG, second) != 0);
     CHECK(MPI_Comm_split(duplicate, rank == 0 ? ABI_UNDEFINED : 1, -rank, &part) == 0);
     if (rank == 0) {
@@ -100,12 +100,12 @@ static void collectives(void) {
     all[rank] = 200 + rank;
     CHECK(MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD) == 0);
     for (int i = 0; i < size; i++) CHECK(all[i] == 200 + i);
-    /* What only the root needs is not there elsewhere: the last rank is the root. */
+    /* Arguments that only the root needs are missing elsewhere; the last rank is the root. */
     int last = size - 1;
     int *roots = rank == last ? all : NULL;
     CHECK(MPI_Gather(&own, sizeof own, MPI_BYTE, roots, sizeof own, MPI_BYTE, last, MPI_COMM_WORLD) == 0);
     for (int i = 0; rank == last && i < size; i++) CHECK(all[i] == 100 + i);
-    /* Rank r gives r + 1 letters. */
+    /* Rank r sends r + 1 letters. */
     char letters[MOST_RANKS], text[MOST_RANKS * MOST_RANKS];
     int counts[MOST_RANKS], starts[MOST_RANKS], total = 0;
     memset(letters, 'a' + rank, sizeof letters);
@@ -128,17 +128,17 @@ static void messages(void) {
     CHECK(got == 300 + previous && receiving == MPI_REQUEST_NULL);
     CHECK_STATUS(status, previous, TAG);
     CHECK(MPI_Wait(&sending, MPI_STATUS_IGNORE) == 0 && sending == MPI_REQUEST_NULL);
-    /* Nothing to wait for: the empty status. */
+    /* Without a pending request, the status is empty. */
     status = guarded();
     CHECK(MPI_Test(&sending, &flag, &status.status) == 0 && flag);
     CHECK_STATUS(status, ABI_ANY_SOURCE, ABI_ANY_TAG);
-    /* A message that nobody has sent yet. */
+    /* A message that no rank has sent yet. */
     CHECK(MPI_Irecv(&got, 1, MPI_INT, previous, TAG + 1, MPI_COMM_WORLD, &receiving) == 0);
     CHECK(MPI_Test(&receiving, &flag, MPI_STATUS_IGNORE) == 0 && !flag && receiving != MPI_REQUEST_NULL);
     CHECK(MPI_Barrier(MPI_COMM_WORLD) == 0);
     CHECK(MPI_Send(&sent, 1, MPI_INT, next, TAG + 1, MPI_COMM_WORLD) == 0);
     CHECK(MPI_Wait(&receiving, MPI_STATUS_IGNORE) == 0 && got == 300 + previous);
-    /* Against the ring's direction, one after the other. */
+    /* Against the direction of the ring, one rank after the other. */
     got = -1;
     status = guarded();
     if (rank > 0) {

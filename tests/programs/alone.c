@@ -1,5 +1,5 @@
-/* A program that enters its regions wrongly: each rank ends one that it did not begin, then rank 1 alone begins one.
-   argv[1] is nothing but a mark on its command line. */
+/* A program that enters its regions wrongly: each rank ends a region that it did not begin; then rank 1 alone
+   begins one. argv[1] only marks the command line. */
 #include "pmmpi.h"
 #include <mpi.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* A library that needs MPI and is preloaded into everything, as tools for I/O are. It does nothing. */
+/* A library that needs MPI. The tests preload it into every process, like an I/O tool. It does nothing. */
 #include <mpi.h>
 
 int brings_mpi_size(void) {

@@ -1,6 +1,6 @@
-/* Keeps cores busy in every way that counters must follow: a thread that was there before MPI_Init, one that is made
-   after it, a child, and a child's child. Each of the four burns 100 ms and touches PAGES new pages. Rank r writes the CPU
-   time that all of them took meanwhile (ns) and PAGES to argv[1]/cpu.r.
+/* Keeps cores busy in every way that counters must follow: a thread that exists before MPI_Init, one that is
+   created after it, a child, and a child's child. Each of the four burns 100 ms and touches PAGES new pages. Rank
+   r writes the CPU time of all four (ns) and PAGES to argv[1]/cpu.r.
    argv[2]: "kill" ends rank 1 by SIGKILL halfway, "close" closes each counter's descriptor and puts a pipe in its place,
    "touch" enters a region three times and touches 16 new pages in each. */
 #define _GNU_SOURCE
@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More than the rest of a program's life takes: who finds 4 to 5 times as many page faults missed none of the four, and
-   counted none twice. */
+/* More pages than the rest of the program touches. So a count of 4 to 5 times as many page faults misses none of
+   the four workers and counts none twice. */
 #define PAGES 2048
 
 static volatile int begun;
@@ -39,7 +39,7 @@ static long long cpu_ns(void) {
            (children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000LL;
 }
 
-/* Each page faults once, whatever the machine does with large ones. */
+/* Each page faults once, even if the machine supports huge pages. */
 static char *new_pages(int pages) {
     size_t bytes = (size_t)pages * sysconf(_SC_PAGESIZE);
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -52,7 +52,7 @@ static void touch_each(char *memory, int pages) {
     for (int page = 0; page < pages; page++) memory[(size_t)page * sysconf(_SC_PAGESIZE)] = 1;
 }
 
-/* CPU time of this thread, not a number of turns: cores differ. */
+/* CPU time of this thread, not a number of loops, because cores differ in speed. */
 static void burn(int ms) {
     touch_each(new_pages(PAGES), PAGES);
     struct timespec now;
@@ -82,7 +82,7 @@ static void child(int ms, int depth) {
     waitpid(pid, NULL, 0);
 }
 
-/* Counters may lie above what the program may open itself, so it allows itself more first. */
+/* Counters may have descriptors above the program's own limit, so it raises the limit first. */
 static void replace_counters(int *pipe_ends) {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);

@@ -1,5 +1,5 @@
-/* Says what its children have of the tool in their environment, before MPI_Init and after it. A child that is an MPI
-   program of one rank, argv[1], is not the rank. */
+/* Prints which of the tool's environment variables its children have, before MPI_Init and after it. The child
+   argv[1] is an MPI program of one rank; it is not the rank. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Says what its children have of the tool in their environment, when MPI is initialised."""
+"""Prints which of the tool's environment variables its children have after MPI is initialised."""
 import os
 from mpi4py import MPI
 

@@ -1,4 +1,4 @@
-/* The host's name, by how much CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead of CLOCK_REALTIME, and
+/* Prints the host's name, how far CLOCK_MONOTONIC and CLOCK_BOOTTIME are ahead of CLOCK_REALTIME, and
    CLOCK_REALTIME (ns). */
 #include <stdio.h>
 #include <time.h>
@@ -10,7 +10,7 @@ static long long now_ns(clockid_t clock) {
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* The one of many pairs of readings that was interrupted least. */
+/* Of many pairs of readings, the pair with the shortest interruption. */
 static long long ahead_ns(clockid_t clock) {
     long long ahead = 0, shortest = -1;
     for (int i = 0; i < 1000; i++) {

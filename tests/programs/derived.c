@@ -1,4 +1,4 @@
-/* C, a library: an MPI that calls itself something else, as those do that others make from MPICH or Open MPI. */
+/* C, a library: an MPI with a name of its own, like those that vendors make from MPICH or Open MPI. */
 #include <mpi.h>
 #include <string.h>
 

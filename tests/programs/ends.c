@@ -1,7 +1,10 @@
-/* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank
-   writes argv[3]/pids.RANK: its process and its launcher. "wait": nobody ends before argv[4] ms. "late": it
-   comes to MPI_Finalize when argv[3]/go is there, the others at once. "fill": it fills the disk, with "go on" as
-   argv[4] once what is kept of the run is there, argv[5] in it; then "kill" has it killed. "trap": all end well, and early, once one was told to end. */
+/* Ends badly: rank argv[2] does so in the way of argv[1], while the others wait for it. First each rank writes
+   argv[3]/pids.RANK: the ids of its process and of its launcher.
+   "wait": no rank ends before argv[4] ms.
+   "late": the rank comes to MPI_Finalize when argv[3]/go exists; the others come at once.
+   "fill": the rank fills the disk. With "go on" as argv[4] and a text as argv[5], it first waits until the partial run
+   is at least as long as this text. With "kill" as argv[4] it then kills itself.
+   "trap": all ranks end early with exit status 0 when one rank receives SIGTERM. */
 #include <glob.h>
 #include <mpi.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Calls MPI through handles of a library that it opens, argv[1]: no agent can stand in between. */
+/* Calls MPI through handles of a library that it opens itself, argv[1]: no agent can intercept these calls. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* MPI_Init_thread with the level argv[1]; says what it got. */
+/* Calls MPI_Init_thread with the level argv[1], and prints the provided level. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

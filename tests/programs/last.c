@@ -1,5 +1,5 @@
-/* Rank argv[1] comes last: it ends when the file argv[2] is there. The others end at once, each with a file
-   argv[2].RANK.PID for whoever wants to stop it while it waits. */
+/* Rank argv[1] comes last: it ends when the file argv[2] exists. The others end at once. Each of them creates the
+   file argv[2].RANK.PID, so that a test can stop it while it waits. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

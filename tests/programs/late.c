@@ -1,5 +1,5 @@
-/* A job of which it is known who comes last: each rank works for argv[1] ms, rank argv[2] for argv[3] ms more. Where that
-   is nothing, all leave a barrier together. */
+/* A job with a known last rank: each rank works for argv[1] ms, and rank argv[2] for argv[3] ms more. If argv[3]
+   is 0, all ranks leave a barrier together. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* A library that uses MPI, for a program that does so only through it. */
+/* A library that uses MPI, for a program that uses MPI only through it. */
 #include <mpi.h>
 #include <stdio.h>
 

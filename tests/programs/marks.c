@@ -1,4 +1,4 @@
-/* A program without MPI whose marks lead nowhere. */
+/* A program without MPI whose region calls have no effect. */
 #include "../../launcher/agent/include/pmmpi.h"
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
-/* A library of the standard ABI (MPI 5.0) on top of a real MPI of another: a few calls, with the standard's
-   handles, constants and statuses, translated to those of the MPI whose mpi.h this is compiled with. That MPI's
-   library is opened where no other object sees it.
+/* A library of the standard ABI (MPI 5.0) on top of a real MPI with another ABI. It supports a few calls, and
+   translates the standard's handles, constants and statuses to those of the MPI whose mpi.h it is compiled with.
+   It opens that MPI's library so that no other object sees it.
 
-   What a handle that this library did not make, or one of another ABI, does here: a message, and an end.
+   A handle that this library did not make, or that belongs to another ABI, gives a message and ends the program.
 
-   ABI_LIBRARY_VERSION in the environment: what MPI_Get_library_version says, instead of what the real one does.
-   ABI_MAJOR: what MPI_Abi_get_version says, instead of 1. */
+   ABI_LIBRARY_VERSION in the environment: the result of MPI_Get_library_version, instead of the real one.
+   ABI_MAJOR: the result of MPI_Abi_get_version, instead of 1. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -42,12 +42,12 @@ static void die(const char *what, const void *about) {
     abort();
 }
 
-/* In the real library, whoever else exports that name: a profiling tool, or this library. */
+/* Finds a function in the real library, even if a profiling tool or this library exports the same name. */
 static void *real(const char *name) {
     static _Atomic(void *) library;
     void *opened = atomic_load(&library);
     if (!opened) {
-        /* RTLD_DEEPBIND: its own calls of MPI stay its own too. */
+        /* RTLD_DEEPBIND: the real library's own MPI calls stay inside it. */
         opened = dlopen(real_mpi, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
         if (!opened) die(dlerror(), NULL);
         atomic_store(&library, opened);
@@ -58,7 +58,7 @@ static void *real(const char *name) {
 }
 
 #ifdef OPEN_MPI
-/* Its predefined handles are addresses in the real library, to which this one is not linked. */
+/* Its predefined handles are addresses in the real library, and this library is not linked with that one. */
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global) ((type)real(#global))
 #endif
@@ -133,7 +133,7 @@ static const void *real_buffer(const void *buffer) { return buffer == ABI_IN_PLA
 
 static int abi_code(int code) { return code == MPI_SUCCESS ? ABI_SUCCESS : ABI_ERR_OTHER; }
 
-/* All 32 bytes are written: a shorter status does not do. */
+/* Writes all 32 bytes: a shorter status would be wrong. */
 static void give_status(const MPI_Status *real, ABI_Status *status) {
     if (!status) return;
     memset(status, 0, sizeof *status);
@@ -218,7 +218,7 @@ ABI(Comm_split, (Handle comm, int color, int key, Handle *part)) {
     return made_comm(REAL(Comm_split)(real_comm(comm), real_color, key, &object->comm), object, part);
 }
 
-/* The real communicator goes to the object, which lives until it is freed: whenever that is. */
+/* MPI_Comm_idup writes the real communicator into the object later; the object exists until it is freed. */
 ABI(Comm_idup, (Handle comm, Handle *duplicate, Handle *request)) {
     Handle object = make(COMM), pending = make(REQUEST);
     int code = REAL(Comm_idup)(real_comm(comm), &object->comm, &pending->request);
@@ -250,7 +250,7 @@ static void completed(Handle *request) {
     *request = (Handle)ABI_REQUEST_NULL;
 }
 
-/* As for MPI_REQUEST_NULL: the empty status. */
+/* The empty status, as for MPI_REQUEST_NULL. */
 static void give_empty_status(ABI_Status *status) {
     MPI_Status empty = {.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG};
     give_status(&empty, status);
@@ -289,7 +289,7 @@ ABI(Bcast, (void *buffer, int count, Handle type, int root, Handle comm)) {
     return abi_code(REAL(Bcast)(buffer, count, real_type(type), root, real_comm(comm)));
 }
 
-/* What only the root reads may be anything elsewhere. */
+/* On ranks other than the root, this argument may have any value. */
 static MPI_Datatype roots_type(Handle type, int root, Handle comm) {
     int rank;
     REAL(Comm_rank)(real_comm(comm), &rank);

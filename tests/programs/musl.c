@@ -1,4 +1,4 @@
-/* A program for musl. With MPI, which musl_mpi.c is. */
+/* A program for musl. With MPI it uses musl_mpi.c. */
 #include <stdio.h>
 #ifdef WITH_MPI
 int MPI_Init(int *argc, char ***argv);

@@ -1,5 +1,5 @@
-/* Says all that a program can see of its surroundings, and ends as told: argv[1] is an exit code, or
-   -SIGNAL. Its output is to be the same with and without the tool. */
+/* Prints all that a program can see of its surroundings, and ends as requested: argv[1] is an exit code, or
+   -SIGNAL. The output must be the same with and without the tool. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* How many files a program can open between MPI_Init and MPI_Finalize, and the limit that it has: says both. */
+/* Prints how many files a program can open between MPI_Init and MPI_Finalize, and its limit. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Opens a module, argv[1], as Python does, and calls its `entry` with what follows: the libraries that the module
-   needs are in nobody else's search order. */
+/* Opens the module argv[1] as Python does, and calls its `entry` with the remaining arguments. The libraries that
+   the module needs are in no other object's search order. */
 #include <dlfcn.h>
 #include <stdio.h>
 

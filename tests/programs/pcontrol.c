@@ -1,5 +1,5 @@
-/* Calls MPI_Pcontrol as another tool wants it: on rank 0 alone, with arguments in general registers, in vector
-   registers and on the stack. With an argument, on all ranks: region 2, three times. */
+/* Calls MPI_Pcontrol for another tool: on rank 0 alone, with arguments in general registers, in vector registers
+   and on the stack. With an argument: region 2, three times, on all ranks. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

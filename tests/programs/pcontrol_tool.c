@@ -1,4 +1,5 @@
-/* A tool that says what MPI_Pcontrol(7) was given: a text, a number and an integer each time. It passes every call on. */
+/* A tool that prints the arguments of MPI_Pcontrol(7): each time a text, a number and an integer. It passes on
+   every call. */
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# mpi4py, which opens MPI with dlopen(RTLD_LOCAL): sleeps 20 ms and says rank and size.
+# mpi4py, which opens MPI with dlopen(RTLD_LOCAL): sleeps 20 ms and prints rank and size.
 import time
 
 from mpi4py import MPI

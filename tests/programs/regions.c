@@ -1,6 +1,6 @@
-/* Regions whose true times are known: rank r writes CLOCK_REALTIME around each entry to argv[1]/truth.r, as
-   "name begin end". Entries are argv[2], of argv[3] ms and more on higher ranks; where there are less than none, each
-   rank kills itself after that many. */
+/* Regions with known true times: rank r writes CLOCK_REALTIME around each entry to argv[1]/truth.r, as "name begin
+   end". There are argv[2] entries of argv[3] ms, and longer on higher ranks. If argv[2] is negative, each rank
+   kills itself after -argv[2] entries. */
 #include "pmmpi.h"
 #include <mpi.h>
 #include <signal.h>

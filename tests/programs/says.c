@@ -1,4 +1,4 @@
-/* C: sleeps 20 ms and says rank and size. */
+/* C: sleeps 20 ms and prints rank and size. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

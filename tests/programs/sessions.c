@@ -1,4 +1,4 @@
-/* MPI sessions alone (MPI-4): MPI_Init is never called. */
+/* Only MPI sessions (MPI-4): the program never calls MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

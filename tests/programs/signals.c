@@ -1,6 +1,7 @@
-/* Counts each signal that can be handled, SIGCHLD aside, until SIGTERM comes, or the one whose number is the argument;
-   then says of each that came its number and how often: 10x1 15x1. With a second argument it says so in that folder,
-   in a file of its own: a launcher that was told to end may not pass on what its ranks say. */
+/* Counts all signals that a program can handle, except SIGCHLD, until it receives SIGTERM, or the signal whose
+   number is the argument. Then it prints the number and the count of each received signal: 10x1 15x1. With a
+   second argument it prints into a file of its own in that folder, because a launcher that must end may lose its
+   ranks' output. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     while (!counts[last]) sleep_ms(1);
-    sleep_ms(200); /* a second one would come by now */
+    sleep_ms(200); /* a second one would arrive within this time */
     FILE *file = stdout;
     char path[1000];
     if (argc > 2) {

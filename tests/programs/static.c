@@ -1,4 +1,4 @@
-/* Statically linked, with an MPI_Init of its own: nothing can be preloaded into it. */
+/* Statically linked, with its own MPI_Init: the loader can preload nothing into it. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Leaves messages and receives open to its end: argv[1] says which. "receive": a receive of anything from anybody,
-   never completed. "attribute": the same, cancelled in MPI_Finalize's first act, which is legal (MPI 4.1, 11.2.4).
-   "short", "long": messages with tag 1 that nobody receives. */
+/* Leaves messages and receives open until its end; argv[1] selects them. "receive": a receive from any source with
+   any tag, never completed. "attribute": the same receive, cancelled at the start of MPI_Finalize, which is legal
+   (MPI 4.1, 11.2.4). "short", "long": messages with tag 1 that no rank receives. */
 #include <mpi.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 """Runs a command as the leader of a session whose terminal is this program: terminal.py ACTIONS FILE COMMAND...
 
-Once FILE holds "ready", or the terminal shows $SHOWN where that is set, it does what each letter of ACTIONS says: w gives
-the window another size, c and q type ^C and ^\\, h hangs up. FILE is what the command writes to. Says in the end what the
-terminal was told to show."""
+It waits until FILE holds "ready" or, if $SHOWN is set, until the terminal shows $SHOWN. Then it executes each letter of
+ACTIONS: w changes the size of the window, c and q type ^C and ^\\, h hangs up. The command writes to FILE. At its end,
+this program prints all that the command wrote to the terminal."""
 import fcntl
 import os
 import pty
@@ -18,18 +18,18 @@ if process == 0:
     output = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)
     os.execv(command[0], command)
-# A test that gives up says so; what runs here is in a session of its own.
+# A test that gives up sends SIGTERM; the command runs in a session of its own.
 signal.signal(signal.SIGTERM, lambda *_: os.killpg(process, signal.SIGKILL))
 os.set_blocking(terminal, False)
 text = b""
 
 
 def look():
-    """Reads what there is to show: a command waits for a terminal that is full."""
+    """Reads the terminal's output, because a command waits if the terminal is full."""
     global text
     try:
         text += os.read(terminal, 1 << 16)
-    except OSError:  # nothing, or nobody there
+    except OSError:  # nothing to read, or the terminal is closed
         pass
 
 

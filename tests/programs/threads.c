@@ -1,4 +1,4 @@
-/* How many threads the process has between MPI_Init and MPI_Finalize. */
+/* Prints how many threads the process has between MPI_Init and MPI_Finalize. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>

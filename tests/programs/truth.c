@@ -1,5 +1,5 @@
-/* A job whose true elapsed time is known: each rank works for argv[2] + rank * argv[3] ms, and writes
-   CLOCK_REALTIME after MPI_Init and before MPI_Finalize to argv[1]/truth.RANK. */
+/* A job with a known true elapsed time: each rank works for argv[2] + rank * argv[3] ms, and writes CLOCK_REALTIME
+   after MPI_Init and before MPI_Finalize to argv[1]/truth.RANK. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! Hosts with their own names and clocks, and MPI jobs on them.
+//! Simulated hosts with their own names and clocks, and MPI jobs on them.
 
 use crate::tool::{self, Folder, Output, Started};
 use crate::{FOR_ROOT, Mpi};
@@ -11,24 +11,24 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One job at a time: ranks share two cores as it is.
+/// Only one job at a time, because all ranks share two cores.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// The whole machine, for something that is not a [`Job`].
+/// Reserves the whole machine for work that is not a [`Job`].
 pub fn machine() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hosts that `mpirun` can reach through a remote shell of the rig's.
+/// Hosts that `mpirun` can reach through a remote shell of the rig.
 pub struct Cluster {
     hosts: Vec<String>,
-    /// By how much each host's clocks since boot are off (ns).
+    /// The offset of each host's clocks since boot (ns).
     offsets_ns: Vec<i64>,
     folder: Folder,
 }
 
 impl Cluster {
-    /// Host names, and by how much their clocks since boot are off (ns).
+    /// The host names and the offsets of their clocks since boot (ns).
     pub fn new(hosts: &[(&str, i64)]) -> Self {
         let folder = Folder::new("cluster");
         let table: String = hosts.iter().map(|(name, offset)| format!("{name} {offset}\n")).collect();
@@ -51,7 +51,7 @@ impl Cluster {
         Self::new(&hosts[..count])
     }
 
-    /// A job of `ranks`, the same number on each host as far as it goes.
+    /// A job of `ranks` ranks, with equally many on each host if possible.
     pub fn mpirun(&self, mpi: Mpi, ranks: usize) -> Job<'_> {
         let mut job = Job::new(mpi, ranks);
         match mpi {
@@ -77,7 +77,7 @@ impl Cluster {
         ranks.div_ceil(self.hosts.len())
     }
 
-    /// Open MPI's list of hosts for a job of `ranks`.
+    /// Open MPI's list of hosts for a job of `ranks` ranks.
     pub(crate) fn hostfile(&self, ranks: usize) -> PathBuf {
         let each = self.ranks_a_host(ranks);
         let lines: String = self.hosts.iter().map(|host| format!("{host} slots={each}\n")).collect();
@@ -86,14 +86,14 @@ impl Cluster {
         hostfile
     }
 
-    /// When it was `ns` on a host's clock since boot, by the one clock that all hosts share.
+    /// Converts `ns` on a host's clock since boot to the clock that all hosts share.
     fn common_ns(&self, host: &str, ns: i64) -> i64 {
         let at = self.hosts.iter().position(|name| name == host).expect("a host of the cluster");
         ns - self.offsets_ns[at]
     }
 
-    /// When each rank came to t1 and to t2, by one clock: what nobody but the rig can know. Unlike what a program reads
-    /// beside these instants it is exact, however busy the machine.
+    /// The instants at which each rank reached t1 and t2, by one clock; only the rig can know them. Clock readings of
+    /// a program near these instants are inexact on a busy machine; these are exact.
     pub fn instants_ns(&self, run: &Run) -> Vec<[i64; 2]> {
         let instants = |rank: &RankRecord| {
             let host = &run.nodes[rank.node as usize].key.hostname;
@@ -103,14 +103,14 @@ impl Cluster {
         run.ranks.iter().map(instants).collect()
     }
 
-    /// What the bounds of a run must hold between them, but for what rounding takes: from the first t1 to the last t2.
+    /// The true time from the first t1 to the last t2. It must be within the bounds of the run, except for rounding.
     pub fn elapsed_ns(&self, run: &Run) -> i64 {
         let instants = self.instants_ns(run);
         let (begins, ends) = (instants.iter().map(|at| at[0]), instants.iter().map(|at| at[1]));
         ends.max().expect("ranks") - begins.min().expect("ranks")
     }
 
-    /// The truth is in the bounds, to the last nanoseconds.
+    /// The true time is within the bounds, apart from a few nanoseconds of rounding.
     pub fn assert_bounded(&self, run: &Run) {
         const ROUNDING_NS: i64 = 10;
         let (truth, bounds) = (self.elapsed_ns(run), run.elapsed().expect("a complete run"));
@@ -118,18 +118,18 @@ impl Cluster {
         assert!(truth <= bounds.upper_ns + ROUNDING_NS, "{truth} is above {bounds:?}");
     }
 
-    /// What stands for ssh.
+    /// The program that replaces ssh.
     pub(crate) fn shell(&self) -> PathBuf {
         self.folder.path().join("rsh")
     }
 }
 
-/// What was on a job's own disk.
+/// The copy of a job's own disk.
 pub fn kept_of(disk: &std::path::Path) -> PathBuf {
     disk.with_extension("kept")
 }
 
-/// An `mpirun` command line that grows; its cluster outlives it.
+/// An `mpirun` command line under construction; its cluster must outlive it.
 pub struct Job<'a> {
     command: Command,
     cluster: PhantomData<&'a Cluster>,
@@ -145,14 +145,14 @@ impl Job<'_> {
         job
     }
 
-    /// Of a launcher, without anything that it is told.
+    /// A job of this launcher, without arguments.
     pub(crate) fn of(launcher: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(launcher);
         command.envs(FOR_ROOT);
         Self { command, cluster: PhantomData }
     }
 
-    /// On this machine as it is, without a host of the rig's.
+    /// On this machine itself, without simulated hosts.
     pub fn local(mpi: Mpi, ranks: usize) -> Self {
         let mut job = Self::new(mpi, ranks);
         if mpi == Mpi::OpenMpi {
@@ -181,10 +181,10 @@ impl Job<'_> {
         self
     }
 
-    /// With a disk of its own at `place`, of `kib` KiB, which only the job sees; what was on it is in
-    /// [`kept_of`] it afterwards.
+    /// Gives the job a disk of its own at `place`, with `kib` KiB, which only the job sees. Afterwards [`kept_of`]
+    /// has a copy of its content.
     pub fn on_small_disk(self, kib: u32, place: &std::path::Path) -> Self {
-        // Where launchers are killed, the carrier of the node writes after them.
+        // If launchers are killed, the carrier of the node writes after their end.
         let script = "disk=$1; mount -t tmpfs -o size=$2 none $disk || exit; shift 2; rm -rf $disk.kept; \"$@\"; code=$?; \
                       carries() { for p in $(pgrep -x pmmpi-carrier); do \
                       grep -qs \"$disk\" /proc/$p/cmdline && return; done; return 1; }; \
@@ -197,13 +197,13 @@ impl Job<'_> {
         Self { command, ..self }
     }
 
-    /// To its end, with the machine to itself.
+    /// Runs the job to its end, alone on the machine.
     pub fn run(mut self) -> Output {
         let _alone = machine();
         tool::run(&mut self.command)
     }
 
-    /// Started; the caller holds the [`machine`].
+    /// Starts the job; the caller must hold the [`machine`].
     pub fn start(mut self) -> Started {
         tool::start(&mut self.command)
     }

@@ -1,4 +1,4 @@
-//! Counting some work, and what came of it.
+//! Counts events during some work.
 
 use pmmpi::counters::counter_table::{CounterTable, Snapshot};
 use pmmpi::counters::counts::Counts;
@@ -13,9 +13,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
 
-/// What was counted during some work.
+/// The counts of some work.
 pub struct Counted {
-    /// As it would be stored.
+    /// In the form in which a run stores them.
     pub counts: Counts,
 }
 
@@ -28,7 +28,7 @@ impl Counted {
         Self::with(&mut counters, work)
     }
 
-    /// Reads what is open, lets the work run, and reads it again.
+    /// Reads the open counters, runs the work, and reads them again.
     pub fn with(probe: &mut impl Probe, work: impl FnOnce()) -> Self {
         let words = CounterTable::words(probe.opened());
         let words: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
@@ -39,30 +39,30 @@ impl Counted {
         Self { counts: Counts::of_rank(0, probe.opened(), table, &Regions::default()) }
     }
 
-    /// Every event with what it came to, in the order asked for; none where nothing was counted at all.
+    /// Every event with its reading, in the requested order; none if nothing was counted.
     pub fn all(&self) -> Vec<(&Event, Reading)> {
         self.counts.rows.iter().flat_map(|row| readings(&self.counts, row)).collect()
     }
 
-    /// The event of this name.
+    /// The reading of the event with this name.
     pub fn of(&self, name: &str) -> Result<Reading, String> {
         let found = self.all().into_iter().find(|(event, _)| event.name == name);
         found.map(|(_, reading)| reading).ok_or_else(|| format!("{name} was not opened"))
     }
 
-    /// The value of the event of this name.
+    /// The value of the event with this name.
     pub fn value(&self, name: &str) -> Result<u64, String> {
         let reading = self.of(name)?;
         reading.value().ok_or_else(|| format!("{name}: {}", reading.reason().unwrap_or_default()))
     }
 }
 
-/// One event on its own.
+/// A single event.
 pub fn alone(name: &str, encoding: Encoding) -> Vec<Group> {
     vec![vec![Event::counted(name, encoding)]]
 }
 
-/// What the program `pmmpi-rig-pmu`, which is started, reads from an event that was opened for it.
+/// Opens an event for the program `pmmpi-rig-pmu`, starts the program, and returns what it reads.
 pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<String, String> {
     let mut counters = Counters::open(&alone("event", encoding), Target::NextProgram);
     let opened = counters.hand_down().map_err(|e| e.to_string())?.opened;
@@ -73,7 +73,7 @@ pub fn handed_down(program: &Path, encoding: Encoding, work: &str) -> Result<Str
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// The other side of [`handed_down`]: what the work came to.
+/// The counterpart of [`handed_down`]: the count during the work.
 pub fn inherited(descriptor: i32, id: u64, work: impl FnOnce()) -> Result<u64, String> {
     let event = Event::counted("event", Encoding::new(kind::SOFTWARE, 0));
     let set = Set { scope: Scope::Task, events: vec![(event, None)], groups: vec![vec![0]] };
@@ -82,7 +82,7 @@ pub fn inherited(descriptor: i32, id: u64, work: impl FnOnce()) -> Result<u64, S
     Counted::with(&mut inherited, work).value("event")
 }
 
-/// The default set as `--events` takes it: each of its groups in braces.
+/// The default set in the form of `--events`: each group in braces.
 pub fn default_set() -> String {
     let names = |group: Group| group.into_iter().map(|event| event.name).collect::<Vec<_>>().join(",");
     let groups = default::groups().into_iter().map(|group| format!("{{{}}}", names(group)));

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Measures Debian's HPC Challenge (HPL is in it) on two hosts of the rig, node0 and node1, whose clocks
-# since boot are two hours apart, several times, and reports. Needs no cluster and leaves nothing behind
-# but its folder.
+# Measures Debian's HPC Challenge (which includes HPL) several times on two hosts of the rig, node0 and node1, and
+# makes a report. The hosts' clocks since boot are two hours apart. The script needs no cluster and leaves nothing
+# behind except its folder.
 #
-# usage: demo.sh BIN RIG_HOST     the folder of pmmpi, the rig's program that makes hosts
+# usage: demo.sh BIN RIG_HOST     BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts
 set -eu
 bin=$1
 rig_host=$2
@@ -20,7 +20,7 @@ printf 'node0 slots=1\nnode1 slots=1\n' > hostfile
 printf '#!/bin/sh\nexec "%s" --rsh "%s/hosts" "$@"\n' "$rig_host" "$folder" > rsh
 chmod +x rsh
 
-# hpcc's own example, with a problem that takes a second: N = 400 on 1 x 2 ranks.
+# hpcc's own example, with a problem that takes one second: N = 400 on 1 x 2 ranks.
 sed -e '6s/^[0-9]*/400/' -e '11s/^[0-9]*/1/' -e '12s/^[0-9]*/2/' \
     /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt
 

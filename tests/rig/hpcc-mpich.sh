@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds HPC Challenge for MPICH, from the source of Debian's package, which ships it for Open MPI alone.
+# Builds HPC Challenge for MPICH from the source of Debian's package, because Debian ships it only for Open MPI.
 #
-# usage: hpcc-mpich.sh PROGRAM     does nothing where PROGRAM is there
+# usage: hpcc-mpich.sh PROGRAM     does nothing if PROGRAM exists
 set -eu
 program=$1
 [ -x "$program" ] && exit 0
@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 mkdir -p lists/partial cache/archives/partial parts
 
-# apt's own sources, as sources of source packages; nothing of the machine's apt is changed.
+# apt's own sources, as sources of source packages. The script does not change the machine's apt.
 for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
     [ -f "$list" ] && sed -n 's/^deb /deb-src /p' "$list" >> parts/debian.list
 done
@@ -19,7 +19,7 @@ for list in /etc/apt/sources.list.d/*.sources; do
 done
 apt="apt-get -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$folder/parts
     -o Dir::State::lists=$folder/lists -o Dir::Cache=$folder/cache -o APT::Sandbox::User=root"
-# Lists that are not Debian's may fail to have sources; what counts is that hpcc is found.
+# Other package sources than Debian's may fail; only hpcc must be found.
 $apt update > update.log 2>&1 || true
 $apt source --tar-only hpcc > source.log 2>&1 || { cat update.log source.log >&2; exit 1; }
 tar xzf hpcc_*.orig.tar.gz

@@ -1,5 +1,5 @@
-//! The test rig: hosts with names and clocks of their own on one machine, MPI jobs on them, small
-//! programs to measure, and an independent solver for what the bounds should be.
+//! The test rig: simulated hosts with names and clocks of their own on one machine, MPI jobs on them, small programs
+//! to measure, and an independent solver for the expected bounds.
 
 pub mod cluster;
 pub mod counting;
@@ -16,7 +16,7 @@ pub mod tool;
 pub mod users;
 pub mod wheels;
 
-/// Environment variables that let root run MPI jobs and several ranks share a core.
+/// Environment variables that let root run MPI jobs and let several ranks share a core.
 pub const FOR_ROOT: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -34,7 +34,7 @@ pub enum Mpi {
 impl Mpi {
     pub const ALL: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
-    /// As Debian names it.
+    /// The name in Debian's packages.
     pub fn name(self) -> &'static str {
         match self {
             Mpi::OpenMpi => "openmpi",

@@ -1,7 +1,7 @@
-//! A linear program solver, small and slow: the two-phase simplex method on a dense tableau with
-//! Bland's rule (V. Chvatal, "Linear Programming", 1983). It shares nothing with the bounds' proof.
+//! A linear program solver, small and slow: the two-phase simplex method on a dense tableau with Bland's rule (V.
+//! Chvatal, "Linear Programming", 1983). It has nothing in common with the proof of the bounds.
 
-/// What a linear program has.
+/// The solution of a linear program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Solution {
     Optimum(f64),
@@ -9,7 +9,7 @@ pub enum Solution {
     Unbounded,
 }
 
-/// Numbers nearer to zero than this are rounding errors: the programs hold integers below 2^40.
+/// Values closer to zero than this are rounding errors: the programs have integers below 2^40.
 const TINY: f64 = 1e-6;
 
 /// The largest `objective . x` over x >= 0 with `row . x <= limit` for every row.
@@ -24,7 +24,7 @@ pub fn maximise(objective: &[f64], rows: &[(Vec<f64>, f64)]) -> Solution {
 
 /// basic = limit - sum over nonbasic of coefficient * variable, for each row.
 struct Tableau {
-    /// Variables by number: 0.. the program's, then a slack a row, then the auxiliary one.
+    /// Variables by number: those of the program, then one slack per row, then the auxiliary variable.
     basic: Vec<usize>,
     nonbasic: Vec<usize>,
     rows: Vec<Vec<f64>>,
@@ -37,7 +37,7 @@ struct Tableau {
 impl Tableau {
     fn new(variables: usize, constraints: &[(Vec<f64>, f64)]) -> Self {
         let auxiliary = variables + constraints.len();
-        // The last column is the auxiliary variable's: it relaxes every row.
+        // The last column is that of the auxiliary variable, which relaxes every row.
         let row = |(row, _): &(Vec<f64>, f64)| row.iter().copied().chain([-1.0]).collect();
         Self {
             basic: (variables..auxiliary).collect(),
@@ -50,7 +50,7 @@ impl Tableau {
         }
     }
 
-    /// Phase one: makes the auxiliary variable as small as it can be; true if that is zero.
+    /// Phase one: minimizes the auxiliary variable; true if the minimum is zero.
     fn find_feasible(&mut self) -> bool {
         let column = self.nonbasic.len() - 1;
         self.objective[column] = -1.0;
@@ -60,7 +60,7 @@ impl Tableau {
         if self.value < -TINY {
             return false;
         }
-        // Still basic, at zero: any nonbasic variable may take its place.
+        // It is still basic, at zero, so any nonbasic variable may replace it.
         let row = self.basic.iter().position(|v| *v == self.auxiliary);
         let other = |row: usize| (0..self.nonbasic.len()).find(|c| self.rows[row][*c].abs() > TINY);
         if let Some((row, column)) = row.and_then(|row| Some((row, other(row)?))) {
@@ -90,10 +90,11 @@ impl Tableau {
         }
     }
 
-    /// False where the objective has no limit.
+    /// False if the objective has no limit.
     fn optimise(&mut self) -> bool {
         loop {
-            // Bland: the variable with the smallest number enters, and leaves on ties; never cycles.
+            // Bland's rule: the variable with the smallest number enters, and in a tie leaves. So the method never
+            // cycles.
             let gains = (0..self.nonbasic.len()).filter(|c| self.objective[*c] > TINY);
             let Some(column) = gains.min_by_key(|c| self.nonbasic[*c]) else { return true };
             let limiting = (0..self.rows.len()).filter(|r| self.rows[*r][column] > TINY);
@@ -136,7 +137,7 @@ mod tests {
         // Chvatal, chapter 2: 13 at (2, 0, 1).
         let rows = [(vec![2., 3., 1.], 5.), (vec![4., 1., 2.], 11.), (vec![3., 4., 2.], 8.)];
         assert_eq!(maximise(&[5., 4., 3.], &rows), Solution::Optimum(13.0));
-        // x + y >= 2, x <= 1, y <= 1: a first solution must be found.
+        // x + y >= 2, x <= 1, y <= 1: phase one must find a first solution.
         let rows = [(vec![-1., -1.], -2.), (vec![1., 0.], 1.), (vec![0., 1.], 1.)];
         assert_eq!(maximise(&[-1., -3.], &rows), Solution::Optimum(-4.0));
     }

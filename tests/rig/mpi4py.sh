@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gets mpi4py for MPICH into a folder: Debian ships it for Open MPI. It is the published wheel, which opens
-# libmpi.so.12 when it is imported; Debian calls that library libmpich.so.12.
+# Installs mpi4py for MPICH into a folder, because Debian ships it for Open MPI. It is the published wheel, which
+# opens libmpi.so.12 on import; Debian's name of that library is libmpich.so.12.
 #
 # usage: mpi4py.sh FOLDER
 set -eu

@@ -1,4 +1,4 @@
-//! Who may count what: perf_event_open(2), kernel.perf_event_paranoid.
+//! Which users may count which events: perf_event_open(2), kernel.perf_event_paranoid.
 
 use crate::counting::Counted;
 use crate::users::{Paranoid, become_nobody, is_root};
@@ -9,23 +9,23 @@ use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
 
-/// Who asks.
+/// The user that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// With every capability.
     Root,
-    /// With CAP_SYS_ADMIN alone.
+    /// With CAP_SYS_ADMIN only.
     Admin,
-    /// With CAP_PERFMON alone.
+    /// With CAP_PERFMON only.
     Perfmon,
-    /// With none.
+    /// Without capabilities.
     Nobody,
 }
 
 impl User {
     pub const ALL: [User; 4] = [User::Root, User::Admin, User::Perfmon, User::Nobody];
 
-    /// As a command line has it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             User::Root => "root",
@@ -35,7 +35,7 @@ impl User {
         }
     }
 
-    /// The calling process becomes this user, for good. Where it is not root's it is nobody's already.
+    /// Makes the calling process this user, permanently. A process that is not root is already nobody.
     pub fn become_it(self) -> io::Result<()> {
         match self {
             User::Root => Ok(()),
@@ -51,24 +51,24 @@ impl User {
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 
-/// A kernel, as far as it decides who may count.
+/// The properties of a kernel that decide who may count.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// The processor has counters.
+    /// True if the processor has counters.
     pub has_pmu: bool,
-    /// From this level on only CAP_SYS_ADMIN may count.
+    /// From this level on, only CAP_SYS_ADMIN may count.
     pub shut_from: i32,
 }
 
 impl Kernel {
-    /// This machine's. Debian's and Ubuntu's kernels know a level that others do not have.
+    /// This machine's kernel. Debian's and Ubuntu's kernels have a level that others do not have.
     pub fn running() -> Self {
         let version = fs::read_to_string("/proc/version").unwrap_or_default();
         let levels = [("debian-kernel@", 3), ("-Ubuntu ", 4)];
         let known = levels.iter().find(|(sign, _)| version.contains(sign));
         let pmus = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
         let mut names = pmus.map(|pmu| pmu.file_name().to_string_lossy().into_owned());
-        // x86 has one, or one for each kind of core; Arm names it after its interface or its cores.
+        // x86 has one, or one per kind of core; on Arm it has the name of its interface or of its cores.
         let is_a_processors = |name: String| name.starts_with("cpu") || name.starts_with("armv8");
         Self { has_pmu: names.any(is_a_processors), shut_from: known.map_or(i32::MAX, |(_, level)| *level) }
     }
@@ -80,7 +80,7 @@ pub struct Cell {
     pub name: &'static str,
     encoding: Encoding,
     on_cpu: bool,
-    /// What is left of it without the kernel's part.
+    /// The quality if the kernel's part may not be counted.
     in_user_mode: Quality,
 }
 
@@ -91,7 +91,7 @@ const PAGE_FAULTS: u64 = 2;
 const CONTEXT_SWITCHES: u64 = 3;
 const CGROUP_SWITCHES: u64 = 11;
 
-/// The time stamp counter, where the kernel has it as an event.
+/// The time stamp counter, if the kernel offers it as an event.
 pub fn time_stamp_counter() -> Option<Encoding> {
     let number = fs::read_to_string("/sys/bus/event_source/devices/msr/type").ok()?;
     fs::exists("/sys/bus/event_source/devices/msr/events/tsc").ok().filter(|has| *has)?;
@@ -116,20 +116,20 @@ pub fn cells() -> Vec<Cell> {
         cpu("cpu/hardware", hardware),
         cpu("cpu/page-faults", software(PAGE_FAULTS)),
     ];
-    // It cannot leave out the kernel.
+    // This event always includes the kernel.
     cells.extend(time_stamp_counter().map(|tsc| task("tsc", tsc, Denied)));
     cells
 }
 
 impl Cell {
-    /// What the calling user is told: a quality, and why it is no better.
+    /// The answer for the calling user: a quality, and why it is not better.
     pub fn answer(&self) -> String {
         let target = if self.on_cpu { Target::Cpu(0) } else { Target::ThisThread };
         let groups = vec![vec![Event::counted(self.name, self.encoding)]];
         let counted = Counted::during(&groups, target, || ());
         let (quality, why) = match counted.of(self.name) {
             Ok(reading) => (reading.quality(), reading.reason()),
-            // What could not be opened on a hardware thread has no row.
+            // An event that could not be opened on a hardware thread has no row.
             Err(why) => {
                 let gap = counted.counts.sets[0].events[0].1;
                 (
@@ -141,7 +141,7 @@ impl Cell {
         format!("{} {}: {}", self.name, quality.name(), why.unwrap_or_default())
     }
 
-    /// What the user should be told: Documentation/admin-guide/sysctl/kernel.rst, perf_event_paranoid.
+    /// The expected quality: Documentation/admin-guide/sysctl/kernel.rst, perf_event_paranoid.
     pub fn expected(&self, kernel: Kernel, user: User, level: i32) -> Quality {
         if self.encoding.kind == kind::HARDWARE && !kernel.has_pmu {
             return Quality::Unsupported;
@@ -156,7 +156,7 @@ impl Cell {
     }
 }
 
-/// A part of what is said of a value of this quality: what would mend it.
+/// A part of the message for this quality: the fix.
 fn advice(quality: Quality) -> &'static str {
     match quality {
         Quality::Denied => "lower kernel.perf_event_paranoid, or give CAP_PERFMON (above 2: CAP_SYS_ADMIN)",
@@ -166,8 +166,8 @@ fn advice(quality: Quality) -> &'static str {
     }
 }
 
-/// Asks everything at each level, as each user: how many cells there are, and which are wrong. Who is not
-/// root asks at the level that there is, for nobody. `program` is `pmmpi-rig-pmu`.
+/// Tests all cells at each level as each user. Returns the number of cells and the wrong ones. If this process is not
+/// root, it tests the current level as nobody. `program` is `pmmpi-rig-pmu`.
 pub fn wrong_cells(program: &Path, kernel: Kernel) -> Result<(usize, Vec<String>), String> {
     let failed = |what: &str, e: io::Error| format!("{what}: {e}");
     let paranoid = Paranoid::keep().map_err(|e| failed("perf_event_paranoid", e))?;

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Runs pmmpi-rig-pmu, and through it the tool, on a processor with counters: an aarch64 guest under qemu, whose PMUv3
-# counts instructions one by one. Everything comes from Debian's packages: those of the guest are unpacked, not
-# installed.
+# Runs pmmpi-rig-pmu, and with it the tool, on a processor with counters: an aarch64 guest under qemu, whose PMUv3
+# counts every instruction. All software comes from Debian's packages; those of the guest are unpacked, not installed.
 #
-# usage: pmu-guest.sh FOLDER [checks | cost]     FOLDER keeps what was unpacked and built
+# usage: pmu-guest.sh FOLDER [checks | cost]     FOLDER keeps the unpacked and built files
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
@@ -32,11 +31,11 @@ fi
 new=$folder/new.$$
 trap 'rm -rf "$new"' EXIT
 
-# Kernel, shell and Rust, into $folder/guest and $folder/rust.
+# Unpacks kernel, shell and Rust into $folder/guest and $folder/rust.
 unpack() {
     host=$(dpkg --print-architecture)
     mkdir -p "$new/lists/partial" "$new/cache/archives/partial" "$new/debs" "$new/guest" "$new/rust"
-    # A private apt with the machine's own sources, which also knows arm64.
+    # A private apt with the machine's own sources, which also supports arm64.
     cat > "$new/apt.conf" << END
 Dir::State::lists "$new/lists";
 Dir::Cache "$new/cache";
@@ -44,7 +43,7 @@ APT::Architectures { "$host"; "arm64"; };
 APT::Sandbox::User "root";
 END
     export APT_CONFIG="$new/apt.conf"
-    # Sources that are not Debian's may fail; what counts is that the packages are found.
+    # Other package sources than Debian's may fail; only the packages must be found.
     apt-get -q update > "$new/log" 2>&1 || true
     first() { apt-cache depends "$1" | sed -n "s/^ *Depends: <*\($2[^:>]*\).*/\1/p" | head -1; }
     version() { apt-cache show --no-all-versions "$1" 2> /dev/null | sed -n 's/^Version: //p' | head -1; }
@@ -63,7 +62,7 @@ END
     (cd "$new/debs" && apt-get -q download "$kernel:arm64" busybox-static:arm64 "rustc-web:$host=$rust" \
         "$library:$host=$rust" "libstd-rust-web-dev:$host=$rust" "libstd-rust-web-dev:arm64=$rust") > "$new/log" 2>&1 \
         || { cat "$new/log" >&2; fail "a package could not be downloaded"; }
-    # LLVM with whatever it needs and this machine lacks. Nothing is installed: no lock of dpkg's is needed.
+    # LLVM with the dependencies that this machine lacks. Nothing is installed, so dpkg's locks are not needed.
     apt-get -q install -y --download-only --no-install-recommends -o Debug::NoLocking=true "$llvm" > "$new/log" 2>&1 \
         || { cat "$new/log" >&2; fail "$llvm could not be downloaded"; }
 
@@ -119,12 +118,12 @@ END
 chmod +x "$root/init"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) > "$new/initrd"
 
-# Runs pmmpi-rig-pmu with these arguments in a guest, whose processor has these options.
+# Runs pmmpi-rig-pmu with these arguments in a guest whose processor has these options.
 guest() {
     options=$1
     shift
     say "starting the guest"
-    # The PMU of one processor would count a second one's instructions, too.
+    # With two processors, the PMU of one would also count the other's instructions.
     # shellcheck disable=SC2086 # several words
     timeout 600 qemu-system-aarch64 -M virt -cpu neoverse-n1 $options -smp 1 -m 512 -nic none -display none \
         -monitor none -serial stdio -no-reboot -kernel "$folder/guest/kernel" -initrd "$new/initrd" \
@@ -133,7 +132,7 @@ guest() {
     [ -n "$status" ] || fail "the guest did not come to its end: see $folder/output"
     return "$status"
 }
-# One instruction a virtual nanosecond: the PMU counts them one by one, and time does not depend on this machine.
+# One instruction per virtual nanosecond: the PMU counts every instruction, and time does not depend on this machine.
 counting="-icount shift=0"
 case "$what" in
     checks) guest "$counting" ;;

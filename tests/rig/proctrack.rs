@@ -1,4 +1,4 @@
-//! How slurmstepd finds the processes of a step, and so which of them get a signal.
+//! How slurmstepd finds the processes of a step, which decides which of them get a signal.
 
 use crate::tool;
 use std::fs;
@@ -8,16 +8,17 @@ use std::process::Command;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proctrack {
-    /// By parents: each process of the step gets it.
+    /// By parent processes: each process of the step gets the signal.
     LinuxProc,
-    /// By a cgroup, as sites do: only the processes that slurmstepd itself started get it, SIGKILL aside.
+    /// By a cgroup, as on most sites: only processes that slurmstepd itself started get the signal, except for
+    /// SIGKILL.
     Cgroup,
 }
 
 impl Proctrack {
     pub const ALL: [Self; 2] = [Self::LinuxProc, Self::Cgroup];
 
-    /// False, and said loudly, where this machine cannot do it.
+    /// False, with a visible message, if this machine cannot do it.
     pub fn works_here(self) -> bool {
         if self == Self::LinuxProc {
             return true;
@@ -25,7 +26,7 @@ impl Proctrack {
         let folder = tool::Folder::new("freezer");
         let tried = tool::run(&mut self.daemon(folder.path(), &["true".to_owned()]));
         if !tried.status.success() {
-            // Not with a macro: cargo test would keep it to itself.
+            // Not with a macro, because cargo test would hide the output.
             let text = format!(
                 "\n*** NOT TESTED with proctrack/cgroup: the freezer of cgroup v1 cannot be mounted: {} ***\n",
                 tried.err().trim()
@@ -35,7 +36,7 @@ impl Proctrack {
         tried.status.success()
     }
 
-    /// Lines of slurm.conf. A cgroup has the job's number in its name, and other clusters may run on this machine.
+    /// Lines of slurm.conf. The cgroup's name contains the job's number, and other clusters may run on this machine.
     pub fn configuration(self) -> String {
         match self {
             Self::LinuxProc => "ProctrackType=proctrack/linuxproc\n".to_owned(),
@@ -46,7 +47,7 @@ impl Proctrack {
         }
     }
 
-    /// What else lies beside slurm.conf.
+    /// Writes the other configuration files beside slurm.conf.
     pub fn configure(self, folder: &Path) {
         if self == Self::Cgroup {
             let text = format!(
@@ -58,8 +59,8 @@ impl Proctrack {
         }
     }
 
-    /// A daemon of a node. Where it needs the freezer it has it in a mount namespace of its own: the machine's
-    /// hierarchy, wherever the machine has it.
+    /// The command for a node's daemon. If it needs the freezer, it mounts the machine's freezer hierarchy in a mount
+    /// namespace of its own.
     pub fn daemon(self, folder: &Path, line: &[String]) -> Command {
         if self == Self::LinuxProc {
             let mut command = Command::new(&line[0]);
@@ -73,14 +74,14 @@ impl Proctrack {
         command
     }
 
-    /// Removes the cgroups that the nodes have left.
+    /// Removes the cgroups of nodes that have ended.
     pub fn clean(self, folder: &Path) {
         if self == Self::Cgroup {
             let find =
                 ["-depth", "-type", "d", "-path", "*/freezer/slurm_node*", "-exec", "rmdir", "{}", ";"];
             let line = ["find".to_owned(), mounts(folder).display().to_string()].into_iter();
             let line: Vec<String> = line.chain(find.map(str::to_owned)).collect();
-            // Those of a step that another cluster still runs stay.
+            // rmdir fails for cgroups of a step that another cluster still runs; they stay.
             tool::run(&mut self.daemon(folder, &line));
         }
     }

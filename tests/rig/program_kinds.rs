@@ -1,4 +1,4 @@
-//! Kinds of MPI programs, each of which is measured from inside, once, whatever starts it.
+//! Kinds of MPI programs. Each is measured from inside, once, with any launcher.
 
 use crate::Mpi;
 use crate::programs::{self, Launchable};
@@ -6,7 +6,7 @@ use crate::tool::{self, Folder, Output, pmmpi};
 use pmmpi::record::{End, Mode, Run};
 use std::path::Path;
 
-/// What stands for a program of a kind in a launch line. Its two ranks say who they are and sleep 20 ms.
+/// The words for a program of a kind in a launch line. Its two ranks print who they are and sleep 20 ms.
 pub type Kind = fn(Mpi, &Path) -> Launchable;
 
 pub fn c(mpi: Mpi, _: &Path) -> Launchable {
@@ -48,8 +48,8 @@ pub fn script(mpi: Mpi, folder: &Path) -> Launchable {
     Launchable::of(programs::script(folder, &format!("#!/bin/sh\n{program}\n")))
 }
 
-/// Two ranks of `kind`, started by `launch` with what comes first in its command line: they say the same with
-/// the tool as without, and leave one run.
+/// Runs two ranks of `kind` with `launch`, which gets the words before the program. The output is the same with and
+/// without the tool, and there is one run.
 pub fn measured_once(kind: Kind, mpi: Mpi, launch: impl Fn(&Launchable, &[&str]) -> Output) {
     let folder = Folder::new("kind");
     let run = measured(&kind(mpi, folder.path()), launch);
@@ -57,7 +57,7 @@ pub fn measured_once(kind: Kind, mpi: Mpi, launch: impl Fn(&Launchable, &[&str])
     assert!(bounds.consistent && bounds.lower_ns >= 19_000_000, "{bounds:?}");
 }
 
-/// As [`measured_once`], for a program that need not sleep; gives the run.
+/// Like [`measured_once`], for a program that does not sleep; returns the run.
 pub fn measured(program: &Launchable, launch: impl Fn(&Launchable, &[&str]) -> Output) -> Run {
     let folder = Folder::new("measured");
     let launch = |before: &[&str]| {

@@ -1,4 +1,4 @@
-//! The programs in tests/programs, compiled when they are wanted.
+//! The programs in tests/programs, compiled on demand.
 
 use crate::{Mpi, tool};
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Between the last truth.RANK's end and the first one's begin (ns of CLOCK_REALTIME), as tests/programs/truth.c
-/// and abi.c write them.
+/// The time from the end of the last truth.RANK to the begin of the first (ns of CLOCK_REALTIME), as
+/// tests/programs/truth.c and abi.c write them.
 pub fn truth_ns(folder: &Path, ranks: usize) -> i64 {
     let read = |rank: usize| {
         let text = fs::read_to_string(folder.join(format!("truth.{rank}"))).expect("a rank's truth");
@@ -24,7 +24,7 @@ pub fn mpi(mpi: Mpi, name: &str) -> PathBuf {
     compile(&format!("mpicc.{}", mpi.name()), &["-DWITH_MPI"], name, mpi.name())
 }
 
-/// A program that calls what pmmpi.h declares; `flags` say how it is linked, `kind` names that.
+/// A program that uses pmmpi.h. `flags` are its flags for the linker, and `kind` is a name for them.
 pub fn with_regions(mpi: Mpi, name: &str, flags: &[&str], kind: &str) -> PathBuf {
     let include =
         format!("-I{}", Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include").display());
@@ -48,7 +48,7 @@ pub fn cplusplus(mpi: Mpi, name: &str) -> PathBuf {
     compile(&format!("mpicxx.{}", mpi.name()), &[], &format!("{name}.cc"), mpi.name())
 }
 
-/// A program in Python: with Debian's mpi4py for Open MPI, with tests/rig/mpi4py.sh's for MPICH.
+/// A program in Python, with Debian's mpi4py for Open MPI, or that of tests/rig/mpi4py.sh for MPICH.
 pub fn mpi4py(mpi: Mpi, name: &str) -> Launchable {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.py"));
     let mut launchable = Launchable::of_words(["/usr/bin/python3", &program.display().to_string()]);
@@ -65,7 +65,7 @@ pub fn mpi4py(mpi: Mpi, name: &str) -> Launchable {
     launchable
 }
 
-/// A script in a folder of the test's.
+/// A script in a folder of the test.
 pub fn script(folder: &Path, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("script");
@@ -74,7 +74,7 @@ pub fn script(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// A program with its arguments, and what it needs in its environment.
+/// A program with its arguments and its environment.
 pub struct Launchable {
     pub argv: Vec<String>,
     pub environment: Vec<(String, String)>,
@@ -95,19 +95,19 @@ pub fn plain(name: &str) -> PathBuf {
     compile("cc", &[], name, "plain")
 }
 
-/// A library for LD_PRELOAD, compiled for one MPI. Its extension says whether it is C or C++.
+/// A library for LD_PRELOAD, compiled for one MPI. The extension decides between C and C++.
 pub fn preloaded(mpi: Mpi, file: &str) -> String {
     let compiler = if file.ends_with(".cc") { "mpicxx" } else { "mpicc" };
     let flags = ["-shared", "-fPIC", "-Wl,--no-as-needed"];
     compile(&format!("{compiler}.{}", mpi.name()), &flags, file, mpi.name()).display().to_string()
 }
 
-/// A program for musl, by Debian's musl-gcc.
+/// A program for musl, compiled with Debian's musl-gcc.
 pub fn for_musl() -> PathBuf {
     compile("musl-gcc", &[], "musl", "musl")
 }
 
-/// The same with an MPI library of its own.
+/// The same program with an MPI library of its own.
 pub fn mpi_for_musl() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12"];
     let library = compile("musl-gcc", &flags, "musl_mpi", "musl-mpi").display().to_string();
@@ -119,7 +119,7 @@ pub fn statically_linked(name: &str) -> PathBuf {
     compile("cc", &["-static"], name, "static")
 }
 
-/// A program that needs MPI only through a library that it needs.
+/// A program that needs MPI only through a library.
 pub fn through_library(mpi: Mpi) -> PathBuf {
     let compiler = format!("mpicc.{}", mpi.name());
     let library = compile(&compiler, &["-DWITH_MPI", "-shared", "-fPIC"], "library", mpi.name());
@@ -132,17 +132,17 @@ pub fn through_library(mpi: Mpi) -> PathBuf {
     program
 }
 
-/// A program whose MPI calls itself "Derived MPI".
+/// A program whose MPI has the name "Derived MPI".
 pub fn with_derived_mpi(mpi: Mpi) -> PathBuf {
     let (compiler, kind) = (format!("mpicc.{}", mpi.name()), format!("derived-{}", mpi.name()));
-    // It calls nothing of the library that it is made from, and needs it all the same.
+    // It calls no function of its base library, but must still link it.
     let flags = ["-shared", "-fPIC", "-Wl,--no-as-needed"];
     let library = compile(&compiler, &flags, "derived", &kind).display().to_string();
     compile(&compiler, &["-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", &library], "says", &kind)
 }
 
-/// A program of the standard ABI that finds tests/programs/mpi_abi.c beside it: on top of `mpi`, to whose
-/// library only that one calls.
+/// A program of the standard ABI with tests/programs/mpi_abi.c beside it, on top of `mpi`. Only that library calls
+/// the library of `mpi`.
 pub fn standard_abi(mpi: Mpi) -> PathBuf {
     compile("cc", &[&standard_abi_library(mpi), "-Wl,-rpath,$ORIGIN"], "abi", mpi.name())
 }
@@ -158,12 +158,12 @@ pub fn standard_abi_module(mpi: Mpi) -> Launchable {
 
 fn standard_abi_library(mpi: Mpi) -> String {
     let compiler = format!("mpicc.{}", mpi.name());
-    // The wrapper's own -lmpi comes behind these.
+    // The compiler wrapper adds its own -lmpi after these flags.
     let flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libmpi_abi.so.1", "-Wl,--as-needed"];
     compile(&compiler, &flags, "mpi_abi", mpi.name()).display().to_string()
 }
 
-/// HPC Challenge, HPL in it: Debian's own for Open MPI, the same built by tests/rig/hpcc-mpich.sh for MPICH.
+/// HPC Challenge, which includes HPL: Debian's own for Open MPI, and the result of tests/rig/hpcc-mpich.sh for MPICH.
 pub fn hpcc(mpi: Mpi) -> PathBuf {
     let program = match mpi {
         Mpi::OpenMpi => PathBuf::from("/usr/bin/hpcc"),
@@ -173,7 +173,7 @@ pub fn hpcc(mpi: Mpi) -> PathBuf {
     program
 }
 
-/// Its input for a problem of order `order` on a grid of 1 x `ranks`.
+/// The input for a problem of order `order` on a grid of 1 x `ranks`.
 pub fn hpcc_input(order: usize, ranks: usize) -> String {
     let example = fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt").expect("Debian's example");
     let line = |(number, line): (usize, &str)| match number {
@@ -204,7 +204,7 @@ pub(crate) fn compile(compiler: &str, flags: &[&str], name: &str, kind: &str) ->
     }
     fs::create_dir_all(&folder).expect("a folder for programs");
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    // Two tests may want the same program: each compiles its own and the last one stays.
+    // Two tests may compile the same program at the same time: the last result stays.
     let temporary = folder.join(format!(".{name}-{}-{number}", std::process::id()));
     let mut command = Command::new(compiler);
     command.args(["-O1", "-o"]).arg(&temporary).arg(&source).args(flags);

@@ -1,4 +1,4 @@
-//! A real Slurm cluster of four nodes on this machine, each node with its own name and clock.
+//! A real Slurm cluster of four nodes on this machine; each node has its own name and clock.
 
 use crate::cluster::machine;
 use crate::proctrack::Proctrack;
@@ -13,20 +13,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Nodes are called node0 to node3.
+/// The nodes are node0 to node3.
 pub const NODES: usize = 4;
 const HOUR_NS: i64 = 3_600_000_000_000;
-/// Daemons that are not up by then never will be.
+/// Daemons that have not started by then will never start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// By its default, a tree, Slurm 22.05's pmix plugin lets MPI_Init return before ranks of other nodes are there. Open
-/// MPI's TCP transport then crashes a rank that a message reaches too soon, with pmmpi or without: under load one
-/// job in twenty whose first call is MPI_Barrier, none in a hundred with this.
+/// By default (tree), Slurm 22.05's pmix plugin lets MPI_Init return before ranks of other nodes are ready. If a
+/// message then reaches a rank too early, Open MPI's TCP transport crashes this rank, with and without pmmpi. Under
+/// load this happens to one in twenty jobs whose first call is MPI_Barrier; with this setting to none in a hundred.
 const MPI_CONF: &str = "PMIxCollFence=ring\n";
-/// Nothing in a test takes longer unless it hangs.
+/// Every test is faster, unless it hangs.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How srun starts a job of this MPI's.
+/// The srun option that starts a job of this MPI.
 pub fn manager(mpi: Mpi) -> &'static str {
     match mpi {
         Mpi::OpenMpi => "--mpi=pmix",
@@ -34,52 +34,52 @@ pub fn manager(mpi: Mpi) -> &'static str {
     }
 }
 
-/// One rank on each of two.
+/// One rank on each of two nodes.
 pub const TWO_NODES: [&str; 2] = ["-N2", "--ntasks-per-node=1"];
 
-/// The path or whatever else is to go into a command line.
+/// A path or another value as text for a command line.
 pub fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().display().to_string()
 }
 
-/// An option of sbatch that tells a script of slurm/ which MPI its program is of.
+/// An sbatch option that tells a script of slurm/ the MPI of its program.
 pub fn exported(mpi: Mpi, more: &str) -> String {
     format!("--export=ALL,{},{more}", manager(mpi).replace("--mpi", "PMMPI_SRUN_MPI"))
 }
 
-/// A script of slurm/.
+/// The path of a script of slurm/.
 pub fn script(name: &str) -> String {
     text(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../slurm/{name}.sbatch")))
 }
 
-/// Empty where there is no such file.
+/// The content of a file; empty if the file does not exist.
 pub fn read(file: PathBuf) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-/// A running cluster; it ends with this value.
+/// A running cluster, which ends with this value.
 pub struct Slurm {
     folder: Folder,
     daemons: Vec<Child>,
     proctrack: Proctrack,
-    /// Another test could not use it.
+    /// True if another test could not use it.
     spoilt: bool,
 }
 
-/// The cluster that a test has to itself, with the machine. Where another test waits for it already it stays
-/// for that one: a start takes a second.
+/// The cluster and the machine, reserved for one test. If another test already waits, the cluster continues to run
+/// for it, because a start takes one second.
 pub struct Turn {
-    // First: it is given back before the cluster is.
+    // First field: it is dropped before the cluster.
     _wanted: Wanted,
     cluster: MutexGuard<'static, Option<Slurm>>,
     _alone: MutexGuard<'static, ()>,
 }
 
 static CLUSTER: Mutex<Option<Slurm>> = Mutex::new(None);
-/// Tests that have the cluster or wait for it.
+/// Number of tests that have the cluster or wait for it.
 static TESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// One of [`TESTS`].
+/// Counts as one of [`TESTS`].
 struct Wanted;
 
 impl Wanted {
@@ -98,7 +98,7 @@ impl Drop for Wanted {
 impl Drop for Turn {
     fn drop(&mut self) {
         let is_last = TESTS.load(Ordering::Relaxed) == 1;
-        // What a failed test left may make the next one fail, too.
+        // State from a failed test could make the next test fail too.
         if is_last || self.spoilt || std::thread::panicking() {
             *self.cluster = None;
         }
@@ -120,12 +120,12 @@ impl DerefMut for Turn {
 }
 
 impl Slurm {
-    /// Waits for the cluster, which is started where there is none.
+    /// Waits for the cluster, and starts it if there is none.
     pub fn turn() -> Turn {
         Self::turn_with(Proctrack::LinuxProc)
     }
 
-    /// Of a cluster with this plugin: another one ends first.
+    /// A cluster with this plugin; a cluster with another plugin ends first.
     pub fn turn_with(proctrack: Proctrack) -> Turn {
         let _wanted = Wanted::new();
         let _alone = machine();
@@ -154,7 +154,7 @@ impl Slurm {
         slurm
     }
 
-    /// A Slurm command of this cluster's, in a folder of the test's, with the tool in PATH.
+    /// A Slurm command for this cluster, in a folder of the test, with the tool in PATH.
     pub fn command(&self, folder: &Path, program: &str, args: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let bin = tool::target().join("pmmpi/bin");
@@ -165,13 +165,13 @@ impl Slurm {
         command
     }
 
-    /// The same, to its end.
+    /// Runs the same command to its end.
     pub fn run(&self, folder: &Path, program: &str, args: &[&str]) -> Output {
         tool::run(&mut self.command(folder, program, args))
     }
 
-    /// Submits with this sbatch command and waits for the end: true where each job of it succeeded. (sbatch --wait
-    /// looks every few seconds only.)
+    /// Submits with this sbatch command and waits for the end: true if all its jobs succeeded. (sbatch --wait checks
+    /// only every few seconds.)
     pub fn batch(&self, sbatch: &mut Command) -> bool {
         let submitted = tool::run(sbatch).success().out();
         let id = submitted.split_whitespace().last().expect("sbatch says the number");
@@ -189,12 +189,12 @@ impl Slurm {
         }
     }
 
-    /// Another test will have a cluster of its own.
+    /// The next test gets a new cluster.
     pub fn spoil(&mut self) {
         self.spoilt = true;
     }
 
-    /// Everything that runs on a node dies at once, as if its power had failed. It does not come back.
+    /// Kills all processes of a node at once, as in a power failure. The node does not come back.
     pub fn lose_node(&mut self, node: usize) {
         self.spoil();
         let host = |process: &str| fs::read_link(format!("/proc/{process}/ns/uts")).ok();
@@ -204,7 +204,7 @@ impl Slurm {
             if let Ok(process) = name.parse::<i32>()
                 && host(&name).is_some_and(|host| host == lost)
             {
-                // SAFETY: a process of the node's; where it has ended already there is nothing to kill.
+                // SAFETY: a process of the node; if it has ended already, the call does nothing.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
         }
@@ -214,7 +214,7 @@ impl Slurm {
         self.folder.path().join("slurm.conf")
     }
 
-    /// A heterogeneous job is started by the backfill scheduler alone, which looks every 30 s by default.
+    /// Only the backfill scheduler starts heterogeneous jobs; by default it checks every 30 s.
     fn configure(&self) {
         let folder = self.folder.path().display();
         let hostname = Command::new("uname").arg("-n").output().expect("uname");
@@ -279,16 +279,16 @@ impl Slurm {
 impl Drop for Slurm {
     fn drop(&mut self) {
         for daemon in self.daemons.iter_mut().rev() {
-            // SAFETY: a child that has not been waited for.
+            // SAFETY: this process has not yet waited for the child.
             unsafe { libc::kill(daemon.id() as i32, libc::SIGTERM) };
         }
-        // One that has had to end a job may wait ten seconds for nothing.
+        // A daemon that had to end a job may wait ten seconds without reason.
         let deadline = Instant::now() + Duration::from_secs(2);
         for daemon in &mut self.daemons {
             while matches!(daemon.try_wait(), Ok(None)) && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // One that has ended already is no longer there to kill.
+            // The daemon may have ended already.
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
@@ -296,8 +296,8 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports that nobody listens on now, below those that the kernel gives to whoever asks for any: one of these may be
-/// somebody's before a daemon is up.
+/// Free ports below the range from which the kernel assigns ports. The kernel could give a port of that range to
+/// another process before a daemon starts.
 fn free_ports(count: usize) -> Vec<u16> {
     const FIRST: u16 = 20_000;
     const PORTS: u16 = 12_000;

@@ -1,11 +1,9 @@
-//! Machines as their kernels describe them: small trees of /sys/bus/event_source/devices.
+//! Machines as their kernels describe them: small copies of /sys/bus/event_source/devices.
 //!
-//! The layout is that of the kernel's
-//! Documentation/ABI/testing/sysfs-bus-event_source-devices-{format,events}; the files' texts are those that
-//! its drivers make, of Linux 6.8: arch/x86/events/intel/{core,uncore_snbep,uncore_snb,cstate}.c,
-//! arch/x86/events/{rapl,msr}.c, arch/x86/events/amd/{core,uncore}.c,
-//! drivers/perf/{arm_pmuv3,arm_dsu_pmu,arm-cmn}.c. Not every event and instance is here, and PMU numbers from
-//! 8 on are as the drivers happened to be loaded.
+//! The layout follows the kernel's Documentation/ABI/testing/sysfs-bus-event_source-devices-{format,events}. The
+//! files' texts are those of the drivers in Linux 6.8: arch/x86/events/intel/{core,uncore_snbep,uncore_snb,cstate}.c,
+//! arch/x86/events/{rapl,msr}.c, arch/x86/events/amd/{core,uncore}.c, drivers/perf/{arm_pmuv3,arm_dsu_pmu,arm-cmn}.c.
+//! Not all events and instances are here. PMU numbers from 8 on depend on the order in which drivers are loaded.
 
 use crate::tool::Folder;
 use std::fs;
@@ -13,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// A machine's files, removed in the end.
+/// A machine's files, removed at the end.
 pub struct Machine(Folder);
 
 /// Files of a folder, each with its text.
@@ -50,7 +48,7 @@ impl Machine {
         self.0.path()
     }
 
-    /// Without PMUs, and without the folder for them.
+    /// A machine without PMUs and without the folder for them.
     pub fn bare() -> Self {
         Self(Folder::new("sys"))
     }
@@ -62,12 +60,12 @@ impl Machine {
         fs::write(path, text).expect("a file of /sys");
     }
 
-    /// The folder of a PMU that is there.
+    /// The path of a file in the folder of an existing PMU.
     pub fn pmu_file(&self, pmu: &str, file: &str) -> String {
         format!("sys/devices/{pmu}/{file}")
     }
 
-    /// A PMU: its folder, and the link to it in the bus's.
+    /// Adds a PMU: its folder, and the link to it in the bus's folder.
     pub fn pmu(&self, name: &str, number: u32, more: Files, format: Files, events: Files) {
         let file = |file: &str, text: &str| self.put(&self.pmu_file(name, file), format!("{text}\n"));
         file("type", &number.to_string());
@@ -80,8 +78,8 @@ impl Machine {
         symlink(format!("../../../devices/{name}"), bus.join(name)).expect("a link of /sys");
     }
 
-    /// A command on this machine, as far as it asks the kernel's files which processor and PMUs there are. What the kernel then
-    /// counts is what it can, here. In a mount namespace of its own; as root.
+    /// Runs a command with this machine's files for processor and PMUs. The counts themselves come from the real
+    /// machine. Needs root; uses a mount namespace of its own.
     pub fn run_here(&self, program: &Path) -> Command {
         let root = self.root().display();
         let script = format!(
@@ -108,7 +106,7 @@ impl Machine {
         self.pmu("msr", number, &[], &[("event", "config:0-63")], &events);
     }
 
-    /// Two sockets of Skylake-SP: 18 cores each, two threads a core.
+    /// Two sockets of Skylake-SP with 18 cores each and two threads per core.
     pub fn intel_server() -> Self {
         let machine = Self::bare();
         machine.put(
@@ -205,7 +203,7 @@ impl Machine {
         machine
     }
 
-    /// RK3399: two Cortex-A72 and four Cortex-A53, as a device tree has them.
+    /// RK3399: two Cortex-A72 and four Cortex-A53, described by a device tree.
     pub fn big_little() -> Self {
         let machine = Self::bare();
         machine.put("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
@@ -223,7 +221,7 @@ impl Machine {
         machine
     }
 
-    /// Two sockets of Zen 4, of eight cores and two memory channels each.
+    /// Two sockets of Zen 4 with eight cores and two memory channels each.
     pub fn amd_server() -> Self {
         let machine = Self::bare();
         machine.put(
@@ -273,7 +271,7 @@ impl Machine {
         machine
     }
 
-    /// A socket of Neoverse N1 with 80 cores.
+    /// One socket of Neoverse N1 with 80 cores.
     pub fn arm_server() -> Self {
         let machine = Self::bare();
         machine.put("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");

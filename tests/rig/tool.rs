@@ -8,12 +8,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nothing in a test takes longer unless it hangs.
+/// Every test is faster, unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// A launcher that is told to end has ended its ranks by then.
+/// Within this time, a launcher that receives SIGTERM ends its ranks.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The folder that cargo builds into, from where this test's own program lies.
+/// The folder for build results of cargo, found from the path of this test's own program.
 pub fn target() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let release =
@@ -21,7 +21,7 @@ pub fn target() -> PathBuf {
     release.parent().expect("release is a folder in target").to_owned()
 }
 
-/// A program of the staged tool, as `make install` would put it into bin/.
+/// A program of the staged tool; `make install` would install it into bin/.
 pub fn tool(name: &str) -> PathBuf {
     let path = target().join("pmmpi/bin").join(name);
     assert!(path.exists(), "{} is missing: `make test` builds it", path.display());
@@ -33,7 +33,7 @@ pub fn pmmpi() -> PathBuf {
     tool("pmmpi")
 }
 
-/// The tool in a folder where every user can reach it, which a build folder may not be.
+/// A copy of the tool in a folder that every user can access; the build folder may be private.
 pub fn for_anybody(folder: &Folder) -> PathBuf {
     let stage = pmmpi().parent().and_then(Path::parent).expect("a folder with bin").to_owned();
     let place = folder.path().join("installed");
@@ -42,7 +42,7 @@ pub fn for_anybody(folder: &Folder) -> PathBuf {
     place.join("bin/pmmpi")
 }
 
-/// A folder of a test's own, removed in the end.
+/// A folder for one test, removed at its end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -58,7 +58,7 @@ impl Folder {
         &self.0
     }
 
-    /// The run files in it, in the order of their start.
+    /// The runs in the folder, in the order of their start.
     pub fn runs(&self) -> Vec<Run> {
         runs_in(&self.0)
     }
@@ -71,7 +71,7 @@ impl Drop for Folder {
     }
 }
 
-/// The run files in a folder, in the order of their start; none where there is no folder.
+/// The runs in a folder, in the order of their start; none if the folder does not exist.
 pub fn runs_in(folder: &Path) -> Vec<Run> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("readable").path());
     let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "pmr")).collect();
@@ -80,7 +80,7 @@ pub fn runs_in(folder: &Path) -> Vec<Run> {
     paths.iter().map(read).collect()
 }
 
-/// kernel.perf_event_paranoid, as it was in the end.
+/// Restores kernel.perf_event_paranoid at the end.
 pub struct Paranoid(String);
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
@@ -99,7 +99,7 @@ impl Drop for Paranoid {
     }
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Output {
     pub status: ExitStatus,
@@ -112,27 +112,27 @@ impl Output {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Without what Open MPI's mpirun says now and then of a race between itself and a child that it started, on a busy
-    /// machine.
+    /// stderr, without a message that Open MPI's mpirun sometimes prints on a busy machine, because of a race with
+    /// its child.
     pub fn err(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
         let is_said = |line: &&str| !line.contains("sh: Warning: setpgid(");
         text.split_inclusive('\n').filter(is_said).collect()
     }
 
-    /// Exit code, or 128 + signal as a shell has it.
+    /// Exit code, or 128 + signal like a shell.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 
-    /// Itself, if it succeeded.
+    /// Itself if it succeeded; panics otherwise.
     pub fn success(self) -> Self {
         assert!(self.status.success(), "{}\nstdout:\n{}\nstderr:\n{}", self.status, self.out(), self.err());
         self
     }
 }
 
-/// A command that runs, in a process group of its own; dropped before its end, the group is killed.
+/// A running command in a process group of its own. If it is dropped before its end, the group is killed.
 pub struct Started {
     child: Child,
     command: String,
@@ -141,7 +141,7 @@ pub struct Started {
     reaped: bool,
 }
 
-/// Starts a command; its output goes to files, so that it never waits for a reader.
+/// Starts a command. Its output goes to files, so it never waits for a reader.
 pub fn start(command: &mut Command) -> Started {
     hear_signals();
     let output = Folder::new("output");
@@ -151,8 +151,8 @@ pub fn start(command: &mut Command) -> Started {
     Started { child, command: format!("{command:?}"), output, limit: TIMEOUT, reaped: false }
 }
 
-/// Under nohup(1) this process ignores SIGHUP, in the background of a script SIGINT and SIGQUIT, and so would all that
-/// tests start.
+/// Under nohup(1) this process ignores SIGHUP, and in the background of a script SIGINT and SIGQUIT. All processes
+/// that tests start would inherit that.
 fn hear_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -173,61 +173,61 @@ pub fn processes_with(mark: &str) -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(marked).collect()
 }
 
-/// Waits until no process has that in its command line: what carries for a job ends a moment after it.
+/// Waits until no process has `mark` in its command line: the carrier ends slightly later than its job.
 pub fn wait_until_gone(mark: &Path) {
     let left = || processes_with(&mark.display().to_string());
     assert!(is_over_within(TIMEOUT, || left().is_empty()), "left: {:?}", left());
 }
 
-/// Runs a command to its end; one that hangs is killed and fails the test.
+/// Runs a command to its end. A command that hangs is killed, and its test fails.
 pub fn run(command: &mut Command) -> Output {
     start(command).finish()
 }
 
 impl Started {
-    /// With another time limit for each wait.
+    /// Sets the time limit for each wait.
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Until stdout holds `text` so many times.
+    /// Waits until stdout contains `text` this many times.
     pub fn wait_for(&self, text: &str, times: usize) {
         self.wait(|| {
             String::from_utf8_lossy(&self.read("out")).matches(text).count() >= times || self.has_ended()
         });
     }
 
-    /// Until stderr holds `text`.
+    /// Waits until stderr contains `text`.
     pub fn wait_for_error(&self, text: &str) {
         self.wait(|| String::from_utf8_lossy(&self.read("err")).contains(text) || self.has_ended());
         assert!(String::from_utf8_lossy(&self.read("err")).contains(text), "{} ended early", self.command);
     }
 
-    /// The number of the process, and of its group.
+    /// The id of the process, and of its group.
     pub fn id(&self) -> i32 {
         self.child.id() as i32
     }
 
     /// Sends a signal to the process itself, not to its group.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: the child has not been waited for, so the number is its own.
+        // SAFETY: this process has not yet waited for the child, so the id is the child's.
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
     /// Sends a signal to the whole group, as a terminal does.
     pub fn signal_group(&self, signal: i32) {
-        // SAFETY: as above; the group was made for the child.
+        // SAFETY: as above; the group was created for the child.
         assert_eq!(unsafe { libc::kill(-(self.child.id() as i32), signal) }, 0);
     }
 
-    /// For loops that wait for what only a running command can bring about.
+    /// For loops that wait for an effect of the running command.
     pub fn assert_running(&self) {
         let text = |name| String::from_utf8_lossy(&self.read(name)).into_owned();
         assert!(!self.has_ended(), "{} has ended\n{}\n{}", self.command, text("out"), text("err"));
     }
 
-    /// True where it ends within that time.
+    /// True if it ends within that time.
     pub fn ends_within(&self, limit: Duration) -> bool {
         is_over_within(limit, || self.has_ended())
     }
@@ -244,9 +244,9 @@ impl Started {
         fs::read(self.output.path().join(name)).expect("its output")
     }
 
-    /// Without reaping it.
+    /// Does not reap the process.
     fn has_ended(&self) -> bool {
-        // SAFETY: an all-zero siginfo is valid, and waitid fills it in.
+        // SAFETY: an all-zero siginfo is valid, and waitid fills it.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -268,16 +268,16 @@ impl Drop for Started {
         if self.reaped {
             return;
         }
-        // The launcher first: ranks are in groups, and some in sessions, of their own.
+        // The launcher comes first, because ranks are in groups or sessions of their own.
         self.signal_group(libc::SIGTERM);
         is_over_within(GRACE, || self.has_ended());
         self.signal_group(libc::SIGKILL);
-        // Nothing more can be done about a process that survives this.
+        // If the process survives this, nothing more can be done.
         let _ = self.child.wait();
     }
 }
 
-/// False where it took longer than the limit.
+/// False if the limit passes first.
 fn is_over_within(limit: Duration, is_over: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !is_over() {

@@ -1,20 +1,20 @@
-//! Who a process is, where it runs, and what the kernel lets users count.
+//! The user of a process, its hardware thread, and what the kernel lets users count.
 
 use std::os::fd::AsRawFd;
 use std::{fs, io};
 
-/// User and group become nobody's, for good, with no capability or this one alone.
+/// Makes user and group nobody's, permanently, with no capability or only this one.
 pub fn become_nobody(capability: Option<u32>) -> io::Result<()> {
     const NOBODY: u32 = 65534;
     /// linux/capability.h: _LINUX_CAPABILITY_VERSION_3; process id 0 is the caller.
     const HEADER: [u32; 2] = [0x2008_0522, 0];
-    // Effective, permitted and inheritable ones, the lower 32 of them and the upper 32.
+    // The effective, permitted and inheritable capabilities: the lower 32 of them and the upper 32.
     let mut sets = [[0u32; 3]; 2];
     if let Some(capability) = capability {
         let set = &mut sets[capability as usize / 32];
         (set[0], set[1]) = (1 << (capability % 32), 1 << (capability % 32));
     }
-    // SAFETY: system calls on this process's own identity; the last one reads the live locals.
+    // SAFETY: system calls on this process's own identity; the last one reads live locals.
     let failed = unsafe {
         libc::prctl(libc::PR_SET_KEEPCAPS, 1) != 0
             || libc::setgroups(0, std::ptr::null()) != 0
@@ -25,14 +25,13 @@ pub fn become_nobody(capability: Option<u32>) -> io::Result<()> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether this process is root's.
+/// True if this process belongs to root.
 pub fn is_root() -> bool {
-    // SAFETY: asks for a number.
+    // SAFETY: the call reads a number.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// kernel.perf_event_paranoid, which is again what it was when this value is dropped. Nobody else's test
-/// changes it meanwhile.
+/// Restores kernel.perf_event_paranoid when it is dropped. Meanwhile no other test changes it.
 pub struct Paranoid {
     before: String,
     _locked: fs::File,
@@ -41,22 +40,22 @@ pub struct Paranoid {
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 impl Paranoid {
-    /// As it is; root may change it.
+    /// Keeps the current level; root may then change it.
     pub fn keep() -> io::Result<Self> {
         let locked = fs::File::open(PARANOID)?;
-        // SAFETY: a call on a descriptor that is open.
+        // SAFETY: the descriptor is open.
         if unsafe { libc::flock(locked.as_raw_fd(), libc::LOCK_EX) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { before: fs::read_to_string(PARANOID)?, _locked: locked })
     }
 
-    /// What it was before.
+    /// The level before any change.
     pub fn level(&self) -> i32 {
         self.before.trim().parse().expect("a number in perf_event_paranoid")
     }
 
-    /// Sets another one.
+    /// Sets another level.
     pub fn set(&self, level: i32) -> io::Result<()> {
         fs::write(PARANOID, level.to_string())
     }
@@ -64,12 +63,12 @@ impl Paranoid {
 
 impl Drop for Paranoid {
     fn drop(&mut self) {
-        // Nothing can be done about it here; the next test that reads it says so.
+        // An error cannot be handled here; the next test that reads the level reports it.
         let _ = fs::write(PARANOID, &self.before);
     }
 }
 
-/// The calling thread stays on the hardware thread that it is on, whose number this is.
+/// Binds the calling thread to its current hardware thread, and returns that thread's number.
 pub fn pin() -> io::Result<u32> {
     // SAFETY: all zeros is an empty set; the calls read locals.
     unsafe {

@@ -1,5 +1,4 @@
-//! MPIs that Debian does not package, from their Python wheels (tests/rig/wheels.sh): their programs, and their
-//! launchers.
+//! MPIs that Debian does not package, from their Python wheels (tests/rig/wheels.sh): programs and launchers.
 
 use crate::cluster::{Cluster, Job};
 use crate::programs::{self, Launchable};
@@ -8,25 +7,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// An MPI's folder with bin/ and lib/.
+/// The folder of an MPI, with bin/ and lib/.
 fn place(name: &str) -> PathBuf {
     let place = tool::target().join("programs/wheels").join(name);
     assert!(place.join("version").exists(), "{} is missing: `make test` provides it", place.display());
     place
 }
 
-/// A library that programs need.
+/// An MPI library that programs need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Open MPI 5.
     OpenMpi,
     /// MPICH 5.
     Mpich,
-    /// MPICH 5's of the standard ABI (MPI 5).
+    /// MPICH 5's library for the standard ABI (MPI 5).
     MpichStandard,
-    /// Intel MPI, which has no compiler here: programs that were compiled with MPICH's run on it.
+    /// Intel MPI. It has no compiler here: programs that were compiled with MPICH run on it.
     Intel,
-    /// Intel MPI's of the standard ABI.
+    /// Intel MPI's library for the standard ABI.
     IntelStandard,
 }
 
@@ -49,7 +48,7 @@ impl Library {
         })
     }
 
-    /// A part of what MPI_Get_library_version says.
+    /// A part of the text of MPI_Get_library_version.
     pub fn says(self) -> &'static str {
         match self {
             Library::OpenMpi => "Open MPI v5.",
@@ -66,7 +65,7 @@ impl Library {
         }
     }
 
-    /// What starts its programs.
+    /// The launchers of its programs.
     pub fn launchers(self) -> &'static [Launcher] {
         match self {
             Library::OpenMpi => &[Launcher::Mpirun, Launcher::Prterun],
@@ -80,7 +79,7 @@ impl Library {
         self.compile_with(name, &[], "")
     }
 
-    /// The same that calls what pmmpi.h declares.
+    /// The same for a program that uses pmmpi.h.
     pub fn compile_with_regions(self, name: &str) -> Launchable {
         let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include");
         self.compile_with(name, &[&format!("-I{}", header.display())], "-regions")
@@ -100,7 +99,7 @@ impl Library {
         Launchable { environment: self.environment(), ..Launchable::of(program) }
     }
 
-    /// A program in Python, with mpi4py, which knows no standard ABI yet.
+    /// A program in Python with mpi4py, which does not support the standard ABI yet.
     pub fn mpi4py(self, name: &str) -> Launchable {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.py"));
         let python = place("mpi4py").join("bin/python").display().to_string();
@@ -109,7 +108,7 @@ impl Library {
         program
     }
 
-    /// For programs that name another place.
+    /// For programs with another library path.
     fn environment(self) -> Vec<(String, String)> {
         match self {
             Library::Intel | Library::IntelStandard => vec![self.search_path()],
@@ -117,20 +116,20 @@ impl Library {
         }
     }
 
-    /// What has the loader find this library before another of the same name.
+    /// Lets the loader find this library before another one of the same name.
     pub fn search_path(self) -> (String, String) {
         ("LD_LIBRARY_PATH".to_owned(), self.place().join("lib").display().to_string())
     }
 }
 
-/// A program that Intel MPI comes with.
+/// A program that comes with Intel MPI.
 pub fn intels_own(name: &str) -> Launchable {
     let program = place("impi-rt").join("bin").join(name);
     Launchable { environment: Library::Intel.environment(), ..Launchable::of(program) }
 }
 
-/// A program in Fortran with Intel MPI's binding. There is no compiler of Intel's here: the modules of Debian's MPICH
-/// and its mpif.h describe the same ABI.
+/// A program in Fortran with Intel MPI's binding. Intel's compiler is not here, but the modules of Debian's MPICH and
+/// its mpif.h describe the same ABI.
 pub fn intel_fortran(name: &str) -> Launchable {
     let lib = place("impi-rt").join("lib");
     let libraries =
@@ -142,16 +141,16 @@ pub fn intel_fortran(name: &str) -> Launchable {
     Launchable { environment: Library::Intel.environment(), ..Launchable::of(program) }
 }
 
-/// What starts a job's ranks.
+/// A launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
     /// Open MPI 5's mpirun.
     Mpirun,
-    /// PRRTE's own, which that mpirun calls.
+    /// PRRTE's own launcher, which that mpirun calls.
     Prterun,
     /// MPICH 5's mpiexec.
     Hydra,
-    /// MPICH 5's for one machine: it forks the ranks itself.
+    /// MPICH 5's launcher for one machine: it forks the ranks itself.
     Gforker,
     /// Intel MPI's mpiexec.
     IntelHydra,
@@ -167,12 +166,12 @@ impl Launcher {
         Launcher::IntelHydra,
     ];
 
-    /// True where it starts ranks on other hosts.
+    /// True if it can start ranks on other hosts.
     pub fn has_remote_shell(self) -> bool {
         self != Launcher::Gforker
     }
 
-    /// On this machine as it is, without a host of the rig's.
+    /// On this machine itself, without simulated hosts.
     pub fn local(self, ranks: usize) -> Job<'static> {
         let job = self.job();
         let job = match self {
@@ -187,7 +186,7 @@ impl Launcher {
         job.args(["-n", &ranks.to_string()])
     }
 
-    /// On the cluster's hosts, the same number on each as far as it goes.
+    /// On the cluster's hosts, with equally many ranks on each if possible.
     pub fn on(self, cluster: &Cluster, ranks: usize) -> Job<'_> {
         let shell = cluster.shell();
         let job = match self {
@@ -203,14 +202,14 @@ impl Launcher {
             Launcher::Gforker => panic!("gforker starts all ranks on its own host"),
         };
         let job = match self {
-            // Its shared memory is of one host; between hosts it needs libfabric's.
+            // Shared memory works within one host; between hosts it needs libfabric.
             Launcher::IntelHydra => job.env("I_MPI_FABRICS", "shm:ofi").env("FI_PROVIDER", "tcp"),
             _ => job,
         };
         job.args(["-n", &ranks.to_string()])
     }
 
-    /// Without what says where and how many.
+    /// Without hosts and number of ranks.
     fn job<'a>(self) -> Job<'a> {
         let (name, of) = match self {
             Launcher::Mpirun => ("mpirun", "openmpi"),
@@ -223,7 +222,7 @@ impl Launcher {
         let job = Job::of(place.join("bin").join(name));
         match self {
             Launcher::Mpirun | Launcher::Prterun => {
-                // prterun would look for its daemon where it was built; mpirun tells it where it is.
+                // prterun would search for its daemon where it was built; mpirun gives it the right place.
                 let job = job.env("PRTE_PREFIX", &place.display().to_string());
                 job.args(["--bind-to", "none"]).env("OMPI_MCA_mpi_yield_when_idle", "1")
             }
@@ -233,9 +232,9 @@ impl Launcher {
     }
 }
 
-/// Under gforker MPICH 5.0.2 names a job's shared memory by a process number alone. Where a job that was killed left such a
-/// file, a later job with the same number fails: "MPIDI_POSIX_comm_bootstrap: Out of memory". A file that is a minute old
-/// and that no process has mapped is such a file.
+/// Under gforker, MPICH 5.0.2 names a job's shared memory only by a process id. If a killed job left such a file, a
+/// later job with the same id fails: "MPIDI_POSIX_comm_bootstrap: Out of memory". This function removes files that
+/// are older than a minute and that no process has mapped.
 fn remove_stale_segments() {
     const STARTED: Duration = Duration::from_secs(60);
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

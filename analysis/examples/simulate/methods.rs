@@ -1,11 +1,11 @@
-//! R* and what else is used to find slow nodes, each on the same times.
+//! R* and other methods to find slow nodes, all on the same times.
 
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
 use pmmpi_analysis::stats::verdict::{self, JudgedClass, Verdict, VerdictSettings};
 use pmmpi_analysis::stats::{benjamini_hochberg, normal, runs, within_nodes};
 
-/// Which nodes are slow.
+/// Returns for each node whether it is slow.
 pub type Method = fn(&ClassRuns) -> Vec<bool>;
 
 /// The reference table's rows.
@@ -28,7 +28,7 @@ fn mean_z(class: &ClassRuns) -> Vec<bool> {
     means.iter().map(|mean| mean - centre > 3.0 * spread).collect()
 }
 
-/// Median above the third quartile by more than 1.5 interquartile ranges.
+/// Median more than 1.5 interquartile ranges above the third quartile.
 fn tukey(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let mut ascending = medians.clone();
@@ -38,8 +38,8 @@ fn tukey(class: &ClassRuns) -> Vec<bool> {
     medians.iter().map(|median| *median > limit).collect()
 }
 
-/// Median above the median of all by more than 3.5 of their median absolute deviations (B. Iglewicz and D. C.
-/// Hoaglin, "How to detect and handle outliers", 1993).
+/// Median more than 3.5 median absolute deviations above the median of all nodes (B. Iglewicz and D. C. Hoaglin, "How
+/// to detect and handle outliers", 1993).
 fn mad_z(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let centre = within_nodes::median_of(&mut medians.clone()).unwrap_or_default();
@@ -48,25 +48,25 @@ fn mad_z(class: &ClassRuns) -> Vec<bool> {
     medians.iter().map(|median| median - centre > 3.5 * mad).collect()
 }
 
-/// Median more than 5 % above the median of all.
+/// Median more than 5 % above the median of all nodes.
 fn fixed(class: &ClassRuns) -> Vec<bool> {
     let medians = medians(class);
     let centre = within_nodes::median_of(&mut medians.clone()).unwrap_or_default();
     medians.iter().map(|median| median - centre > 0.05f64.ln_1p()).collect()
 }
 
-/// SLOW.
+/// Nodes with the verdict SLOW.
 pub fn r_star(class: &ClassRuns) -> Vec<bool> {
     at_least(class, Verdict::Slow)
 }
 
-/// Of whom R* says at least this.
+/// Nodes with at least this verdict.
 pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
     let says = |node: &verdict::NodeJudgement| node.verdict.is_some_and(|verdict| verdict >= least);
     judge(class).nodes.iter().map(says).collect()
 }
 
-/// R* with p = 2 (1 - Phi(|z|)), as if fast nodes were looked for too.
+/// R* with p = 2 (1 - Phi(|z|)), as if it looked for fast nodes too.
 fn two_sided(class: &ClassRuns) -> Vec<bool> {
     let judged = judge(class);
     let p =
@@ -79,13 +79,13 @@ fn two_sided(class: &ClassRuns) -> Vec<bool> {
     judged.nodes.iter().zip(adjusted).map(is_slow).collect()
 }
 
-/// With the tool's own defaults.
+/// Uses the tool's defaults.
 fn judge(class: &ClassRuns) -> JudgedClass {
     let medians = median::of_nodes(class);
     verdict::judge(&medians, within_nodes::sigma(class, &medians), &VerdictSettings::default())
 }
 
-/// Of each run, whether it is a slow one.
+/// Returns for each run whether it is slow.
 pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
     let medians = median::of_nodes(class);
     let mut slow = vec![false; class.run_count()];

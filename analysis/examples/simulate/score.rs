@@ -1,23 +1,23 @@
 //! How often a method is right.
 
-/// Counted over fleets.
+/// Counts over several fleets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Score {
     pub fleets: usize,
-    /// Slow and found.
+    /// Number of slow nodes that were found.
     pub found: usize,
-    /// Slow.
+    /// Number of slow nodes.
     pub slow: usize,
-    /// Slower than 5 % and found.
+    /// Number of nodes slower than 5 % that were found.
     pub much_found: usize,
-    /// Slower than 5 %.
+    /// Number of nodes slower than 5 %.
     pub much: usize,
-    /// Found and not slow.
+    /// Number of nodes that were found but are not slow.
     pub wrong: usize,
 }
 
 impl Score {
-    /// One fleet more: what was said of each node, against the fraction that it is slow by.
+    /// Adds one fleet: `said` is the finding for each node, `slow_by` its true slowdown as a fraction.
     pub fn add(&mut self, said: &[bool], slow_by: &[f64]) {
         self.fleets += 1;
         for (said, slow_by) in said.iter().zip(slow_by) {
@@ -30,22 +30,22 @@ impl Score {
         }
     }
 
-    /// Of all said to be slow, the share that is. 1 where nothing was said.
+    /// The share of findings that are right; 1 without findings.
     pub fn precision(&self) -> f64 {
         share(self.found, self.found + self.wrong)
     }
 
-    /// Of all slow ones, the share that was found.
+    /// The share of slow nodes that was found.
     pub fn recall(&self) -> f64 {
         share(self.found, self.slow)
     }
 
-    /// Of those slower than 5 %.
+    /// The share of nodes slower than 5 % that was found.
     pub fn recall_of_much(&self) -> f64 {
         share(self.much_found, self.much)
     }
 
-    /// Found and not slow, in a fleet.
+    /// False findings per fleet.
     pub fn wrong_per_fleet(&self) -> f64 {
         self.wrong as f64 / self.fleets as f64
     }

@@ -1,4 +1,5 @@
-//! mimalloc. A process that gets no memory ends at once: a child with an exit status by which `supervise` reports the reason.
+//! The allocator mimalloc. A process that gets no memory ends at once. A child ends with the exit status from which
+//! `supervise` knows the reason.
 
 use crate::cli::supervise::{self, NO_MEMORY};
 use mimalloc::MiMalloc;
@@ -25,11 +26,11 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Rust would print its own message and abort, perhaps with a core file.
+/// Rust itself would print its own message and abort, perhaps with a core file.
 #[cold]
 fn none_left() -> ! {
     const MESSAGE: &str = "pmmpi: there is not enough memory\n";
-    // SAFETY: any thread may end the process, and the bytes live for ever.
+    // SAFETY: any thread may end the process, and the bytes have the lifetime `'static`.
     unsafe {
         if supervise::is_child() {
             libc::_exit(NO_MEMORY.into())

@@ -1,4 +1,4 @@
-//! The command line as it is typed.
+//! The command line as the user types it.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
@@ -28,7 +28,7 @@ pub enum Command {
     Bounds(BoundsArgs),
 }
 
-/// "3", "3%" or "3 %".
+/// Reads "3", "3%" or "3 %".
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     number.parse().map_err(|_| "expected percent, such as 3 or 3%".to_owned())
@@ -99,16 +99,16 @@ pub struct ReportArgs {
     pub of_others: OfOthers,
 }
 
-/// What others' results do not say.
+/// Values that other tools' results lack.
 #[derive(Args)]
 pub struct OfOthers {
-    /// The node of others' results that name none
+    /// Node of other tools' results that name no node
     #[arg(long, value_name = "NODE", hide = true)]
     pub node: Option<String>,
-    /// Which metric of others' results is the elapsed time
+    /// Metric of other tools' results that is the elapsed time
     #[arg(long, value_name = "NAME", hide = true)]
     pub metric: Option<String>,
-    /// What the paths of others' results say: {session}/{node}/hpl-{run}.out
+    /// Meaning of the paths of other tools' results: {session}/{node}/hpl-{run}.out
     #[arg(long, value_name = "PATTERN", hide = true)]
     pub path_pattern: Option<PathPattern>,
 }

@@ -1,18 +1,18 @@
-//! The line on a terminal that says how far reading has come. Nothing of it stays when reading ends, or Ctrl-C ends it.
+//! Shows on a terminal how many bytes are read. The line disappears when reading ends or Ctrl-C ends the process.
 
 use pmmpi_analysis::input::progress::Progress;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Reading that takes no longer is not reported.
+/// The line appears only if reading takes longer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// To the begin of the line, and what is there goes.
+/// Moves the cursor to the begin of the line and erases the line.
 pub const CLEAR: &str = "\r\x1b[K";
 
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// A line on stderr, where that is a terminal and reading takes its time.
+/// Shows progress on stderr if stderr is a terminal.
 pub fn show() -> Progress {
     if !io::stderr().is_terminal() {
         return Progress::default();
@@ -27,23 +27,23 @@ pub fn show() -> Progress {
             last = Instant::now();
             let [done, all] = [done, all].map(|bytes| bytes.div_ceil(1 << 20));
             IS_SHOWN.store(true, Relaxed);
-            // Nothing is left to do about a terminal that is gone.
+            // A write error means that the terminal is gone; there is nothing to do.
             let _ = write!(io::stderr(), "\rreading: {done} of {all} MiB");
         }
     })
 }
 
-/// Something else is to be shown.
+/// Removes the line; call this before other output.
 pub fn clear() {
     if IS_SHOWN.swap(false, Relaxed) {
         let _ = write!(io::stderr(), "{CLEAR}");
     }
 }
 
-/// Ctrl-C ends this process as it would without the line.
+/// Removes the line on Ctrl-C. The process then ends as it would without the line.
 fn clear_when_interrupted() {
     extern "C" fn on_signal(signal: libc::c_int) {
-        // SAFETY: all three are async-signal-safe (signal-safety(7)), and the bytes live for ever.
+        // SAFETY: all three are async-signal-safe (signal-safety(7)), and the bytes have the lifetime `'static`.
         unsafe {
             if IS_SHOWN.load(Relaxed) {
                 libc::write(libc::STDERR_FILENO, CLEAR.as_ptr().cast(), CLEAR.len());
@@ -52,7 +52,7 @@ fn clear_when_interrupted() {
             libc::raise(signal); // delivered on return
         }
     }
-    // SAFETY: the handler is as described; where the signal was ignored it stays so.
+    // SAFETY: see the handler for its safety. If the process ignored SIGINT before, it still does.
     unsafe {
         if libc::signal(libc::SIGINT, on_signal as *const () as libc::sighandler_t) == libc::SIG_IGN {
             libc::signal(libc::SIGINT, libc::SIG_IGN);

@@ -20,15 +20,16 @@ const CRASHED: u8 = 1;
 const CRASHES: [i32; 7] =
     [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGKILL, libc::SIGSEGV, libc::SIGTRAP];
 
-/// A terminal sends these to parent and child, others to the parent alone: it passes them on and waits for the child's end.
+/// A terminal sends these signals to parent and child. Other senders signal the parent alone, so the parent passes
+/// the signal on and waits for the child's end.
 const PASSED_ON: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 
-/// 0 where there is none.
+/// Process id of the child; 0 if there is no child.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// This process is such a child.
+/// True in the child.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// True where a parent says why this process ended.
+/// True if a parent reports why this process ends.
 pub fn is_child() -> bool {
     IS_CHILD.load(Relaxed)
 }
@@ -36,7 +37,8 @@ pub fn is_child() -> bool {
 extern "C" fn pass_on(signal: libc::c_int) {
     let child = CHILD.load(Relaxed);
     if child != 0 {
-        // SAFETY: no memory is involved. A child that a terminal has told to end already does so once.
+        // SAFETY: the call uses no memory. If the child has this signal from the terminal already, it ends once all
+        // the same.
         unsafe { libc::kill(child, signal) };
     }
 }
@@ -46,7 +48,7 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
     let mut fatal = Vec::new();
     loop {
         let Ok((status, told)) = in_child(|teller| work(Decoding::new(fatal.clone(), Some(teller)))) else {
-            // The system starts no more processes: work without a child.
+            // The system cannot start another process: work without a child.
             return work(Decoding::new(fatal, None));
         };
         let why = match (status.code(), status.signal()) {
@@ -73,7 +75,7 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
     }
 }
 
-/// Does `work` in a child; returns how the child ended and what it told about files.
+/// Does `work` in a child. Returns how the child ended and what it wrote about the files that it decodes.
 fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, Vec<u8>)> {
     let (mut reader, teller) = io::pipe()?;
     let parent = process::id();
@@ -88,12 +90,12 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
         0 => {
             drop(reader);
             // If someone kills the parent, the child ends too.
-            // SAFETY: they change nothing but this process.
+            // SAFETY: these calls change this process only.
             let orphan = unsafe {
-                // No message of Rust's about a stack overflow: the parent reports it.
+                // Rust must print no message about a stack overflow: the parent reports it.
                 libc::signal(libc::SIGSEGV, libc::SIG_DFL);
                 let asked = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0;
-                // A parent in another PID namespace has no number here.
+                // If the parent is in another PID namespace, getppid returns 0.
                 asked && ![0, parent].contains(&(libc::getppid() as u32))
             };
             IS_CHILD.store(true, Relaxed);
@@ -105,7 +107,7 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
         child => {
             drop(teller);
             CHILD.store(child, Relaxed);
-            // SAFETY: the handler is async-signal-safe. What was ignored stays so.
+            // SAFETY: the handler is async-signal-safe. Signals that this process ignores stay ignored.
             let before = PASSED_ON.map(|signal| unsafe {
                 let before = libc::signal(signal, pass_on as *const () as libc::sighandler_t);
                 if before == libc::SIG_IGN {
@@ -114,10 +116,11 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
                 before
             });
             let mut told = Vec::new();
-            // Returns when the child ends. After an error the file is unknown, and the crash is still reported.
+            // `read_to_end` returns when the child ends. After an error the file is unknown; the parent still reports
+            // the crash.
             let _ = reader.read_to_end(&mut told);
             let mut status = 0;
-            // SAFETY: `status` is a live local, and the child is waited for once.
+            // SAFETY: `status` is a live local, and this loop waits for the child only once.
             while unsafe { libc::waitpid(child, &mut status, 0) } == -1 {
                 // Without a status the child counts as crashed.
                 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -127,7 +130,7 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
             }
             CHILD.store(0, Relaxed);
             for (signal, before) in PASSED_ON.into_iter().zip(before) {
-                // SAFETY: it restores what was there before.
+                // SAFETY: this restores the handler from before.
                 unsafe { libc::signal(signal, before) };
             }
             Ok((ExitStatus::from_raw(status), told))
@@ -138,14 +141,14 @@ fn in_child(work: impl FnOnce(io::PipeWriter) -> u8) -> io::Result<(ExitStatus, 
 /// Removes the progress line that the child left on a terminal.
 fn clear_progress() {
     if io::stderr().is_terminal() {
-        // Nothing is left to do about a closed stderr.
+        // If stderr is closed, there is nothing to do.
         let _ = write!(io::stderr(), "{CLEAR}");
     }
 }
 
-/// Ends as the child did: a user or a scheduler sent this signal.
+/// Ends with the same signal as the child: a user or a scheduler sent it.
 fn end_by(signal: i32) -> ! {
-    // SAFETY: they change nothing but this process.
+    // SAFETY: these calls change this process only.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);

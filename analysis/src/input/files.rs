@@ -1,4 +1,4 @@
-//! Which files hold runs of pmmpi's own, and which those of other tools.
+//! Decides which files hold runs of pmmpi and which hold results of other tools.
 
 use super::importers;
 use crate::warning::WarningCode;
@@ -8,19 +8,19 @@ use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where to look for what.
+/// The paths to read, by kind.
 #[derive(Default)]
 pub struct Split {
-    /// Run files, and folders of them.
+    /// Run files, and folders with run files.
     pub own: Vec<PathBuf>,
-    /// What other tools measured, in the order of names.
+    /// Results of other tools, sorted by path.
     pub of_others: Vec<PathBuf>,
-    /// Those folders that are in both: there need be nothing of others.
+    /// Folders that are in both lists: they may contain no results of other tools.
     pub folders: Vec<PathBuf>,
 }
 
 impl Split {
-    /// Of what the user named.
+    /// Splits the paths that the user named.
     pub fn of(paths: &[PathBuf]) -> Self {
         let mut split = Self::default();
         for path in paths {
@@ -29,7 +29,7 @@ impl Split {
                 continue;
             }
             let Ok(metadata) = std::fs::metadata(path) else {
-                split.own.push(path.clone()); // says what is wrong with it
+                split.own.push(path.clone()); // reading it reports the error
                 continue;
             };
             if metadata.is_dir() && !is_partial(path) {
@@ -46,7 +46,7 @@ impl Split {
                     split.of_others.push(path.clone());
                 }
             } else if !metadata.is_dir() && (!metadata.is_file() || is_of_others(path)) {
-                // A pipe can be looked at but once, and no run file comes through one.
+                // A pipe can be read only once, and no run file comes through one.
                 split.of_others.push(path.clone());
             } else {
                 split.own.push(path.clone());
@@ -61,7 +61,8 @@ fn is_of_others(file: &Path) -> bool {
     file.extension().is_none_or(|e| e != EXTENSION) && importers::knows(file)
 }
 
-/// What is listed as running may be saved as a whole by the time that it is read.
+/// Reads a run file or a partial run. A run that is still running when it is listed may be saved as a complete run
+/// before it is read.
 pub fn read_one(file: &Path) -> Result<Run, RunFileError> {
     if !is_partial(file) {
         return runfile::read(file);
@@ -69,12 +70,12 @@ pub fn read_one(file: &Path) -> Result<Run, RunFileError> {
     partial::read(file).or_else(|e| runfile::read(&file.with_extension(EXTENSION)).map_err(|_| e))
 }
 
-/// True for the folder that holds what is left of one run.
+/// True for the folder of one partial run.
 pub fn is_partial(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(partial::SUFFIX.as_bytes()))
 }
 
-/// The run files of a folder; a file is itself.
+/// The run files in a folder; for a file, the file itself.
 pub fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !std::fs::metadata(path)?.is_dir() || is_partial(path) {
         return Ok(vec![path.to_owned()]);
@@ -85,7 +86,7 @@ pub fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The warning for a file that gave nothing.
+/// The warning code for a file that cannot be used.
 pub fn code_of(error: &RunFileError) -> WarningCode {
     match error {
         RunFileError::Unreadable(_) => WarningCode::UnreadableFile,
@@ -98,7 +99,7 @@ pub fn code_of(error: &RunFileError) -> WarningCode {
     }
 }
 
-/// True where both hold the same run.
+/// True if both files hold the same run.
 pub fn is_same(file: &Path, other: &Path) -> bool {
     matches!((read_one(file), read_one(other)), (Ok(a), Ok(b)) if a == b)
 }

@@ -1,9 +1,9 @@
-//! Results that other tools measured: how long a piece of work took on a node, run by run.
+//! Results of other tools: how long a piece of work took on a node in each run.
 //!
-//! Each format has a reader that knows what its fields mean ([docs/import.md] has the tables); all of them
-//! fill the same columns, [`Results`]. Nothing is dropped in silence: every row stands in the table or is
-//! counted as rejected, and the first hundred of those are named with file and line. No reader estimates,
-//! averages or fills in: what a file does not say is absent.
+//! Each format has a reader that knows what its fields mean ([docs/import.md] has the tables). All readers fill the
+//! same columns, [`Results`]. No reader drops a row silently: a row is in the table, or it counts as rejected. The
+//! first hundred rejected rows are listed with file and line. No reader estimates, averages or fills in values: a
+//! value that is not in the file is absent.
 //!
 //! [docs/import.md]: ../../../docs/import.md
 
@@ -37,113 +37,113 @@ pub(crate) use row::ResultRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Rejected rows that are kept with their reason; all are counted.
+/// Number of rejected rows that are kept with a reason. All rejected rows are counted.
 pub const REJECTED_KEPT: usize = 100;
 
-/// What was read, and what was not.
+/// What the readers read, and what they rejected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Every row that makes sense, once.
+    /// Every valid row, once.
     pub table: RunTable,
-    /// In which it is judged.
+    /// The order in which the table's rows are judged.
     pub order: Order,
     /// The files that were read, in order.
     pub sources: Vec<SourceFile>,
-    /// Files that gave nothing, with the reason: named by the caller, or found in a folder and looking like
+    /// Files that could not be used, with the reason: the caller named them, or they are in a folder and look like
     /// results.
     pub unusable: Vec<Unusable>,
-    /// Files in folders that no reader knows. They were not read.
+    /// Files in folders that no reader recognizes. They were not read.
     pub foreign: Vec<PathBuf>,
-    /// Rows and values that make no sense: the first [`REJECTED_KEPT`].
+    /// The first [`REJECTED_KEPT`] rows and values that are not valid.
     pub rejected: Vec<Rejected>,
-    /// Rows that were left out, in all files.
+    /// Number of rejected rows, in all files.
     pub rejected_rows: u64,
-    /// Values that were left out of rows that were kept.
+    /// Number of values that were rejected although their row was accepted.
     pub rejected_values: u64,
-    /// Rows of pmmpi's own runs, or exported by it, that were there before and say the same.
+    /// Rows that pmmpi measured or exported and that were already in the table with the same content.
     pub repeated_rows: u64,
-    /// What was understood and is not in the table, each with the number of its values: text columns, rates,
-    /// and times that nobody asked for.
+    /// Values that a reader understood but that are not in the table, counted by name: text columns, rates, and times
+    /// that the caller did not ask for.
     pub unread: BTreeMap<String, u64>,
-    /// Some file of an archive has lost what its classes are made of.
+    /// At least one file of an archive does not contain what its classes consist of.
     pub without_parts: bool,
-    /// Keys of classes that some file or run has, of those that have names of their own.
+    /// Class keys with names of their own that some file or run has.
     pub class_keys: BTreeSet<String>,
 }
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// As it was found.
+    /// The path by which the file was found.
     pub path: PathBuf,
-    /// Which reader read it.
+    /// The reader's format.
     pub format: FileFormat,
-    /// pmmpi wrote it.
+    /// True if pmmpi wrote the file.
     pub is_own: bool,
-    /// Rows of the table that come from it.
+    /// Number of rows in the table that come from this file.
     pub rows: u64,
-    /// Rows that were left out.
+    /// Number of rejected rows.
     pub rejected_rows: u64,
 }
 
-/// A file that gave nothing.
+/// A file that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// As it was named or found.
+    /// The path as the caller named it or the reader found it.
     pub path: PathBuf,
-    /// What is wrong with it, and what to do.
+    /// What is wrong with the file, and what to do.
     pub reason: String,
 }
 
-/// A row, or a value of a row, that was left out.
+/// A rejected row, or a rejected value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Number in [`Results::sources`].
+    /// Index into [`Results::sources`].
     pub source: u32,
-    /// Line in that file, counted from 1; in a JSON document the number of the entry.
+    /// Line in that file, counted from 1; in a JSON document, the number of the entry.
     pub line: u64,
-    /// What is wrong with it, and what was expected.
+    /// What is wrong with the row, and what the reader expects.
     pub reason: String,
 }
 
-/// What a reader is told where a file does not say it.
+/// What a reader needs when a file does not say it.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// The format of all files; else each is looked at.
+    /// The format of all files. `None`: detect the format of each file.
     pub format: Option<FileFormat>,
-    /// Where in a file's path node, run, class and session are named. What the file itself says comes first.
+    /// Which parts of a file's path are node, run, class and session. What the file itself says has priority.
     pub path: Option<PathPattern>,
-    /// The node of files that name none. Before that it is looked for in the path.
+    /// The node of files that name none. The path has priority over it.
     pub node: Option<String>,
     /// Which of several metrics is the elapsed time: ReFrame's performance variable, SuperBench's metric.
     pub metric: Option<String>,
-    /// What makes a class.
+    /// What makes up a class.
     pub class_by: ClassBy,
-    /// Only counters of these names are kept; else all.
+    /// Keep only counters with these names. `None`: keep all.
     pub counters: Option<&'static [&'static str]>,
-    /// Keeps what classes are made of ([`RunTable::parts`]), for an archive.
+    /// Keep what classes consist of ([`RunTable::parts`]), for an archive.
     pub keep_parts: bool,
-    /// Who is told how far reading is.
+    /// Reports how much is read.
     pub progress: Progress,
     /// Tells a parent process which Parquet file is decoded.
     pub decoding: Decoding,
 }
 
-/// Reads the files among `paths`, and those in the folders among them and in their folders. A file that is
-/// reached twice is read once. What cannot be used is told in the result and stops nothing. A damaged Parquet file can
-/// crash the process: [`ImportOptions::decoding`].
+/// Reads the files in `paths`, and the files in the folders in `paths` and their subfolders. A file that is reached
+/// twice is read once. Input that cannot be used is reported in the result and stops nothing. A damaged Parquet file
+/// can crash the process: see [`ImportOptions::decoding`].
 pub fn read(paths: &[PathBuf], options: &ImportOptions) -> Results {
     let mut building = Building::new(options);
     read_into(&mut building, paths, options);
     building.finish()
 }
 
-/// The same, after what is there already.
+/// Like [`read`], but adds to a table that already has rows.
 pub(crate) fn read_into(building: &mut Building, paths: &[PathBuf], options: &ImportOptions) {
     read_beside(building, paths, &[], options);
 }
 
-/// The same; nothing need be in `folders`, of which other things are known.
+/// Like [`read_into`]. Folders in `folders` may contain no results, because they contain run files or are an archive.
 pub(crate) fn read_beside(
     building: &mut Building,
     paths: &[PathBuf],
@@ -181,12 +181,12 @@ pub(crate) fn read_beside(
     }
 }
 
-/// True for a file that a reader knows by its content.
+/// True if a reader recognizes the file by its content.
 pub fn knows(path: &Path) -> bool {
     detect::open(path, None).is_ok()
 }
 
-/// `asked`: the caller named this very file, so it is not passed over.
+/// `asked`: the caller named this file itself, so an unknown format is an error.
 fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, asked: bool) {
     let opened = detect::open(path, options.format);
     let (format, content) = match opened {
@@ -209,7 +209,7 @@ fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, aske
 }
 
 impl Results {
-    /// The file that a rejected row is in.
+    /// The file of a rejected row.
     pub fn path_of(&self, rejected: &Rejected) -> Option<&Path> {
         self.sources.get(rejected.source as usize).map(|source| source.path.as_path())
     }

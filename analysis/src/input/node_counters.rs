@@ -1,17 +1,17 @@
-//! What was counted on each node of a run, as [`crate::stats::cause`] takes it.
+//! The counts on each node of a run, as [`crate::stats::cause`] needs them.
 //!
-//! Only of the ranks' own threads, and of what belongs to no core (memory controllers): what hardware threads
-//! counted of everybody (`--scope core`) is another sum, and is not mixed with it.
+//! They include only the ranks' own threads and devices that belong to no core (memory controllers). Counts of
+//! hardware threads (`--scope core`) include all processes on them. That is another sum, so it is left out.
 //!
-//! The identity of [`crate::stats::terms`] holds for T from the first t1 to the last t2 of the node's ranks
+//! The identity of [`crate::stats::terms`] holds for the time T from the first t1 to the last t2 of the node's ranks,
 //! with
 //!
-//! - `cpus`: the hardware threads that its ranks may use, together, each counted once. Of pinned ranks these
-//!   are those that they have, of others all of the node: then U says how much of the node they used, and n
-//!   is a constant of the class. It does not matter how many threads a rank has: counters follow all of them,
-//!   and R is their sum.
-//! - `tsc`: T at the rate at which the ranks' own time stamp counters ran between their t1 and t2, once, not
-//!   once a rank.
+//! - `cpus`: the number of hardware threads that the ranks may use; each counts once. For pinned ranks these are the
+//!   threads that they are pinned to. For other ranks these are all threads of the node: then U says how much of the
+//!   node they used, and n is a constant of the class. The number of threads in a rank does not matter: counters follow all of
+//!   them, and R is their sum.
+//! - `tsc`: the time T in ticks, at the mean rate at which the ranks' time stamp counters ran between t1 and t2. It
+//!   counts once per node, not once per rank.
 
 use crate::stats::node_counts::Counted;
 use pmmpi::counters::counts::CountRow;
@@ -23,9 +23,9 @@ use pmmpi_events::totals::{Total, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::collections::HashMap;
 
-/// Sums over the ranks of each node record of a run that is complete there. A value is there where all of
-/// these ranks counted it, exactly or for long enough to conclude from it, and `trust` does not say that the
-/// event is unusable; else the reason. What was counted in user mode only goes by a name of its own, `_user`.
+/// The sums over the ranks of each node record of a run. A value exists if all ranks of the node record counted it,
+/// exactly or for a sufficient part of the time, and `trust` does not call the event unusable. Otherwise the reason
+/// is given. Counts of user mode only have names of their own with the suffix `_user`.
 pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
     run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
@@ -47,9 +47,9 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     nodes.map(of).collect()
 }
 
-/// Bytes that no single event counts.
+/// Bytes that are computed from several events.
 const BYTES: [&str; 3] = ["system_read_bytes", "system_write_bytes", "dram_bytes"];
-/// What is also given of the rank that had most.
+/// Events of which the value of the rank with the most is also given.
 const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
 
 fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &RunTrust) -> Counted {
@@ -106,7 +106,7 @@ fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl
     }
 }
 
-/// What is not counted by anybody's counters.
+/// Values that do not come from counters.
 fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
     counted.set("ranks", ranks.len() as f64);
     let host = record.key.hostname.as_str();
@@ -120,8 +120,8 @@ fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
     }
 }
 
-/// From the first t1 to the last t2. Counters of several sockets are not subtracted: only each rank's from
-/// itself.
+/// T in ticks, from the first t1 to the last t2. The function subtracts each rank's time stamp counter only from
+/// itself, because those of several sockets are not comparable.
 fn ticks(ranks: &[&RankRecord]) -> Option<f64> {
     let stamps = || ranks.iter().map(|rank| <[i64; 4]>::from(rank.stamps));
     let (from, to) = (stamps().map(|t| t[1]).min()?, stamps().map(|t| t[2]).max()?);
@@ -145,7 +145,7 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// Two ranks of two hardware threads each, which work for 2 s and 3 s.
+    /// Two ranks with two hardware threads each, which work for 2 s and 3 s.
     fn run(gap: Option<Gap>) -> Run {
         let header = RunHeader::new("run".into(), vec!["a.out".into()], Mode::Plain, 0);
         let mut run = Run::empty(header, 2);

@@ -1,23 +1,23 @@
-//! How long a run took on each of its nodes: what the table is made of.
+//! How long a run took on each of its nodes: the rows of the table.
 
 use crate::table::class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One node of a run.
+/// A run on one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeRow {
-    /// Number of a node record of that host in the run.
+    /// Index of a node record of this host in the run.
     pub record: usize,
-    /// What it ought to be equal to.
+    /// The class of nodes that ought to be equally fast.
     pub class: Arc<Class>,
-    /// The node's last t2 - its first t1, on its one clock (ns).
+    /// The node's last t2 minus its first t1, on the node's clock (ns).
     pub work_ns: i64,
 }
 
-/// By host name. Two clocks of one host name are never subtracted: the longer of their times counts. Empty where the
-/// workload failed; without the nodes whose clock was stepped, as far as that is known.
+/// The row of each host name. Two clocks of one host name are never subtracted: the longer time counts. Empty if the
+/// workload failed. Leaves out nodes whose clock was stepped, as far as the bounds show that.
 pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     let mut rows = BTreeMap::new();
     if !run.is_complete() || !run.end().is_some_and(End::is_success) {

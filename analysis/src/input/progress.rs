@@ -1,4 +1,4 @@
-//! How far reading is.
+//! Progress of reading.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Counts bytes. The default tells nobody.
+/// Counts bytes that are read. The default reports to no one.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Rc<RefCell<Counting>>>);
 
@@ -17,19 +17,19 @@ struct Counting {
 }
 
 impl Progress {
-    /// `tell` is told how many of how many bytes are read, often.
+    /// Calls `tell` often, with the number of bytes read and the number of all bytes.
     pub fn new(tell: impl FnMut(u64, u64) + 'static) -> Self {
         Self(Some(Rc::new(RefCell::new(Counting { done_bytes: 0, all_bytes: 0, tell: Box::new(tell) }))))
     }
 
-    /// This file will be read.
+    /// Adds the size of a file that is going to be read.
     pub fn expect(&self, file: &Path) {
         if let Some(counting) = &self.0 {
             counting.borrow_mut().all_bytes += std::fs::metadata(file).map_or(0, |metadata| metadata.len());
         }
     }
 
-    /// So much was read.
+    /// Adds bytes that were read.
     pub fn add(&self, bytes: u64) {
         if let Some(counting) = &self.0 {
             let counting = &mut *counting.borrow_mut();
@@ -45,7 +45,7 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that pass through it.
 pub(crate) struct Metered<R> {
     source: R,
     progress: Progress,
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!((text.len(), told.get()), (10, (10, bytes)));
         progress.add(5);
         assert_eq!(told.get().0, 15);
-        // Nobody listens.
+        // Without a listener, too.
         Progress::default().add(1);
     }
 }

@@ -1,4 +1,4 @@
-//! Is anything wrong, what, how sure.
+//! The answer in sentences: is anything wrong, what, and how sure is it.
 
 use super::cells::{percent, shortened};
 use crate::report::Report;
@@ -8,10 +8,10 @@ use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 use std::collections::HashSet;
 
-/// Names in an answer.
+/// Number of nodes that a sentence names.
 const NAMED: usize = 3;
 
-/// A sentence each.
+/// One sentence per finding.
 pub fn of(report: &Report) -> Vec<String> {
     let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
     let mut answer = Vec::new();
@@ -58,7 +58,7 @@ pub fn of(report: &Report) -> Vec<String> {
     answer
 }
 
-/// Nodes that came last in more runs than chance would have it.
+/// Names the nodes that came last in more runs than chance explains.
 pub fn waited_for(report: &Report) -> Option<String> {
     let nodes = &report.waited_for;
     let of = |node: &OftenWaitedFor| {
@@ -71,12 +71,12 @@ pub fn waited_for(report: &Report) -> Option<String> {
     (!nodes.is_empty()).then(|| format!("{all} waited for again and again: {}{more}", named.join(", ")))
 }
 
-/// A node may be in several classes.
+/// Counts each host once: it may be in several classes.
 fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
     nodes.map(|node| node.node.as_str()).collect::<HashSet<_>>().len()
 }
 
-/// "n17 +8.1 % (at least +7.2 %)".
+/// For example "n17 +8.1 % (at least +7.2 %)".
 fn in_short(node: &NodeReport) -> String {
     let drain = if node.suggests_drain { ", drain it" } else { "" };
     let why = node.cause.as_ref().map_or(String::new(), |cause| format!(", {cause}"));
@@ -89,7 +89,7 @@ fn in_short(node: &NodeReport) -> String {
     }
 }
 
-/// What a verdict promises; nothing of one that is good.
+/// What a verdict means; `None` for OK.
 pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Slow => Some("slower than its class by more than what matters (--delta), and stands out"),

@@ -1,14 +1,14 @@
-//! What stands in the cells of tables. No number is longer than people read.
+//! The content of table cells. Numbers have few digits.
 
 use crate::report::run::RunReport;
 use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::seconds_between;
 use std::collections::BTreeMap;
 
-/// What is less is no other news.
+/// Smaller values are shown as "less than this".
 const LEAST_P: f64 = 1e-99;
 
-/// "+8.1 %". What rounds to nothing has no sign of its own.
+/// For example "+8.1 %". A value that rounds to 0 has no sign of its own.
 pub fn percent(fraction: f64, digits: usize) -> String {
     let least = 0.5 * 0.1f64.powi(digits as i32);
     let percent = fraction * 100.0;
@@ -19,7 +19,7 @@ pub fn percent(fraction: f64, digits: usize) -> String {
     }
 }
 
-/// Six digits, where there is room for them.
+/// About six digits.
 pub fn seconds(value: f64) -> String {
     if value.abs() >= 1e9 || (value != 0.0 && value.abs() < 1e-4) {
         return format!("{value:.4e}");
@@ -28,12 +28,12 @@ pub fn seconds(value: f64) -> String {
     format!("{value:.*}", 5 - before)
 }
 
-/// "1.20 .. 1.41".
+/// For example "1.20 .. 1.41".
 pub fn interval(ci_s: Option<[f64; 2]>) -> String {
     ci_s.map_or("-".to_owned(), |[low, high]| format!("{} .. {}", seconds(low), seconds(high)))
 }
 
-/// "1.2e-9".
+/// For example "1.2e-9".
 pub fn probability(p: f64) -> String {
     match p {
         p if p < LEAST_P => format!("<{LEAST_P:.0e}"),
@@ -41,7 +41,7 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// The two bounds, or why there are none.
+/// The two bounds, or why they are missing.
 pub fn elapsed(run: &RunReport) -> String {
     match &run.elapsed {
         Some(e) if e.consistent => {
@@ -56,7 +56,7 @@ pub fn elapsed(run: &RunReport) -> String {
     }
 }
 
-/// Classes are named at length once, and numbered from 1 in the order in which nodes have them.
+/// Numbers the classes from 1, in the order in which nodes have them. Tables show numbers, and a list explains them.
 pub fn class_numbers(nodes: &[NodeReport]) -> BTreeMap<&str, usize> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
@@ -66,14 +66,14 @@ pub fn class_numbers(nodes: &[NodeReport]) -> BTreeMap<&str, usize> {
     numbers
 }
 
-/// By number.
+/// The classes, sorted by number.
 pub fn classes(nodes: &[NodeReport]) -> Vec<&str> {
     let mut classes: Vec<_> = class_numbers(nodes).into_iter().collect();
     classes.sort_by_key(|(_, number)| *number);
     classes.into_iter().map(|(class, _)| class).collect()
 }
 
-/// A command line may be of any length; its end says how many ranks there were.
+/// Shortens a class name in the middle. A command line may be long, and its end says how many ranks there were.
 pub fn shortened(name: &str) -> String {
     const MOST: usize = 240;
     let length = name.chars().count();

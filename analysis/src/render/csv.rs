@@ -1,12 +1,12 @@
-//! One table that a script wants: nodes, a row each. Its columns are a contract (docs/report.md): they are
-//! only ever added to, at the end.
+//! A table for scripts: one row per node. Its columns are a contract (docs/report.md): later versions may only add
+//! columns at the end.
 
 use super::one_line;
 use crate::report::Report;
 use crate::stats::verdict::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
-/// Keys of [`NodeReport`]; of `ci_s` both ends.
+/// Keys of [`NodeReport`]; `ci_s` becomes two columns.
 pub const COLUMNS: [&str; 21] = [
     "node",
     "class",
@@ -31,7 +31,7 @@ pub const COLUMNS: [&str; 21] = [
     "cause_text",
 ];
 
-/// All nodes, as RFC 4180 has it but with lines that end as on Unix; only the heading where there is no node.
+/// All nodes in CSV (RFC 4180, but with Unix line ends). Without a node, only the heading.
 pub fn nodes(report: &Report) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
@@ -68,15 +68,15 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// The shortest text that is this number again; nothing where there is none.
+/// The shortest text that gives the same number when read; empty if there is none.
 fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value:?}")).unwrap_or_default()
 }
 
-/// On one line, and never a formula: a spreadsheet computes what begins like one, whoever wrote it.
+/// Makes a name one line and no formula. A spreadsheet computes a cell that begins like a formula, whoever wrote it.
 fn name(name: &str) -> String {
     let name = one_line(name);
-    // A space before it does not help: some of them trim.
+    // Also after spaces: some spreadsheets remove them.
     match name.trim_start().starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])
     {
         true => format!("'{name}"),

@@ -1,18 +1,18 @@
-//! Warnings as people read them: of each kind the first few.
+//! Selects warnings for people: the first few of each kind.
 
 use crate::report::Report;
 use crate::report::run::RunReport;
 use crate::warning::{Warning, WarningCode};
 use std::collections::BTreeMap;
 
-/// About the input and the whole, then about runs.
+/// First warnings about the input and the whole report, then about runs.
 pub fn few(report: &Report) -> Vec<Warning> {
     let mut all = few_of_each(&report.warnings);
     all.extend(grouped(&report.runs));
     all
 }
 
-/// The same warning of many runs is said once, with the first of them.
+/// Shows a warning that many runs have once, with the first of these runs.
 fn grouped(runs: &[RunReport]) -> Vec<Warning> {
     let mut known: BTreeMap<WarningCode, (usize, &RunReport, &Warning)> = BTreeMap::new();
     for run in runs {
@@ -27,7 +27,7 @@ fn grouped(runs: &[RunReport]) -> Vec<Warning> {
     known.values().map(say).collect()
 }
 
-/// Of each kind the first few, and how many more there are.
+/// The first few of each kind, and how many more there are.
 fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
     const FEW: usize = 3;
     let mut all: BTreeMap<WarningCode, Vec<&Warning>> = BTreeMap::new();

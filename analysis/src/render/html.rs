@@ -1,5 +1,5 @@
-//! One file that needs nothing else: no script, nothing from elsewhere, and a policy that would let none in.
-//! It is well-formed XML, too, which is what its tests hold it to.
+//! The report as one HTML file without scripts and external content; its security policy would block both. It is also
+//! well-formed XML, and the tests read it as such.
 
 mod plot;
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// A report with at most `top` rows a table (0: all).
+/// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, top: usize) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -46,7 +46,7 @@ pub fn report(report: &Report, top: usize) -> String {
     text + "</body>\n</html>\n"
 }
 
-/// Of the first classes in which there is something to compare.
+/// Plots of the first classes that have enough nodes to compare.
 fn plots(report: &Report) -> String {
     const MOST: usize = 6;
     let numbers = cells::class_numbers(&report.nodes);
@@ -85,7 +85,7 @@ fn of_table(table: &Table) -> String {
     text
 }
 
-/// Of the words that occur.
+/// Explains the verdicts that occur.
 fn meanings(report: &Report) -> String {
     let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
     let say = |verdict: &Verdict| {
@@ -96,7 +96,7 @@ fn meanings(report: &Report) -> String {
     if all.is_empty() { all } else { format!("<dl>\n{all}</dl>\n") }
 }
 
-/// The name of its style.
+/// The verdict's CSS class.
 fn style_of(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "ok",
@@ -107,7 +107,7 @@ fn style_of(verdict: Verdict) -> &'static str {
     }
 }
 
-/// For text and for values of attributes.
+/// For text and attribute values.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in one_line(text).chars() {
@@ -117,7 +117,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // No characters, and no XML may have them.
+            // These are not characters, and XML forbids them.
             '\u{fffe}' | '\u{ffff}' => escaped.push('?'),
             c => escaped.push(c),
         }

@@ -1,4 +1,4 @@
-//! For a ticket or a wiki: GitHub-flavoured Markdown.
+//! The report for a ticket or a wiki, in GitHub-flavoured Markdown.
 
 use super::tables::{self, Cell, Table};
 use super::{answer, first_warnings, one_line};
@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::stats::verdict::Verdict;
 use std::collections::BTreeSet;
 
-/// A report with at most `top` rows a table (0: all).
+/// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, top: usize) -> String {
     let mut text = String::new();
     for sentence in answer::of(report) {
@@ -53,7 +53,7 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Of the words that occur.
+/// Explains the verdicts that occur.
 fn meanings(report: &Report) -> String {
     let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
     let with_meaning =
@@ -65,8 +65,8 @@ fn meanings(report: &Report) -> String {
     }
 }
 
-/// A name as it is: nothing in a code span is markup, a mention or a link. The fence is longer than any
-/// within it.
+/// A name in a code span: there, no character is markup, a mention or a link. The fence is longer than any run of
+/// backticks in the name.
 fn code(name: &str) -> String {
     let name = one_line(name);
     let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -78,9 +78,9 @@ fn code(name: &str) -> String {
     format!("{fence}{pad}{}{pad}{fence}", within_cell(&name))
 }
 
-/// A table takes a row apart before anything else is read: there a bar needs a backslash, and where
-/// backslashes are before it already, so many that this one is not escaped itself (which shows one too many
-/// of them, and keeps the columns).
+/// Escapes each bar, because Markdown splits a table row into cells before it reads code spans. After an odd number
+/// of backslashes the bar gets two: a single one would itself be escaped. The cell then shows one backslash too many,
+/// but the columns are right.
 fn within_cell(name: &str) -> String {
     let (mut text, mut before) = (String::new(), 0);
     for c in name.chars() {
@@ -93,8 +93,8 @@ fn within_cell(name: &str) -> String {
     text
 }
 
-/// A sentence in which names may be: no character of it is markup. A mention, a reference or a link is made
-/// of text after the markup is gone, so a space without width keeps that apart.
+/// A sentence that may contain names: escapes all markup. GitHub finds mentions, references and links in the text
+/// that remains after markup, so a zero-width space separates their characters.
 fn prose(sentence: &str) -> String {
     const APART: &str = "&#8203;";
     let mut text = String::new();
@@ -108,7 +108,7 @@ fn prose(sentence: &str) -> String {
             _ => text.push(c),
         }
     }
-    // What GitHub makes links of without any markup.
+    // GitHub makes links of these without any markup.
     text.replace("://", &format!(":{APART}//")).replace("www.", &format!("www{APART}."))
 }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(prose("@all #1 www.b\r\n- c"), "@&#8203;all \\#&#8203;1 www&#8203;.b??- c");
     }
 
-    /// As cmark-gfm and markdown-it split rows.
+    /// Splits a row like cmark-gfm and markdown-it.
     fn columns(row: &str) -> [usize; 2] {
         let (mut pairs, mut toggled) = (0, 0);
         let mut characters = row.chars();

@@ -1,10 +1,10 @@
-//! For monitoring: the text format of OpenMetrics 1.0
+//! The report for monitoring, in the text format of OpenMetrics 1.0
 //! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 //!
-//! Collectors that read files (node_exporter's) and push gateways know only the older Prometheus text format
-//! 0.0.4, and refuse a file that has a type of OpenMetrics alone or a timestamp. So all is gauges, without
-//! timestamps, and what is a state set is a gauge that is 1: the exposition is valid in both formats. Names
-//! are a contract (docs/report.md).
+//! Collectors that read files (node_exporter's) and push gateways know only the older Prometheus text format 0.0.4.
+//! They refuse a file with a type that only OpenMetrics has, or with a timestamp. So all metrics are gauges without
+//! timestamps, and a state set is a gauge with the value 1. The output is valid in both formats. Names are a contract
+//! (docs/report.md).
 
 use super::one_line;
 use crate::report::Report;
@@ -12,7 +12,7 @@ use crate::stats::verdict::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, HashSet};
 
-/// All of a report.
+/// The whole report.
 pub fn report(report: &Report) -> String {
     let mut text = String::new();
     let version = labels(&[("version", Some(env!("CARGO_PKG_VERSION")))]);
@@ -47,7 +47,12 @@ fn about_nodes(text: &mut String, report: &Report) {
     let slowdowns = of_each(&|node| node.slowdown);
     gauge(text, "pmmpi_node_slowdown_ratio", "Slower than its class: 0.05 is 5 %.", slowdowns);
     let least = of_each(&|node| node.slower_by_at_least);
-    gauge(text, "pmmpi_node_slower_by_at_least_ratio", "The same, with certainty.", least);
+    gauge(
+        text,
+        "pmmpi_node_slower_by_at_least_ratio",
+        "Lower limit of the slowdown, with the certainty of the verdict.",
+        least,
+    );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
     gauge(
         text,
@@ -96,7 +101,7 @@ fn about_runs(text: &mut String, report: &Report) {
     let ranks = report.runs.iter().map(|run| (of(&run.run_id), run.ranks as f64));
     gauge(text, "pmmpi_run_ranks", "Ranks of a run.", ranks);
     let missing = report.runs.iter().map(|run| (of(&run.run_id), f64::from(run.missing_count)));
-    gauge(text, "pmmpi_run_missing_ranks", "Ranks of a run that did not come to its end.", missing);
+    gauge(text, "pmmpi_run_missing_ranks", "Ranks that did not complete the measurement.", missing);
     let bounds: Vec<_> = report
         .runs
         .iter()
@@ -108,8 +113,8 @@ fn about_runs(text: &mut String, report: &Report) {
     gauge(text, "pmmpi_run_elapsed_upper_seconds", "A run took no more.", upper);
 }
 
-/// One family; none where it has no sample. A second sample with the same labels would make a reader refuse
-/// the whole.
+/// One metric family; nothing if it has no sample. Drops samples with labels that occurred before: a reader would
+/// refuse the whole file.
 fn gauge(text: &mut String, name: &str, help: &str, samples: impl IntoIterator<Item = (String, f64)>) {
     let mut known = HashSet::new();
     for (labels, value) in samples.into_iter().filter(|(_, value)| value.is_finite()) {
@@ -128,7 +133,7 @@ fn gauge(text: &mut String, name: &str, help: &str, samples: impl IntoIterator<I
     }
 }
 
-/// "{a="b",c="d"}", without those that have no value: an empty one is the same as none.
+/// For example `{a="b",c="d"}`. Omits labels without a value, because an empty value equals no label.
 fn labels(labels: &[(&str, Option<&str>)]) -> String {
     let some =
         labels.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
@@ -137,8 +142,8 @@ fn labels(labels: &[(&str, Option<&str>)]) -> String {
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 
-/// On one line and not long: databases keep every value of a label. What was changed ends with a number of
-/// the whole, so that what was different stays different.
+/// A label value on one line and not long, because databases keep every value of a label. A changed value ends with a
+/// hash of the original, so different values stay different.
 fn bounded(value: &str) -> String {
     const MOST: usize = 128;
     let clean = one_line(value);
@@ -149,8 +154,7 @@ fn bounded(value: &str) -> String {
     format!("{kept}~{:016x}", fnv(value))
 }
 
-/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same on every machine and in every
-/// version.
+/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same on every machine and in every version.
 fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

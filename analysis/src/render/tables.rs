@@ -1,4 +1,4 @@
-//! What of a report is a table, for formats that have tables.
+//! The tables of a report, for all formats that have tables.
 
 use super::cells::{class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened};
 use super::{more, shown};
@@ -7,7 +7,7 @@ use crate::report::run::RunReport;
 use crate::stats::verdict::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
-/// A heading, rows, and what is said of those that are not shown.
+/// Headings, rows, and a remark about rows that are not shown.
 pub struct Table {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
@@ -16,14 +16,14 @@ pub struct Table {
 
 pub struct Column {
     pub title: &'static str,
-    /// Numbers are, words are not.
+    /// True for numbers: they are right-aligned.
     pub is_right: bool,
 }
 
 pub enum Cell {
-    /// From a file that anybody may have made, not longer than people read.
+    /// A name from a file that anyone may have made; long names are shortened.
     Name(String),
-    /// Of the tool's own.
+    /// Text of the tool itself.
     Words(String),
     Verdict(Option<Verdict>),
 }
@@ -44,12 +44,12 @@ fn words(words: impl ToString) -> Cell {
     Cell::Words(words.to_string())
 }
 
-/// "-" where there is no value.
+/// "-" if there is no value.
 fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
     Cell::Words(value.map_or("-".to_owned(), show))
 }
 
-/// All that have rows, each with at most `top` of them (0: all).
+/// All tables that have rows, each with at most `top` rows (0: all).
 pub fn of(report: &Report, top: usize) -> Vec<Table> {
     let all = [
         nodes(&report.nodes, top),
@@ -147,7 +147,7 @@ fn drift(drifts: &[DriftReport], top: usize) -> Table {
     }
 }
 
-/// The latest.
+/// The latest runs.
 fn runs(runs: &[RunReport], top: usize) -> Table {
     let (_, hidden) = shown(runs.len(), top);
     let row =

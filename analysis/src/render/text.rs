@@ -1,4 +1,4 @@
-//! Results for people: what fits on a screen first, warnings last.
+//! The report for a terminal: the most important lines first, warnings last.
 
 mod bounds;
 mod lateness;
@@ -12,18 +12,18 @@ use crate::report::run::RunReport;
 use pmmpi::text::{count, seconds_between};
 use std::collections::BTreeMap;
 
-/// What a report is made of.
+/// How much input a report has.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadCounts {
-    /// Of a job, or of a node where another tool measured.
+    /// Number of runs: pmmpi's runs, plus each run on a node that another tool measured.
     pub runs: usize,
-    /// Each host once.
+    /// Number of hosts; each counts once.
     pub hosts: usize,
-    /// That were read.
+    /// Number of files that were read.
     pub files: usize,
 }
 
-/// A report with at most `top` rows a table (0: all).
+/// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     let mut text = String::new();
     line(
@@ -32,7 +32,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
             .map(String::as_str)
             .join(", "),
     );
-    // Where nodes are compared that is what is asked for; else it is how long a job took.
+    // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some());
     if compared {
         nodes::answer(&mut text, report);
@@ -57,7 +57,7 @@ fn about_nodes(text: &mut String, report: &Report, top: usize) {
     nodes::table(text, &report.nodes, top);
 }
 
-/// A line, whatever names are in it.
+/// Adds one line; a line end in a name does not break it.
 fn line(text: &mut String, content: &str) {
     text.push_str(&one_line(content.trim_end()));
     text.push('\n');
@@ -84,7 +84,7 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
     and_more(text, hidden, "before these");
 }
 
-/// Those of the latest run that has any, longest first.
+/// The regions of the latest run that has any, longest first.
 fn regions(text: &mut String, runs: &[RunReport], top: usize) {
     let Some(run) = runs.iter().rfind(|run| !run.regions.is_empty()) else { return };
     let mut regions: Vec<_> = run.regions.iter().collect();
@@ -111,7 +111,7 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
     and_more(text, hidden, "more regions");
 }
 
-/// What the latest run that counted says of itself, and why the rest is missing.
+/// The metrics of the latest run with counters, and why the others are missing.
 fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
     let Some(run) = runs.iter().rfind(|run| !run.metrics.is_empty()) else { return };
     let measured: Vec<_> = run.metrics.iter().filter(|metric| metric.value.is_some()).collect();
@@ -126,11 +126,12 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
     }
     and_more(text, hidden, "more metrics");
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    // What a sum lacks its members say.
+    // A sum has no value because one of its members has none; the member gives the reason.
     let alone = run.counters.iter().filter(|counter| counter.sum_of.is_empty());
     for counter in alone.filter(|counter| counter.value.is_none()) {
         let reason = counter.reason.as_deref().unwrap_or("unknown");
-        // Nearly always it is the same everywhere; the JSON form says where.
+        // The part before the colon names the place. Nearly always all places have the same reason, and the JSON
+        // format has all.
         let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason);
         missing.entry(reason).or_default().push(&counter.name);
     }
@@ -142,7 +143,7 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
     }
 }
 
-/// Three digits, with what people say for large ones.
+/// Three digits, with a prefix for large values.
 fn in_unit(value: f64, unit: &str) -> (String, String) {
     let unit = unit.strip_prefix('1').unwrap_or(unit);
     let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];

@@ -1,4 +1,4 @@
-//! What a run's ranks counted.
+//! The counters of a run's ranks.
 
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
@@ -10,29 +10,29 @@ use pmmpi_events::validation::{EventVerdict, RunTrust};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One event, over all ranks that were measured.
+/// One event, over all measured ranks.
 #[derive(Debug, Serialize)]
 pub struct CounterReport {
-    /// As `pmmpi list events` has it.
+    /// The name in `pmmpi list events`.
     pub name: String,
-    /// task, core or socket: where it was counted.
+    /// Where the event was counted: task, core or socket.
     pub scope: &'static str,
-    /// Of the value; empty for counts.
+    /// Unit of the value; empty for counts.
     pub unit: String,
-    /// The sum over all ranks or places; scaled where it was not counted all the time.
+    /// The sum over all ranks or places; scaled if the event was not counted all the time.
     pub value: Option<CounterValue>,
-    /// What it is worth: exact, scaled, partial, unsupported, denied, unavailable or overflowed.
+    /// Quality: exact, scaled, partial, unsupported, denied, unavailable or overflowed.
     pub quality: &'static str,
-    /// Why it is not exact: the first rank or place of that quality, and what it says.
+    /// Why the value is not exact: the first rank or place with this quality, and its reason.
     pub reason: Option<String>,
-    /// The least part of the time that it was counted at a place.
+    /// The smallest part of the time that the event was counted at any place.
     pub running_share: Option<f64>,
-    /// What `pmmpi validate` found of it on these processors: trusted, within, unusable; or unknown.
+    /// Result of `pmmpi validate` for this event on these processors: trusted, within, unusable; or unknown.
     pub trust: &'static str,
-    /// What the maker knows to be wrong with it on these processors: its numbers, and the effect where that is known.
+    /// The vendor's errata for this event on these processors: their numbers, and the effect if known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errata: Vec<String>,
-    /// The events of which it is the sum: of each kind of core, of each memory controller.
+    /// The events in this sum: one per kind of core or per memory controller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sum_of: Vec<String>,
 }
@@ -41,29 +41,29 @@ pub struct CounterReport {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum CounterValue {
-    /// As it was counted.
+    /// The number as counted.
     Count(u64),
-    /// In the event's unit.
+    /// The number in the event's unit.
     Scaled(f64),
 }
 
-/// What counting took, on the rank where it took least and where it took most (ns).
+/// The time that counting took (ns): on the rank with the least, and on the rank with the most.
 #[derive(Debug, Serialize)]
 pub struct CountingCost {
-    /// To open the counters, before the program began.
+    /// Time to open the counters, before the program began.
     pub opening_ns: [i64; 2],
-    /// The snapshot after t1.
+    /// Time of the snapshot after t1.
     pub start_snapshot_ns: [i64; 2],
-    /// The snapshot before t2.
+    /// Time of the snapshot before t2.
     pub stop_snapshot_ns: [i64; 2],
 }
 
-/// Of one run, in the order of the set; then sums of what is one event in several parts of a machine.
+/// The counters of a run in the order of the event set, then sums of events that several parts of a machine count.
 pub fn of(run: &Run, trust: &RunTrust) -> Vec<CounterReport> {
     of_rows(run, trust, |row| row.region.is_none())
 }
 
-/// Of all entries of one region.
+/// The counters of all entries of one region.
 pub fn of_region(run: &Run, name: &str, trust: &RunTrust) -> Vec<CounterReport> {
     let region = run.counts.regions.iter().position(|known| known == name).map(|at| at as u32);
     let Some(region) = region else { return Vec::new() };
@@ -81,7 +81,7 @@ fn of_rows(run: &Run, trust: &RunTrust, wanted: impl Fn(&CountRow) -> bool) -> V
     all
 }
 
-/// Of the run's nodes, each model once.
+/// The processors of the run's nodes, each model once.
 fn processors(run: &Run) -> Vec<&Hardware> {
     let all = run.nodes.iter().filter_map(|node| node.facts.as_ref()).map(|facts| &facts.hardware);
     let model = |cpu: &Hardware| (cpu.cpu_vendor.clone(), cpu.cpu_family, cpu.cpu_model);
@@ -89,14 +89,14 @@ fn processors(run: &Run) -> Vec<&Hardware> {
     models.into_values().collect()
 }
 
-/// Known for one of these events on one of these processors, each once.
+/// The errata for one of these events on one of these processors, each once.
 fn known_errata(processors: &[&Hardware], events: &[&Event]) -> Vec<String> {
     let of = |event: &&Event| processors.iter().filter_map(|cpu| errata::of(cpu, event)).collect::<Vec<_>>();
     let said: BTreeSet<String> = events.iter().flat_map(of).map(ToString::to_string).collect();
     said.into_iter().collect()
 }
 
-/// Of one run; `None` where it did not count.
+/// The cost of counting in a run; `None` if the run has no counters.
 pub fn cost_of(run: &Run) -> Option<CountingCost> {
     let [least, most] = run.counts.cost?;
     let snapshots = |at: usize| [least.snapshots_ns[at], most.snapshots_ns[at]];
@@ -151,7 +151,7 @@ impl CounterValue {
     }
 }
 
-/// As `pmmpi validate` has it; of an event that it did not see, it is not known whether it is counted.
+/// The word of `pmmpi validate`; "unknown" if it did not check the event.
 fn word(verdict: EventVerdict) -> &'static str {
     if verdict == EventVerdict::Unknown { "unknown" } else { verdict.name() }
 }

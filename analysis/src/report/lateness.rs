@@ -1,8 +1,8 @@
-//! Who was waited for: how much later a node, and a rank, came to the end of a job than the others.
+//! Which node and rank the others waited for: how much later each came to the end of a job than the others.
 //!
-//! What can be proved of nodes is [`pmmpi::bounds`]'s. Ranks of one node read one clock, which orders them:
-//! a rank came after all others by the less of its node's lateness and its distance from the next rank of
-//! that node. Times of work and of waiting are each rank's own, on its node's clock as it is.
+//! [`pmmpi::bounds`] proves what holds for nodes. Ranks of one node read one clock, which orders them. The lateness
+//! of a rank behind all others is the smaller of two values: its node's lateness, and its distance from the next rank
+//! of that node. Times of work and of waiting are each rank's own, on its node's clock without correction.
 
 use crate::warning::{Warning, WarningCode};
 use pmmpi::bounds::NodeLateness;
@@ -12,32 +12,32 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A share of the elapsed time from which on it is worth a word that one node was waited for.
+/// From this fraction of the elapsed time on, the report mentions a late node.
 pub const WORTH_A_WORD: f64 = 0.01;
 
 /// The node that came last.
 #[derive(Debug, Serialize)]
 pub struct WaitedFor {
-    /// Host name; the likeliest where it is not `sure`.
+    /// Host name; the most likely node if not `sure`.
     pub node: String,
-    /// Its rank that came last.
+    /// The node's last rank.
     pub rank: u32,
-    /// It is proved that all ranks of all other nodes were done sooner, whatever clocks and barriers do.
+    /// True if the stamps prove that all ranks of all other nodes finished earlier, whatever clocks and barriers do.
     pub sure: bool,
-    /// How much later it came than the last rank of all other nodes (s): between these; below zero it came
-    /// sooner.
+    /// How much later the node came than the last rank of all other nodes: a lower and an upper bound (s). A negative
+    /// value means that it came earlier.
     pub lateness_s: [f64; 2],
-    /// The same of the rank and all other ranks, those of its node included (s).
+    /// The same for the rank and all other ranks, including those of its node (s).
     pub rank_lateness_s: [f64; 2],
-    /// How much later it came than the median node (s).
+    /// How much later the node came than the median node: lower and upper bound (s).
     pub behind_median_s: [f64; 2],
-    /// The least of `lateness_s` as a fraction of the elapsed time.
+    /// The lower bound of `lateness_s` as a fraction of the elapsed time.
     pub share: Option<f64>,
-    /// What all ranks spent at the end barrier, as a fraction of their time from t1 to t3.
+    /// Time of all ranks at the end barrier, as a fraction of their time from t1 to t3.
     pub waiting_share: Option<f64>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
-    /// The same for runs of one command on the same nodes; `None` where a host has several clocks.
+    /// Equal for runs of one command on the same nodes; `None` if a host has several clocks.
     #[serde(skip)]
     pub peers: Option<u64>,
 }
@@ -47,9 +47,9 @@ pub struct WaitedFor {
 pub struct NodeWait {
     /// Host name.
     pub node: String,
-    /// How many.
+    /// Number of ranks.
     pub ranks: usize,
-    /// The one that came last to the end.
+    /// The rank that came last to the end.
     pub last_rank: u32,
     /// The least, median and longest t2 - t1 (s).
     pub work_s: [f64; 3],
@@ -63,33 +63,33 @@ pub struct NodeWait {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// What one run says.
+/// The lateness in one run.
 #[derive(Debug)]
 pub struct Lateness {
     /// The node that came last, or why it is not known.
     pub waited_for: Result<WaitedFor, &'static str>,
-    /// Nodes, the last one to come first; not more than were asked for.
+    /// Nodes, the last one first; at most as many as the caller asked for.
     pub nodes: Vec<NodeWait>,
-    /// How many there are in all.
+    /// Number of all nodes.
     pub nodes_count: usize,
 }
 
-/// Of one run, with `most` nodes of it.
+/// The lateness in one run, with at most `most` nodes.
 pub fn of(run: &Run, most: usize) -> Lateness {
     let unknown = |why| Lateness { waited_for: Err(why), nodes: Vec::new(), nodes_count: 0 };
     let Some(elapsed) = run.elapsed() else {
-        return unknown("not every rank came to the end of the measurement");
+        return unknown("not every rank completed the measurement");
     };
     if !elapsed.consistent {
         return unknown("the nodes' clocks contradict one another");
     }
     let mut waits = by_node(run);
     let why_not = match (run.ranks.len(), waits.len()) {
-        (0 | 1, _) => Some("one rank: nobody waits for it"),
+        (0 | 1, _) => Some("one rank: no other rank waits for it"),
         (_, 1) => Some("one node: there is no other that waits for it"),
         _ => None,
     };
-    // In the order of their clocks, as these are.
+    // Both are in the order of the clocks.
     for (waits, lateness) in waits.iter_mut().zip(run.lateness()) {
         waits.lateness = Some(lateness);
     }
@@ -105,18 +105,18 @@ pub fn of(run: &Run, most: usize) -> Lateness {
     Lateness { waited_for, nodes: waits.iter().map(|waits| waits.report(run, why)).collect(), nodes_count }
 }
 
-/// What is proved first.
+/// Sort key: the largest lower bound comes first, then the largest upper bound.
 fn latest_first(lateness: NodeLateness) -> [std::cmp::Reverse<i64>; 2] {
     lateness.behind_others_ns.map(std::cmp::Reverse)
 }
 
-/// What the ranks of one clock say.
+/// The ranks of one clock.
 struct Waits {
     node: u32,
-    /// Of each rank, ascending (ns).
+    /// Times of the ranks in ascending order (ns).
     work: Vec<i64>,
     wait: Vec<i64>,
-    /// The rank that came last, and when; and when the one before it (ns of its clock).
+    /// The last rank and the time of its arrival; then the arrival of the rank before it (ns of the clock).
     last: (u32, i64),
     next_ns: Option<i64>,
     lateness: Option<NodeLateness>,
@@ -131,7 +131,7 @@ fn by_node(run: &Run) -> Vec<Waits> {
             values.sort_unstable();
             values
         };
-        // One clock.
+        // All ranks here read one clock.
         let came = |rank: &RankRecord| <[i64; 4]>::from(rank.stamps)[2];
         let last = ranks.iter().max_by_key(|rank| (came(rank), std::cmp::Reverse(rank.rank)))?;
         let next_ns = ranks.iter().filter(|rank| rank.rank != last.rank).map(|rank| came(rank)).max();
@@ -144,7 +144,7 @@ fn by_node(run: &Run) -> Vec<Waits> {
 
 impl Waits {
     fn report(&self, run: &Run, why: &str) -> NodeWait {
-        // An actual rank's, as a node's median is an actual run's.
+        // The median is an actual rank's value, like a node's median run.
         let summary = |ascending: &[i64]| {
             let at = [0, (ascending.len() - 1) / 2, ascending.len() - 1];
             at.map(|at| seconds(ascending[at]))
@@ -168,7 +168,7 @@ impl Waits {
     }
 }
 
-/// `waits` begin with the node that came last.
+/// `waits` begins with the node that came last.
 fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i64) -> WaitedFor {
     let (drift, latest) = (run.max_drift(), &waits[0]);
     let [least, most] = lateness.behind_others_ns;
@@ -200,7 +200,7 @@ fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i
     }
 }
 
-/// Runs that have the same number are compared.
+/// Runs with the same number are comparable.
 fn peers(run: &Run, waits: &[Waits]) -> Option<u64> {
     let mut hosts: Vec<&str> =
         waits.iter().map(|waits| run.nodes[waits.node as usize].key.hostname.as_str()).collect();
@@ -216,7 +216,7 @@ fn seconds(ns: i64) -> f64 {
 }
 
 impl Lateness {
-    /// One node was waited for, long enough to be worth a word.
+    /// A warning if one node was late for certain, and by [`WORTH_A_WORD`] or more.
     pub fn warning(&self) -> Option<Warning> {
         let waited_for = self.waited_for.as_ref().ok()?;
         let share = waited_for.share.filter(|share| waited_for.sure && *share >= WORTH_A_WORD)?;

@@ -1,4 +1,4 @@
-//! What a run's counts mean.
+//! The metrics of a run.
 
 use pmmpi::counters::default;
 use pmmpi::record::Run;
@@ -10,26 +10,27 @@ use std::collections::HashSet;
 /// One metric of a run.
 #[derive(Debug, Serialize)]
 pub struct MetricReport {
-    /// As `pmmpi list metrics` has it.
+    /// The name in `pmmpi list metrics`.
     pub name: &'static str,
-    /// "1" for ratios.
+    /// Unit; "1" for ratios.
     pub unit: &'static str,
-    /// Over all ranks, or the mean over all cores.
+    /// Value over all ranks, or the mean over all cores.
     pub value: Option<f64>,
-    /// The worst of what it is computed from.
+    /// The worst quality of its inputs.
     pub quality: &'static str,
-    /// Why there is no value, or no exact one.
+    /// Why the value is missing or not exact.
     pub reason: Option<String>,
-    /// The smallest running share of what it is computed from.
+    /// The smallest running share of its inputs.
     pub running_share: Option<f64>,
-    /// False where nothing must be concluded from it.
+    /// False if the value does not allow any conclusion.
     pub supports_verdict: bool,
 }
 
-/// Those of the default group and those of what was asked for, with or without a value, and all others that have one.
+/// The metrics of the default group and the requested metrics, even without a value, and all others that have a
+/// value.
 pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
     if run.counts.rows.is_empty() {
-        return Vec::new(); // an older run file
+        return Vec::new(); // a run file of an older version
     }
     let is_asked = asked_for(run);
     let is_default = |metric: &Metric| metric.groups.iter().any(|group| group == "default");
@@ -37,7 +38,7 @@ pub fn of(run: &Run, trust: &Trust) -> Vec<MetricReport> {
     metrics::of_run(run, trust).into_iter().filter(is_shown).map(MetricReport::new).collect()
 }
 
-/// Whether an event of a metric's was to be counted, beside the default set.
+/// True for a metric with an event that was requested in addition to the default set.
 fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
     let groups = default::groups();
     let default: HashSet<&str> = groups.iter().flatten().map(|event| event.name.as_str()).collect();
@@ -52,18 +53,18 @@ fn asked_for(run: &Run) -> impl Fn(&Metric) -> bool {
     }
 }
 
-/// What the counts say of the measurement.
+/// A conclusion from the counts about the measurement.
 #[derive(Debug, Serialize)]
 pub struct Flag {
-    /// For scripts: stable.
+    /// A stable name for scripts.
     pub code: &'static str,
-    /// What is the case.
+    /// The finding in words.
     pub message: &'static str,
-    /// The measurement is not to be used.
+    /// True if the measurement must not be used.
     pub discards: bool,
 }
 
-/// Those that are raised.
+/// The flags that are raised.
 pub fn flags(run: &Run, trust: &Trust) -> Vec<Flag> {
     if run.counts.rows.is_empty() {
         return Vec::new();

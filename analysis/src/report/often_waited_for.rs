@@ -1,4 +1,4 @@
-//! Nodes that came last in more runs than chance would have it.
+//! Nodes that came last in more runs than chance explains.
 
 use super::lateness::{WORTH_A_WORD, WaitedFor};
 use super::run::RunReport;
@@ -7,32 +7,32 @@ use crate::stats::{binomial, within_nodes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A node that came last in more runs of a command than chance would have it.
+/// A node that came last in more runs of a command than chance explains.
 #[derive(Debug, Serialize)]
 pub struct OftenWaitedFor {
     /// Host name.
     pub node: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// How many nodes these runs have; they are the same ones.
+    /// Number of nodes of these runs; all runs have the same nodes.
     pub nodes: usize,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// In how many of them it is proved that this node came last.
+    /// Number of runs in which the stamps prove that this node came last.
     pub last: usize,
-    /// The median over these of what it was late by at least (s).
+    /// Median over these runs of the node's least lateness (s).
     pub lateness_s: f64,
     /// The same as a fraction of the elapsed time.
     pub share: f64,
-    /// Probability that one of equal nodes is so often last.
+    /// Probability that one of equal nodes is last so often.
     pub p_value: f64,
-    /// The same when that many nodes are looked at.
+    /// The same, adjusted for the number of nodes tested.
     pub p_adjusted: f64,
 }
 
-/// Nodes that came last in more runs than chance would have it, among runs of one command on the same nodes,
-/// and by more than a hundredth of the elapsed time. A node of n equal ones is last in Binomial(runs, 1/n) of
-/// them at most. `q` is the share of false ones that is accepted (Benjamini and Hochberg).
+/// The nodes that came last in more runs than chance explains, by more than a hundredth of the elapsed time. Only
+/// runs of one command on the same nodes are compared. One of n equal nodes comes last in at most Binomial(runs, 1/n)
+/// runs. `q` is the accepted share of false discoveries (Benjamini and Hochberg).
 pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
     let mut groups: BTreeMap<u64, Vec<&RunReport>> = BTreeMap::new();
     for run in runs {
@@ -63,7 +63,7 @@ pub fn often(runs: &[RunReport], q: f64) -> Vec<OftenWaitedFor> {
 }
 
 impl OftenWaitedFor {
-    /// Of the runs `last` it was the last.
+    /// `last` are the runs in which the node came last.
     fn new(node: &str, runs: &[&RunReport], last: &[&WaitedFor]) -> Option<Self> {
         let median = |of: fn(&WaitedFor) -> Option<f64>| {
             within_nodes::median_of(

@@ -1,4 +1,4 @@
-//! What was counted at places of a node: hardware threads, and what belongs to no core.
+//! Counts at places of a node: hardware threads, and devices that belong to no core.
 
 use pmmpi::counters::counts::CountRow;
 use pmmpi::record::Run;
@@ -7,24 +7,24 @@ use pmmpi_events::readings::readings;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// One hardware thread of one node, and what was counted there, or for what it stands for.
+/// The counts of one hardware thread of a node, or of the device that it stands for.
 #[derive(Debug, Serialize)]
 pub struct PlaceReport {
     /// Host name.
     pub node: String,
-    /// core or socket.
+    /// Scope: core or socket.
     pub scope: &'static str,
-    /// As the node's topology has it; null where that is not known.
+    /// Socket in the node's topology; null if unknown.
     pub socket: Option<u32>,
     /// The core within the node.
     pub core: Option<u32>,
-    /// By the kernel's number.
+    /// The kernel's number of the hardware thread.
     pub hardware_thread: u32,
-    /// In the event's unit; null where it has no value there. Of several instances of a PMU their sum, too.
+    /// Values in the event's unit; null if there is no value. Several instances of a PMU also have a sum.
     pub values: BTreeMap<String, Option<f64>>,
 }
 
-/// Of one run, at most `most` of them, by node and hardware thread; and how many there are.
+/// The places of one run by node and hardware thread, at most `most`; and the number of all places.
 pub fn of(run: &Run, most: usize) -> (Vec<PlaceReport>, usize) {
     let of_ranks = run.ranks.iter().map(|rank| (rank.rank, rank.node));
     let nodes: HashMap<u32, u32> =
@@ -47,7 +47,7 @@ impl PlaceReport {
         let record = &run.nodes[node as usize];
         let topology = record.topology.map(|topology| &run.topologies[topology as usize]);
         let thread = topology.and_then(|topology| topology.threads.iter().find(|thread| thread.cpu == cpu));
-        // Several controllers of one place have one name: their sum, or nothing where one has none.
+        // Several controllers at one place share a name: their sum, or null if one of them has no value.
         let mut values: BTreeMap<String, Option<f64>> = BTreeMap::new();
         let mut families: BTreeMap<String, (usize, Option<f64>)> = BTreeMap::new();
         for (event, reading) in readings(&run.counts, row) {
@@ -60,7 +60,7 @@ impl PlaceReport {
             add(sum);
             *members += 1;
         }
-        // Those that have names of their own, together.
+        // Instances with names of their own also get a sum.
         let together = families.into_iter().filter(|(_, (members, _))| *members > 1);
         for (name, (_, sum)) in together {
             values.entry(name).or_insert(sum);

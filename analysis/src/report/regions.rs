@@ -11,36 +11,36 @@ use std::collections::BTreeMap;
 /// One region of one run.
 #[derive(Debug, Serialize)]
 pub struct RegionReport {
-    /// As the program has it.
+    /// The name in the program.
     pub name: String,
-    /// How often all ranks entered it together.
+    /// How often all ranks entered the region together.
     pub entries: Option<u64>,
-    /// The sum of its entries' times, each from the first rank's begin to the last rank's end, is not
-    /// shorter (ns).
+    /// Lower bound of the sum over its entries, each from the first rank's begin to the last rank's end (ns).
     pub lower_ns: Option<i64>,
-    /// Nor longer (ns).
+    /// Upper bound of this sum (ns).
     pub upper_ns: Option<i64>,
-    /// Fraction of the run's elapsed time: the middle of one's bounds by the middle of the other's.
+    /// Fraction of the run's elapsed time: the middle of the region's bounds divided by the middle of the run's
+    /// bounds.
     pub share: Option<f64>,
-    /// Mean over ranks of their time between the barriers, as a fraction of the longest: 1 where all are
-    /// equally busy.
+    /// Mean over ranks of their time between the barriers, divided by the longest time: 1 if all ranks are equally
+    /// busy.
     pub balance: Option<f64>,
-    /// What all ranks spent at the barriers that end it, as a fraction of their time from its begin: also
-    /// where another rank comes last in each entry.
+    /// Time of all ranks at the barriers that end the region, as a fraction of their time from its begin. It also
+    /// shows imbalance when another rank comes last in each entry.
     pub waiting_share: Option<f64>,
-    /// The rank with the longest.
+    /// The rank with the longest time.
     pub slowest_rank: u32,
     /// Its host name.
     pub slowest_node: Option<String>,
     /// The shortest and the longest time of one entry on one rank (ns).
     pub entry_ns: [i64; 2],
-    /// What was counted in it, over all entries and ranks.
+    /// Counters over all entries and ranks.
     pub counters: Vec<CounterReport>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// Of one run, in the order in which they were entered first.
+/// The regions of one run, in the order of their first entry.
 pub fn of(run: &Run, trust: &RunTrust) -> Vec<RegionReport> {
     let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent);
     let middle = |lower: i64, upper: i64| (lower as f64 + upper as f64) / 2.0;
@@ -102,7 +102,7 @@ impl RegionReport {
     }
 }
 
-/// What is not in the table.
+/// Warnings about entries that the table does not contain.
 pub fn warnings(run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if run.regions.unrecorded > 0 {
@@ -130,7 +130,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
     warnings
 }
 
-/// A rank that waits at a region's begin or end, and others elsewhere: there the program hangs.
+/// Warns if a rank waited at a region's begin or end when the job ended, while other ranks were elsewhere: the
+/// program hangs there.
 fn where_it_ended(run: &Run) -> Option<Warning> {
     let mut places: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for lost in &run.lost {

@@ -1,4 +1,4 @@
-//! What the report says of one run.
+//! The report of one run.
 
 use super::counters::{self, CounterReport, CountingCost};
 use super::lateness::{self, Lateness, NodeWait, WaitedFor};
@@ -13,7 +13,7 @@ use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A job of 20,000 ranks may lose all of them; a file of some bytes may say so of four thousand million.
+/// A job of 20,000 ranks may lose all of them, and a damaged file of a few bytes may claim four thousand million.
 pub const MOST_LISTED: usize = 4096;
 
 /// One run.
@@ -23,17 +23,17 @@ pub struct RunReport {
     pub run_id: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Shared by runs that were started together.
+    /// Id that runs of one series share.
     pub series: Option<String>,
-    /// The user's.
+    /// The user's labels.
     pub labels: BTreeMap<String, String>,
-    /// The batch system's.
+    /// The batch system's job id.
     pub job_id: Option<String>,
-    /// When it began, ns since 1970.
+    /// Start time, ns since 1970.
     pub started_unix_ns: i64,
-    /// How many took part.
+    /// Number of ranks that took part.
     pub ranks: usize,
-    /// Host names, each counted once.
+    /// Number of host names.
     pub nodes: usize,
     /// finalized, exited N, signal N, ...
     pub end: Option<String>,
@@ -41,45 +41,43 @@ pub struct RunReport {
     pub elapsed: Option<Elapsed>,
     /// The node that came last.
     pub waited_for: Option<WaitedFor>,
-    /// How long the ranks of each node worked and waited, the last one to come first: the first
-    /// [`MOST_LISTED`].
+    /// How long the ranks of each node worked and waited; the last node comes first. At most [`MOST_LISTED`] nodes.
     pub node_waits: Vec<NodeWait>,
-    /// How many nodes there are in all.
+    /// Number of all nodes.
     pub node_waits_count: usize,
-    /// Parts of it that the program named.
+    /// Parts of the program that it named.
     pub regions: Vec<RegionReport>,
-    /// What was counted, over all ranks.
+    /// Counters over all ranks.
     pub counters: Vec<CounterReport>,
-    /// What was counted at places of the nodes: the first [`MOST_LISTED`] of them.
+    /// Counters at places of the nodes: the first [`MOST_LISTED`].
     pub places: Vec<PlaceReport>,
-    /// How many there are in all.
+    /// Number of all places.
     pub places_count: usize,
-    /// What all that means.
+    /// Metrics computed from the counters.
     pub metrics: Vec<MetricReport>,
-    /// What it says of the measurement.
+    /// Conclusions from the metrics about the measurement.
     pub flags: Vec<Flag>,
-    /// What counting took.
+    /// The time that counting took.
     pub counting: Option<CountingCost>,
-    /// none, or pingpong: what tightened the bounds beside the barriers.
+    /// none, or pingpong: what tightened the bounds in addition to the barriers.
     pub sync: &'static str,
-    /// Ranks that did not come to the end of the measurement, or of which nothing is known: the first
-    /// [`MOST_LISTED`] of them.
+    /// Ranks that did not reach the end of the measurement, and unknown ranks: the first [`MOST_LISTED`].
     pub missing_ranks: Vec<u32>,
-    /// How many there are in all.
+    /// Number of all missing ranks.
     pub missing_count: u32,
-    /// What is known of those among them that began.
+    /// Details of those missing ranks that began.
     pub lost_ranks: Vec<LostRankReport>,
-    /// What the tool itself took between MPI_Init and MPI_Finalize.
+    /// The tool's own time between MPI_Init and MPI_Finalize.
     pub overhead_ns: Option<i64>,
-    /// Its parts.
+    /// The parts of this time.
     pub overhead: Option<Overhead>,
-    /// About this run.
+    /// Warnings about this run.
     pub warnings: Vec<Warning>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// A rank that began and did not come to the end.
+/// A rank that began and did not reach the end.
 #[derive(Debug, Serialize)]
 pub struct LostRankReport {
     /// Its number.
@@ -88,11 +86,11 @@ pub struct LostRankReport {
     pub node: String,
     /// exited N, signal N, ...
     pub end: Option<String>,
-    /// From t1 to t2, where its work was over; else to its end, where a launcher saw that (s).
+    /// Time from t1 to t2 if the rank finished its work; otherwise from t1 to its end, if a launcher saw the end (s).
     pub worked_s: Option<f64>,
-    /// True where its work was over and it waited for other ranks.
+    /// True if the rank finished its work and waited for other ranks.
     pub finished: bool,
-    /// The region that it was in, if any, and where in it: waiting at its begin or end, or inside.
+    /// The region that it was in, if any. `region_at` says where: waiting at its begin or end, or inside.
     pub region: Option<String>,
     /// See `region`.
     pub region_at: Option<&'static str>,
@@ -100,10 +98,10 @@ pub struct LostRankReport {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// The bounds of a run; suspects by host name.
+/// The bounds of a run, with suspects as host names.
 #[derive(Debug, Serialize)]
 pub struct Elapsed {
-    /// See [`pmmpi::bounds::ElapsedBounds`], also for the others.
+    /// See [`pmmpi::bounds::ElapsedBounds`] for all fields.
     pub lower_ns: i64,
     /// ns
     pub upper_ns: i64,
@@ -111,7 +109,7 @@ pub struct Elapsed {
     pub rank_lower_ns: i64,
     /// ns
     pub rank_upper_ns: i64,
-    /// False: the two bounds prove nothing.
+    /// False if the stamps contradict each other: then the bounds prove nothing.
     pub consistent: bool,
     /// Parts per million.
     pub rho_min_ppm: f64,
@@ -120,7 +118,7 @@ pub struct Elapsed {
 }
 
 impl RunReport {
-    /// With what is known of its counters.
+    /// Builds the report of a run; `trust` says which counters are reliable.
     pub fn new(run: &Run, trust: &Trust) -> Self {
         let trusted = trust.of_run(run);
         let header = &run.header;
@@ -133,10 +131,10 @@ impl RunReport {
         };
         explain("series", header.series.is_none(), "a run on its own");
         explain("job_id", header.job.job_id.is_none(), "no batch system started it");
-        let incomplete = "not every rank came to the end of the measurement";
+        let incomplete = "not every rank completed the measurement";
         explain("elapsed", elapsed.is_none(), incomplete);
         for key in ["overhead_ns", "overhead"] {
-            explain(key, run.overhead().is_none(), "no rank came to the end of the measurement");
+            explain(key, run.overhead().is_none(), "no rank completed the measurement");
         }
         explain("counting", run.counts.cost.is_none(), "counters are part of run files of schema 3");
         let began = run.ranks.len() + run.lost.len() > 0;
@@ -193,7 +191,7 @@ impl RunReport {
     }
 }
 
-/// Nobody saw it end, who would have if it had.
+/// No process observed the end of the rank.
 const NO_END_SEEN: &str = "no end was seen: it may still run";
 
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {

@@ -1,4 +1,4 @@
-//! What stands against believing a run.
+//! Warnings about a run and about the input.
 
 use crate::input::importers::{Rejected, Results};
 use crate::report::lateness::Lateness;
@@ -13,10 +13,10 @@ use pmmpi_events::totals::{Total, totals};
 use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
 use std::collections::BTreeSet;
 
-/// Shares of the elapsed time above which something is worth a warning.
+/// Fraction of the elapsed time above which there is a warning.
 const WORTH_A_WARNING: f64 = 0.01;
 
-/// All that stands against believing a run.
+/// All warnings about a run.
 pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String| warnings.push(Warning::new(code, message));
@@ -35,7 +35,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks reached the final barrier, {} began and did not, nothing is known of {unknown}",
+                "{} of {} ranks reached the final barrier, {} began and did not, {unknown} left no trace",
                 run.ranks.len(),
                 run.size,
                 run.lost.len()
@@ -72,7 +72,8 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     warnings
 }
 
-/// What was asked for and has no value, as it was said when the run started; and on other nodes.
+/// Requested events that have no value: those that were reported at the start of the run, and those missing on other
+/// nodes.
 fn about_uncounted(run: &Run) -> Option<Warning> {
     if run.asked.is_empty() {
         return None;
@@ -88,7 +89,7 @@ fn about_uncounted(run: &Run) -> Option<Warning> {
     (!said.is_empty()).then(|| Warning::new(WarningCode::UncountedEvents, said.join("; ")))
 }
 
-/// Counters that failed where their counts are known on paper.
+/// Warns of counters that `pmmpi validate` found unusable on this processor.
 fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     let events = run.counts.sets.iter().flat_map(|set| &set.events).map(|(event, _)| event);
     let unusable: BTreeSet<&str> = events
@@ -104,14 +105,14 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     })
 }
 
-/// Files of `pmmpi validate` that say nothing.
+/// Warns of files of `pmmpi validate` that could not be used.
 pub fn unusable_trust(trust: &Trust) -> impl Iterator<Item = Warning> {
     trust.unusable.iter().map(|(path, why)| {
         Warning::new(WarningCode::TrustFile, format!("{}: {why}: not used", path.display()))
     })
 }
 
-/// The bounds hold nevertheless: [`Run::max_drift`] takes the slew into account.
+/// Warns of a clock with a high rate error. The bounds hold nevertheless: [`Run::max_drift`] includes the slew.
 fn about_slew(run: &Run) -> Option<Warning> {
     let most = run.ranks.iter().max_by(|a, b| a.slew_ppm().abs().total_cmp(&b.slew_ppm().abs()))?;
     let slew = most.slew_ppm();
@@ -171,14 +172,14 @@ fn about_elapsed(
     }
 }
 
-/// Times of pmmpi's own runs that are none.
+/// Warns of times of pmmpi's own runs that are not above zero.
 pub fn without_time(number: usize) -> Option<Warning> {
     (number > 0).then(|| {
         Warning::new(WarningCode::NoTime, format!("{} not above zero: left out", count(number, "time")))
     })
 }
 
-/// What of others' results is not in the table.
+/// Warns of other tools' results that are not in the table.
 pub fn of_results(results: &Results) -> Vec<Warning> {
     const NAMED: usize = 3;
     let unusable = results.unusable.iter().map(|file| {

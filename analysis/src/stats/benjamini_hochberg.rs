@@ -1,17 +1,16 @@
-//! Many tests at once.
+//! Adjusts p values for many tests at once.
 
 /// One test of many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// Which one; the caller's.
+    /// The caller's number of the test.
     pub index: usize,
-    /// Its p value; from [`adjust`] on the adjusted one.
+    /// The p value; after [`adjust`], the adjusted p value.
     pub p: f64,
 }
 
-/// Benjamini and Hochberg's adjusted p values of a family: those at most q are the rejected ones when a
-/// share of q false rejections, on average, is accepted. In the order given; NaN (no test) stays NaN and
-/// does not belong to the family.
+/// Benjamini and Hochberg's adjusted p values of a family, in the given order. Rejecting all tests with a value of at
+/// most q gives a share of q false rejections on average. NaN (no test) stays NaN and does not belong to the family.
 ///
 /// Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", JRSS B 57 (1995).
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
@@ -26,9 +25,8 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusts the smallest p values of a family of `family` tests and leaves them in order, the smallest
-/// first, equal ones by index. It is enough to give those that are at most q: of these, exactly the same
-/// are rejected as if all were given.
+/// Adjusts the smallest p values of a family of `family` tests and sorts them, the smallest first, equal ones by
+/// index. The caller may omit p values above q: the rejected tests are then exactly the same.
 ///
 /// The i-th smallest p becomes the smallest of p_j m / j over all j >= i, at most 1.
 pub fn adjust(tests: &mut [Test], family: usize) {
@@ -45,7 +43,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The step-up procedure as the paper has it: the largest i with p_(i) <= i q / m rejects the first i.
+    /// The step-up procedure of the paper: the largest i with p_(i) <= i q / m rejects the first i.
     fn rejected_by_hand(p: &[f64], q: f64) -> Vec<bool> {
         let valid: Vec<f64> = p.iter().copied().filter(|p| !p.is_nan()).collect();
         let mut limit = -1.0;
@@ -68,7 +66,7 @@ mod tests {
         proptest::collection::vec(p, 0..60)
     }
 
-    /// An example of the paper: fifteen p values, of which four are rejected at 5 %.
+    /// An example from the paper: fifteen p values, of which four are rejected at 5 %.
     #[test]
     fn the_papers_example() {
         let p = [
@@ -100,7 +98,7 @@ mod tests {
             prop_assert_eq!(found, rejected);
         }
 
-        /// Whatever the order they come in.
+        /// In any order.
         #[test]
         fn order_does_not_matter(p in p_values(), turn in 0..60usize) {
             let mut turned = p.clone();

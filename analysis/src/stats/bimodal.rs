@@ -1,13 +1,13 @@
-//! A class that is two: nodes that ought to be equal, and are not of one kind.
+//! Detects a class that is really two classes: its nodes ought to be equal, but are of two kinds.
 
 use super::median;
 
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BimodalSettings {
-    /// The halves lie further apart than this fraction: what is less makes nobody slow.
+    /// The two halves must be further apart than this fraction; a smaller difference makes no node slow.
     pub delta: f64,
-    /// A smaller class shows no shape.
+    /// A smaller class has no visible shape.
     pub min_nodes: usize,
 }
 
@@ -17,9 +17,9 @@ impl Default for BimodalSettings {
     }
 }
 
-/// sqrt(n) times the dip exceeds this in fewer than one of 1,000 classes of uniformly distributed nodes,
-/// which are the least unimodal ones that there are: simulated, one in 1,000 exceeds 0.62, 0.66, 0.70 and
-/// 0.71 for n = 20, 50, 200 and 1000.
+/// The limit of sqrt(n) times the dip. Fewer than one of 1,000 classes of uniformly distributed nodes exceed it;
+/// uniform distributions are the least unimodal ones. In simulations, one in 1,000 exceeds 0.62, 0.66, 0.70 and 0.71
+/// for n = 20, 50, 200 and 1000.
 const CRITICAL: f64 = 0.75;
 
 /// The two kinds of nodes that a class seems to have.
@@ -27,16 +27,16 @@ const CRITICAL: f64 = 0.75;
 pub struct TwoModes {
     /// See [`dip`].
     pub dip: f64,
-    /// The faster ones.
+    /// The faster nodes.
     pub fast: ClassMode,
-    /// The slower ones.
+    /// The slower nodes.
     pub slow: ClassMode,
 }
 
-/// One of them.
+/// One of the two kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassMode {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
     /// Their median, ln seconds.
     pub centre: f64,
@@ -44,9 +44,9 @@ pub struct ClassMode {
 
 /// Whether a class looks bimodal, from its nodes' ascending medians (ln seconds).
 ///
-/// It does where the dip is larger than a unimodal class has it, and the two halves into which squares part
-/// it best lie further apart than matters. A few slow nodes make no second mode: they are no share of the
-/// class that the dip would see.
+/// A class is bimodal under two conditions. Its dip is larger than that of a unimodal class. And the class, divided
+/// in two with the least sum of squares, has halves that are further apart than `delta`. A few slow nodes are not a
+/// second mode: they are too small a part of the class to change the dip.
 pub fn modes(ascending: &[f64], settings: &BimodalSettings) -> Option<TwoModes> {
     if ascending.len() < settings.min_nodes {
         return None;
@@ -59,8 +59,8 @@ pub fn modes(ascending: &[f64], settings: &BimodalSettings) -> Option<TwoModes> 
     (is_far && dip * (ascending.len() as f64).sqrt() > CRITICAL).then_some(modes)
 }
 
-/// Where to part ascending values so that the squares within both parts are smallest: the squares between
-/// them, n_1 n_2 (mean_1 - mean_2)^2, are largest. The first of equally good places.
+/// The place that divides ascending values with the least sum of squares within the two parts. There the sum of
+/// squares between them, n_1 n_2 (mean_1 - mean_2)^2, is largest. The first of several such places.
 fn parting(ascending: &[f64]) -> usize {
     let count = ascending.len() as f64;
     let origin = ascending[0];
@@ -77,18 +77,17 @@ fn parting(ascending: &[f64]) -> usize {
     place
 }
 
-/// The largest distance between the distribution of ascending, finite values and the unimodal one that is
-/// nearest to it: 1 / 2n for one mode, 1/4 for two points. `None` of none.
+/// The largest distance between the distribution of ascending, finite values and the nearest unimodal distribution:
+/// 1 / 2n for one mode, 1/4 for two points. `None` without values.
 ///
-/// J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985); the
-/// algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985): outside of a modal interval
-/// the distribution is compared with its convex minorant on the left and its concave majorant on the right,
-/// and the interval shrinks to where the two are furthest apart, until they are nearer than what was found
-/// outside.
+/// Source: J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985). The
+/// algorithm is that of P. M. Hartigan, AS 217, Applied Statistics 34 (1985). It compares the distribution outside of
+/// a modal interval with its convex minorant on the left and its concave majorant on the right. The interval shrinks
+/// to where the two are furthest apart, until their distance there is smaller than the distance found outside.
 pub fn dip(ascending: &[f64]) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let (mut low, mut high) = (0, last);
-    // In units of 1 / 2n: no value is nearer to a continuous distribution than half its own step.
+    // In units of 1 / 2n: a continuous distribution cannot be closer to a value than half of the value's step.
     let mut dip = 1.0f64;
     while ascending[low] < ascending[high] {
         let minorant = Hull::below(ascending, low, high);
@@ -109,9 +108,10 @@ pub fn dip(ascending: &[f64]) -> Option<f64> {
 /// The convex minorant or concave majorant of a distribution's steps, in units of one value.
 struct Hull<'a> {
     values: &'a [f64],
-    /// Places of its corners, ascending.
+    /// Indices of its corners, ascending.
     corners: Vec<usize>,
-    /// 0 for the minorant, which passes below the steps' left corners, 1 for the majorant above their right.
+    /// 0 for the minorant, which passes below the steps' left corners; 1 for the majorant, which passes above their
+    /// right corners.
     side: usize,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Hull<'a> {
         for place in low..=high {
             while let [.., a, b] = corners[..] {
                 let (earlier, later) = ((b - a) as f64, (place - b) as f64);
-                // earlier slope against later slope, multiplied out: values may be equal.
+                // Compares the earlier slope with the later one, without a division, because values may be equal.
                 let turn = later * (values[b] - values[a]) - earlier * (values[place] - values[b]);
                 let keeps = if side == 0 { turn > 0.0 } else { turn < 0.0 };
                 if keeps {
@@ -142,15 +142,15 @@ impl<'a> Hull<'a> {
         Self { values, corners, side }
     }
 
-    /// On the straight piece between two corners.
+    /// The height at `place` on the straight piece between two corners.
     fn at(&self, from: usize, to: usize, place: usize) -> f64 {
         let run = self.values[to] - self.values[from];
         let share = if run > 0.0 { (self.values[place] - self.values[from]) / run } else { 0.0 };
         (from + self.side) as f64 + share * (to - from) as f64
     }
 
-    /// Where this minorant is furthest below a majorant: how far, and the interval between the corner there
-    /// and the other's next corner on the far side.
+    /// Where this minorant is furthest below a majorant: the distance, and the interval from the corner there to the
+    /// next corner of the other hull on the far side.
     fn widest(&self, majorant: &Hull) -> (f64, (usize, usize)) {
         let (mut i, mut j) = (1, 1);
         let (below, above) = (&self.corners, &majorant.corners);
@@ -173,7 +173,7 @@ impl<'a> Hull<'a> {
         widest
     }
 
-    /// How far the steps are from this hull at most, between two of its corners.
+    /// The largest distance of the steps from this hull between two of its corners.
     fn excess(&self, from: usize, to: usize) -> f64 {
         let is_inside = |piece: &&[usize]| piece[0] >= from && piece[1] <= to;
         let is_wide = |piece: &&[usize]| self.values[piece[0]] < self.values[piece[1]];
@@ -195,8 +195,8 @@ mod tests {
     use crate::stats::random::Random;
     use proptest::prelude::*;
 
-    /// The first is the paper's: quality of 63 statistics departments. The others are as the authors'
-    /// Fortran, translated for R and Python's diptest 0.8, has them.
+    /// The first example is from the paper: the quality of 63 statistics departments. The others come from the
+    /// authors' Fortran program, translated for R and Python's diptest 0.8.
     #[test]
     fn dips_are_those_of_the_authors() {
         let faculties = [
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(found(&class(&[(2000, 0.0), (20, 0.1)])), None);
         assert_eq!(found(&class(&[(9, 0.0), (10, 0.5)])), None);
         assert_eq!(found(&[1.0; 100]), None);
-        // Two kinds, but too near one another to make anybody slow: times in steps of the clock.
+        // Two kinds, but too close to each other to make a node slow: times in steps of the clock.
         let steps: Vec<f64> = (0..200).map(|i| if i < 100 { 0.0 } else { 0.01 }).collect();
         assert_eq!(found(&steps), None);
     }

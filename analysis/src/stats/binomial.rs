@@ -1,6 +1,6 @@
-//! Binomial tails, for thousands of trials too.
+//! Tails of the binomial distribution, also for thousands of trials.
 
-/// P(Bin(n, p) >= x), by its smaller tail; for 0 < p < 1, and what is certain beyond.
+/// P(Bin(n, p) >= x), computed from the smaller tail. For p outside of 0 < p < 1 the result is 0 or 1.
 pub fn at_least(trials: usize, p: f64, x: usize) -> f64 {
     if x == 0 {
         return 1.0;
@@ -25,7 +25,7 @@ pub fn below(trials: usize, p: f64, x: usize) -> f64 {
     }
 }
 
-/// The sum from x on; x lies beyond the mode, so that terms fall.
+/// The sum from x on. x is beyond the mode, so the terms decrease.
 fn upwards(trials: usize, p: f64, x: usize) -> f64 {
     let odds = p / (1.0 - p);
     let (mut term, mut sum) = (probability(trials, p, x), 0.0);
@@ -39,7 +39,7 @@ fn upwards(trials: usize, p: f64, x: usize) -> f64 {
     sum
 }
 
-/// P(Bin(n, p) = x), through logarithms: n! leaves the range of numbers at n = 171.
+/// P(Bin(n, p) = x), computed with logarithms because n! overflows at n = 171.
 pub fn probability(trials: usize, p: f64, x: usize) -> f64 {
     let (n, k) = (trials as f64, x as f64);
     let choices = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Pascal's triangle: exact for these.
+    /// Pascal's triangle; exact for these values.
     fn by_counting(trials: usize, p: f64, x: usize) -> f64 {
         let mut row = vec![1.0];
         for _ in 0..trials {

@@ -1,4 +1,4 @@
-//! Why a node is slow: the term that makes up half of it, and what else was counted says of that.
+//! Why a node is slow: the term that makes up half of its slowdown, and other counts that explain the term.
 
 use super::node_counts::Counted;
 use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 /// When a cause is named.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CauseSettings {
-    /// Its term makes up this share of ln(T / Tref), at least.
+    /// The term makes up at least this share of ln(T / Tref).
     pub share: f64,
-    /// And is so many spreads of its class above the reference, at least.
+    /// The term is at least this many spreads of its class above the reference.
     pub score: f64,
-    /// No spread is taken for smaller (in ln T), as with verdicts.
+    /// Least spread (in ln T), as with verdicts.
     pub floor: f64,
-    /// Among fewer nodes with the same counters no spread is known well enough.
+    /// With fewer nodes with the same counters, the spread is not known well enough.
     pub min_nodes: usize,
 }
 
@@ -26,34 +26,34 @@ impl Default for CauseSettings {
     }
 }
 
-/// What is said of a node.
+/// The explanation of a node's time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// They add up to ln(T / Tref).
     pub terms: BTreeMap<&'static str, f64>,
-    /// What some of them are made of; the parts of a term add up to it.
+    /// The parts of some terms; the parts of a term add up to it.
     pub parts: BTreeMap<&'static str, f64>,
-    /// Why it is slow.
+    /// Why the node is slow.
     pub cause: Option<Cause>,
-    /// Why no cause is given.
+    /// Why there is no cause.
     pub reason: Option<String>,
 }
 
 /// Why a node is slow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// For scripts: stable. A term, and after a slash what in it.
+    /// A stable name for scripts: a term, perhaps with a slash and a part of the term.
     pub name: &'static str,
-    /// What its term makes up of ln(T / Tref): more than 1 where others make up for some of it.
+    /// The term as a fraction of ln(T / Tref). More than 1 if other terms are negative.
     pub share: f64,
-    /// How many spreads of its class its term is above the reference.
+    /// How many spreads of its class the term is above the reference.
     pub score: f64,
-    /// For people: what is the case, and what does that.
+    /// The finding for people, with a likely reason.
     pub text: String,
 }
 
 impl Explanation {
-    /// Only nodes of which something is said have a cause.
+    /// Removes the cause of a node whose verdict is OK or that was not compared.
     pub fn for_verdict(self, verdict: Option<Verdict>) -> Self {
         let reason = match verdict {
             None => "no other node of its class was measured",
@@ -64,8 +64,8 @@ impl Explanation {
     }
 }
 
-/// Why each node of a class is as slow as it is. `ln_times` has each node's ln seconds in its median run, and
-/// `class` what was counted in that run.
+/// Why each node of a class is as slow as it is. `ln_times` has the ln seconds of each node's median run, and `class`
+/// the counts of that run.
 pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &CauseSettings) -> Vec<Explanation> {
     let mut all: Vec<Option<Explanation>> = vec![None; class.len()];
     for whole in decompose(class, ln_times, settings.floor) {
@@ -77,7 +77,7 @@ pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &CauseSett
             usual: Default::default(),
         };
         for (at, node) in whole.nodes.iter().enumerate() {
-            // Those that have a better one are in it for the reference only.
+            // A node with a more detailed decomposition is in this one only for the reference.
             all[*node].get_or_insert_with(|| of.node(at));
         }
     }
@@ -104,18 +104,18 @@ struct Explainer<'a> {
     whole: &'a Decomposition,
     parts: Vec<TermPart>,
     settings: &'a CauseSettings,
-    /// By [`Evidence`]; looked at when the first node asks.
+    /// Indexed by [`Evidence`]; computed when a node first needs it.
     usual: [OnceCell<Usual>; 5],
 }
 
-/// What is no term, and may say what is behind one.
+/// A count that is not a term, but may show the reason behind a term.
 #[derive(Clone, Copy)]
 enum Evidence {
     Switches,
     Faults,
     FilledBytes,
     MemoryBytes,
-    /// Bytes of memory in the node's time.
+    /// Bytes of memory divided by the node's time.
     Bandwidth,
 }
 
@@ -130,19 +130,19 @@ impl Evidence {
     }
 }
 
-/// A count of the nodes of a decomposition.
+/// A count on the nodes of a decomposition.
 struct Usual {
-    /// Of each node; `None` where it was not counted or came to nothing.
+    /// The logarithm for each node; `None` if the node did not count it or the count is 0.
     ln: Vec<Option<f64>>,
     /// Median and Qn.
     of_class: Option<(f64, f64)>,
 }
 
-/// What a count is next to those of the class.
+/// A node's count compared with its class.
 struct Next {
     own: f64,
     usual: f64,
-    /// In spreads of its class, of logarithms.
+    /// In spreads of the class, of logarithms.
     score: f64,
 }
 
@@ -182,7 +182,7 @@ impl Explainer<'_> {
         difference / spread.max(self.settings.floor)
     }
 
-    /// True where a part makes up most of its term, and stands out.
+    /// True if a part makes up most of its term and is unusual in the class.
     fn stands_out(&self, name: &str, at: usize) -> bool {
         let Some(part) = self.parts.iter().find(|part| part.name == name) else { return false };
         let whole = self.whole.term(part.of).map(|column| column.differences[at]);
@@ -350,7 +350,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// In brackets, where a count stands out.
+    /// A remark in parentheses if the count is unusual.
     fn evidence(&self, evidence: Evidence, at: usize) -> String {
         match self.next(evidence, at).filter(|next| next.score >= self.settings.score) {
             Some(Next { own, usual, .. }) => {
@@ -360,7 +360,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The two largest terms.
+    /// Names the two largest terms.
     fn mixed(&self, at: usize) -> String {
         let mut terms: Vec<(f64, Term)> =
             self.whole.terms.iter().map(|column| (column.differences[at], column.term)).collect();

@@ -1,6 +1,6 @@
-//! The runs of nodes that ought to be equal.
+//! The runs of nodes that ought to be equally fast.
 
-/// Nodes of one class and their runs: natural logarithms of times, so that a difference is a ratio.
+/// The nodes of a class and their runs, as natural logarithms of times, so that a difference is a ratio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassRuns<'a> {
     times: &'a [f64],
@@ -8,22 +8,22 @@ pub struct ClassRuns<'a> {
 }
 
 impl<'a> ClassRuns<'a> {
-    /// `times` has ln seconds, node after node, and `ends` where in it each node's runs end. Times are
-    /// finite; runs of a node come in any order, which is theirs from then on. `None` where a node has no
-    /// run or `ends` does not fit `times`.
+    /// `times` has ln seconds, node after node, and `ends` has the end of each node's runs in `times`. Times must be
+    /// finite. The runs of a node may have any order; their place in it identifies them later. `None` if a node has
+    /// no run or `ends` does not fit `times`.
     pub fn new(times: &'a [f64], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.last().copied().unwrap_or(0) == times.len();
         let ascends = ends.first() != Some(&0) && ends.windows(2).all(|pair| pair[0] < pair[1]);
         (fits && ascends).then_some(Self { times, ends })
     }
 
-    /// Each node's runs.
+    /// The runs of each node.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
         let (times, mut from) = (self.times, 0);
         self.ends.iter().map(move |end| &times[std::mem::replace(&mut from, *end)..*end])
     }
 
-    /// Runs of all nodes.
+    /// Number of runs of all nodes.
     pub fn run_count(&self) -> usize {
         self.times.len()
     }

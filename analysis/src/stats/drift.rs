@@ -1,22 +1,22 @@
-//! A node that grows slower from session to session, and since when.
+//! Detects a node that grows slower from session to session, and since when.
 
 use super::class_runs::ClassRuns;
 use super::{median, within_nodes};
 
-/// When a drift is called one.
+/// When a drift raises an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftSettings {
-    /// The first so many sessions say what the node was like.
+    /// Number of first sessions that form the baseline.
     pub baseline: usize,
-    /// A session counts for no more than so many standard deviations: a single bad one alarms nobody.
+    /// A session counts for at most this many standard deviations, so that a single bad session raises no alarm.
     pub cap: f64,
-    /// So many standard deviations a session are tolerated for ever.
+    /// This many standard deviations per session are tolerated.
     pub slack: f64,
-    /// Alarm where the sum exceeds this.
+    /// The sum must exceed this.
     pub alarm: f64,
-    /// And the median of the last sessions is slower than the baseline by more than this fraction.
+    /// The median of the last sessions must be slower than the baseline by more than this fraction.
     pub delta: f64,
-    /// So many sessions are the last ones.
+    /// Number of sessions in that median.
     pub last: usize,
 }
 
@@ -29,21 +29,21 @@ impl Default for DriftSettings {
 /// An alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftAlarm {
-    /// The session that it seems to have begun in: the first after the sum was 0.
+    /// The session in which it seems to have begun: the first after the sum was 0.
     pub since: usize,
-    /// The session that made it certain.
+    /// The session that raised the alarm.
     pub raised: usize,
-    /// The session in which it was over. `None` where it is not.
+    /// The session in which the drift ended; `None` if it continues.
     pub until: Option<usize>,
-    /// Median over these sessions, against the baseline: 0.05 is 5 % slower.
+    /// Median over the sessions of the drift, relative to the baseline: 0.05 is 5 % slower.
     pub change: f64,
     /// The largest sum.
     pub score: f64,
 }
 
-/// s_med: the standard deviation of a node's session medians about its baseline, pooled over the nodes of a
-/// class like [`within_nodes::sigma`], since twenty sessions of one node say little. `histories` has what
-/// [`alarms`] takes of each node; those with a complete baseline count. `None` where there is none.
+/// s_med: the standard deviation of a node's session medians about its baseline. It is pooled over the nodes of a
+/// class like [`within_nodes::sigma`], because twenty sessions of one node give a poor estimate. `histories` has one
+/// element per node, as [`alarms`] takes it; only nodes with a complete baseline count. `None` without such a node.
 pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> {
     let baselines: Vec<&[f64]> =
         histories.iter().filter_map(|history| history.get(..settings.baseline)).collect();
@@ -53,15 +53,15 @@ pub fn deviation(histories: &[&[f64]], settings: &DriftSettings) -> Option<f64> 
     within_nodes::sigma(&class, &median::of_nodes(&class))
 }
 
-/// The alarms of one node. `relative` has one value a session, in the order of time: the node's median minus
-/// the class's of the same session, both in ln T; sessions without the node are left out. After maintenance,
-/// give the sessions since. Empty where there is none after the baseline.
+/// The alarms of one node. `relative` has one value per session in the order of time: the node's median minus the
+/// class's median in the same session, both in ln T. It omits sessions without the node. After maintenance, pass only
+/// the sessions since then. Empty without a session after the baseline.
 ///
-/// x = value - median of the baseline; z = min(x / `deviation`, cap); S = max(0, S + z - slack), from 0;
-/// `deviation` is [`deviation`]. The sum is E. S. Page's, "Continuous inspection schemes", Biometrika 41
-/// (1954), and its last zero his estimate of when a change began; the cap is of J. M. Lucas and R. B.
-/// Crosier, "Robust CUSUM", Communications in Statistics 11 (1982). An alarm is over when the last
-/// sessions' median is back under delta; the sum begins anew then.
+/// x = value - median of the baseline; z = min(x / `deviation`, cap); S = max(0, S + z - slack), from 0; `deviation`
+/// is [`deviation`]. The sum is that of E. S. Page, "Continuous inspection schemes", Biometrika 41 (1954), and its
+/// last zero is Page's estimate of when a change began. The cap comes from J. M. Lucas and R. B. Crosier, "Robust
+/// CUSUM", Communications in Statistics 11 (1982). An alarm ends when the median of the last sessions is at most
+/// delta above the baseline; the sum then starts again from 0.
 pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec<DriftAlarm> {
     let mut alarms: Vec<DriftAlarm> = Vec::new();
     let Some(baseline) = baseline(relative, settings) else { return alarms };
@@ -98,8 +98,8 @@ pub fn alarms(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Vec
     alarms
 }
 
-/// How far a node's last session is from its own past, in standard deviations. `None` before the baseline is
-/// complete, or where nothing ever varied.
+/// How far a node's last session is from its baseline, in standard deviations. `None` before the baseline is
+/// complete, or if the deviation is 0.
 pub fn score(relative: &[f64], deviation: f64, settings: &DriftSettings) -> Option<f64> {
     let last = relative.get(settings.baseline..)?.last()?;
     Some((last - baseline(relative, settings)?) / deviation).filter(|score| score.is_finite())
@@ -151,13 +151,13 @@ mod tests {
         assert_eq!(found(&node(&[], 500)), []);
         assert_eq!(found(&node(&[(5, 0.2)], 20)), []);
         assert_eq!(score(&node(&[], 20), DEVIATION, &DriftSettings::default()), None);
-        // One bad session, however bad.
+        // One very bad session.
         let mut relative = node(&[], 52);
         relative[40] += 3.0;
         assert_eq!(found(&relative), []);
     }
 
-    /// Many deviations, but by less than matters.
+    /// Many deviations, but less than delta.
     #[test]
     fn what_does_not_matter_is_no_alarm() {
         let mut relative = vec![0.0; 52];

@@ -1,44 +1,44 @@
-//! The median of a few runs, and how sure it is.
+//! The median of a few runs, and its uncertainty.
 
 use super::binomial;
 use super::class_runs::ClassRuns;
 
-/// How sure a node's lower end is, where its runs are enough for that: P(too high) is at most this.
+/// Largest probability that a node's lower end is too high, if the node has enough runs.
 pub const LEAST_ALPHA: f64 = 0.01;
 
-/// The least coverage of an interval that is given: what [y_1, y_5] has for five runs.
+/// Least coverage of an interval: that of [y_1, y_5] for five runs.
 pub const LEAST_COVERAGE: f64 = 0.9375;
 
-/// The middle of one node's runs.
+/// The median of one node's runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeMedian {
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
-    /// ln seconds: of an even number the mean of the middle two, [`of_ascending`].
+    /// ln seconds; for an even number of runs the mean of the middle two, see [`of_ascending`].
     pub median: f64,
-    /// The run that stands for the node, see [`position`]: its place among the node's runs as given, the
-    /// first of equal ones.
+    /// The run that represents the node, see [`position`]: its index among the node's runs as given; the first of
+    /// equal ones.
     pub median_run: usize,
-    /// Holds the true median. `None` below five runs.
+    /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
-    /// ln seconds that the true median is not below, but for a probability of [`LEAST_ALPHA`]: the
-    /// r-th smallest run, r the largest with P(Bin(k, 1/2) < r) at most that. Below seven runs there is no
-    /// such r: then it is the smallest run, and less sure.
+    /// Lower end of the median (ln seconds). The true median is below it with a probability of at most
+    /// [`LEAST_ALPHA`]. It is the r-th smallest run, with the largest r for which P(Bin(k, 1/2) < r) is at most this
+    /// probability. Below seven runs there is no such r: then it is the smallest run, and less certain.
     pub least: f64,
 }
 
-/// Two runs between which the true median lies.
+/// Two runs with the true median between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// ln seconds.
     pub low: f64,
     /// ln seconds.
     pub high: f64,
-    /// With this probability.
+    /// The probability that the true median is between them.
     pub coverage: f64,
 }
 
-/// Of each node of a class.
+/// The median of each node of a class.
 pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
     let (mut ascending, mut ranks) = (Vec::new(), Ranks::default());
     let summary = |runs: &[f64]| {
@@ -63,7 +63,8 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
     class.nodes().map(summary).collect()
 }
 
-/// Which of so many ascending runs matter: most nodes of a class have equally many.
+/// The indices that matter among this number of ascending runs. They are kept because most nodes of a class have
+/// equally many runs.
 #[derive(Default)]
 struct Ranks {
     count: usize,
@@ -81,14 +82,14 @@ impl Ranks {
     }
 }
 
-/// The median run of ascending values is an actual run, so that what else is known of it can be shown:
-/// for an even number the lower of the middle two.
+/// The index of the median run among ascending values: for an even number the lower of the middle two. It is an
+/// actual run, so that reports can show its other data.
 pub fn position(count: usize) -> Option<usize> {
     count.checked_sub(1).map(|last| last / 2)
 }
 
-/// The median of ascending values: for an even number the mean of the middle two, which is as likely too
-/// high as too low. `None` of none.
+/// The median of ascending values. For an even number it is the mean of the middle two, which is as often too high as
+/// too low. `None` without values.
 pub fn of_ascending(values: &[f64]) -> Option<f64> {
     let low = values.get(position(values.len())?)?;
     let high = values.get(values.len() / 2)?;
@@ -99,23 +100,23 @@ fn middle(low: f64, high: f64) -> f64 {
     low + (high - low) / 2.0
 }
 
-/// Which ascending values, the j-th from either end, hold the true median, and with what probability:
-/// the narrowest pair with at least [`LEAST_COVERAGE`]. `None` below five values.
+/// The indices of two ascending values that contain the true median between them, and the probability of that: the
+/// narrowest symmetric pair with at least [`LEAST_COVERAGE`]. `None` below five values.
 ///
-/// The number of values below the median is Binomial(k, 1/2), so the pair holds it with probability
-/// 1 - 2 P(Bin(k, 1/2) < j): T. Hoefler and R. Belli, "Scientific Benchmarking of Parallel Computing
-/// Systems", SC15, section 3.1.3.
+/// The number of values below the median is Binomial(k, 1/2), so the j-th values from both ends contain it with
+/// probability 1 - 2 P(Bin(k, 1/2) < j). Source: T. Hoefler and R. Belli, "Scientific Benchmarking of Parallel
+/// Computing Systems", SC15, section 3.1.3.
 pub fn interval(count: usize) -> Option<(usize, usize, f64)> {
     let (rank, below) = rank(count, (1.0 - LEAST_COVERAGE) / 2.0);
     let low = rank.checked_sub(1)?;
     Some((low, count - rank, 1.0 - 2.0 * below))
 }
 
-/// The largest r (from 1) for which the r-th smallest of `count` values lies above the true median with
-/// a probability of at most `alpha`, and that probability, P(Bin(k, 1/2) < r). r = 0 where there is none.
+/// The largest r (from 1) for which the r-th smallest of `count` values is above the true median with a probability
+/// of at most `alpha`; and that probability, P(Bin(k, 1/2) < r). r = 0 if there is none.
 pub fn rank(count: usize, alpha: f64) -> (usize, f64) {
-    // Exact from the first value where 2^-k is a number; else from 30 standard deviations below the
-    // median, where nothing is lost.
+    // Exact from the first value as long as 2^-k does not underflow. For more values it starts 30 standard deviations
+    // below the median; the part below that is negligible.
     let first = match count {
         0..1000 => 0,
         _ => (count as f64 / 2.0 - 15.0 * (count as f64).sqrt()) as usize,
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(interval(7), Some((0, 6, 0.984375)));
         let (low, high, coverage) = interval(9).unwrap();
         assert_eq!((low, high, (coverage * 1000.0).round()), (1, 7, 961.0));
-        // The 41st and the 60th hold the median with 94.3 % (binomial), the 42nd and the 59th with 91.1 %.
+        // The 41st and the 60th value contain the median with 94.3 % (binomial), the 42nd and the 59th with 91.1 %.
         assert_eq!(interval(100).map(|(low, high, _)| (low + 1, high + 1)), Some((41, 60)));
     }
 

@@ -1,8 +1,8 @@
-//! What was counted on a node.
+//! The counts of a node.
 
 use std::collections::BTreeMap;
 
-/// The names that a decomposition or a cause asks for: see [`Counted`].
+/// The names that a decomposition or a cause needs: see [`Counted`].
 pub const NAMES: [&str; 20] = [
     "cpus",
     "tsc",
@@ -26,16 +26,16 @@ pub const NAMES: [&str; 20] = [
     "dram_bytes",
 ];
 
-/// Without these there is no explanation.
+/// Without these there is no explanation. The first one with a reason is reported.
 const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 
-/// Values of one node in one run, by name: sums over its ranks. What [`super::terms`], [`super::term_parts`] and
-/// [`super::cause`] know:
+/// Values of one node in one run, by name: sums over its ranks. [`super::terms`], [`super::term_parts`] and
+/// [`super::cause`] know these names:
 ///
 /// | name | |
 /// |---|---|
 /// | `cpus` | hardware threads that its ranks may use |
-/// | `tsc` | ticks of the time stamp counter that elapsed, once, whatever the number of hardware threads |
+/// | `tsc` | elapsed ticks of the time stamp counter; they count once per node |
 /// | `task_clock_ns` | time that its threads were on a processor |
 /// | `cycles`, `ref_cycles`, `instructions` | of its threads; `_user` after the name: in user mode only |
 /// | `cycles_kernel`, `instructions_kernel` | their part in the kernel |
@@ -46,7 +46,7 @@ const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 /// | `system_read_bytes` | that filled its L2 caches |
 /// | `dram_bytes` | read from and written to its memory |
 ///
-/// A factor that is the same for all nodes of a class does no harm: whoever counts in thousands may.
+/// A factor that is the same for all nodes of a class changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
     values: BTreeMap<String, f64>,
@@ -54,14 +54,14 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// From columns. What is no number, infinite or below zero is absent.
+    /// From names and values. Values that are NaN, infinite or negative are absent.
     pub fn new<N: Into<String>>(values: impl IntoIterator<Item = (N, f64)>) -> Self {
         let mut counted = Self::default();
         values.into_iter().for_each(|(name, value)| counted.set(name, value));
         counted
     }
 
-    /// Adds a value, in place of what is there.
+    /// Sets a value and replaces an earlier one.
     pub fn set(&mut self, name: impl Into<String>, value: f64) {
         let name = name.into();
         match value.is_finite() && value >= 0.0 {
@@ -73,7 +73,7 @@ impl Counted {
         }
     }
 
-    /// Says why there is no value.
+    /// Gives the reason for a missing value.
     pub fn lack(&mut self, name: impl Into<String>, reason: impl Into<String>) {
         let name = name.into();
         self.values.remove(&name);
@@ -85,22 +85,22 @@ impl Counted {
         self.values.get(name).copied()
     }
 
-    /// The same, of what can be divided by.
+    /// A value above 0, by which a caller may divide.
     pub fn positive(&self, name: &str) -> Option<f64> {
         self.get(name).filter(|value| *value > 0.0)
     }
 
-    /// Why there is no value, where that was said.
+    /// Why there is no value, if a reason is known.
     pub fn why_not(&self, name: &str) -> Option<&str> {
         self.absent.get(name).map(String::as_str)
     }
 
-    /// Of what an explanation misses first: `NAME: REASON`.
+    /// The first missing value that an explanation needs, as `NAME: REASON`.
     pub fn most_missed(&self) -> Option<String> {
         MISSED.iter().find_map(|name| self.why_not(name).map(|why| format!("{name}: {why}")))
     }
 
-    /// All of them, by name.
+    /// All values, by name.
     pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }

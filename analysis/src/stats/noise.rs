@@ -1,27 +1,27 @@
-//! Whether what is looked for could be seen at all.
+//! Whether the measured times are precise enough to show an effect.
 
-/// What limits the sight.
+/// What limits the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The time itself is only known to lie between two bounds: barriers are slow against the work.
+    /// The time itself is only known to lie between two bounds: barriers are slow compared with the work.
     Bounds,
-    /// The runs of a node differ by more.
+    /// The runs of a node differ by more than the effect.
     Runs,
 }
 
-/// What makes a time unsure, each as a difference of ln T; `None` where it is not known.
+/// The uncertainty of a time, as differences of ln T; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// Upper minus lower bound of a run; the median of several runs.
+    /// Upper minus lower bound of a run; for several runs their median.
     pub bounds: Option<f64>,
-    /// The median minus the lower end of its interval; the median of several nodes.
+    /// The median minus the lower end of its interval; for several nodes their median.
     pub runs: Option<f64>,
 }
 
-/// What hides an effect of the fraction `delta`, and how large it is as a fraction: the larger of the two,
-/// where it exceeds delta. A time that is only known within delta tells nothing of delta; and with runs
-/// that differ so much a node would have to be slower by twice delta before its lower end is beyond the
-/// gate.
+/// What hides an effect of the fraction `delta`, and the size of the uncertainty as a fraction: the larger of the
+/// two, if it exceeds delta. If the bounds are further apart than delta, a time cannot show an effect of delta. If
+/// the runs differ by more than delta, a node's lower end exceeds the limit only if the node is slower by twice
+/// delta.
 pub fn hides(delta: f64, noise: &Noise) -> Option<(Limit, f64)> {
     let of =
         |limit, size: Option<f64>| size.filter(|size| size.is_finite()).map(|size| (limit, size.exp_m1()));

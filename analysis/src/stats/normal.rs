@@ -1,12 +1,11 @@
-//! The normal distribution, far out in its tails too.
+//! The normal distribution, also far out in its tails.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// The value that a normal variable is below with probability `p`: Phi^-1. Infinite at 0 and 1, NaN
-/// outside of them.
+/// Phi^-1: a normal variable is below this value with probability `p`. Infinite at 0 and 1; NaN outside of them.
 ///
-/// Newton's method on the logarithm of the tail, which is concave: from sqrt(-2 ln p), which is never below
-/// the root, no step overshoots it.
+/// Newton's method on the logarithm of the tail, which is concave. It starts from sqrt(-2 ln p), which is never below
+/// the root, so no step overshoots.
 pub fn quantile(p: f64) -> f64 {
     if p > 0.5 {
         return -lower_quantile(1.0 - p);
@@ -22,7 +21,7 @@ fn lower_quantile(p: f64) -> f64 {
         _ => {}
     }
     let logarithm = p.ln();
-    let mut z = (-2.0 * logarithm).sqrt().min(38.0); // beyond, the tail is no number
+    let mut z = (-2.0 * logarithm).sqrt().min(38.0); // beyond, the tail underflows
     for _ in 0..60 {
         let tail = upper(z);
         let step = (tail.ln() - logarithm) * tail / density(z);
@@ -34,8 +33,8 @@ fn lower_quantile(p: f64) -> f64 {
     -z
 }
 
-/// The probability that a normal variable is above `z`: 1 - Phi(z), to a dozen digits however small. NaN
-/// for NaN.
+/// The probability that a normal variable is above `z`: 1 - Phi(z), to twelve digits even if it is small. NaN for
+/// NaN.
 pub fn upper(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Abramowitz and Stegun, table 26.1 and 26.2; far out to mpmath's digits.
+    /// Abramowitz and Stegun, tables 26.1 and 26.2; far out in the tail, digits from mpmath.
     #[test]
     fn tails_are_those_of_the_tables() {
         for (z, tail) in [

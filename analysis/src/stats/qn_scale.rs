@@ -1,16 +1,15 @@
-//! How far nodes differ: a measure of spread that half of them may falsify.
+//! How far nodes differ: a measure of spread that is robust against up to half of bad values.
 
-/// 1 / (sqrt(2) Phi^-1(5/8)), which makes Qn the standard deviation of normal values. P. J. Rousseeuw and
-/// C. Croux, "Alternatives to the Median Absolute Deviation", JASA 88 (1993), print 2.2219: a misprint,
-/// repeated ever since.
+/// 1 / (sqrt(2) Phi^-1(5/8)). With it, Qn is the standard deviation of normal values. P. J. Rousseeuw and C. Croux,
+/// "Alternatives to the Median Absolute Deviation", JASA 88 (1993), print 2.2219; that is a misprint, which later
+/// papers repeat.
 pub const CONSTANT: f64 = 2.219_144_465_985_076;
 
 /// Rousseeuw and Croux's Qn of ascending, finite values: [`CONSTANT`] times the C(h, 2)-th smallest
-/// |x_i - x_j|, i < j, with h = floor(n / 2) + 1. Without their correction for small n, where it is too
-/// high (by 19 % at n = 20, 4 % at n = 100), so that fewer nodes stand out, not more. `None` below
-/// two values.
+/// |x_i - x_j|, i < j, with h = floor(n / 2) + 1. It omits their correction for small n, so it is too high there (by
+/// 19 % at n = 20, 4 % at n = 100) and fewer nodes stand out, not more. `None` below two values.
 ///
-/// It breaks down when half of the values are bad, needs no centre, and its efficiency is 82 %.
+/// Qn fails only when half of the values are bad, it needs no centre, and its efficiency is 82 %.
 pub fn qn(ascending: &[f64]) -> Option<f64> {
     let half = ascending.len() / 2 + 1;
     let wanted = half * (half - 1) / 2;
@@ -19,18 +18,18 @@ pub fn qn(ascending: &[f64]) -> Option<f64> {
 
 /// The `wanted`-th smallest difference (from 1), exactly, in linear memory.
 ///
-/// How many differences are at most d is counted in one pass with two fingers, since rounded differences of
-/// ascending values ascend too; so d is bracketed by halving until so few differences are left that they
-/// can be looked at. Counting and bracketing are those of D. B. Johnson and T. Mizoguchi, SIAM J. Comput. 7
-/// (1978), and of C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators
-/// of scale", COMPSTAT 1992. Halved are the bits, which are ordered like the positive numbers that they
-/// are: 63 passes at most, and twenty for ten thousand nodes.
+/// One pass counts how many differences are at most d: two indices suffice, because rounded differences of ascending
+/// values ascend too. Repeated halving brackets d until the remaining differences are few enough to look at each.
+/// Counting and bracketing are those of D. B. Johnson and T. Mizoguchi, SIAM J. Comput. 7 (1978), and of C. Croux and
+/// P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators of scale", COMPSTAT 1992. The
+/// function halves the bits of the number, which are ordered like positive numbers: at most 63 passes, and twenty for
+/// ten thousand nodes.
 fn difference(ascending: &[f64], wanted: usize) -> Option<f64> {
     let range = ascending.last()? - ascending.first()?;
     if ascending.len() < 2 {
         return None;
     }
-    // The one wanted is at least low and at most high; `before` differences are below low.
+    // The wanted difference is at least low and at most high; `before` differences are below low.
     let (mut low, mut high) = (0, range.abs().to_bits()); // -0.0 is 0
     let (mut before, mut until) = (0, ascending.len() * (ascending.len() - 1) / 2);
     while low < high && until - before > 2 * ascending.len() {
@@ -61,7 +60,7 @@ fn at_most(ascending: &[f64], limit: f64) -> usize {
     pairs
 }
 
-/// Differences that are at least `low` and at most `high`.
+/// The differences that are at least `low` and at most `high`.
 fn between(ascending: &[f64], low: f64, high: f64) -> Vec<f64> {
     let (mut first, mut found) = (0, Vec::with_capacity(2 * ascending.len()));
     for (at, value) in ascending.iter().enumerate() {
@@ -110,7 +109,7 @@ mod tests {
         assert_eq!(qn(&[-0.0, 0.0]), Some(0.0));
     }
 
-    /// Nearly half of the values anywhere: still near 1, where the standard deviation is a million.
+    /// Nearly half of the values are arbitrary. Qn is still near 1, although the standard deviation is a million.
     #[test]
     fn bad_values_do_not_carry_it_away() {
         let healthy = (1..1000).map(|i| normal::quantile(f64::from(i) / 1000.0));

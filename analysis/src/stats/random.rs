@@ -1,7 +1,7 @@
-//! Random numbers that are the same everywhere and for ever, for simulations and their tests.
+//! Random numbers for simulations and tests. They are the same on every machine and in every version.
 
-/// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// 2014. Generators with consecutive seeds are independent enough for fleets of their own.
+/// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+/// Generators with consecutive seeds are sufficiently independent to simulate separate clusters.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -20,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Between 0 and 1, neither included.
+    /// Between 0 and 1, exclusive.
     pub fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Mean 0, standard deviation 1. Marsaglia's polar method; its second value is not kept.
+    /// Mean 0, standard deviation 1. Marsaglia's polar method; the second value is discarded.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);

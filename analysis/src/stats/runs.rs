@@ -1,18 +1,18 @@
-//! Slow runs of nodes that are otherwise not, and nodes that have too many of them.
+//! Detects slow runs of nodes that are not slow, and nodes with too many slow runs.
 
 use super::benjamini_hochberg::{self, Test};
 use super::class_runs::ClassRuns;
 use super::median::NodeMedian;
 use super::{binomial, normal, within_nodes};
 
-/// What makes a run slow.
+/// When a run is slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowRunSettings {
-    /// Share of false discoveries that is accepted.
+    /// Accepted share of false discoveries.
     pub q: f64,
-    /// Slower than the node's median by more than this fraction.
+    /// The run must be slower than the node's median by more than this fraction.
     pub delta: f64,
-    /// Nodes with fewer runs are left out: of two, nobody knows which is the odd one.
+    /// Nodes with fewer runs are left out: with two runs, either may be the unusual one.
     pub min_runs: usize,
 }
 
@@ -25,25 +25,25 @@ impl Default for SlowRunSettings {
 /// A run that was slower than the others of its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowRunTest {
-    /// Its place in the class.
+    /// Index of the node in the class.
     pub node: usize,
-    /// Its place among the node's runs.
+    /// Index of the run among the node's runs.
     pub run: usize,
     /// Fraction of the node's median: 0.05 is 5 % slower.
     pub slowdown: f64,
-    /// r: its distance from the node's median, in standard deviations of such a distance. `None` where the
-    /// runs of the class do not differ at all, sigma_w = 0.
+    /// r: the distance from the node's median, in standard deviations of such a distance. `None` if the runs of the
+    /// class do not differ at all, sigma_w = 0.
     pub score: Option<f64>,
-    /// How probable that is of a healthy run.
+    /// The probability that a healthy run is so slow.
     pub p: f64,
-    /// The same when that many runs are looked at (Benjamini-Hochberg).
+    /// The same, adjusted for the number of runs tested (Benjamini-Hochberg).
     pub adjusted_p: f64,
 }
 
-/// The slow runs of a class, by node and run. `sigma` is that of [`within_nodes::sigma`].
+/// The slow runs of a class, by node and run. `sigma` is the result of [`within_nodes::sigma`].
 ///
-/// r = (y_ij - m_i) / (sigma_w f_k); p = 1 - Phi(r); Benjamini-Hochberg over all runs of nodes with enough
-/// of them; and slower than the gate.
+/// r = (y_ij - m_i) / (sigma_w f_k); p = 1 - Phi(r). Benjamini-Hochberg covers all runs of nodes with enough runs. A
+/// slow run must also be slower than `delta`.
 pub fn slow(
     class: &ClassRuns,
     medians: &[NodeMedian],
@@ -61,7 +61,7 @@ pub fn slow(
         let unit = sigma * factor;
         for (run, time) in runs.iter().enumerate() {
             let excess = time - middle.median;
-            // What has a p above q cannot be rejected: see benjamini_hochberg::adjust.
+            // A p above q cannot be rejected: see benjamini_hochberg::adjust.
             if excess > 0.0 && excess >= least * unit {
                 let score = (unit > 0.0).then(|| excess / unit);
                 let p = normal::upper(score.unwrap_or(f64::INFINITY));
@@ -85,7 +85,7 @@ pub fn slow(
     candidates
 }
 
-/// Of each node its runs, and how many of them are slow.
+/// For each node, the number of its runs and of its slow runs.
 pub fn counts(medians: &[NodeMedian], slow: &[SlowRunTest]) -> Vec<(usize, usize)> {
     let mut counts: Vec<(usize, usize)> = medians.iter().map(|node| (node.runs, 0)).collect();
     slow.iter().for_each(|run| counts[run.node].1 += 1);
@@ -95,23 +95,23 @@ pub fn counts(medians: &[NodeMedian], slow: &[SlowRunTest]) -> Vec<(usize, usize
 /// A node with more slow runs than the others of its class explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flaky {
-    /// Its place in the class.
+    /// Index of the node in the class.
     pub node: usize,
-    /// All its runs.
+    /// Number of all its runs.
     pub runs: usize,
-    /// Of them.
+    /// Number of its slow runs.
     pub slow: usize,
-    /// How probable so many are, were it like the others.
+    /// The probability of this number of slow runs if the node is like the others.
     pub p: f64,
-    /// The same when that many nodes are looked at (Benjamini-Hochberg).
+    /// The same, adjusted for the number of nodes tested (Benjamini-Hochberg).
     pub adjusted_p: f64,
 }
 
-/// The flaky nodes of a class, by node: of each its runs, and how many of them are slow.
+/// The flaky nodes of a class, by node. `counts` has the number of runs and of slow runs of each node.
 ///
-/// X slow runs of k against Binomial(k, p_0), Benjamini-Hochberg at `q`. p_0 is the share of slow runs of
-/// all *other* nodes, with one more slow and one more not (Laplace's rule of succession): a node does not
-/// hide behind its own slow runs, and p_0 is not 0 where the others had none.
+/// Tests X slow runs of k against Binomial(k, p_0), with Benjamini-Hochberg at `q`. p_0 is the share of slow runs of
+/// all *other* nodes, plus one slow run and one other run (Laplace's rule of succession). So a node does not hide
+/// behind its own slow runs, and p_0 is not 0 if the others had none.
 pub fn flaky(counts: &[(usize, usize)], q: f64) -> Vec<Flaky> {
     let all = counts.iter().fold((0, 0), |all, of_node| (all.0 + of_node.0, all.1 + of_node.1));
     let mut nodes = Vec::new();
@@ -120,7 +120,7 @@ pub fn flaky(counts: &[(usize, usize)], q: f64) -> Vec<Flaky> {
         let p = binomial::at_least(runs, p0, slow);
         nodes.push(Flaky { node, runs, slow, p, adjusted_p: f64::NAN });
     }
-    // Nodes without a slow run have p = 1 and belong to the family: they are the larger part of it.
+    // Nodes without a slow run have p = 1. They belong to the family and are the larger part of it.
     let mut tests: Vec<Test> =
         nodes.iter().enumerate().map(|(index, node)| Test { index, p: node.p }).collect();
     benjamini_hochberg::adjust(&mut tests, counts.len());
@@ -137,7 +137,7 @@ mod tests {
     use crate::stats::median;
     use crate::stats::random::Random;
 
-    /// Nodes of `runs` runs each with noise of 0.3 %, some of them slower by a fraction.
+    /// Nodes with `runs` runs each and noise of 0.3 %; some runs are slower by a fraction.
     fn found(nodes: usize, runs: usize, slow_ones: &[(usize, usize, f64)]) -> (Vec<SlowRunTest>, Vec<Flaky>) {
         let mut random = Random::new(3);
         let mut times: Vec<f64> = (0..nodes * runs).map(|_| 2.0 + 0.003 * random.normal()).collect();
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(flaky, []);
     }
 
-    /// Significant, but by less than what matters.
+    /// Significant, but less than delta.
     #[test]
     fn the_gate_holds() {
         let mut times = vec![0.0; 700];
@@ -199,7 +199,7 @@ mod tests {
             flaky.iter().map(|node| (node.node, node.slow, node.runs)).collect::<Vec<_>>(),
             [(7, 3, 9)]
         );
-        // Not in a class of two, which knows too little of what is usual.
+        // Not in a class of two nodes: it has too few other runs to compare with.
         assert_eq!(found(2, 9, &[(0, 0, 0.2), (0, 4, 0.1)]).1, []);
     }
 }

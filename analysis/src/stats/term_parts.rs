@@ -1,22 +1,22 @@
-//! What a term is made of, where more was counted. The parts of a term add up to it exactly.
+//! The parts of a term, if further counts are known. The parts of a term add up to it exactly.
 
 use super::node_counts::Counted;
 use super::terms::{Decomposition, Identity, Term, TermColumn, logarithmic_mean, middle_and_spread};
 
-/// A part of a term, of all nodes of a decomposition.
+/// A part of a term, for all nodes of a decomposition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermPart {
-    /// As the report has it.
+    /// The name in the report.
     pub name: &'static str,
-    /// Of what.
+    /// The term that it is a part of.
     pub of: Term,
-    /// Of each node (in ln T); `None` where it was not counted.
+    /// The value for each node (in ln T); `None` if the node lacks a count.
     pub differences: Vec<Option<f64>>,
-    /// How much nodes differ: Qn, not floored; infinite where fewer than two have it.
+    /// How much nodes differ: Qn, without a floor; infinite if fewer than two nodes have a value.
     pub spread: f64,
 }
 
-/// Of a class and one of its decompositions.
+/// All parts for a class and one of its decompositions.
 pub fn parts(class: &[Option<Counted>], whole: &Decomposition) -> Vec<TermPart> {
     let nodes: Vec<Option<&Counted>> =
         whole.nodes.iter().map(|node| class.get(*node).and_then(Option::as_ref)).collect();
@@ -39,20 +39,20 @@ pub fn parts(class: &[Option<Counted>], whole: &Decomposition) -> Vec<TermPart> 
     parts
 }
 
-/// In the kernel, and not.
+/// Name of the part in the kernel, and of the part outside the kernel.
 const KERNEL_INSTRUCTIONS: [&str; 2] = ["d_instructions_kernel", "d_instructions_user"];
 const KERNEL_CPI: [&str; 2] = ["d_cpi_kernel", "d_cpi_user"];
-/// Not on a processor; taken by a hypervisor; on a processor that did not count.
+/// Time not on a processor.
 pub const OFF_CPU: &str = "d_off_cpu";
-/// See [`OFF_CPU`].
+/// Time that a hypervisor took; see also [`OFF_CPU`].
 pub const STOLEN: &str = "d_stolen";
-/// See [`OFF_CPU`].
+/// Time on a processor that did not count; see also [`OFF_CPU`].
 pub const HALTED: &str = "d_halted";
 
-/// A sum x = k + u of which k is a `share`: with logarithmic means, dln x = (k - k0) / L(x, x0) + (u - u0) /
-/// L(x, x0), which is exact, and has no trouble with a part that is 0: B. W. Ang, "The LMDI approach to
-/// decomposition analysis: a practical guide", Energy Policy 33 (2005), since L(k, k0) ln(k / k0) is k - k0.
-/// k0 is the median.
+/// A sum x = k + u of which k is a `share`. With logarithmic means,
+/// dln x = (k - k0) / L(x, x0) + (u - u0) / L(x, x0). This is exact, and a part may be 0, because L(k, k0) ln(k / k0)
+/// is k - k0. Source: B. W. Ang, "The LMDI approach to decomposition analysis: a practical guide", Energy Policy 33
+/// (2005). k0 is the median.
 fn by_share(column: &TermColumn, shares: &[Option<f64>], [name, rest]: [&'static str; 2]) -> Vec<TermPart> {
     // In units of x0.
     let part = |(share, difference): (&Option<f64>, &f64)| share.map(|share| share * difference.exp());
@@ -66,8 +66,8 @@ fn by_share(column: &TermColumn, shares: &[Option<f64>], [name, rest]: [&'static
     with_rest(column, vec![TermPart::new(name, column.term, own)], rest)
 }
 
-/// U = off the processor x stolen x halted: K / (n T) x (K - S) / K x R / (K - S), with the task clock K and,
-/// where that is known, stolen time S.
+/// U = off the processor x stolen x halted: K / (n T) x (K - S) / K x R / (K - S), with the task clock K and the
+/// stolen time S, if S is known.
 fn of_utilisation(column: &TermColumn, nodes: &[Option<&Counted>], identity: Identity) -> Vec<TermPart> {
     let reference_cycles = if identity.is_of_user_mode() { "ref_cycles_user" } else { "ref_cycles" };
     let steal_is_known = nodes.iter().flatten().all(|node| node.get("steal_ns").is_some());
@@ -88,7 +88,7 @@ fn of_utilisation(column: &TermColumn, nodes: &[Option<&Counted>], identity: Ide
     with_rest(column, [Some(halted), stolen].into_iter().flatten().collect(), OFF_CPU)
 }
 
-/// And what the term has beside these.
+/// Adds the rest of the term as one more part.
 fn with_rest(column: &TermColumn, mut parts: Vec<TermPart>, name: &'static str) -> Vec<TermPart> {
     let rest = |(at, difference): (usize, &f64)| {
         let known: Option<f64> = parts.iter().map(|part| part.differences[at]).sum();
@@ -143,7 +143,7 @@ mod tests {
         assert!((value(&parts, "d_instructions_kernel", 2) - 1.5f64.ln()).abs() < 1e-12);
         assert!(value(&parts, "d_instructions_user", 2).abs() < 1e-12);
         assert!((value(&parts, "d_cpi_kernel", 2) + value(&parts, "d_cpi_user", 2)).abs() < 1e-12);
-        // On the processor for 150 of 200, of which the hypervisor had 30, halted for none.
+        // On the processor for 150 of 200; the hypervisor took 30 of them, and none was halted.
         assert!((value(&parts, OFF_CPU, 2) - (100.0f64 / 75.0).ln()).abs() < 1e-12);
         assert!((value(&parts, STOLEN, 2) - 1.25f64.ln()).abs() < 1e-12);
         assert!((value(&parts, HALTED, 2) - 0.8f64.ln()).abs() < 1e-12);
@@ -154,7 +154,7 @@ mod tests {
         let only = |names: &[&str]| Some(Counted::new(names.iter().map(|name| (*name, 1.0))));
         let plain = || only(&["instructions", "cycles", "ref_cycles"]);
         assert_eq!(of(&[plain(), plain()], &[1.0, 2.0]), []);
-        // More in the kernel than in all, more stolen than was there.
+        // More in the kernel than in total, and more stolen time than time on the processor.
         let odd = [1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 1.0];
         assert_eq!(of(&[counted(&odd), counted(&odd)], &[1.0, 2.0]), []);
         let user = || {

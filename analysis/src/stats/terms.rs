@@ -1,25 +1,23 @@
-//! What a slowdown is made of: an exact decomposition of ln T.
+//! An exact decomposition of ln T, which shows the parts of a slowdown.
 //!
-//! With n hardware threads, I instructions, C cycles, R reference cycles and f_TSC the rate at which these
-//! count,
+//! With n hardware threads, I instructions, C cycles, R reference cycles and f_TSC, the rate of the reference cycles,
 //!
 //! T = I / n x C / I x R / (f_TSC C) x 1 / U, U = R / (n f_TSC T),
 //!
-//! which is T = T, so that it holds of whatever was counted, in whatever units. f_TSC is the same for nodes
-//! of one class. Of logarithms, less those of a reference:
+//! This is T = T, so it holds for any counts in any units. f_TSC is the same for all nodes of a class. In logarithms,
+//! minus those of a reference:
 //!
 //! ln(T / Tref) = dln I - dln n + dln CPI - dln f - dln U, f = C / R.
 //!
-//! R counts while the threads are on a processor that is not halted, so that U is the part of the node's
-//! whole time in which its hardware threads worked for these ranks. Where some ranks worked less than others,
-//! be it that they waited halted or that they ended earlier, U = U_most / b, U_most that of the rank that
-//! worked most and b = max R_rank / mean R_rank. b, the imbalance, is a term of its own where there are
-//! several ranks.
+//! R counts while the threads are on a processor that is not halted. So U is the fraction of the node's time in which
+//! its hardware threads worked for these ranks. If some ranks worked less than others (they waited halted, or they
+//! ended earlier), U = U_most / b, with the U_most of the rank that worked most and b = max R_rank / mean R_rank. The
+//! imbalance b is a term of its own if there are several ranks.
 
 use super::node_counts::Counted;
 use super::{median, qn_scale};
 
-/// A factor of the time, less that of the reference (in ln T): above 0 it makes the node slower.
+/// A factor of the time, minus that of the reference (in ln T). A value above 0 makes the node slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Term {
     /// +dln I.
@@ -28,9 +26,9 @@ pub enum Term {
     Cpi,
     /// -dln C / R.
     Frequency,
-    /// -dln C / K, K the task clock: halts are in it.
+    /// -dln C / K, with the task clock K; it includes halts.
     NetFrequency,
-    /// +dln K: of what was executed nothing is known but how long.
+    /// +dln K: only the duration of the work is known.
     OnCpu,
     /// +dln b.
     Imbalance,
@@ -45,7 +43,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// As the report has it.
+    /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Term::Instructions => "d_instructions",
@@ -62,27 +60,26 @@ impl Term {
     }
 }
 
-/// Which counts a decomposition is of, from the most telling to the least.
+/// The counts of a decomposition, from the most informative to the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Identity {
     /// Instructions, cycles, reference cycles.
     Cycles,
-    /// The same in user mode: the kernel's time is time in which nothing was counted, and so lacks in the
-    /// utilisation.
+    /// The same in user mode. Nothing was counted in the kernel, so kernel time lowers the utilisation.
     CyclesUser,
-    /// Instructions, cycles, task clock: not every processor has reference cycles.
+    /// Instructions, cycles, task clock: some processors have no reference cycles.
     NetCycles,
     /// The same in user mode.
     NetCyclesUser,
-    /// The task clock: nothing of the processor's.
+    /// The task clock, without any counter of the processor.
     TaskClock,
 }
 
-/// What an identity is computed from.
+/// The counts that an identity needs.
 struct Needs {
     /// Instructions and cycles.
     work: Option<[&'static str; 2]>,
-    /// What passes while a hardware thread works, and that of the rank that had most.
+    /// A count that advances while a hardware thread works, and its value for the rank with the most.
     busy: [&'static str; 2],
 }
 
@@ -90,12 +87,12 @@ impl Identity {
     const ALL: [Self; 5] =
         [Self::Cycles, Self::CyclesUser, Self::NetCycles, Self::NetCyclesUser, Self::TaskClock];
 
-    /// The most telling one that a node has.
+    /// The most informative identity for a node.
     pub fn of(counted: &Counted) -> Option<Self> {
         Self::ALL.into_iter().find(|identity| identity.holds(counted))
     }
 
-    /// True where only user mode was counted.
+    /// True if only user mode was counted.
     pub fn is_of_user_mode(self) -> bool {
         matches!(self, Self::CyclesUser | Self::NetCyclesUser)
     }
@@ -119,8 +116,7 @@ impl Identity {
         work.into_iter().flatten().chain([busy]).all(|name| counted.positive(name).is_some())
     }
 
-    /// Terms whose values add up to ln T; of all nodes of a class in the same order. `None` where something
-    /// lacks.
+    /// Terms whose values add up to ln T, in the same order for all nodes of a class. `None` if a count is missing.
     fn terms(self, counted: &Counted, ln_time: f64, with: Additions) -> Option<Vec<(Term, f64)>> {
         let ln = |name: &str| counted.positive(name).map(f64::ln);
         let Needs { work, busy: [busy_name, most] } = self.needs();
@@ -155,7 +151,7 @@ impl Identity {
     }
 }
 
-/// Terms that not every class has.
+/// Terms that only some classes have.
 #[derive(Clone, Copy, Debug, Default)]
 struct Additions {
     imbalance: bool,
@@ -163,12 +159,12 @@ struct Additions {
     uncounted: bool,
 }
 
-/// From so much on (in ln T) a difference between elapsed time and TSC is a term: clocks and crystals differ
-/// by less.
+/// A larger difference (in ln T) between elapsed time and TSC becomes a term. Smaller differences come from the rates
+/// of clocks and crystals.
 const CLOCKS_DIFFER: f64 = 1e-3;
 
 impl Additions {
-    /// Those that all of these nodes have, and in which they differ.
+    /// The terms that all of these nodes have and in which they differ.
     fn of(identity: Identity, nodes: &[(usize, &Counted, f64)]) -> Self {
         let [_, most] = identity.needs().busy;
         let all = |names: &[&str]| {
@@ -191,48 +187,47 @@ impl Additions {
     }
 }
 
-/// What the slowdowns of nodes of a class are made of.
+/// The decomposition of the slowdowns of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decomposition {
-    /// Of what.
+    /// The counts that it uses.
     pub identity: Identity,
-    /// Places in the class of the nodes that have it, ascending.
+    /// Indices in the class of the nodes in this decomposition, ascending.
     pub nodes: Vec<usize>,
     /// ln Tref: the median of these nodes.
     pub reference: f64,
-    /// Of each node, ln(T / Tref).
+    /// ln(T / Tref) for each node.
     pub slower: Vec<f64>,
-    /// They add up to `slower`.
+    /// Their differences add up to `slower`.
     pub terms: Vec<TermColumn>,
 }
 
-/// One term, of all nodes of a decomposition.
+/// One term, for all nodes of a decomposition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermColumn {
-    /// Which.
+    /// The term.
     pub term: Term,
-    /// Of each node, less that of the reference (in ln T).
+    /// The value for each node, minus that of the reference (in ln T).
     pub differences: Vec<f64>,
-    /// How much nodes differ: Qn, not floored.
+    /// How much nodes differ: Qn, without a floor.
     pub spread: f64,
 }
 
 impl Decomposition {
-    /// A term, if the class has it.
+    /// The term, if this decomposition has it.
     pub fn term(&self, term: Term) -> Option<&TermColumn> {
         self.terms.iter().find(|column| column.term == term)
     }
 }
 
-/// The decompositions of a class; of each node the first that it is in counts, and there is none without such
-/// a node. `ln_times` has each node's ln seconds, `class` what was counted meanwhile.
+/// The decompositions of a class. For each node the first that contains it counts; a decomposition without such a
+/// node is omitted. `ln_times` has the ln seconds of each node, and `class` its counts.
 ///
-/// Each is of the nodes that have its counts, if these are at least two and half of the class: or the
-/// reference would be that of a few that may have more in common than their counters. Tref is the median of
-/// their times. The reference of each term is its median m_j; these do not add up to ln Tref, as medians do
-/// not, and what is left over is given to the terms as they vary: m_j + (ln Tref - sum of m) s_j^2 / (sum of
-/// s^2), the point of the plane sum = ln Tref that is nearest to the medians, measured in spreads s_j (Qn;
-/// not below `floor`).
+/// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the class. With
+/// fewer nodes, the reference could reflect another property that these nodes share. Tref is the median of their
+/// times. The reference of each term is based on its median m_j. Medians do not add up to ln Tref, so the terms share
+/// the remainder according to their variation: m_j + (ln Tref - sum of m) s_j^2 / (sum of s^2). This is the point of
+/// the plane sum = ln Tref that is nearest to the medians, measured in spreads s_j (Qn; at least `floor`).
 pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec<Decomposition> {
     let timed: Vec<(usize, Option<&Counted>, f64)> = (0..)
         .zip(class)
@@ -303,8 +298,7 @@ pub fn logarithmic_mean(a: f64, b: f64) -> f64 {
     if relative == 0.0 {
         return a;
     }
-    // ln(1 + x) keeps its digits where a and b are close, the difference of logarithms where a / b is no
-    // number.
+    // ln(1 + x) is accurate if a and b are close. The difference of logarithms is right even if a / b overflows.
     let ln = if relative.abs() < 1.0 { relative.ln_1p() } else { a.ln() - b.ln() };
     (a - b) / ln
 }
@@ -317,7 +311,7 @@ mod tests {
 
     const FLOOR: f64 = 0.002;
 
-    /// Two hardware threads of a 2.1 GHz processor for a second.
+    /// Two hardware threads of a 2.1 GHz processor for one second.
     fn healthy() -> Vec<(&'static str, f64)> {
         vec![
             ("cpus", 2.0),
@@ -349,8 +343,7 @@ mod tests {
         }
     }
 
-    /// By hand: a tenth more instructions at the same cycles an instruction, at 7/8 of the frequency, halted
-    /// for longer.
+    /// By hand: a tenth more instructions, equal cycles per instruction, 7/8 of the frequency, longer halts.
     #[test]
     fn four_factors_make_the_time() {
         let slow =
@@ -378,7 +371,7 @@ mod tests {
         let class = [changed(&[]), changed(&[("cpus", 0.5)]), changed(&[])];
         let times = [1.0f64, 2.0, 1.0].map(f64::ln);
         let all = decompose(&class, &times, FLOOR);
-        // Elapsed time and TSC do not go together: a second of it was not counted.
+        // Elapsed time and TSC disagree: one second was not counted.
         assert_near(
             &terms(&all[0], 1),
             &[
@@ -392,7 +385,7 @@ mod tests {
         );
     }
 
-    /// One of four ranks works all the time, the others for half of it.
+    /// One of four ranks works all the time, the others half of it.
     #[test]
     fn imbalance_is_apart_from_utilisation() {
         let node = |most: f64, sum: f64| {
@@ -472,7 +465,7 @@ mod tests {
             }
         }
 
-        /// Units of counters and of times, and where they come in the class, change nothing.
+        /// Units of counters and of times, and the order of nodes, change nothing.
         #[test]
         fn units_and_order_do_not_matter(
             nodes in proptest::collection::vec(node(), 3..20),
@@ -483,7 +476,7 @@ mod tests {
                 decompose(&class, &nodes.iter().map(|(_, time)| *time).collect::<Vec<_>>(), FLOOR)
             };
             let before = all(&nodes);
-            // Ranks are counted in ones.
+            // The number of ranks has no unit.
             let unit = |(name, by): (&&str, f64)| if *name == "ranks" { 0.0 } else { by };
             let units: Vec<f64> = NAMES.iter().zip(units).map(unit).collect();
             let scaled: Vec<(Vec<f64>, f64)> = nodes.iter()

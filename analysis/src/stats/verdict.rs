@@ -1,26 +1,26 @@
-//! R*: which nodes are slower than those of their class, and by how much at least.
+//! R*: decides which nodes are slower than their class, and by how much at least.
 //!
-//! Two questions, and the verdict needs both answers. A: does the node stand out from its class, when that
-//! many nodes are looked at? B: is it slower by more than matters? A alone is no reason to act, and with
-//! fleets that are not normal it fires on healthy nodes; B alone is met by the slow tail of any fleet.
+//! A verdict needs the answers to two questions. A: does the node stand out from its class, given the number of nodes
+//! tested? B: is it slower by more than delta? A alone is no reason to act, and it also finds healthy nodes in
+//! classes that are not normally distributed. B alone finds the slow tail of every class.
 
 use super::median::NodeMedian;
 use super::{benjamini_hochberg, median, normal, qn_scale, within_nodes};
 
-/// What R* is asked.
+/// The limits of R*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VerdictSettings {
-    /// B: slower than the class by more than this fraction.
+    /// B: the node must be slower than its class by more than this fraction.
     pub delta: f64,
-    /// Slower by more than this fraction: a drain is suggested.
+    /// A node slower by more than this fraction should be drained.
     pub drain_delta: f64,
-    /// A: share of false discoveries that is accepted.
+    /// A: accepted share of false discoveries.
     pub q: f64,
-    /// Fewer runs make no verdict, only a suspicion.
+    /// A node with fewer runs is at most SUSPECT.
     pub min_runs: usize,
-    /// A smaller class has too little to stand out from: there only B is asked, and no node is SLOW.
+    /// In a smaller class no node can stand out: only B applies, and no node is SLOW.
     pub min_nodes: usize,
-    /// The spread of a class is not taken for smaller (in ln T): nobody's nodes are more equal.
+    /// Least spread of a class (in ln T): real nodes are never more equal.
     pub floor: f64,
 }
 
@@ -30,24 +30,23 @@ impl Default for VerdictSettings {
     }
 }
 
-/// What is said of a node. None of them says "broken".
+/// The verdict on a node. A verdict never means that a node is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Nothing stands against it.
+    /// The node neither stands out nor is slower by delta.
     Ok,
-    /// It stands out, but not by what matters.
+    /// It stands out, but is not certainly slower by delta.
     Unusual,
-    /// It stands out or is slower by what matters, in too few runs.
+    /// It stands out or is slower by delta, but has too few runs.
     Suspect,
-    /// It is slower by at least delta, but does not stand out: its class differs that much, or is too small
-    /// to tell.
+    /// It is slower by at least delta, but does not stand out: its class varies that much, or is too small to tell.
     SlowTail,
     /// It is slower by at least delta, and stands out.
     Slow,
 }
 
 impl Verdict {
-    /// As the report has it.
+    /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Ok => "OK",
@@ -62,15 +61,15 @@ impl Verdict {
 /// A class and its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedClass {
-    /// ln seconds: the median of the nodes' medians. `None` of no node.
+    /// ln seconds: the median of the nodes' medians. `None` without nodes.
     pub centre: Option<f64>,
-    /// The nodes' spread in ln T: Qn of their medians, not floored. `None` below two nodes.
+    /// The nodes' spread in ln T: Qn of their medians, without a floor. `None` below two nodes.
     pub spread: Option<f64>,
-    /// In the order given.
+    /// In the order of the input.
     pub nodes: Vec<NodeJudgement>,
 }
 
-/// What is known of a node next to its class. Everything is `None` in a class of one.
+/// The comparison of a node with its class. All values are `None` in a class with one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeJudgement {
     /// Fraction of the class median: 0.05 is 5 % slower.
@@ -79,23 +78,23 @@ pub struct NodeJudgement {
     pub slower_by_at_least: Option<f64>,
     /// Its distance from the class in spreads. `None` in a small class.
     pub score: Option<f64>,
-    /// A: how probable that is of a healthy node. `None` in a small class.
+    /// A: the probability that a healthy node has such a score. `None` in a small class.
     pub p: Option<f64>,
-    /// The same when that many nodes are looked at (Benjamini-Hochberg); at most q where it stands out.
+    /// The same, adjusted for the number of nodes tested (Benjamini-Hochberg). At most q if the node stands out.
     pub adjusted_p: Option<f64>,
     /// The verdict.
     pub verdict: Option<Verdict>,
-    /// The verdict is SLOW, or SLOW-TAIL in a small class, by more than what suggests a drain.
+    /// The verdict is SLOW, or SLOW-TAIL in a small class, and the node is slower by more than `drain_delta`.
     pub suggests_drain: bool,
-    /// For ranking only: what is left of the slowdown when what the noise of its runs would do is taken
-    /// off. `None` where no node of the class has two runs.
+    /// For ranking only: the slowdown, reduced by what the noise of the node's runs may add. `None` if no node of the
+    /// class has two runs.
     pub shrunken: Option<f64>,
 }
 
-/// Judges each node of a class by its runs' medians; `sigma` is that of [`within_nodes::sigma`].
+/// Judges each node of a class by the median of its runs; `sigma` is the result of [`within_nodes::sigma`].
 ///
-/// c is the median of the medians m, s = max(Qn(m), floor). A: p = 1 - Phi((m - c) / s), Benjamini-Hochberg
-/// at q. B: the r-th smallest run y_(r) satisfies y_(r) - c > ln(1 + delta).
+/// c is the median of the medians m, s = max(Qn(m), floor). A: p = 1 - Phi((m - c) / s), Benjamini-Hochberg at q. B:
+/// the r-th smallest run y_(r) satisfies y_(r) - c > ln(1 + delta).
 ///
 /// Shrunken: B (m - c), B = t / (t + v_k sigma_w^2), t = max(s^2 - mean v_k sigma_w^2, 0), the empirical
 /// Bayes estimate of normal nodes with normal errors (B. Efron and C. Morris, "Data analysis using Stein's
@@ -148,7 +147,7 @@ pub fn judge(medians: &[NodeMedian], sigma: Option<f64>, settings: &VerdictSetti
 }
 
 impl NodeJudgement {
-    /// There is nothing to compare it with.
+    /// A class with one node: there is no other to compare with.
     const ALONE: Self = Self {
         slowdown: None,
         slower_by_at_least: None,
@@ -176,7 +175,7 @@ mod tests {
         judge(&medians, within_nodes::sigma(&class, &medians), &VerdictSettings::default())
     }
 
-    /// `count` healthy nodes that differ by a spread of `sd`, evenly, and then `slow` ones.
+    /// `count` healthy nodes with an even spread of `sd`, followed by the `slow` nodes.
     fn fleet(count: usize, runs: usize, sd: f64, slow: &[f64]) -> Vec<Vec<f64>> {
         let mut random = Random::new(7);
         let healthy = (1..=count).map(|i| sd * normal::quantile(i as f64 / (count + 1) as f64));
@@ -219,7 +218,7 @@ mod tests {
         assert_eq!(judged(&[]).centre, None);
     }
 
-    /// Nothing differs: no division by 0, nobody is slow.
+    /// Equal times: no division by 0, and no node is slow.
     #[test]
     fn equal_times_are_ok() {
         for count in [2, 3, 19, 20, 500] {
@@ -235,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A floor of 0.2 %: a node 0.5 % slower than equal ones stands out no more than 2.5 spreads.
+    /// A floor of 0.2 %: a node 0.5 % slower than equal nodes is only 2.5 spreads away.
     #[test]
     fn the_spread_has_a_floor() {
         let mut nodes = vec![vec![0.0; 7]; 100];
@@ -259,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// SLOW is at least delta slower, whatever the class; and the order of nodes says nothing.
+        /// A SLOW node is at least delta slower in any class, and the order of nodes does not matter.
         #[test]
         fn slow_is_true(
             nodes in proptest::collection::vec(proptest::collection::vec(-1.0..1.0f64, 1..12), 1..50),

@@ -5,10 +5,10 @@ use super::median::NodeMedian;
 use super::normal;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// What holds of the median of k normal values, for k = 2 to 15: C_k, the standard deviation that
-/// [`sigma`] would find uncorrected, and v_k, the variance of the median, both for values of standard
-/// deviation 1. By quadrature of the order statistics' joint density (H. A. David and H. N. Nagaraja,
-/// "Order Statistics", 2003, section 2.2); a test simulates them.
+/// Factors for the median of k normal values of standard deviation 1, for k = 2 to 15: C_k, the standard deviation
+/// that [`sigma`] would find without a correction, and v_k, the variance of the median. They come from quadrature of
+/// the joint density of order statistics (H. A. David and H. N. Nagaraja, "Order Statistics", 2003, section 2.2). A
+/// test simulates them.
 const FACTORS: [(f64, f64); 14] = [
     (FRAC_1_SQRT_2, 0.5), // 2
     (0.465216, 0.448671), // 3
@@ -26,8 +26,8 @@ const FACTORS: [(f64, f64); 14] = [
     (0.922435, 0.101695), // 15
 ];
 
-/// C_k: see [`sigma`]. Beyond the table, fitted to the same quadrature for k = 16 to 51, right to
-/// 0.02 %. `None` below 2 values.
+/// C_k: see [`sigma`]. Beyond the table it is a fit to the same quadrature for k = 16 to 51, accurate to 0.02 %.
+/// `None` below 2 values.
 pub fn residual_factor(count: usize) -> Option<f64> {
     let place = count.checked_sub(2)?;
     let (k, second) = (count as f64, if count % 2 == 1 { 1.37 } else { 2.2 });
@@ -35,25 +35,25 @@ pub fn residual_factor(count: usize) -> Option<f64> {
     Some(FACTORS.get(place).map_or(beyond, |factors| factors.0))
 }
 
-/// v_k = Var(median of k normal values) / Var(a value). Beyond the table the first two terms of its
-/// expansion, pi / 2k (1 - (4 - pi) / 2k) for odd k, right to 0.4 %; an even number is hardly better than
-/// the odd one above it. 1 for a single value.
+/// v_k = Var(median of k normal values) / Var(a value). Beyond the table it uses the first two terms of the
+/// expansion, pi / 2k (1 - (4 - pi) / 2k) for odd k, accurate to 0.4 %. An even number is hardly better than the odd
+/// number above it. 1 for a single value.
 pub fn variance_factor(count: usize) -> f64 {
     let odd = (count | 1) as f64;
     let beyond = PI / 2.0 / odd * (1.0 - (4.0 - PI) / 2.0 / odd);
     count.checked_sub(2).map_or(1.0, |place| FACTORS.get(place).map_or(beyond, |factors| factors.1))
 }
 
-/// f_k: the standard deviation of (value - median of the k values that it is one of) / sigma. Exactly
-/// sqrt(1 + v_k - 2/k): the mean is independent of what is left when it is taken off (Basu), so that the
-/// covariance of median and mean, which is that of median and a value on average, is 1/k.
+/// f_k: the standard deviation of (value - median of k values that include it) / sigma. It is exactly
+/// sqrt(1 + v_k - 2/k). The mean is independent of the deviations from it (Basu), so the covariance of median and
+/// mean is 1/k. This is also the average covariance of the median and a value.
 pub fn deviation_factor(count: usize) -> Option<f64> {
     (count >= 2).then(|| (1.0 + variance_factor(count) - 2.0 / count as f64).sqrt())
 }
 
-/// sigma_w: the standard deviation of ln T over the runs of a node, where slow ones do not count:
-/// 1.4826 median |y_ij - m_i| / C_k over all nodes with at least two runs. C_k makes up for the median
-/// having been chosen among the same runs. `None` where no node has two runs.
+/// sigma_w: the standard deviation of ln T over the runs of a node, robust against slow runs:
+/// 1.4826 median |y_ij - m_i| / C_k over all nodes with at least two runs. C_k corrects for the fact that the median
+/// comes from the same runs. `None` if no node has two runs.
 pub fn sigma(class: &ClassRuns, medians: &[NodeMedian]) -> Option<f64> {
     let mut residuals = Vec::with_capacity(class.run_count());
     for (runs, node) in class.nodes().zip(medians) {
@@ -64,7 +64,7 @@ pub fn sigma(class: &ClassRuns, medians: &[NodeMedian]) -> Option<f64> {
     Some(median_of(&mut residuals)? / normal::quantile(0.75))
 }
 
-/// Of values in any order, which are rearranged.
+/// The median of values in any order; the function reorders them.
 pub fn median_of(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -81,7 +81,7 @@ mod tests {
     use crate::stats::median;
     use crate::stats::random::Random;
 
-    /// 40,000 nodes of k normal runs each: sigma_w is 1, medians vary by v_k, deviations by f_k.
+    /// 40,000 nodes with k normal runs each: sigma_w is 1, medians vary by v_k, deviations by f_k.
     #[test]
     fn factors_are_those_of_a_simulation() {
         for count in (2..=18).chain([31, 52]) {
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// statistics.md's own digits.
+    /// The digits of statistics.md.
     #[test]
     fn factors_are_the_designs() {
         for (count, c, v) in

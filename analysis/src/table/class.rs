@@ -1,5 +1,5 @@
-//! Which nodes ought to be equal. A class is read from the records or declared, never inferred from timing: a
-//! faulty fast node looks like a healthy slow one.
+//! Decides which nodes ought to be equally fast. The records or the user declare a class; timing never decides it,
+//! because a fast node with a fault looks like a slow healthy one.
 
 mod parts;
 
@@ -10,41 +10,41 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A label of this name says at which sitting a run was made.
+/// The label that names the session of a run.
 pub const SESSION_LABEL: &str = "session";
-/// Labels that tell runs of one class apart.
+/// Labels whose value may differ within a class.
 const NO_CLASS: [&str; 2] = [SESSION_LABEL, "run"];
 
-/// Something that nodes of a class have in common.
+/// A property that nodes of a class share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// Model, family and stepping of the processor.
     Cpu,
-    /// Its microcode.
+    /// Version of its microcode.
     Microcode,
-    /// Memory, in GiB.
+    /// Memory in GiB.
     Memory,
-    /// The kernel's version.
+    /// Version of the Linux kernel.
     Kernel,
     /// Program and arguments.
     Command,
-    /// How many ranks were on the node, of how many.
+    /// Number of ranks on the node, and number of all ranks.
     Ranks,
-    /// All labels but `session` and `run`.
+    /// All labels except `session` and `run`.
     Labels,
-    /// The class that others' results name.
+    /// The class that results of other tools name.
     Class,
-    /// A label, or a column of others' results.
+    /// A label, or a column of other tools' results.
     Named(String),
 }
 
-/// What columns of an archive begin with that tell what classes are made of.
+/// The prefix of archive columns that say what classes consist of.
 const COLUMN: &str = "class.";
-/// And those of labels, and of columns of others' results.
+/// The prefix of those archive columns that hold labels, or columns of other tools' results.
 const LABEL_COLUMN: &str = "class.label.";
 
 impl Key {
-    /// The column of an archive that has it; `None` of several together.
+    /// The archive column of this key; `None` for `Labels`, which stands for several.
     pub fn column(&self) -> Option<String> {
         if let Self::Named(name) = self {
             return Some(format!("{LABEL_COLUMN}{name}"));
@@ -52,7 +52,8 @@ impl Key {
         SINGLE.iter().find(|(_, key)| key == self).map(|(name, _)| format!("{COLUMN}{name}"))
     }
 
-    /// True where this key asks for that column of others' results: these are the same in small and capital letters.
+    /// True if this key means that column of other tools' results. Capital and small letters are equal in column
+    /// names.
     fn names(&self, column: &Self) -> bool {
         match (self, column) {
             (Self::Named(name), Self::Named(column)) => name.eq_ignore_ascii_case(column),
@@ -60,7 +61,7 @@ impl Key {
         }
     }
 
-    /// The key of a column of an archive.
+    /// The key of an archive column.
     pub fn of_column(column: &str) -> Option<Self> {
         if let Some(name) = column.strip_prefix(LABEL_COLUMN) {
             return Some(Self::Named(name.to_owned()));
@@ -70,7 +71,7 @@ impl Key {
     }
 }
 
-/// Names of single parts in columns of an archive.
+/// Names of the other keys in archive columns.
 const SINGLE: [(&str, Key); 7] = [
     ("cpu", Key::Cpu),
     ("microcode", Key::Microcode),
@@ -81,12 +82,12 @@ const SINGLE: [(&str, Key); 7] = [
     ("declared", Key::Class),
 ];
 
-/// True of a name that only a column of an archive can have.
+/// True for a name that only an archive column can have.
 pub(crate) fn is_column(name: &str) -> bool {
     name.get(..COLUMN.len()).is_some_and(|head| head.eq_ignore_ascii_case(COLUMN))
 }
 
-/// What makes a class.
+/// The keys that make up a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassBy(Vec<Key>);
 
@@ -100,7 +101,7 @@ impl Default for ClassBy {
 impl FromStr for ClassBy {
     type Err = String;
 
-    /// `cpu,memory,sku`; `none` makes one class of all.
+    /// Reads `cpu,memory,sku`; `none` puts all rows in one class.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.trim().eq_ignore_ascii_case("none") {
             return Ok(Self(Vec::new()));
@@ -131,36 +132,36 @@ impl ClassBy {
         self.0.contains(key)
     }
 
-    /// All of them.
+    /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.0.iter()
     }
 
-    /// True where the class of others' results is the one that they declare.
+    /// True if the class of other tools' results is the declared class alone.
     pub(crate) fn is_as_declared(&self) -> bool {
         self.columns().map(|(key, _)| key).eq([&Key::Class])
     }
 
-    /// Whether this part can matter in the class of others' results.
+    /// True if this part may matter for the class of other tools' results.
     pub(crate) fn wants_of_others(&self, part: &Key) -> bool {
         self.columns().any(|(key, _)| key.names(part))
     }
 
-    /// Whether this part can matter in the class of a run of pmmpi's own.
+    /// True if this part may matter for the class of a run of pmmpi.
     pub(crate) fn wants_of_own(&self, part: &Key) -> bool {
         match part {
             Key::Named(name) => {
                 self.has(part) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
             }
-            // Without it nothing is known of the node.
+            // Without the processor, the hardware of the node counts as unknown.
             Key::Cpu => [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| self.has(key)),
-            // Of a file that has lost the others.
+            // A file that has lost the other parts may still have this one.
             Key::Class => true,
             single => self.has(single),
         }
     }
 
-    /// Keys that columns of others' results may have, with the names of these, in order.
+    /// The keys that may be columns of other tools' results, with the names of these columns, in order.
     pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
         self.0.iter().filter_map(|key| match key {
             Key::Class => Some((key, "class")),
@@ -170,16 +171,16 @@ impl ClassBy {
     }
 }
 
-/// What ought to be equal to what: a node of a run, or what another tool measured.
+/// The class of a node in a run, or of a result of another tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Class {
-    /// By the keys that were asked for.
+    /// The text for the requested keys.
     pub name: String,
-    /// By any others, too.
+    /// All known parts.
     pub parts: Parts,
 }
 
-/// The class of each node record in `run`. Nodes that have the same in common share one.
+/// The class of each node record in `run`. Nodes with the same parts share one object.
 pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     let mut ranks = vec![0; run.nodes.len()];
     for rank in &run.ranks {
@@ -199,7 +200,7 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     run.nodes.iter().zip(ranks).map(class).collect()
 }
 
-/// The command as a shell would show it, quoted where it must be.
+/// The command as a shell would show it, with quotes where needed.
 pub fn command(run: &Run) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {

@@ -1,11 +1,11 @@
-//! The table as a data frame: for Polars, and for files that others read.
+//! The table as a data frame, for Polars and for files that other programs read.
 
 use super::{RunTable, UNDATED};
 use crate::table::class::{Key, Parts};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 
-/// Columns that not every table has, of some rows: parts of classes if these are kept, and counters.
+/// Optional columns that some of the rows use: parts of classes if they are kept, and counters.
 #[derive(Clone, Debug)]
 pub struct Filled<'a> {
     parts: BTreeSet<&'a Key>,
@@ -13,7 +13,7 @@ pub struct Filled<'a> {
 }
 
 impl RunTable {
-    /// What some of these rows have.
+    /// The optional columns that some of these rows use.
     pub fn filled(&self, rows: &[u32]) -> Filled<'_> {
         let numbers: BTreeSet<u32> = match self.parts.is_empty() {
             true => BTreeSet::new(),
@@ -28,17 +28,17 @@ impl RunTable {
         }
     }
 
-    /// These rows, in this order.
+    /// A data frame with these rows, in this order.
     ///
     /// | column | type | |
     /// |---|---|---|
     /// | node, run | str | |
-    /// | measured_by_pmmpi | bool | `run` is the id of a run of pmmpi's own |
-    /// | class, session | str | null where nobody said so |
-    /// | started | datetime, ns, of UTC | null where it is not known |
+    /// | measured_by_pmmpi | bool | true: `run` is the id of a run of pmmpi |
+    /// | class, session | str | null if there is none |
+    /// | started | datetime, ns, UTC | null if unknown |
     /// | elapsed_s | f64 | above zero |
-    /// | one a part of classes, if these are kept | str | null where it is not known |
-    /// | one a counter | f64 | null where it was not measured |
+    /// | one per part of classes, if parts are kept | str | null if unknown |
+    /// | one per counter | f64 | null if there is no value |
     pub fn frame(&self, rows: &[u32], filled: &Filled<'_>) -> PolarsResult<DataFrame> {
         let at = |row: &u32| *row as usize;
         let texts = |name: &str, text: &dyn Fn(usize) -> Option<String>| {
@@ -48,7 +48,7 @@ impl RunTable {
         let owned = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let started = rows.iter().map(|row| Some(self.started_unix_ns[at(row)]).filter(|ns| *ns != UNDATED));
         let started: Vec<Option<i64>> = started.collect();
-        // Of UTC; a zone in the type takes a table of all zones.
+        // UTC; a time zone in the type would need a table of all time zones.
         let utc = DataType::Datetime(TimeUnit::Nanoseconds, None);
         let mut columns = vec![
             texts("node", &|row| owned(self.node_name(row))),
@@ -77,7 +77,7 @@ impl RunTable {
         DataFrame::new(rows.len(), columns)
     }
 
-    /// All rows in the order in which they were read, for queries.
+    /// All rows in the order of reading, for queries.
     pub fn lazy(&self) -> PolarsResult<LazyFrame> {
         let rows: Vec<u32> = (0..self.len() as u32).collect();
         Ok(self.frame(&rows, &self.filled(&rows))?.lazy())

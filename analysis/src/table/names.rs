@@ -1,14 +1,14 @@
-//! Names that occur again and again, each kept once.
+//! Stores each name once, because names occur in many rows.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
-/// Names, numbered from 0 in the order in which they came.
+/// Names, numbered from 0 in the order of their arrival.
 #[derive(Clone, Debug, Default)]
 pub struct NamePool {
-    /// All of them, one after another: a fleet's archive has millions.
+    /// All names, one after another: an archive of a large cluster has millions.
     text: String,
-    /// Where each ends in `text`.
+    /// The end of each name in `text`.
     ends: Vec<usize>,
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -22,17 +22,17 @@ impl NamePool {
         self.text.get(start..*self.ends.get(at)?)
     }
 
-    /// How many there are.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True before the first.
+    /// True if there is no name.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All, by number.
+    /// All names, by number.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map_while(|number| self.get(number))
     }
@@ -43,7 +43,7 @@ impl NamePool {
         self.numbers.find(self.hasher.hash_one(name), is_it).copied()
     }
 
-    /// The number of a name, which is new after 2^32 - 1 others at most.
+    /// The number of a name; adds the name if it is new. At most 2^32 - 1 names fit.
     pub(crate) fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.find(name) {
             return number;
@@ -61,7 +61,7 @@ impl NamePool {
         number
     }
 
-    /// The place of each name, by `first` and then as text.
+    /// The rank of each name when the names are sorted by `first` and then as text.
     pub(crate) fn ranks<K: Ord>(&self, first: impl Fn(u32, &str) -> K) -> Vec<u32> {
         let mut order: Vec<(K, &str, u32)> =
             self.iter().zip(0..).map(|(name, number)| (first(number, name), name, number)).collect();

@@ -1,4 +1,4 @@
-//! The order in which rows are judged. It is the same whatever order they were read in.
+//! The order in which rows are judged. It does not depend on the order of reading.
 
 use super::{RunTable, UNDATED};
 use hashbrown::HashMap;
@@ -7,19 +7,20 @@ use rayon::prelude::*;
 /// Rows by class, session in the order of time, node, time and run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Order {
-    /// Numbers of rows.
+    /// Row numbers.
     pub rows: Vec<u32>,
-    /// Where in them those of each node in a class and session end.
+    /// The end, in `rows`, of each group with the same node, class and session.
     ends: Vec<u32>,
-    /// True where it is known of each session when it began: they are in that order then, else in that of their
-    /// names.
+    /// True if the start of every session is known: then sessions are in the order of time. Otherwise they are in the
+    /// order of their names.
     pub sessions_are_dated: bool,
-    /// How many there are; one without a name counts.
+    /// Number of sessions; rows without a session count as one.
     pub sessions: usize,
 }
 
 impl Order {
-    /// Of all rows of a table. Takes time in proportion to their number: the names are sorted, rows are counted.
+    /// The order of all rows of a table. The time is proportional to the number of rows: names are sorted, rows are
+    /// counted.
     pub fn of(table: &RunTable) -> Self {
         let (session, sessions, sessions_are_dated) = session_ranks(table);
         let class = table.classes.ranks(|_, _| ());
@@ -34,11 +35,11 @@ impl Order {
                 |row| digits.iter().rfold(0, |key, digit| key * digit.1.len() as u32 + rank(row, digit));
             let keys: Vec<u32> = (0..table.len()).into_par_iter().map(key).collect();
             ends = sort_by_key(&mut rows, groups, |row| keys[row as usize]);
-            // Of most keys there may be no row.
+            // Most keys may have no row.
             ends.dedup();
             ends.retain(|end| *end > 0);
         } else {
-            // The last pass counts most.
+            // The last pass has the highest priority.
             for (numbers, ranks) in &digits {
                 sort_by_key(&mut rows, ranks.len(), |row| ranks[numbers[row as usize] as usize]);
             }
@@ -53,7 +54,7 @@ impl Order {
             groups.push(left.split_off_mut(..size).unwrap_or_default());
         }
         groups.into_par_iter().for_each(|group| {
-            // Times are positive: their bits are in the order of their values.
+            // Times are positive, so their bits have the same order as their values.
             let time = |row: u32| table.elapsed_s[row as usize].to_bits();
             let name = |row: u32| table.runs.get(table.run[row as usize]);
             group.sort_unstable_by(|a, b| {
@@ -63,14 +64,14 @@ impl Order {
         Self { rows, ends, sessions_are_dated, sessions }
     }
 
-    /// Rows of each node in a class and session.
+    /// The rows of each node in a class and session.
     pub fn groups(&self) -> Vec<&[u32]> {
         let mut left = self.rows.as_slice();
         sizes(&self.ends).map(|size| left.split_off(..size).unwrap_or_default()).collect()
     }
 
-    /// Rows with node, class, session and run of another that was read before them, each with the first of these; in
-    /// the order in which they were read. A run of pmmpi's own is itself whatever its class and session are called.
+    /// Rows with the node, class, session and run of an earlier row, each with the first of these rows; in the order
+    /// of reading. The id alone identifies a run of pmmpi on a node, whatever its class and session are.
     pub(crate) fn repeated(&self, table: &RunTable) -> Vec<(usize, usize)> {
         let of_group = |(mut repeated, mut runs): (Vec<_>, Vec<_>), rows: &[u32]| {
             if is_distinct(rows.iter().map(|row| table.run[*row as usize])) {
@@ -101,14 +102,15 @@ impl Order {
     }
 }
 
-/// True where a few numbers all differ; of more it is not known. Most nodes have few runs in a session.
+/// True if there are few numbers and all differ; false may also mean that there are many. Most nodes have few runs in
+/// a session.
 fn is_distinct(numbers: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
     const FEW: usize = 16;
     let differs = |(at, number): (usize, u32)| numbers.clone().take(at).all(|other| other != number);
     numbers.len() <= FEW && numbers.clone().enumerate().all(differs)
 }
 
-/// Rows with the same are of one node in one class and session.
+/// Rows with equal values belong to one node in one class and session.
 fn group(table: &RunTable, row: u32) -> [u32; 3] {
     let row = row as usize;
     [table.class[row], table.session[row], table.node[row]]
@@ -119,7 +121,7 @@ fn sizes(ends: &[u32]) -> impl Iterator<Item = usize> {
     ends.iter().zip(before).map(|(end, start)| (end - start) as usize)
 }
 
-/// By keys below `most`. Stable. Gives where the rows of each key end.
+/// Stable sort by keys below `most`. Returns the end of the rows of each key.
 fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) -> Vec<u32> {
     let mut starts = vec![0u32; most + 1];
     rows.iter().for_each(|row| starts[key(*row) as usize + 1] += 1);
@@ -140,7 +142,8 @@ fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) -> Ve
     ends
 }
 
-/// By when each session began, if that is known of all; how many have rows: all rows of one may have been rejected.
+/// The rank of each session, by start if all starts are known; the number of sessions with rows, because all rows of
+/// a session may have been rejected; and whether all starts are known.
 fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
     let mut began: Vec<Option<i64>> = vec![None; table.sessions.len()];
     for (session, started) in table.session.iter().zip(&table.started_unix_ns) {
@@ -153,7 +156,7 @@ fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
     (ranks, began.iter().flatten().count(), dated)
 }
 
-/// With each number as long as any: s9 comes before s10.
+/// A sort key with leading zeros in each number, so that s9 comes before s10.
 fn natural(name: &str) -> String {
     const DIGITS: usize = 20;
     let is_digit = |c: char| c.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! Nodes over the sessions of their class.
+//! The history of nodes over the sessions of their class.
 
 use super::judged_session::JudgedSession;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
@@ -8,16 +8,16 @@ use crate::verdicts::node_report::{DriftReport, NodeReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// What is remembered of a node when its sessions are gone through.
+/// What is kept of a node while the sessions are judged.
 pub(super) struct History {
-    /// Of the table.
+    /// Number of the node in the table.
     pub node: u32,
-    /// Runs of all sessions that could be told from slow ones, and how many of them are slow.
+    /// Number of runs of all sessions that were tested for slowness, and number of slow ones.
     pub tested: usize,
     pub slow: usize,
-    /// Of each session in which there are others of the class: a row, and ln(its median / the class's).
+    /// For each session with other nodes of the class: a row, and ln(node's median / class's median).
     relative: Vec<(u32, f64)>,
-    /// The session that it is judged by, and its place there: the latest in which there are others, else the latest.
+    /// The session that judges the node, and the node's index there: the latest with other nodes, or else the latest.
     latest: [usize; 2],
 }
 
@@ -26,7 +26,7 @@ impl History {
         Self { node, tested: 0, slow: 0, relative: Vec::new(), latest: [0; 2] }
     }
 
-    /// A session, in the order of time. `relative` is `None` where there is no other node.
+    /// Adds a session, in the order of time. `relative` is `None` if there is no other node.
     pub fn add(&mut self, session: usize, place: usize, row: u32, relative: Option<f64>) {
         if relative.is_some() || self.relative.is_empty() {
             self.latest = [session, place];
@@ -35,14 +35,14 @@ impl History {
     }
 }
 
-/// The session that most nodes are judged by; of several the latest.
+/// The session that judges most nodes; the latest if there are several.
 pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
     let mut nodes: BTreeMap<usize, usize> = BTreeMap::new();
     histories.iter().for_each(|history| *nodes.entry(history.latest[0]).or_default() += 1);
     nodes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(session, _)| session)
 }
 
-/// What is said of each node by the session that it is judged by.
+/// The report of each node, from the session that judges it.
 pub(super) fn latest(
     table: &RunTable,
     settings: &JudgeSettings,
@@ -73,7 +73,7 @@ pub(super) fn latest(
     reports
 }
 
-/// Adds what is said of each node, with its own history.
+/// Adds the history of each node to its report, and the drifts.
 pub(super) fn over_time(
     table: &RunTable,
     settings: &JudgeSettings,
@@ -96,7 +96,7 @@ pub(super) fn over_time(
             }
         }
         let alarms = deviation.map(|sd| drift::alarms(relative, sd, settings)).unwrap_or_default();
-        // What is over has been seen to.
+        // A drift that has ended needs no attention.
         let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none());
         let drift = lasting.map(|alarm| {
             let row = history.relative[alarm.since].0 as usize;

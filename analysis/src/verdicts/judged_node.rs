@@ -1,4 +1,4 @@
-//! What is said of one node.
+//! The report of one node.
 
 use super::JudgeSettings;
 use crate::stats::cause::Explanation;
@@ -8,7 +8,7 @@ use crate::table::RunTable;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::BTreeMap;
 
-/// `rows` of the table are its runs by time; `why` is what its counts say.
+/// `rows` are the table rows of the node's runs, sorted by time; `why` is the explanation from its counts.
 pub(super) fn report(
     table: &RunTable,
     settings: &JudgeSettings,
@@ -29,7 +29,7 @@ pub(super) fn report(
     let settings = &settings.node;
     explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
     let session = table.session_name(row).map(str::to_owned);
-    explain("session", session.is_none(), format!("no label `{}` says so", "session"));
+    explain("session", session.is_none(), "no label `session`".to_owned());
     let alone = "no other node of its class was measured";
     for (key, is_null) in [
         ("slowdown", judgement.slowdown.is_none()),

@@ -1,18 +1,18 @@
-//! Why nodes are slow, as far as what was counted says it.
+//! Explains slow nodes from the counts.
 
 use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
 use crate::stats::node_counts::{Counted, NAMES};
 use crate::table::RunTable;
 
-/// Of each node, from its median run and those of its class. Empty where no run has counts.
+/// The explanation of each node from the median runs of the class. Empty if no run has counts.
 pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanation> {
     if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lacks.len() < 2 {
         return Vec::new();
     }
     let median_runs = session.nodes.iter().zip(&session.medians).map(|(rows, node)| rows[node.median_run]);
     let median_runs: Vec<usize> = median_runs.map(|row| row as usize).collect();
-    // The time of that very run: with the mean of two the terms would not add up.
+    // The time of the median run itself: with the mean of two runs, the terms would not add up.
     let ln_times: Vec<f64> = median_runs.iter().map(|row| table.elapsed_s[*row].ln()).collect();
     let class: Vec<Option<Counted>> = median_runs.iter().map(|row| counted(table, *row)).collect();
     cause::explain(&class, &ln_times, &cause::CauseSettings::default())

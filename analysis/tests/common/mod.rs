@@ -1,10 +1,10 @@
-//! `pmmpi-report` as a user runs it.
+//! Runs `pmmpi-report` as a user does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of a test's own, removed in the end.
+/// A folder for one test, removed at its end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ pub fn report(args: &[&str]) -> Output {
 
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pmmpi-report"));
-    // Nor what was validated on this machine.
+    // Without results of `pmmpi validate` on this machine.
     command.args(args).env_remove("PMMPI_OUT").env("PMMPI_TRUST", "/nonexistent");
     command
 }
@@ -53,7 +53,7 @@ pub fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", err(output)))
 }
 
-/// Holds `value` against docs/schema/NAME.schema.json.
+/// Checks `value` against docs/schema/NAME.schema.json.
 pub fn assert_valid(name: &str, value: &serde_json::Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schema/{name}.schema.json"));
     let schema: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -19,7 +19,8 @@ impl Folder {
         runfile::write(&self.0, run).unwrap()
     }
 
-    /// What there is of a run of `size` ranks whose rank 0 works: its folder, that rank's file and its shared memory.
+    /// Creates a partial run of `size` ranks in which rank 0 works. Returns its folder, that rank's file and its
+    /// shared memory.
     pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, SharedMemory) {
         let folder = folder_of(&self.0, run_id).unwrap();
         let shared = SharedMemory::create().unwrap();
@@ -38,7 +39,7 @@ impl Folder {
     }
 }
 
-/// What is in the memory of a rank gets to the disk.
+/// Writes the shared memory of a rank to disk, as the carrier does.
 pub fn carry(folder: &Path, shared: &SharedMemory) {
     let header = run("by this launcher", &[]).header;
     let place = Keep { folder: folder.to_owned(), header, asked: Vec::new() };
@@ -51,7 +52,7 @@ pub fn carry(folder: &Path, shared: &SharedMemory) {
     NodeFile::of(folder, None).add(frame).unwrap();
 }
 
-/// A node that is like all others.
+/// A node that is equal to all others.
 pub fn node(hostname: &str) -> NodeRecord {
     let hardware = Hardware {
         cpu_model_name: Some("Test CPU".into()),
@@ -66,7 +67,7 @@ pub fn node(hostname: &str) -> NodeRecord {
     NodeRecord { key, facts: Some(NodeFacts { hardware, settings: NodeSettings::default() }), topology: None }
 }
 
-/// A run with one rank a row: its node's name and its stamps.
+/// A run with one rank per element: its node's name and its stamps.
 pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
     let mut nodes: Vec<NodeRecord> = Vec::new();
     let mut records = Vec::new();

@@ -5,8 +5,9 @@
 !     ...
 !     call pmmpi_end('solve')
 !
-! Both are collective over MPI_COMM_WORLD: every rank calls them, in one order with its other collective calls
-! there (non-blocking ones too), and waits in each for all others. Regions may lie in one another. The first 63 bytes of a name count, and 255 names.
+! Both are collective over MPI_COMM_WORLD: every rank calls them and waits in each for all other ranks. All
+! ranks must call them and their other collective routines on MPI_COMM_WORLD (non-blocking ones, too) in the
+! same order. Regions may be nested. Only the first 63 bytes of a name and the first 255 names count.
 !
 ! Compile this file with the program. Without pmmpi both do nothing.
 !

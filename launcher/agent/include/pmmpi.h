@@ -4,11 +4,12 @@
  *     ...
  *     pmmpi_end("solve");
  *
- * Both are collective over MPI_COMM_WORLD: every rank calls them, in one order with its other collective calls
- * there (non-blocking ones too), and waits in each for all others. Of a rank's threads one calls them, and may call MPI. Regions may lie in one another. The first 63
- * bytes of a name count, and 255 names.
+ * Both are collective over MPI_COMM_WORLD: every rank calls them and waits in each for all other ranks. All ranks must
+ * call them and their other collective functions on MPI_COMM_WORLD (non-blocking ones, too) in the same order. Only
+ * one thread of a rank calls them, and MPI must allow this thread to make MPI calls. Regions may be nested. Only the
+ * first 63 bytes of a name and the first 255 names count.
  *
- * The program needs nothing to be built or run with: without pmmpi both do nothing.
+ * The program builds and runs without pmmpi; both functions then do nothing.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef PMMPI_H
@@ -18,16 +19,16 @@
 extern "C" {
 #endif
 
-/* dlsym, under a name that no other declaration of it can contradict; weak, because a statically linked
- * program has none. A weak reference to pmmpi's own functions would not do: without -fPIE the linker makes
- * it null for good. */
+/* dlsym under another name, to avoid conflicts with other declarations of it. It is weak because a statically linked
+ * program has no dlsym. A weak reference to pmmpi's own functions does not work: without -fPIE, the linker makes it
+ * null permanently. */
 void *pmmpi_find(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
 
 typedef void pmmpi_mark(const char *name);
 
 static __inline__ void pmmpi_nothing(const char *name) { (void)name; }
 
-/* One word, which several threads may look up at once and all find the same. */
+/* `known` is one word: several threads may look up the function at once, and all find the same address. */
 static __inline__ void pmmpi_call(pmmpi_mark **known, const char *function, const char *name) {
     pmmpi_mark *mark = __atomic_load_n(known, __ATOMIC_RELAXED);
     if (!mark) {

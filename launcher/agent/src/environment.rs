@@ -1,4 +1,4 @@
-//! What the agent takes from its process's environment, and what it leaves there.
+//! The variables that the agent takes from the environment, and the state in which it leaves the environment.
 
 use crate::loaded_objects;
 use pmmpi::session::launch_origin;
@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What the launcher handed down.
+/// What the launcher passed in the environment.
 struct Handed {
     shared: PathBuf,
-    /// That this process is of the launch that the launcher is a rank of.
+    /// True if this process belongs to the same launch as the launcher's rank.
     same_launch: bool,
 }
 
@@ -19,9 +19,10 @@ static HANDED: OnceLock<Handed> = OnceLock::new();
 const OWN_NAME: &str = "libpmmpi_agent.so";
 const PRELOAD: &CStr = c"LD_PRELOAD";
 
-/// At load time, before the program's main. A wrapper (bash, numactl) keeps the agent for the program that it will
-/// start, also where another preloaded library (Darshan) brings an MPI library into it. A program that needs one
-/// itself has none of the agent in its environment: what it starts before MPI_Init is not the rank.
+/// Reads the variables at load time, before the program's main. A wrapper (bash, numactl) must keep the agent in the
+/// environment for the program that it starts, even if another preloaded library (Darshan) loads an MPI library into
+/// it. A program that itself needs an MPI library gets an environment without the agent: the processes that it starts
+/// before MPI_Init are not the rank.
 pub fn take() {
     let Some(value) = std::env::var_os(SHARED_MEMORY_VARIABLE) else { return };
     let value = value.to_string_lossy();
@@ -29,21 +30,22 @@ pub fn take() {
     let (shared, origin) = value.split_at(at);
     die_with_launcher(Path::new(shared));
     let same_launch = launch_origin::is_same(origin, |name| std::env::var_os(name));
-    let _ = HANDED.set(Handed { shared: shared.into(), same_launch }); // set once: a library is loaded once
+    let _ = HANDED.set(Handed { shared: shared.into(), same_launch }); // cannot fail: the library loads once
     if loaded_objects::program_needs_mpi() {
         leave();
     }
 }
 
-/// For whoever kills the launcher means the rank. Only its child: what a wrapper starts is the wrapper's.
+/// Makes the rank die with its launcher, because a kill of the launcher is meant for the rank. This applies only to a
+/// direct child of the launcher: a wrapper is responsible for the processes that it starts.
 fn die_with_launcher(shared: &Path) {
     let launcher =
         shared.strip_prefix("/proc").ok().and_then(|path| path.iter().next()?.to_str()?.parse().ok());
-    // SAFETY: no memory is involved.
+    // SAFETY: these calls access no memory.
     unsafe {
         if launcher == Some(libc::getppid()) {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // It may have died in between, and then sends nothing any more.
+            // If the launcher died before the prctl, no signal comes.
             if launcher != Some(libc::getppid()) {
                 libc::raise(libc::SIGKILL);
             }
@@ -51,23 +53,23 @@ fn die_with_launcher(shared: &Path) {
     }
 }
 
-/// The shared memory that the launcher made for this rank.
+/// The path of the shared memory that the launcher made for this rank.
 pub fn shared() -> Option<&'static Path> {
     HANDED.get().map(|handed| handed.shared.as_path())
 }
 
-/// True where another launcher started this process, below the rank that the agent was given to.
+/// True if another launcher, below the rank, started this process.
 pub fn is_of_another_launch() -> bool {
     HANDED.get().is_some_and(|handed| !handed.same_launch)
 }
 
-/// From here on the environment is what it would have been without the tool: what the process starts is not the rank.
+/// Restores the environment as it would be without pmmpi: processes that this process starts are not the rank.
 ///
-/// Other libraries' threads may run already, and read the environment. So nothing is allocated, moved to another
-/// place or freed: the C library takes a variable out by moving pointers up, under its own lock, and a list that
-/// gets shorter stays where it is.
+/// Threads of other libraries may already run and read the environment. So this function does not move or free its
+/// strings: the C library removes a variable by moving pointers, under its own lock, and the shorter LD_PRELOAD
+/// overwrites the old one in place.
 pub fn leave() {
-    // SAFETY: C strings. What getenv gives is this process's own and may be written to as far as it reaches.
+    // SAFETY: the arguments are C strings. getenv gives memory of this process, writable up to the string's end.
     unsafe {
         libc::unsetenv(SPOOL_NAME.as_ptr());
         let preloaded = libc::getenv(PRELOAD.as_ptr());
@@ -87,7 +89,7 @@ pub fn leave() {
 const SPOOL_NAME: &CStr = c"PMMPI_SPOOL";
 const _: () = assert!(SPOOL_NAME.count_bytes() == SHARED_MEMORY_VARIABLE.len());
 
-/// What else is preloaded.
+/// The other preloaded libraries.
 fn others(preloaded: &[u8]) -> Vec<u8> {
     let is_own = |path: &[u8]| Path::new(OsStr::from_bytes(path)).file_name() == Some(OsStr::new(OWN_NAME));
     let is_separator = |b: &u8| *b == b':' || *b == b' ';
@@ -95,7 +97,7 @@ fn others(preloaded: &[u8]) -> Vec<u8> {
     others.collect::<Vec<_>>().join(&b':')
 }
 
-/// One line on stderr. The workload's own output comes first: a failing write is not reported.
+/// Prints one line on stderr. Ignores a failed write, because it must not disturb the program.
 pub fn say(message: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "pmmpi: {message}");

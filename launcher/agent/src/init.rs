@@ -1,4 +1,4 @@
-//! MPI_Init and MPI_Init_thread: the measurement begins behind them.
+//! MPI_Init and MPI_Init_thread: the measurement starts after them.
 
 use crate::{contained, environment, measurement, resolve};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -10,11 +10,11 @@ type InitThread = unsafe extern "C-unwind" fn(*mut c_int, *mut *mut *mut c_char,
 
 const SUCCESS: c_int = 0;
 
-/// How many of these the process is in: a profiling library's MPI_Init calls PMPI_Init, and only the outermost one
-/// is the program's own call. MPI allows one thread to be here.
+/// The depth of nested calls: a profiling library's MPI_Init calls PMPI_Init, and only the outermost call is the
+/// program's own. MPI allows only one thread here.
 static DEPTH: AtomicU32 = AtomicU32::new(0);
 
-/// What is to be called, and whether this is the program's own call.
+/// The real function, and whether this is the program's own call.
 fn enter(name: &CStr) -> (*const c_void, bool) {
     let outermost = DEPTH.fetch_add(1, Ordering::AcqRel) == 0;
     if outermost {
@@ -31,11 +31,11 @@ fn leave(outermost: bool, code: c_int) {
     DEPTH.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// Nothing in them is destroyed at their end: what leaves MPI_Init as an exception passes over them.
+/// The functions hold no values with destructors, so an exception out of MPI_Init can pass through them.
 macro_rules! interpose {
     ($($name:ident as $type:ty => ($($arg:ident: $arg_type:ty),*);)*) => {$(
         /// # Safety
-        /// As the MPI standard has it: the arguments are passed on unread.
+        /// The rules of the MPI standard apply: the agent passes the arguments on without reading them.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $arg_type),*) -> c_int {
             const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

@@ -1,15 +1,15 @@
-//! The agent: preloaded into an MPI program, it stamps the program's start and end.
+//! The agent: a library that pmmpi preloads into an MPI program to take stamps at the program's start and end.
 //!
-//! It exports MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Abort and MPI_Pcontrol under their MPI_ and PMPI_
-//! names, which catches every language binding of Open MPI and MPICH, and libraries of the standard ABI, and
-//! passes each call on to the real function. What pmmpi.h calls is here, too. It links no MPI library:
-//! everything is looked up in the process that it finds itself in, when it is needed.
-//! In a process that never calls MPI (a shell, numactl) it does nothing.
+//! It exports MPI_Init, MPI_Init_thread, MPI_Finalize, MPI_Abort and MPI_Pcontrol under their MPI_ and PMPI_ names,
+//! and passes each call on to the real function. This catches every language binding of Open MPI and MPICH, and
+//! libraries of the standard ABI. The agent also exports the functions that pmmpi.h calls. It links no MPI library:
+//! it looks up every function in its process when it needs it. In a process that never calls MPI (a shell,
+//! numactl), it does nothing.
 //!
-//! No panic crosses an interposer, and nothing that crosses one on its way out of MPI (a C++ exception, longjmp, a
-//! cancelled thread) is stopped there. A rank that lacks something of its own (shared memory, its node's record), or
-//! whose barrier failed, still enters every barrier and goes on to the gather, so that the others do not wait in
-//! vain. They would for a rank whose MPI library is of another, unknown family than theirs.
+//! No panic crosses an interposer. A C++ exception, longjmp or cancelled thread out of MPI passes through
+//! unhindered. A rank without its shared memory or its node's record, or with a failed barrier, still enters every
+//! barrier and the gather, because the other ranks would wait for it. The exception is a rank whose MPI library is
+//! of an unknown family: if the other ranks have a known one, they wait for it forever.
 
 mod environment;
 mod init;
@@ -42,7 +42,7 @@ extern "C" fn at_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void
 }
 
 extern "C" fn at_pmpi_finalize(_: usize, _: usize, _: *const c_void) -> *const c_void {
-    contained(measurement::end); // nothing, where a profiling library's MPI_Finalize calls it
+    contained(measurement::end); // does nothing if a profiling library's MPI_Finalize calls this
     resolve::function(c"PMPI_Finalize")
 }
 
@@ -56,12 +56,12 @@ extern "C" fn at_pmpi_abort(_: usize, code: usize, _: *const c_void) -> *const c
     resolve::function(c"PMPI_Abort")
 }
 
-/// The tool's own work in the workload's thread. A panic ends here, and the workload goes on; where another thread
-/// cancels this one, it ends when the tool is done.
+/// Runs pmmpi's own work in a thread of the program. A panic ends here and the program continues. If another thread
+/// cancels this one, it ends only after the work.
 fn contained(step: impl FnOnce() + UnwindSafe) {
     const DISABLED: c_int = 1; // PTHREAD_CANCEL_DISABLE of glibc and musl
     let mut before = 0;
-    // SAFETY: a function of POSIX; the place is a local.
+    // SAFETY: a function of POSIX that writes to a local.
     let was_set = unsafe { pthread_setcancelstate(DISABLED, &mut before) } == 0;
     if catch_unwind(step).is_err() {
         measurement::note_panic();
@@ -76,7 +76,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// Runs when the library is loaded, before the program's main.
+/// The loader calls this when it loads the library, before the program's main.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ON_LOAD: extern "C" fn() = on_load;

@@ -1,4 +1,4 @@
-//! The files that this process is made of: its program and the libraries that are loaded.
+//! The program and the loaded libraries of this process.
 
 use pmmpi::transport::mpi_family::is_mpi_library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -6,10 +6,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 /// A program or a library in this process.
 #[derive(Default)]
 struct Object {
-    /// Its path as the loader has it; the program's is empty.
+    /// The path as the loader knows it; empty for the program.
     path: CString,
     soname: Vec<u8>,
-    /// Names of the libraries that it needs itself.
+    /// Names of the libraries that it directly needs.
     needed: Vec<Vec<u8>>,
 }
 
@@ -23,7 +23,7 @@ impl Object {
     }
 }
 
-/// The MPI libraries among this process's objects.
+/// The paths of the MPI libraries in this process.
 pub fn mpi_libraries() -> Vec<CString> {
     let mut paths: Vec<CString> = Vec::new();
     each(&mut |info| {
@@ -32,11 +32,11 @@ pub fn mpi_libraries() -> Vec<CString> {
     paths
 }
 
-/// True if the program needs an MPI library, itself or through a library that it needs. Not where one is only there
-/// because another preloaded library needs it.
+/// True if the program needs an MPI library, directly or through a library that it needs. False if only another
+/// preloaded library needs the MPI library.
 pub fn program_needs_mpi() -> bool {
     if mpi_libraries().is_empty() {
-        return false; // as in most processes, at once
+        return false; // the fast path for most processes
     }
     let mut objects: Vec<Object> = Vec::new();
     each(&mut |info| objects.push(described(info)));
@@ -55,7 +55,6 @@ pub fn program_needs_mpi() -> bool {
     false
 }
 
-/// The last part of a path.
 pub fn file_name(path: &CStr) -> String {
     let bytes = path.to_bytes();
     let name = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
@@ -64,8 +63,8 @@ pub fn file_name(path: &CStr) -> String {
 
 fn described(info: &libc::dl_phdr_info) -> Object {
     let mut object = Object { path: path_of(info).unwrap_or_default().to_owned(), ..Object::default() };
-    // SAFETY: the loader gives as many headers as it says, and maps a dynamic section that ends with DT_NULL and
-    // whose names are C strings in the table that it names.
+    // SAFETY: the loader gives `dlpi_phnum` headers and maps a dynamic section that ends with DT_NULL. Its names are C
+    // strings in its string table.
     unsafe {
         let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
         let Some(header) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
@@ -74,7 +73,7 @@ fn described(info: &libc::dl_phdr_info) -> Object {
         let section = (info.dlpi_addr + header.p_vaddr) as *const Dynamic;
         let entries = || (0..).map(|at| *section.add(at)).take_while(|entry| entry.tag != 0);
         let Some(table) = entries().find(|entry| entry.tag == DT_STRTAB) else { return object };
-        // glibc makes an address of it; other loaders, and the vDSO, leave the distance from the base.
+        // glibc replaces the value by an address; with other loaders and in the vDSO, it is an offset from the base.
         let table = if table.value < info.dlpi_addr { table.value + info.dlpi_addr } else { table.value };
         for entry in entries().filter(|entry| entry.tag == DT_NEEDED || entry.tag == DT_SONAME) {
             let name = CStr::from_ptr((table + entry.value) as *const c_char).to_bytes().to_vec();
@@ -97,13 +96,13 @@ const DT_STRTAB: i64 = 5;
 const DT_SONAME: i64 = 14;
 
 fn path_of(info: &libc::dl_phdr_info) -> Option<&CStr> {
-    // SAFETY: a name that is not null is a C string that lives as long as the object.
+    // SAFETY: a name that is not null is a C string and lives as long as the object.
     (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) })
 }
 
 fn each(visit: &mut dyn FnMut(&libc::dl_phdr_info)) {
     let mut visit: &mut dyn FnMut(&libc::dl_phdr_info) = visit;
-    // SAFETY: the callback gets the address of `visit` back and runs only during this call.
+    // SAFETY: the callback gets the address of `visit` and runs only during this call.
     unsafe { libc::dl_iterate_phdr(Some(call), (&raw mut visit).cast()) };
 }
 

@@ -1,13 +1,13 @@
-//! The dynamic loader's functions: in libc.so.6 from glibc 2.34 on, before that in libdl.so.2, which not every
-//! process has.
+//! The dynamic loader's functions dlsym, dlopen and dladdr. From glibc 2.34 on they are in libc.so.6, before that in
+//! libdl.so.2, which not every process has.
 //!
-//! Weak references, so that the agent needs no other library than libc.so.6 and loads everywhere: where there is no
-//! libdl, there is no MPI library either. build.rs has the linker answer every call of `dlsym` with `__wrap_dlsym`,
-//! and call the loader's own `__real_dlsym`.
+//! The references are weak, so that the agent needs only libc.so.6 and loads everywhere. A process without libdl has no
+//! MPI library either. With the options of build.rs, the linker replaces every call of `dlsym` by `__wrap_dlsym`; the
+//! loader's own function has the name `__real_dlsym`.
 
 use std::arch::global_asm;
 
-/// A jump, not a call: dlsym(RTLD_NEXT) looks at who called it. 0 where there is no such function.
+/// Jumps, because dlsym(RTLD_NEXT) depends on its caller's address. Returns 0 if the function does not exist.
 #[cfg(target_arch = "x86_64")]
 macro_rules! jump_or_zero {
     ($name:literal) => {
@@ -20,7 +20,6 @@ macro_rules! jump_or_zero {
     };
 }
 
-/// As above.
 #[cfg(target_arch = "aarch64")]
 macro_rules! jump_or_zero {
     ($name:literal) => {

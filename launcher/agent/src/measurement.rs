@@ -1,4 +1,4 @@
-//! The agent's one session: begun after MPI_Init, ended before MPI_Finalize.
+//! The agent's only session: it starts after MPI_Init and ends before MPI_Finalize.
 
 use crate::mpi::{AgentWorld, MpiLibrary};
 use crate::{environment, node_speaker, ranks_of_node, resolve};
@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The session of an MPI program: its launcher opened its counters.
+/// The session of an MPI program, with the counters that its launcher opened.
 pub type AgentSession = RankSession<'static, AgentWorld, Inherited>;
 
 struct Measurement {
     session: AgentSession,
     live: &'static LiveRecord,
-    /// That the launcher waits for this program's records, not for those of another one.
+    /// True if the launcher waits for this program's records, not for those of another program.
     claimed: bool,
     library: String,
     host: Vec<u8>,
@@ -38,24 +38,25 @@ struct Measurement {
 }
 
 static MEASUREMENT: Mutex<Option<Measurement>> = Mutex::new(None);
-/// What needs no lock: another thread may have it while it waits for other ranks.
+/// Data outside the lock, because another thread may hold the lock while it waits for other ranks.
 static UNLOCKED: OnceLock<Unlocked> = OnceLock::new();
 
 struct Unlocked {
     live: &'static LiveRecord,
-    /// Where regions are wanted, on all ranks or none.
+    /// `None` if regions are off. The same on all ranks.
     regions: Option<&'static RegionTable>,
-    /// MPI_Pcontrol's levels are regions, on all ranks or none.
+    /// True if MPI_Pcontrol's levels are regions. The same on all ranks.
     numbers: bool,
 }
 
-/// The launcher reads a node's files while MPI starts, and is nearly always done first.
+/// The longest wait for the node's record. Normally there is no wait, because the launcher stores the record before it
+/// starts the program.
 const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Right after the real MPI_Init.
+/// Runs directly after the real MPI_Init.
 pub fn begin() {
     if environment::is_of_another_launch() {
-        // Others of this job may be on nodes that the agent did not come to: no barrier with them.
+        // Other ranks of this job may be on nodes without the agent, so a barrier could block.
         note(Fault::OtherLaunch);
         return;
     }
@@ -72,7 +73,7 @@ pub fn begin() {
         }
         claimed
     });
-    // A rank without shared memory measures for the others' sake: they count on it in every barrier.
+    // A rank without shared memory measures, too, because the other ranks need it in every barrier.
     let live = shared.as_ref().map_or_else(|| &*Box::leak(Box::default()), SharedMemory::live);
     let regions = shared.as_ref().map_or_else(|| &*Box::leak(RegionTable::boxed()), SharedMemory::regions);
     let Some(library) = MpiLibrary::find() else {
@@ -97,7 +98,7 @@ pub fn begin() {
         live.note(Fault::NoPartial);
     }
     let expectation = shared.as_ref().and_then(expectation);
-    drop(shared); // no descriptor of the tool's is open while the work runs
+    drop(shared); // pmmpi keeps no descriptor open while the program works
     if session.start().is_err() {
         live.note(Fault::MpiCall);
     }
@@ -115,12 +116,12 @@ pub fn begin() {
         regions: (marks != Marks::Off).then_some(regions),
         numbers: marks == Marks::NamesAndNumbers,
     };
-    let _ = UNLOCKED.set(unlocked); // once: MPI is initialised once
+    let _ = UNLOCKED.set(unlocked); // cannot fail: MPI initialises once
     let measurement = Measurement { session, live, claimed, library: version, host, numbered: None };
     *MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(measurement);
 }
 
-/// What the launcher opened, and room for its snapshots.
+/// The counters that the launcher opened, and the table for their snapshots.
 fn counters(shared: &SharedMemory) -> (Inherited, CounterTable<'static>) {
     let handed = shared.take(Blob::Counters).ok().and_then(|handed| wire::decode::<HandedDown>(&handed).ok());
     let HandedDown { opened, descriptors } = handed.unwrap_or_default();
@@ -136,7 +137,7 @@ fn counters(shared: &SharedMemory) -> (Inherited, CounterTable<'static>) {
     }
 }
 
-/// Finds the other ranks, and hears from rank 0 what all do.
+/// Finds the other ranks and receives the instructions from rank 0.
 fn join(
     library: MpiLibrary,
     shared: Option<&SharedMemory>,
@@ -159,7 +160,7 @@ fn join(
     Ok((world, told))
 }
 
-/// On rank 0: what all ranks do.
+/// On rank 0: the instructions for all ranks.
 fn told(shared: Option<&SharedMemory>, size: u32) -> Instructions {
     let meeting = Meeting::arrange();
     let Some(shared) = shared else { return Instructions { meeting, ..Instructions::default() } };
@@ -168,15 +169,15 @@ fn told(shared: Option<&SharedMemory>, size: u32) -> Instructions {
         .ok()
         .and_then(|instructions| wire::decode::<AgentInstructions>(&instructions).ok());
     let instructions = instructions.unwrap_or_default();
-    // Of one clock bounds are exact, however long ranks take to leave the end barrier.
+    // If all ranks share one node, and so one clock, bounds are exact even if ranks leave the end barrier slowly.
     let tight_end = instructions.local_ranks != Some(size);
     let extras = Extras { tight_end, ..instructions.extras };
     Instructions { folder: instructions.keep.map(|keep| keep.folder), extras, meeting }
 }
 
-/// Says `text` if no other rank of the node has.
+/// Prints `text` if no other rank of the node has printed it.
 fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Send + 'static {
-    let mut speaks = Vec::new(); // kept as long as this is: no other rank of the node says it
+    let mut speaks = Vec::new(); // lives as long as the closure, so that no other rank of the node prints the text
     move || {
         speaks.extend(expectation.speak_for_node("not all started"));
         if !speaks.is_empty() {
@@ -185,11 +186,11 @@ fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Sen
     }
 }
 
-/// MPI_Init lets the ranks go at about the same time: one that has not come by then never will.
+/// Ranks leave MPI_Init at about the same time: a rank that is still missing after the wait never comes.
 const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some of this job were not started through \
                                pmmpi, it will not go on: start all of them with pmmpi";
-/// How long this rank waits at a mark until it says so. Ranks may have unequal work between two marks; and not all
-/// of a large job speak at once.
+/// How long this rank waits at a mark before it prints a warning. The time is long because ranks may have unequal work
+/// between two marks. It grows with the rank, so that the ranks of a large job do not all print at once.
 fn region_patience(rank: u32) -> Duration {
     const FIRST: Duration = Duration::from_secs(10);
     const AT_ONCE: u32 = 16;
@@ -220,15 +221,16 @@ fn expectation(shared: &SharedMemory) -> Option<Expectation> {
     wire::decode(&shared.take(Blob::Expectation).ok()?).ok()
 }
 
-/// Said now, not after the job has burnt its hour.
+/// Prints that the job is not the launched one, and ends this rank if the user wants that. This happens at the start,
+/// before the job wastes its time.
 fn check_failed(expectation: &Expectation, size: u32, message: &str, live: &LiveRecord) {
     if expectation.speaks_of_mismatch(size) {
         environment::say(&format!("{}{message}", if expectation.abort { "" } else { "warning: " }));
     }
     if expectation.abort {
         live.note(Fault::Mismatch);
-        // SAFETY: writes what the program has buffered, and ends the process without what it registered
-        // for its end: MPI is initialised, and nobody will finalise it.
+        // SAFETY: flushes the program's output, then ends the process without its exit handlers, because MPI is
+        // initialised and stays without MPI_Finalize.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(NOT_THE_JOB)
@@ -236,10 +238,10 @@ fn check_failed(expectation: &Expectation, size: u32, message: &str, live: &Live
     }
 }
 
-/// pmmpi's own failure, as its launcher has it.
+/// The exit status for pmmpi's own failure, as in the launcher.
 const NOT_THE_JOB: i32 = 125;
 
-/// Tells the launcher where the run is to be kept, and what it cannot see itself. No file is written here.
+/// Gives the launcher the folder for the partial run and the facts that only the rank knows. Writes no file.
 fn keep(shared: &SharedMemory, folder: PathBuf, session: &AgentSession, library: &str) -> io::Result<()> {
     let part = session.part_before(Some(library), Vec::new());
     partial::CarrierNote { folder, part }.write(shared)
@@ -256,7 +258,7 @@ fn node_record(shared: &SharedMemory) -> Vec<u8> {
     })
 }
 
-/// Right before the real MPI_Finalize.
+/// Runs directly before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(Measurement { mut session, live, claimed, library, host, .. }) = measurement else { return };
@@ -264,10 +266,10 @@ pub fn end() {
     if session.stop().is_err() {
         live.note(Fault::MpiCall);
     }
-    // A program may trap SIGTERM, write what it has, and end as if it had done all its work.
+    // A program may catch SIGTERM, save its state and end as if it had finished its work.
     let signal = live.asked_to_end.load(Ordering::Acquire);
     let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
-    // MPICH 5's MPI_Abort returns: the program may come here before its launcher ends it.
+    // MPICH 5's MPI_Abort returns, so the program may reach this point before its launcher ends it.
     let end = live.aborted().unwrap_or(finalized);
     match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
@@ -279,15 +281,15 @@ pub fn end() {
     }
 }
 
-/// Rank 0 gives all ranks' parts to its launcher, which writes the run file: no file is written in
-/// the workload's process, under its limits and with its signals.
+/// Rank 0 gives all ranks' parts to its launcher, which writes the run file. The program's process writes no file,
+/// because its limits and signals apply there.
 fn hand_over(claimed: bool, parts: &[Vec<u8>]) -> io::Result<()> {
-    // Opened anew: no descriptor of the tool's is open while the work runs.
+    // Open it again: pmmpi keeps no descriptor open while the program works.
     let path = environment::shared().filter(|_| claimed).ok_or(io::ErrorKind::NotFound)?;
     SharedMemory::open(path)?.put(Blob::Gathered, &wire::join(parts).map_err(io::Error::other)?)
 }
 
-/// Hands the session to `mark`, where regions are wanted, with the number of the region that the rank is in.
+/// Calls `mark` with the session and the number of the current MPI_Pcontrol region, unless regions are off.
 pub fn with_regions(mark: impl FnOnce(&mut AgentSession, &mut Option<c_int>)) {
     let mut measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(measurement) = measurement.as_mut().filter(|_| region_table().is_some()) {
@@ -295,7 +297,7 @@ pub fn with_regions(mark: impl FnOnce(&mut AgentSession, &mut Option<c_int>)) {
     }
 }
 
-/// A pmmpi_end without its pmmpi_begin is a mistake in the program; said once.
+/// Warns once of a pmmpi_end without its pmmpi_begin, which is an error in the program.
 pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !session.is_in_region(name) && !SAID.swap(true, Ordering::Relaxed) {
@@ -306,31 +308,30 @@ pub fn warn_of_stray_end(session: &mut AgentSession, name: &[u8]) {
     }
 }
 
-/// Where this rank's regions are recorded, if they are wanted.
+/// The table of this rank's regions; `None` if regions are off.
 pub fn region_table() -> Option<&'static RegionTable> {
     UNLOCKED.get()?.regions
 }
 
-/// True where MPI_Pcontrol is to make regions.
+/// True if MPI_Pcontrol's levels are regions.
 pub fn numbers_are_regions() -> bool {
     UNLOCKED.get().is_some_and(|unlocked| unlocked.numbers)
 }
 
-/// The program is about to end itself and the whole job.
+/// Notes that the program calls MPI_Abort, which ends the whole job.
 pub fn note_abort(code: i32) {
-    // Not waiting: a signal handler may call MPI_Abort, or a thread while another one waits in a region.
+    // Do not wait for the lock: a signal handler may call MPI_Abort, or one thread while another waits in a region.
     match MEASUREMENT.try_lock() {
         Ok(measurement) => measurement.iter().for_each(|measurement| measurement.session.note_abort(code)),
         Err(_) => UNLOCKED.get().into_iter().for_each(|unlocked| unlocked.live.note_abort(code)),
     }
 }
 
-/// Right before the real MPI_Init, which may never return.
+/// Runs directly before the real MPI_Init, which may never return.
 pub fn note_init() {
     note(Fault::InInit);
 }
 
-/// The tool's own code panicked.
 pub fn note_panic() {
     note(Fault::Panic);
 }

@@ -1,4 +1,4 @@
-//! The few MPI calls that a measurement needs, without any MPI's headers.
+//! The few MPI calls that a measurement needs, without the headers of an MPI library.
 
 use crate::mpi_handles::{Handles, MpiHandle};
 use crate::rank_tree;
@@ -54,7 +54,7 @@ type Irecv =
 
 /// An MPI library in this process: its functions and the handles of its family.
 pub struct MpiLibrary {
-    /// First line of what MPI_Get_library_version says.
+    /// First line of MPI_Get_library_version's text.
     pub version: String,
     handles: Handles,
     comm_split: CommSplit,
@@ -74,18 +74,18 @@ pub struct MpiLibrary {
     irecv: Irecv,
 }
 
-/// The PMPI_ function `$name`. Another tool's MPI_ functions are
-/// passed by: the tool's own traffic is not the program's.
+/// The PMPI_ function `$name`. pmmpi does not call MPI_ functions, because another tool would count pmmpi's messages as
+/// the program's.
 macro_rules! pmpi {
     ($name:literal as $type:ty) => {{
         let function = resolve::next($name)?;
-        // SAFETY: a function of this name has this type in every MPI library.
+        // SAFETY: the function of this name has this type in every MPI library.
         unsafe { transmute::<*mut c_void, $type>(function) }
     }};
 }
 
 impl MpiLibrary {
-    /// The library that the program uses, or `None` where its functions or its handles are unknown.
+    /// The library that the program uses; `None` if its functions or its handles are unknown.
     pub fn find() -> Option<Self> {
         let version = version()?;
         Some(Self {
@@ -114,43 +114,43 @@ fn version() -> Option<String> {
     let get = pmpi!(c"PMPI_Get_library_version" as GetLibraryVersion);
     let mut text = vec![0u8; VERSION_BYTES + 1];
     let mut length: c_int = 0;
-    // SAFETY: the buffer is as long as any MPI's MPI_MAX_LIBRARY_VERSION_STRING.
+    // SAFETY: the buffer is at least as long as every MPI library's MPI_MAX_LIBRARY_VERSION_STRING.
     let code = unsafe { get(text.as_mut_ptr(), &mut length) };
     let text = CStr::from_bytes_until_nul(&text).ok()?;
     (code == 0).then(|| text.to_string_lossy().into_owned())
 }
 
-/// All ranks.
+/// All ranks of MPI_COMM_WORLD.
 pub struct AgentWorld {
     library: MpiLibrary,
     comm: MpiHandle,
     rank: u32,
     size: u32,
     way: Way,
-    /// For the end barrier, where MPI's own is not tight.
+    /// Communicator for the end barrier, if MPI's own barrier is not tight.
     apart: Option<MpiHandle>,
-    /// Messages of the end barrier that may still be under way.
+    /// Requests of the end barrier's messages that may be incomplete.
     sent: Vec<MpiHandle>,
     late: Option<Late>,
 }
 
-/// How ranks reach one another. A communicator of the tool's own costs more than all the rest (MPI agrees on its
-/// context in several rounds), so there is one only where nothing else will do: for pings after the work, and for the end
-/// barrier where MPI's own is not tight.
+/// How ranks communicate. A communicator of pmmpi's own costs more than everything else, because MPI agrees on its
+/// context in several rounds. So pmmpi makes one only if it is necessary: for pings after the work, and for the end
+/// barrier if MPI's own barrier is not tight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Up to the first barrier nothing of the program's is under way, unless it may have other threads that call MPI:
-    /// by messages on MPI_COMM_WORLD itself, along one tree where they may. What a first message between two ranks costs, P ranks pay P - 1 times, not
-    /// P log P times.
+    /// Messages on MPI_COMM_WORLD itself, along one tree. This is safe up to the first barrier, because the program has
+    /// no open messages yet, unless other threads may call MPI. With a tree, P ranks pay the cost of a first message
+    /// between two ranks P - 1 times, not P log P times.
     Fresh,
-    /// By MPI's collective functions on MPI_COMM_WORLD: a program may leave receives and messages open to its
-    /// end and beyond, but no collective function. No messages from rank to rank.
+    /// MPI's collective functions on MPI_COMM_WORLD, but no messages between two ranks: a program may leave receives
+    /// and messages open up to its end and longer, but no collective function.
     Shared,
-    /// On a communicator of the tool's own, messages too.
+    /// Collective functions and messages on a communicator of pmmpi's own.
     Own,
 }
 
-/// What is said once, where a rank waits long for others.
+/// The complaint of a rank that waits long for others; it comes once.
 struct Late {
     since: Duration,
     complain: Box<dyn FnMut() + Send>,
@@ -162,11 +162,11 @@ fn check(call: &'static str, code: c_int) -> Result<(), FabricError> {
 }
 
 impl AgentWorld {
-    /// The ranks of `library`.
+    /// The ranks of MPI_COMM_WORLD in `library`.
     pub fn new(library: MpiLibrary) -> Result<Self, FabricError> {
         let comm = library.handles.comm_world;
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: MPI is initialised, and both pointers are to locals.
+        // SAFETY: MPI is initialised, and the pointers are to locals.
         unsafe {
             check("MPI_Comm_rank", (library.comm_rank)(comm, &mut rank))?;
             check("MPI_Comm_size", (library.comm_size)(comm, &mut size))?;
@@ -175,12 +175,12 @@ impl AgentWorld {
         let mut level: c_int = 0;
         // SAFETY: as above.
         check("MPI_Query_thread", unsafe { (library.query_thread)(&mut level) })?;
-        // Another thread may have receives open already.
+        // With MPI_THREAD_MULTIPLE, another thread may already have open receives.
         let way = if level == library.handles.thread_multiple { Way::Shared } else { Way::Fresh };
         Ok(Self { library, comm, rank, size, way, apart: None, sent: Vec::new(), late: None })
     }
 
-    /// Waits until every rank is here, where what comes next would wait without saying so.
+    /// Waits for every rank, if the next step would wait without a complaint.
     pub fn await_all(&mut self) -> Result<(), FabricError> {
         match self.way {
             Way::Fresh => Ok(()),
@@ -188,20 +188,20 @@ impl AgentWorld {
         }
     }
 
-    /// Calls `complain` once, where this rank has waited for others for `since`.
+    /// Calls `complain` once when this rank has waited for others for the time `since`.
     pub fn when_late(&mut self, since: Duration, complain: impl FnMut() + Send + 'static) {
         self.late = Some(Late { since, complain: Box::new(complain), said: false });
     }
 
-    /// Not any more.
+    /// Cancels [`AgentWorld::when_late`].
     pub fn never_mind(&mut self) {
         self.late = None;
     }
 
-    /// Waits for a request without blocking in MPI: `meanwhile` is called once if that takes long.
+    /// Waits for a request without blocking in MPI. Calls `meanwhile` once if that takes long.
     ///
     /// # Safety
-    /// What the request was started with must be alive.
+    /// The buffer of the request must be alive.
     unsafe fn complete(
         &mut self,
         request: &mut MpiHandle,
@@ -212,7 +212,7 @@ impl AgentWorld {
         loop {
             let mut done: c_int = 0;
             let mut status: Status = [0; 16];
-            // SAFETY: as the caller says; the status is larger than any MPI's.
+            // SAFETY: the caller keeps the buffer alive; the status is larger than that of any MPI library.
             check("MPI_Test", unsafe { (self.library.test)(request, &mut done, &mut status) })?;
             if done != 0 {
                 return Ok(());
@@ -227,41 +227,41 @@ impl AgentWorld {
         }
     }
 
-    /// The message must live until the request is complete. (Where that fails it may not: an error of MPI's is
-    /// the end of the job, or of all that the tool does in it.)
+    /// The message must live until the request is complete. (After an MPI error it may not, but then the job ends, or
+    /// pmmpi stops its work in it.)
     fn begin_send(&mut self, to: u32, message: &[u8]) -> Result<MpiHandle, FabricError> {
         let (count, byte, to) = (int(message.len())?, self.library.handles.byte, to as c_int);
         let mut request: MpiHandle = 0;
-        // SAFETY: as many bytes as are counted.
+        // SAFETY: the count is the length of the message.
         let code = unsafe {
             (self.library.isend)(message.as_ptr().cast(), count, byte, to, TAG, self.comm, &mut request)
         };
         check("MPI_Isend", code).map(|()| request)
     }
 
-    /// An error in the tool's own traffic is the tool's to report, not the job's to die of.
+    /// Lets pmmpi report errors of its own messages; otherwise MPI would end the job.
     fn return_errors(&self, comm: MpiHandle) -> Result<(), FabricError> {
         let errors_return = self.library.handles.errors_return;
-        // SAFETY: both handles are of this library.
+        // SAFETY: both handles belong to this library.
         let code = unsafe { (self.library.comm_set_errhandler)(comm, errors_return) };
         check("MPI_Comm_set_errhandler", code)
     }
 
-    /// Rank 0's bytes down the tree.
+    /// Sends rank 0's bytes down the tree.
     fn down(&mut self, bytes: &mut [u8]) -> Result<(), FabricError> {
         if let Some(parent) = rank_tree::parent(self.rank) {
             self.receive(parent, bytes)?;
         }
-        // All under way before the first is waited for: what a first message costs is waited for once.
+        // Start all sends before the first wait, so that the costs of first messages overlap.
         let children = rank_tree::children(self.rank, self.size).rev();
         let requests = children.map(|child| self.begin_send(child, bytes)).collect::<Result<Vec<_>, _>>()?;
         requests.into_iter().try_for_each(|mut request| {
-            // SAFETY: the bytes live until all are complete.
+            // SAFETY: the bytes live until all requests are complete.
             unsafe { self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ()) }
         })
     }
 
-    /// Up the same tree: done on rank 0 when all ranks have begun it.
+    /// Sends messages up the same tree: rank 0 returns after all ranks have called this.
     fn up(&mut self) -> Result<(), FabricError> {
         rank_tree::children(self.rank, self.size).try_for_each(|child| self.receive(child, &mut [0]))?;
         rank_tree::parent(self.rank).map_or(Ok(()), |parent| self.send(parent, &[0]))
@@ -269,7 +269,7 @@ impl AgentWorld {
 }
 
 impl AgentWorld {
-    /// The barrier of MPI's.
+    /// MPI's own barrier.
     fn ibarrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         let mut request: MpiHandle = 0;
         // SAFETY: `request` lives until the test that completes it.
@@ -296,7 +296,7 @@ impl AgentWorld {
             if let Some(also) = rest.iter().find(|also| also.level == level.level) {
                 self.say(comm, REST, also)?;
             }
-            // SAFETY: a message without bytes.
+            // SAFETY: the message has no bytes.
             unsafe { self.complete(request, &mut backoff, meanwhile)? };
         }
         // SAFETY: as above.
@@ -305,7 +305,7 @@ impl AgentWorld {
             .try_for_each(|request| unsafe { self.complete(request, &mut backoff, meanwhile) })
     }
 
-    /// Receives of messages without bytes, one for each exchange.
+    /// Starts receives of messages without bytes, one per exchange.
     fn hear(
         &self,
         comm: MpiHandle,
@@ -316,7 +316,7 @@ impl AgentWorld {
         let receive = |exchange: &Exchange| {
             let (from, tag) = (exchange.from as c_int, tag(kind, exchange));
             let mut request: MpiHandle = 0;
-            // SAFETY: no bytes; the request is completed by the caller.
+            // SAFETY: the message has no bytes; the caller completes the request.
             let code =
                 unsafe { (self.library.irecv)(std::ptr::null_mut(), 0, byte, from, tag, comm, &mut request) };
             check("MPI_Irecv", code).map(|()| request)
@@ -324,11 +324,11 @@ impl AgentWorld {
         exchanges.iter().map(receive).collect()
     }
 
-    /// A message without bytes. Its request is completed when the communicator goes: this rank waits for nobody here.
+    /// Sends a message without bytes. Drop completes its request, so that this rank does not wait here.
     fn say(&mut self, comm: MpiHandle, kind: c_int, exchange: &Exchange) -> Result<(), FabricError> {
         let (to, tag) = (exchange.to as c_int, tag(kind, exchange));
         let mut request: MpiHandle = 0;
-        // SAFETY: no bytes.
+        // SAFETY: the message has no bytes.
         let code = unsafe {
             (self.library.isend)(std::ptr::null(), 0, self.library.handles.byte, to, tag, comm, &mut request)
         };
@@ -336,7 +336,7 @@ impl AgentWorld {
     }
 }
 
-/// Messages of the end barrier: of a level, and of the rest. [`TAG`] is below both.
+/// Lowest tags of the end barrier's messages: for a level and for the rest. [`TAG`] is below both.
 const LEVEL: c_int = 2;
 const REST: c_int = 3;
 
@@ -347,13 +347,13 @@ fn tag(kind: c_int, exchange: &Exchange) -> c_int {
 impl Drop for AgentWorld {
     fn drop(&mut self) {
         for mut request in std::mem::take(&mut self.sent) {
-            // SAFETY: a message without bytes. All ranks have left the barrier that it was for, or MPI failed.
+            // SAFETY: the message has no bytes. All ranks have left its barrier, or MPI failed.
             let _ = unsafe { self.complete(&mut request, &mut Backoff::new(Wait::Eager), &mut || ()) };
         }
         let own = (self.way == Way::Own).then_some(self.comm);
         for mut comm in own.into_iter().chain(self.apart.take()) {
-            // SAFETY: the communicator is this value's own, and MPI is not finalised yet. Nothing is left to
-            // do about an error: MPI_Finalize comes next.
+            // SAFETY: this value owns the communicator, and MPI is not finalised yet. Ignore an error, because
+            // MPI_Finalize comes next.
             unsafe { (self.library.comm_free)(&mut comm) };
         }
     }
@@ -371,7 +371,7 @@ impl Fabric for AgentWorld {
     fn barrier(&mut self, wait: Wait, meanwhile: &mut dyn FnMut()) -> Result<(), FabricError> {
         if self.way == Way::Fresh {
             let passed = self.up().and_then(|()| self.down(&mut [0]));
-            self.way = Way::Shared; // the program begins, whatever this rank saw
+            self.way = Way::Shared; // the program begins, even after an error
             return passed;
         }
         if let (Wait::Patient, Some(comm)) = (wait, self.apart) {
@@ -390,21 +390,21 @@ impl Fabric for AgentWorld {
             return self.down(bytes);
         }
         let (count, byte) = (int(bytes.len())?, self.library.handles.byte);
-        // SAFETY: as many bytes as are counted.
+        // SAFETY: the count is the length of the buffer.
         let code = unsafe { (self.library.bcast)(bytes.as_mut_ptr().cast(), count, byte, 0, self.comm) };
         check("MPI_Bcast", code)
     }
 
     fn gather(&mut self, own: &[u8]) -> Result<Vec<u8>, FabricError> {
         if self.way == Way::Fresh {
-            // Says so where others do not come, which MPI_Gather would not.
+            // This step can complain about missing ranks; MPI_Gather cannot.
             self.up()?;
         }
         let (count, byte) = (int(own.len())?, self.library.handles.byte);
         let ranks = if self.rank == 0 { self.size as usize } else { 0 };
         let mut all = vec![0u8; ranks * own.len()];
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        // SAFETY: as many bytes as are counted; on rank 0, from each rank.
+        // SAFETY: the counts are the lengths of the buffers; on rank 0, one length per rank.
         let code = unsafe { (self.library.gather)(from, count, byte, to, count, byte, 0, self.comm) };
         check("MPI_Gather", code).map(|()| all)
     }
@@ -414,8 +414,8 @@ impl Fabric for AgentWorld {
         let (counts, starts, total) = mpi_counts(counts)?;
         let mut all = vec![0u8; total];
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        // SAFETY: as many bytes as are counted; on rank 0, where they are looked at, counts and starts of each
-        // rank.
+        // SAFETY: the counts are the lengths of the buffers. Only rank 0 reads counts and starts; there they have an
+        // element per rank.
         let code = unsafe {
             let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
             (self.library.gatherv)(from, count, byte, to, counts, starts, byte, 0, self.comm)
@@ -431,8 +431,8 @@ impl Fabric for AgentWorld {
             Some(comm) => comm,
             None => {
                 let mut comm: MpiHandle = 0;
-                // SAFETY: the pointer is to a local. A split, not a duplicate: that would call the program's own
-                // functions for its attributes.
+                // SAFETY: the pointer is to a local. This is a split because a duplicate would call the program's
+                // copy functions of its attributes.
                 let code = unsafe { (self.library.comm_split)(self.comm, 0, self.rank as c_int, &mut comm) };
                 check("MPI_Comm_split", code)?;
                 self.return_errors(comm)?;
@@ -444,18 +444,18 @@ impl Fabric for AgentWorld {
     }
 
     fn prepare_end(&mut self) -> Result<(), FabricError> {
-        // MPI's own functions would wait without a word for ranks that do not come, and meet whatever these call first.
+        // MPI's own functions would wait without a message for missing ranks, and could match another call of theirs.
         if self.way == Way::Fresh {
             self.up()?;
             self.down(&mut [0])?;
         }
-        // A first message between two ranks waits until both have set up their connection: not at the end, where one
-        // of them sleeps. So the end barrier is passed once before.
+        // A first message between two ranks waits until both have set up their connection. At the end, one of them
+        // sleeps. So pass the end barrier once now.
         if end_barrier::is_tight_already(self.size) {
             return self.ibarrier(Wait::Eager, &mut || ());
         }
         let mut comm: MpiHandle = 0;
-        // SAFETY: the pointer is to a local. Cheaper than a split; the program has no attributes yet.
+        // SAFETY: the pointer is to a local. A duplicate is cheaper than a split; the program has no attributes yet.
         check("MPI_Comm_dup", unsafe { (self.library.comm_dup)(self.comm, &mut comm) })?;
         self.apart = Some(comm);
         self.return_errors(comm)?;
@@ -484,7 +484,7 @@ impl Fabric for AgentWorld {
     }
 }
 
-/// Of all messages.
+/// The tag of all messages except those of the end barrier.
 const TAG: c_int = 1;
 
 fn int(count: usize) -> Result<c_int, FabricError> {

@@ -1,4 +1,4 @@
-//! What one rank of a node says for all of them.
+//! Messages that only one rank per node prints.
 
 use crate::environment;
 use pmmpi::session::launch_check::Expectation;
@@ -9,16 +9,16 @@ static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
 
 struct Speaker {
     expectation: Expectation,
-    /// Kept for good: no other rank of the node says the same again.
+    /// Never dropped, so that no other rank of the node prints the same again.
     rights: Vec<UnixListener>,
 }
 
-/// From now on this rank may speak.
+/// Lets this rank print messages from now on.
 pub fn prepare(expectation: Expectation) {
     *lock() = Some(Speaker { expectation, rights: Vec::new() });
 }
 
-/// Says a line about `topic`, where no other rank of the node has.
+/// Prints a line about `topic`, if no other rank of the node has printed one.
 pub fn say(topic: &str, text: impl FnOnce(&Expectation) -> String) {
     if let Some(Speaker { expectation, rights }) = lock().as_mut()
         && let Some(right) = expectation.speak_for_node(topic)

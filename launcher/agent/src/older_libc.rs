@@ -1,8 +1,7 @@
-//! What Rust's standard library and the stack unwinder ask for, and a C library of 2012 (glibc 2.17) has not, or in
-//! another library than libc.so.6.
+//! Functions that Rust's standard library and the stack unwinder need, but that libc.so.6 of glibc 2.17 (2012) does not
+//! have.
 //!
-//! Each name is the linker's alone (hidden): the workload's calls of these functions never come here. What the
-//! linker finds no use for, it leaves out.
+//! The names are hidden, so the program's calls never come here. The linker leaves out unused functions.
 
 use std::arch::global_asm;
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
@@ -47,7 +46,7 @@ stand_in! {
 }
 
 unsafe extern "C" fn fstat(file: c_int, to: *mut libc::stat64) -> c_int {
-    // SAFETY: as the caller says; the kernel's structure is the C library's on 64-bit machines.
+    // SAFETY: the caller gives valid pointers; on 64-bit machines, the kernel and the C library use the same structure.
     unsafe { libc::syscall(libc::SYS_fstat, file, to) as c_int }
 }
 
@@ -64,14 +63,14 @@ unsafe extern "C" fn lstat(path: *const c_char, to: *mut libc::stat64) -> c_int 
 }
 
 unsafe extern "C" fn getrandom(to: *mut c_void, bytes: usize, flags: c_uint) -> isize {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller gives a valid buffer.
     unsafe { libc::syscall(libc::SYS_getrandom, to, bytes, flags) as isize }
 }
 
-/// The standard library makes one key, for destructors at a thread's end, and only where the C library has no
-/// __cxa_thread_atexit_impl (before glibc 2.18). Nothing that the agent keeps for a thread needs one.
+/// The standard library makes one key, for destructors at a thread's end, and only if the C library has no
+/// __cxa_thread_atexit_impl (before glibc 2.18). The agent's thread-local values need no destructor.
 extern "C" fn key_create(key: *mut c_uint, _: *const c_void) -> c_int {
-    // SAFETY: a place for the key, as the caller says.
+    // SAFETY: the caller gives a valid place for the key.
     unsafe { *key = 1 };
     0
 }
@@ -95,17 +94,17 @@ struct Found {
     reserved: [u64; 7],
 }
 
-/// The unwinder asks where the code at an address tells how to unwind it.
+/// Tells the unwinder where to find the unwinding information for the code at an address.
 unsafe extern "C" fn find_object(code: usize, found: *mut Found) -> c_int {
     let mut wanted = (code, found);
-    // SAFETY: the callback gets the address of `wanted` back, during this call alone.
+    // SAFETY: the callback gets the address of `wanted` and runs only during this call.
     let found = unsafe { libc::dl_iterate_phdr(Some(look_into), (&raw mut wanted).cast()) };
     if found == 1 { 0 } else { -1 }
 }
 
-/// 1 where the code lies in this object.
+/// Returns 1 if the code is in this object.
 unsafe extern "C" fn look_into(info: *mut libc::dl_phdr_info, _: usize, wanted: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid info with so many headers, and `wanted` is that of `find_object`.
+    // SAFETY: the loader passes a valid info with `dlpi_phnum` headers, and `wanted` is that of `find_object`.
     let (base, headers, (code, found)) = unsafe {
         let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
         ((*info).dlpi_addr as usize, headers, &mut *wanted.cast::<(usize, *mut Found)>())
@@ -119,7 +118,7 @@ unsafe extern "C" fn look_into(info: *mut libc::dl_phdr_info, _: usize, wanted: 
     let (Some(within), Some(eh_frame)) = (within, of_kind(libc::PT_GNU_EH_FRAME).next()) else { return 0 };
     let (start, end) = (within.start, within.end);
     let answer = Found { flags: 0, start, end, link_map: 0, eh_frame: eh_frame.start, reserved: [0; 7] };
-    // SAFETY: a place for the answer, as the unwinder says.
+    // SAFETY: the unwinder gives a valid place for the answer.
     unsafe { **found = answer };
     1
 }

@@ -1,26 +1,26 @@
-//! Interposers that do something before the real function, and then are gone from the stack.
+//! Interposers that work before the real function and then leave the stack.
 //!
-//! They jump to the real function with every argument where it came: in general registers, in vector registers
-//! (MPI_Pcontrol takes floating-point numbers too), on the stack. What leaves that function by another way than a
-//! return (a C++ exception of an error handler, longjmp, a cancelled thread) meets no code of the tool.
+//! They jump to the real function with every argument in its original place: general registers, vector registers
+//! (MPI_Pcontrol also takes floating-point numbers) and the stack. If the function ends without a return (a C++
+//! exception of an error handler, longjmp, a cancelled thread), no frame of pmmpi is on the stack.
 
 use std::ffi::{c_int, c_void};
 
-/// What a hook is given: the first two arguments in general registers, and where the call came from.
+/// A hook gets the first two arguments in general registers and the caller's address. It gives the function to jump to.
 pub type Hook = extern "C" fn(first: usize, second: usize, caller: *const c_void) -> *const c_void;
 
-/// Stands where a function of MPI's cannot be found: MPI_ERR_OTHER.
+/// Replaces an MPI function that does not exist; returns MPI_ERR_OTHER.
 pub extern "C-unwind" fn no_such_function() -> c_int {
     15
 }
 
-/// Exports `$name`, which calls `$hook` and jumps to what that gives.
+/// Exports `$name`, which calls `$hook` and jumps to the function that it gives.
 macro_rules! pass_on {
     ($($name:ident => $hook:path;)*) => {$(
         const _: $crate::pass_through::Hook = $hook;
 
         /// # Safety
-        /// As the MPI standard has it: the arguments are passed on as they came.
+        /// The rules of the MPI standard apply: the interposer passes the arguments on unchanged.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $name() -> std::ffi::c_int {
@@ -29,8 +29,8 @@ macro_rules! pass_on {
     )*};
 }
 
-/// System V ABI, AMD64: six general registers, eight vector registers, and in al how many of these are used.
-/// Registers 6 and 7 of DWARF are rbp and rsp.
+/// System V ABI, AMD64: six general registers and eight vector registers; al has the number of vector registers in
+/// use. DWARF's registers 6 and 7 are rbp and rsp.
 #[cfg(target_arch = "x86_64")]
 macro_rules! jump_behind {
     ($hook:path) => {

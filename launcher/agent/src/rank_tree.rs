@@ -1,18 +1,18 @@
-//! A tree over all ranks, rank 0 at its root: 15 answer to one.
+//! A tree over all ranks with rank 0 at its root; a rank has up to 15 children per level below it.
 //!
-//! Flatter than the binomial tree of MPI libraries. Where ranks share cores, a step from one to the next waits
-//! until it is the next one's turn, which is dearer than to send to some more.
+//! It is flatter than the binomial tree of MPI libraries. If ranks share cores, each step to another rank waits until
+//! that rank runs, which costs more than sending to more children.
 
-/// Ranks are numbers in this base: a digit a level.
+/// Bits per digit of a rank's number: one digit per level.
 const DIGIT_BITS: u32 = 4;
 
-/// Whom a rank answers to: the rank of its number without the last digit that is not 0.
+/// The parent of a rank: its number with the last nonzero digit set to 0.
 pub fn parent(rank: u32) -> Option<u32> {
     (rank != 0).then(|| rank & !(DIGITS << shift(rank)))
 }
 
-/// Those that answer to it: they have its number and one digit more, among the zeros that it ends in. Those that
-/// lead most ranks behind them come last.
+/// The children of a rank: its number with one of its trailing zero digits replaced. Children with the largest subtrees
+/// come last.
 pub fn children(rank: u32, size: u32) -> impl DoubleEndedIterator<Item = u32> {
     let zeros = if rank == 0 { u32::BITS } else { shift(rank) };
     (0..zeros)
@@ -23,7 +23,7 @@ pub fn children(rank: u32, size: u32) -> impl DoubleEndedIterator<Item = u32> {
 
 const DIGITS: u32 = (1 << DIGIT_BITS) - 1;
 
-/// Of the last digit that is not 0.
+/// Bit position of the last nonzero digit.
 fn shift(rank: u32) -> u32 {
     rank.trailing_zeros() / DIGIT_BITS * DIGIT_BITS
 }

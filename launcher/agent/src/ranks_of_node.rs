@@ -1,4 +1,5 @@
-//! Where the ranks of this node are, when one of them waits too long: their launchers have their shared memory open.
+//! Finds out where the ranks of this node are, for the warning of a rank that waits too long. It reads their shared
+//! memory through the open descriptors of their launchers.
 
 use pmmpi::record::wire;
 use pmmpi::regions::Whereabouts;
@@ -9,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// More are counted and not named.
+/// The largest number of ranks in a list; further ranks are only counted.
 const MOST_NAMED: usize = 16;
 
 /// A rank of this node.
@@ -19,7 +20,7 @@ struct Neighbour {
     at: Option<Whereabouts>,
 }
 
-/// What is known of a mark that this rank waits at: which ranks are there, and where others are.
+/// Describes a mark at which this rank waits: which ranks are there, and where the others of the node are.
 pub fn describe(mark: &Whereabouts, job: &str, size: u32) -> String {
     let ranks = ranks_of(job, size);
     let is_there = |rank: &&Neighbour| rank.at.as_ref() == Some(mark);
@@ -43,7 +44,7 @@ fn listed(all: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// In the order of their numbers.
+/// The ranks of the job on this node, sorted by number.
 fn ranks_of(job: &str, size: u32) -> Vec<Neighbour> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let launchers = processes.filter(|process| is_launcher(process));
@@ -71,7 +72,7 @@ fn is_launcher(process: &Path) -> bool {
     fs::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == "pmmpi")
 }
 
-/// The job of the rank that the shared memory was made for.
+/// The job of the rank to which the shared memory belongs.
 fn job_of(shared: &SharedMemory) -> Option<String> {
     wire::decode::<Expectation>(&shared.take(Blob::Expectation).ok()?).ok()?.job
 }

@@ -1,4 +1,4 @@
-//! Regions that the program names: by number with MPI_Pcontrol, by name with what pmmpi.h calls.
+//! Regions of the program: by number from MPI_Pcontrol, by name from the functions that pmmpi.h calls.
 
 use crate::measurement::{self, AgentSession};
 use crate::{contained, pass_through, resolve};
@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, UnwindSafe};
 
 thread_local! {
-    /// That this thread is in a mark already.
+    /// True while this thread is in a mark.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -23,7 +23,8 @@ extern "C" fn at_pcontrol(level: usize, _: usize, _: *const c_void) -> *const c_
     resolve::function(c"MPI_Pcontrol")
 }
 
-/// What Fortran's MPI_Pcontrol calls in Open MPI; but a tool's MPI_Pcontrol may call it too.
+/// Open MPI's Fortran MPI_Pcontrol calls this. Another tool's MPI_Pcontrol may call it, too; the agent has already
+/// handled that call.
 extern "C" fn at_pmpi_pcontrol(level: usize, _: usize, caller: *const c_void) -> *const c_void {
     if measurement::numbers_are_regions() && !resolve::is_passed_on(caller) {
         alone(|| control(level as c_int));
@@ -31,12 +32,12 @@ extern "C" fn at_pmpi_pcontrol(level: usize, _: usize, caller: *const c_void) ->
     resolve::function(c"PMPI_Pcontrol")
 }
 
-/// 0 pauses and 1 resumes, on this rank alone; from 2 on, a region's number, entered by all ranks together in
-/// place of the one before; its negative leaves it.
+/// Level 0 pauses and 1 resumes, on this rank only. A level from 2 on is a region's number: all ranks together
+/// leave the region before it and enter this one. The negative number leaves the region.
 fn control(level: c_int) {
     let now_ns = pmmpi::clock::monotonic_ns();
     match (level, measurement::region_table()) {
-        // Not waiting for another thread that is in a region's barrier.
+        // These do not wait for the lock, which another thread may hold in a region's barrier.
         (0, Some(table)) => return table.pause(now_ns),
         (1, Some(table)) => return table.resume(now_ns),
         _ => {}
@@ -44,7 +45,7 @@ fn control(level: c_int) {
     measurement::with_regions(|session, numbered| match level {
         2.. => {
             if let Some(left) = numbered.replace(level) {
-                // The session notes a barrier that failed.
+                // The session itself notes a failed barrier.
                 let _ = session.leave_region(name_of(left).as_bytes());
             }
             let _ = session.enter_region(name_of(level).as_bytes());
@@ -68,7 +69,7 @@ pub unsafe extern "C-unwind" fn pmmpi_region_begin(name: *const c_char) {
     if name.is_null() {
         return;
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller gives a C string.
     let name = unsafe { CStr::from_ptr(name) };
     mark(|session| _ = session.enter_region(name.to_bytes()));
 }
@@ -80,7 +81,7 @@ pub unsafe extern "C-unwind" fn pmmpi_region_end(name: *const c_char) {
     if name.is_null() {
         return;
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller gives a C string.
     let name = unsafe { CStr::from_ptr(name) };
     mark(|session| {
         measurement::warn_of_stray_end(session, name.to_bytes());
@@ -92,7 +93,7 @@ fn mark(step: impl FnOnce(&mut AgentSession)) {
     alone(AssertUnwindSafe(|| measurement::with_regions(|session, _| step(session))));
 }
 
-/// Nothing in a signal handler that came while this thread is in a mark.
+/// Runs `step`, but not in a signal handler that interrupts a mark of this thread.
 fn alone(step: impl FnOnce() + UnwindSafe) {
     if !INSIDE.replace(true) {
         contained(step);

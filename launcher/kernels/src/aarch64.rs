@@ -1,5 +1,5 @@
-//! The kernels for aarch64 (AAPCS64: trips in x0, memory in x1, stride in x2). Each has its counts beside it:
-//! instructions, branches, loads, stores, as once + per trip.
+//! The kernels for aarch64 (AAPCS64: trips in x0, memory in x1, stride in x2). The counts of each kernel are next
+//! to its code: instructions (once, per trip), then branches, loads and stores per trip.
 
 use crate::{Body, Count};
 use std::arch::naked_asm;
@@ -13,7 +13,7 @@ macro_rules! kernel {
     };
 }
 
-/// `once + per trip` of instructions, branches, loads, stores.
+/// `instructions` are once and per trip; `per_trip` are branches, loads and stores per trip.
 const fn body(run: crate::Function, instructions: [u8; 2], per_trip: [u8; 3]) -> Body {
     let [once, each] = instructions;
     let [branches, loads, stores] = per_trip;
@@ -41,7 +41,7 @@ kernel!(instructions:
     "ret",
 );
 
-// Each trip: 64 adds that take a cycle each, one after the other; subs and b.ne beside them.
+// Each trip: 64 dependent adds of one cycle each; subs and b.ne run in parallel.
 pub const CYCLES: Body = body(cycles, [1, 66], [1, 0, 0]);
 kernel!(cycles:
     "mov x4, #1",
@@ -51,7 +51,7 @@ kernel!(cycles:
     "ret",
 );
 
-// Once: mov. Each trip: cbnz (never taken), cbz (always), subs, b.ne (taken but for the last time).
+// Once: mov. Each trip: cbnz (never taken), cbz (always taken), subs, b.ne (taken except the last time).
 pub const BRANCHES: Body = body(branches, [1, 4], [3, 0, 0]);
 kernel!(branches:
     "mov x3, #0",
@@ -64,7 +64,7 @@ kernel!(branches:
     "ret",
 );
 
-// xorshift64 (Marsaglia 2003). Once: mov. Each trip: 3 for the next number, tbz, and on either way add, subs, b.ne.
+// xorshift64 (Marsaglia 2003). Once: mov. Each trip: 3 for the next number, tbz, and on both paths add, subs, b.ne.
 pub const RANDOM: Body = body(random, [1, 7], [2, 0, 0]);
 kernel!(random:
     "mov x3, #0x7c15",
@@ -98,7 +98,7 @@ kernel!(stores:
     "ret",
 );
 
-// Each trip: a load of where to go next, subs, b.ne.
+// Each trip: a load of the next address, subs, b.ne.
 pub const CHASE: Body = body(chase, [0, 3], [1, 1, 0]);
 kernel!(chase:
     "2:",
@@ -170,10 +170,11 @@ kernel!(migrations:
     "ret",
 );
 
-// STREAM (McCalpin). a is at x1, b at x3 = x1 + x2, c at x4 = x1 + 2 x2; each trip is a line of 64 bytes of each, and
-// ends with an add a pointer, subs, b.ne. STNP stores two registers, and says that they are not used again soon.
+// STREAM (McCalpin). a is at x1, b at x3 = x1 + x2, c at x4 = x1 + 2 x2. Each trip works on one line of 64 bytes
+// per array and ends with one add per pointer, subs, b.ne. STNP stores two registers with the hint that they are
+// not used soon.
 
-// Once: where c is. Each trip: 4 loads, 4 stores.
+// Once: the address of c. Each trip: 4 loads, 4 stores.
 pub const COPY: Body = body(copy, [1, 12], [1, 4, 4]);
 kernel!(copy:
     "add x4, x1, x2, lsl #1",
@@ -196,7 +197,7 @@ kernel!(copy_nt:
     "ret",
 );
 
-// Once: where b and c are, and s = 3. Each trip: 4 loads, 4 products, 4 stores.
+// Once: the addresses of b and c, and s = 3. Each trip: 4 loads, 4 products, 4 stores.
 pub const SCALE: Body = body(scale, [3, 16], [1, 4, 4]);
 kernel!(scale:
     "add x3, x1, x2", "add x4, x1, x2, lsl #1", "fmov v16.2d, #3.0",
@@ -223,7 +224,7 @@ kernel!(scale_nt:
     "ret",
 );
 
-// Once: where b and c are. Each trip: 8 loads, 4 sums, 4 stores.
+// Once: the addresses of b and c. Each trip: 8 loads, 4 sums, 4 stores.
 pub const ADD: Body = body(add, [2, 21], [1, 8, 4]);
 kernel!(add:
     "add x3, x1, x2", "add x4, x1, x2, lsl #1",
@@ -252,7 +253,7 @@ kernel!(add_nt:
     "ret",
 );
 
-// Once: where b and c are, and s. Each trip: 8 loads, 4 products, 4 sums, 4 stores.
+// Once: the addresses of b and c, and s. Each trip: 8 loads, 4 products, 4 sums, 4 stores.
 pub const TRIAD: Body = body(triad, [3, 25], [1, 8, 4]);
 kernel!(triad:
     "add x3, x1, x2", "add x4, x1, x2, lsl #1", "fmov v16.2d, #3.0",

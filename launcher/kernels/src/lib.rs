@@ -1,11 +1,10 @@
-//! Kernels whose counts are known on paper.
+//! Test loops whose event counts are known in advance.
 //!
-//! A kernel is a function written instruction by instruction, so that no compiler changes what it does, and a
-//! table of what it does: how much once, and how much each trip of its loop. A test runs each of them one
-//! instruction at a time (ptrace(2), PTRACE_SINGLESTEP) and counts: the paper is held by the machine itself,
-//! without its counters.
+//! A kernel is a function in assembly language, so that no compiler changes it, and a table of its counts: once per
+//! call and per trip of its loop. A test runs each kernel one instruction at a time (ptrace(2), PTRACE_SINGLESTEP)
+//! and counts: so the machine itself confirms the table, without its counters.
 //!
-//! All counts are those of the function without its return, which an [`EMPTY`] one has, too.
+//! All counts leave out the function's return instruction, because the function [`EMPTY`] has it, too.
 
 #![warn(missing_docs)]
 
@@ -24,42 +23,41 @@ mod table;
 pub use memory::{Memory, Prepared};
 pub use table::all;
 
-/// A kernel's code: trips of its loop, its memory, and a distance in it.
+/// A kernel's code. The arguments are the trips of its loop, its memory, and a distance in the memory.
 pub type Function = unsafe extern "C" fn(trips: u64, memory: *mut u8, stride: u64);
 
-/// What a section costs that does nothing.
+/// A function without work, to measure the overhead of a section.
 pub const EMPTY: Function = machine::empty;
 
-/// Work with counts that are known.
+/// A loop with known counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// As users type it.
+    /// The name that users type.
     pub name: &'static str,
-    /// In a line.
+    /// A short description.
     pub about: &'static str,
-    /// Trips of its loop when counters are held against it.
+    /// Trips of its loop in a validation.
     pub trips: u64,
-    /// What it works on.
+    /// The memory that it works on.
     pub memory: Memory,
-    /// Its code, and what that does in user mode.
+    /// Its code, and the counts of the code in user mode.
     pub body: Body,
-    /// True where nothing but interrupts takes it into the kernel: what is counted in all modes is then what the
-    /// code does.
+    /// True if it enters the Linux kernel only through interrupts: counts of all modes then are those of the code.
     pub stays_in_user_mode: bool,
-    /// What is known of other events.
+    /// The expected counts of other events.
     pub others: &'static [Expected],
 }
 
-/// Code, and what it does in user mode.
+/// Code, and its counts in user mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
     /// The code.
     pub run: Function,
-    /// Whether this processor has the instructions.
+    /// True if this processor has the instructions.
     pub runs_here: fn() -> bool,
     /// Instructions retired.
     pub instructions: Count,
-    /// Branches among them, taken or not.
+    /// Branch instructions, taken or not.
     pub branches: Count,
     /// Instructions that load.
     pub loads: Count,
@@ -70,7 +68,7 @@ pub struct Body {
 /// A count that grows with the trips of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count {
-    /// Around the loop.
+    /// Outside the loop.
     pub once: f64,
     /// In each trip.
     pub per_trip: f64,
@@ -88,31 +86,31 @@ impl Count {
     }
 }
 
-/// What is known of one event: a count that lies between two others, which are the same where it is exact.
+/// The expected range of one event's count; both limits are the same for an exact count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// As `pmmpi list events` has it, or its vendor.
+    /// The event's name in `pmmpi list events`, or its vendor's name.
     pub event: &'static str,
-    /// No fewer.
+    /// The lower limit.
     pub low: Count,
-    /// No more.
+    /// The upper limit.
     pub high: Count,
 }
 
 impl Expected {
-    /// A count without any doubt.
+    /// An exact count.
     pub const fn exactly(event: &'static str, once: f64, per_trip: f64) -> Self {
         Self { event, low: Count::new(once, per_trip), high: Count::new(once, per_trip) }
     }
 
-    /// A count in each trip between two others.
+    /// A range of the count per trip.
     pub const fn between(event: &'static str, low: f64, high: f64) -> Self {
         Self { event, low: Count::new(0.0, low), high: Count::new(0.0, high) }
     }
 }
 
 impl Kernel {
-    /// All that is known of a call: first what its code says, where that is all there is.
+    /// All expected counts of a call. Those of its code come first, if the kernel stays in user mode.
     pub fn expected(&self) -> Vec<Expected> {
         let Body { instructions, branches, loads, stores, .. } = self.body;
         let code = [
@@ -121,7 +119,7 @@ impl Kernel {
             ("L1-dcache-loads", loads),
             ("L1-dcache-stores", stores),
         ];
-        // A counter that always reads 0 agrees with a kernel that does nothing of its kind.
+        // Leave out expected counts of 0: a broken counter that always reads 0 would agree with them.
         let code =
             code.into_iter().filter(|(_, count)| self.stays_in_user_mode && *count != Count::default());
         let code = code.map(|(event, count)| Expected { event, low: count, high: count });

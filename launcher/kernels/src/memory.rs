@@ -1,28 +1,28 @@
-//! What kernels work on, made before they are measured.
+//! The memory of kernels, prepared before the measurement.
 
 use std::io;
 use std::ptr;
 
-/// What a kernel works on.
+/// The kind of memory that a kernel works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Nothing.
+    /// No memory.
     None,
-    /// One line, which is in the first cache.
+    /// One line, which stays in the first-level cache.
     Line,
-    /// Pointers from line to line, in an order that no prefetcher knows.
+    /// Pointers from line to line, in an order that no prefetcher can predict.
     Chain,
-    /// Pages that nobody has touched, one a trip.
+    /// Untouched pages, one per trip.
     FreshPages,
     /// Three arrays of doubles: STREAM's a, b and c.
     Arrays,
     /// A struct timespec.
     Time,
-    /// Two CPU masks (sched_setaffinity(2)): of the CPU that the thread is pinned to, and of another one.
+    /// Two CPU masks (sched_setaffinity(2)): the CPU to which the thread is pinned, and another one.
     Masks,
 }
 
-/// Memory that is ready.
+/// The prepared memory of a kernel.
 #[derive(Debug)]
 pub struct Prepared {
     start: *mut u8,
@@ -31,17 +31,18 @@ pub struct Prepared {
 }
 
 const LINE_BYTES: usize = 64;
-/// Well beyond the caches of a core's own.
+/// Much more than the private caches of a core.
 const CHAIN_LINES: usize = 1 << 18;
-/// Sleeps that take the thread off its core for certain.
+/// Long enough that the thread certainly leaves its core.
 const SLEEP_NS: i64 = 50_000;
 const MASK_BYTES: usize = 8192; // 65,536 hardware threads
 
 impl Memory {
-    /// Lines of each of the arrays: 64 MiB, which hold no part of a last-level cache but the largest.
+    /// Lines of each array: 64 MiB, more than all but the largest last-level caches hold.
     pub const ARRAY_LINES: u64 = 1 << 20;
 
-    /// Makes it for so many trips, of a thread on the first of these CPUs.
+    /// Prepares the memory for this number of trips. The thread must run on the first CPU; the second is for
+    /// [`Memory::Masks`].
     pub fn prepare(self, trips: u64, cpus: [u32; 2]) -> io::Result<Prepared> {
         let trips = usize::try_from(trips).map_err(io::Error::other)?;
         let prepared = match self {
@@ -58,7 +59,7 @@ impl Memory {
             Memory::None | Memory::FreshPages => {}
             Memory::Line => prepared.words::<u64>()[0] = 0,
             Memory::Chain => prepared.chain(),
-            // Of normal numbers, and every page there.
+            // Fill with normal numbers, and touch every page.
             Memory::Arrays => prepared.words::<f64>().fill(1.0),
             Memory::Time => prepared.words::<i64>()[..2].copy_from_slice(&[0, SLEEP_NS]),
             Memory::Masks => prepared.masks(cpus)?,
@@ -70,34 +71,35 @@ impl Memory {
 impl Prepared {
     fn map(bytes: usize, stride: usize) -> io::Result<Self> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: new memory, which is given back when this value is dropped.
+        // SAFETY: new memory; drop unmaps it.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A huge page would be one fault for many. A kernel without huge pages refuses, and has none.
-        // SAFETY: the mapping that was just made.
+        // With huge pages, one fault would serve many pages. A Linux kernel without huge pages refuses the call,
+        // which does not matter.
+        // SAFETY: the arguments are those of the new mapping.
         unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
         Ok(Self { start: start.cast(), bytes, stride: stride as u64 })
     }
 
-    /// Where it begins.
+    /// The start address.
     pub fn start(&self) -> *mut u8 {
         self.start
     }
 
-    /// The distance that the kernel is given: of pages, of arrays, of masks.
+    /// The distance between pages, lines, arrays or masks; the kernel gets it as an argument.
     pub fn stride(&self) -> u64 {
         self.stride
     }
 
-    #[allow(clippy::mut_from_ref)] // called while nothing else looks at the memory
+    #[allow(clippy::mut_from_ref)] // no other code uses the memory during the call
     fn words<T: Word>(&self) -> &mut [T] {
-        // SAFETY: mapped, zeroed or written as such words, aligned to a page.
+        // SAFETY: the memory is mapped, aligned to a page, and zeroed or written as such words.
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<T>()) }
     }
 
-    /// One ring through all lines: Sattolo's shuffle, which leaves no smaller one.
+    /// Makes one ring through all lines with Sattolo's shuffle, which never makes smaller rings.
     fn chain(&self) {
         let mut next: Vec<u32> = (0..CHAIN_LINES as u32).collect();
         let mut random = 0x9e37_79b9_7f4a_7c15u64;
@@ -128,18 +130,18 @@ impl Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: this value's own mapping, which nobody can reach any more.
+        // SAFETY: this value owns the mapping, and no reference to it is left.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }
 
-/// Whose every bit pattern is a value.
+/// A type for which every bit pattern is valid.
 trait Word {}
 impl Word for u64 {}
 impl Word for i64 {}
 impl Word for f64 {}
 
 fn page_bytes() -> usize {
-    // SAFETY: asks for a constant of the system's.
+    // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

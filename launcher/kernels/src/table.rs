@@ -1,30 +1,30 @@
-//! The kernels, and what is known of them beside their code. How each count comes about is in
-//! docs/validate.md.
+//! The kernels, and their expected counts besides those of the code. docs/validate.md explains each count.
 
 use crate::machine as code;
 use crate::{Body, Count, Expected, Kernel, Memory};
 
 const MISSES_NOTHING: Expected =
     Expected { event: "branch-misses", low: Count::new(0.0, 0.0), high: Count::new(100.0, 0.001) };
-/// Of instructions that each stand alone, a few thousand an interrupt.
+/// Interrupts execute a few thousand instructions of the Linux kernel each.
 const LITTLE_OF_THE_KERNEL: Expected =
     Expected { event: "instructions_kernel", low: Count::new(0.0, 0.0), high: Count::new(20_000.0, 0.4) };
 
-/// What code does none of, and interrupts some: a counter of loads must not count stores.
+/// For events that the code never causes and interrupts cause rarely: a counter of loads must not count stores.
 const fn next_to_none(event: &'static str) -> Expected {
     Expected { event, low: Count::new(0.0, 0.0), high: Count::new(10_000.0, 0.01) }
 }
 
-/// Doubles of a vector register's: what a vendor's event counts of one instruction.
+/// Vendors' events for vector instructions on doubles.
 #[cfg(target_arch = "x86_64")]
 const FP_256: &str = "fp_arith_inst_retired.256b_packed_double";
 const FP_128: &str = "fp_arith_inst_retired.128b_packed_double";
 const FP_OPERATIONS: &str = "fp_ret_sse_avx_ops.all";
-/// What crosses the memory controllers. A last part of it may still be in caches, and page tables and prefetches add to it.
+/// Bytes at the memory controllers. They may be less because the last part is still in caches, or more because of page
+/// tables and prefetches.
 const READ: &str = "dram_read_bytes";
 const WRITTEN: &str = "dram_write_bytes";
 
-/// Each trip moves a line of each array.
+/// Bytes per line; each trip works on one line of each array.
 const LINE: f64 = 64.0;
 const DOUBLES: f64 = 8.0;
 
@@ -53,7 +53,7 @@ const fn flops(each: f64) -> Expected {
     Expected::exactly(FP_OPERATIONS, 0.0, each * DOUBLES)
 }
 
-/// Instructions of two doubles each.
+/// Instructions on two doubles each.
 const fn packed(each: f64) -> Expected {
     Expected::exactly(FP_128, 0.0, each * DOUBLES / 2.0)
 }
@@ -89,7 +89,7 @@ const ALL: &[Kernel] = &[
     },
     #[cfg(target_arch = "x86_64")]
     Kernel {
-        // An instruction works on 4 doubles, and multiplies and adds: 8 operations, or 2 of Intel's instructions.
+        // An instruction multiplies and adds 4 doubles: this is 8 operations, and Intel's event counts it twice.
         others: &[Expected::exactly(FP_OPERATIONS, 0.0, 64.0), Expected::exactly(FP_256, 0.0, 16.0)],
         ..kernel("fma", "fused multiply-adds of 4 doubles", 200_000, Memory::None, code::FMA)
     },
@@ -128,7 +128,7 @@ const ALL: &[Kernel] = &[
     stream("triad-nt", "the same past the caches", code::TRIAD_NT, TRIAD_NT),
 ];
 
-/// Every kernel.
+/// All kernels of this processor's architecture.
 pub fn all() -> &'static [Kernel] {
     ALL
 }

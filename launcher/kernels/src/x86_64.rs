@@ -1,5 +1,5 @@
-//! The kernels for x86_64 (System V: trips in rdi, memory in rsi, stride in rdx). Each has its counts beside
-//! it: instructions, branches, loads, stores, as once + per trip.
+//! The kernels for x86_64 (System V: trips in rdi, memory in rsi, stride in rdx). The counts of each kernel are next to
+//! its code: instructions (once, per trip), then branches, loads and stores per trip.
 
 use crate::{Body, Count};
 use std::arch::naked_asm;
@@ -13,7 +13,7 @@ macro_rules! kernel {
     };
 }
 
-/// `once + per trip` of instructions, branches, loads, stores.
+/// `instructions` are once and per trip; `per_trip` are branches, loads and stores per trip.
 const fn body(run: crate::Function, instructions: [u8; 2], per_trip: [u8; 3]) -> Body {
     let [once, each] = instructions;
     let [branches, loads, stores] = per_trip;
@@ -41,7 +41,7 @@ kernel!(instructions:
     "ret",
 );
 
-// Each trip: 64 adds that take a cycle each, one after the other; dec and jnz beside them.
+// Each trip: 64 dependent adds of one cycle each; dec and jnz run in parallel.
 pub const CYCLES: Body = body(cycles, [1, 66], [1, 0, 0]);
 kernel!(cycles:
     "mov ecx, 1",
@@ -51,7 +51,7 @@ kernel!(cycles:
     "ret",
 );
 
-// Once: xor. Each trip: test, jnz (never taken), jz (always), dec, jnz (taken but for the last time).
+// Once: xor. Each trip: test, jnz (never taken), jz (always taken), dec, jnz (taken except the last time).
 pub const BRANCHES: Body = body(branches, [1, 5], [3, 0, 0]);
 kernel!(branches:
     "xor eax, eax",
@@ -65,7 +65,7 @@ kernel!(branches:
     "ret",
 );
 
-// xorshift64 (Marsaglia 2003). Once: mov. Each trip: 9 for the next number, test, jz, and on either way add, dec, jnz.
+// xorshift64 (Marsaglia 2003). Once: mov. Each trip: 9 for the next number, test, jz, and on both paths add, dec, jnz.
 pub const RANDOM: Body = body(random, [1, 14], [2, 0, 0]);
 kernel!(random:
     "movabs rax, 0x9e3779b97f4a7c15",
@@ -102,7 +102,7 @@ kernel!(stores:
     "ret",
 );
 
-// Each trip: a load of where to go next, dec, jnz.
+// Each trip: a load of the next address, dec, jnz.
 pub const CHASE: Body = body(chase, [0, 3], [1, 1, 0]);
 kernel!(chase:
     "2:",
@@ -148,7 +148,7 @@ kernel!(system_calls:
     "ret",
 );
 
-// Once: 2 to keep. Each trip: 3 arguments, syscall, dec, jnz.
+// Once: 2 to save arguments. Each trip: 3 to set up the call, syscall, dec, jnz.
 pub const SLEEPS: Body = body(sleeps, [2, 6], [1, 0, 0]);
 kernel!(sleeps:
     "mov r8, rdi", "mov r9, rsi",
@@ -160,7 +160,7 @@ kernel!(sleeps:
     "ret",
 );
 
-// Once: 3 to keep. Each trip: twice 4 arguments and syscall, then dec and jnz.
+// Once: 3 to save arguments. Each trip: twice 4 to set up the call and syscall, then dec and jnz.
 pub const MIGRATIONS: Body = body(migrations, [3, 12], [1, 0, 0]);
 kernel!(migrations:
     "mov r8, rdi", "mov r9, rsi", "mov r10, rdx",
@@ -175,8 +175,8 @@ kernel!(migrations:
     "ret",
 );
 
-// STREAM (McCalpin). a is at rsi, b at rsi + rdx, c at rsi + 2 rdx; each trip is a line of 64 bytes of each, and ends
-// with add, dec, jnz. Stores past the caches are waited for once, by sfence.
+// STREAM (McCalpin). a is at rsi, b at rsi + rdx, c at rsi + 2 rdx. Each trip works on one line of 64 bytes per
+// array and ends with add, dec, jnz. One sfence at the end waits for non-temporal stores.
 
 // Each trip: 4 loads, 4 stores.
 pub const COPY: Body = body(copy, [0, 11], [1, 4, 4]);
@@ -200,7 +200,7 @@ kernel!(copy_nt:
     "ret",
 );
 
-// Once: s = 3 into both halves of xmm8, 3 instructions. Each trip: 4 loads, 4 products, 4 stores.
+// Once: 3 to set both halves of xmm8 to s = 3. Each trip: 4 loads, 4 products, 4 stores.
 pub const SCALE: Body = body(scale, [3, 15], [1, 4, 4]);
 kernel!(scale:
     "movabs rax, 0x4008000000000000", "movq xmm8, rax", "unpcklpd xmm8, xmm8",
@@ -256,7 +256,7 @@ kernel!(add_nt:
     "ret",
 );
 
-// Once: s, 3 instructions. Each trip: 8 loads, 4 products, 4 sums, 4 stores.
+// Once: 3 to set s. Each trip: 8 loads, 4 products, 4 sums, 4 stores.
 pub const TRIAD: Body = body(triad, [3, 23], [1, 8, 4]);
 kernel!(triad:
     "movabs rax, 0x4008000000000000", "movq xmm8, rax", "unpcklpd xmm8, xmm8",

@@ -1,9 +1,10 @@
-//! Looks up the names of vendors' manuals with libpfm4 and writes what they come to to stdout in wire form:
-//! `pmmpi-names resolve NAME...` a list of `names::VendorAnswer`, `pmmpi-names list` one of `names::VendorEvent`.
+//! Looks up event names of vendors' manuals with libpfm4 and writes the result to stdout in wire form:
+//! `pmmpi-names resolve NAME...` writes a list of `names::VendorAnswer`, `pmmpi-names list` a list of
+//! `names::VendorEvent`.
 //!
-//! A program of its own, so that the launcher, which is started on every rank, needs no libpfm4, and so that
-//! whatever goes wrong in a library that reads a machine's tables ends this process and no other. The library
-//! is loaded where it is: a newer one knows newer processors.
+//! It is a separate program, so that the launcher, which runs on every rank, needs no libpfm4, and so that a crash
+//! in the library ends only this process. It loads the system's library at run time, because a newer one knows
+//! newer processors.
 
 mod pfm;
 
@@ -58,7 +59,7 @@ fn resolve(library: &PfmLibrary, name: &str) -> VendorAnswer {
     }
 }
 
-/// Each event with each of its unit masks, and alone.
+/// The names of all events, without and with each unit mask.
 fn names(library: &PfmLibrary) -> Vec<String> {
     let of = |event: pfm::PfmEvent| {
         let masks = event.masks.iter().map(|mask| format!("{}:{}", event.name, mask.0)).collect::<Vec<_>>();
@@ -67,7 +68,7 @@ fn names(library: &PfmLibrary) -> Vec<String> {
     library.events().into_iter().flat_map(of).collect()
 }
 
-/// What can be encoded of the tables of this processor.
+/// The events of this processor's tables that libpfm4 can encode.
 fn list(library: &PfmLibrary) -> Vec<VendorEvent> {
     let mut all = Vec::new();
     for event in library.events() {

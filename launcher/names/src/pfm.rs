@@ -1,5 +1,5 @@
-//! As much of libpfm4 as is needed, by the declarations of perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h
-//! of version 4.
+//! The functions of libpfm4 that pmmpi needs, declared as in perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h of
+//! version 4.
 
 use libloading::Library as Loaded;
 use perf_event_open_sys::bindings::perf_event_attr;
@@ -7,13 +7,13 @@ use pmmpi::counters::event::{Encoding, Modes};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 
-/// The library's name since version 4.0 of 2010: its interface has not changed but by addition.
+/// The library's name since version 4.0 (2010). Its interface has only grown since then.
 const FILE: &str = "libpfm.so.4";
 
-/// libpfm4, ready.
+/// The loaded and initialised library.
 pub struct PfmLibrary {
     functions: Functions,
-    /// Keeps the functions where they are.
+    /// Keeps the library, and so the functions, loaded.
     _loaded: Loaded,
 }
 
@@ -34,7 +34,7 @@ const NOT_FOUND: c_int = -4; // PFM_ERR_NOTFOUND
 const IN_KERNEL_AND_USER_MODE: c_int = 0x01 | 0x08; // PFM_PLM0 | PFM_PLM3
 const FOR_PERF_EVENTS: c_int = 1; // PFM_OS_PERF_EVENT
 const UNIT_MASK: c_int = 1; // PFM_ATTR_UMASK
-/// Above PFM_PMU_MAX of any version: 4.13 has 400.
+/// Above PFM_PMU_MAX of every version; it is 400 in 4.13.
 const MOST_PMUS: c_int = 4096;
 
 #[repr(C)]
@@ -93,23 +93,23 @@ struct EncodeArgument {
     padding: c_int,
 }
 
-/// The library may have been built with a longer perf_event_attr than this program.
+/// Extra space, because the library's perf_event_attr may be longer than that of this program.
 #[repr(C)]
 struct Room {
     attributes: perf_event_attr,
     more: [u64; 64],
 }
 
-/// An event of a table of this processor's.
+/// An event of one of this processor's tables.
 pub struct PfmEvent {
-    /// With its table's: "skx::INST_RETIRED".
+    /// The name with its table: "skx::INST_RETIRED".
     pub name: String,
     pub description: String,
-    /// Its unit masks, with what they stand for.
+    /// Its unit masks, with their descriptions.
     pub masks: Vec<(String, String)>,
 }
 
-/// What the library says.
+/// An error of the library.
 #[derive(Debug)]
 pub struct PfmError {
     code: c_int,
@@ -117,7 +117,7 @@ pub struct PfmError {
 }
 
 impl PfmError {
-    /// True where no table has the event, or the text is no event's name.
+    /// True if no table has the event or the text is not the name of an event.
     pub fn is_not_found(&self) -> bool {
         matches!(self.code, NOT_FOUND | NOT_SUPPORTED | INVALID)
     }
@@ -141,8 +141,7 @@ impl PfmLibrary {
                  (Debian: apt install libpfm4, RHEL and Fedora: dnf install libpfm). {e}"
             ),
         };
-        // SAFETY: the library has no initialisers that depend on this program; the signatures are those of
-        // its headers.
+        // SAFETY: the library's initialisers do not depend on this program; the signatures match its headers.
         unsafe {
             let loaded = Loaded::new(FILE).map_err(failed)?;
             macro_rules! function {
@@ -170,19 +169,19 @@ impl PfmLibrary {
         if code == SUCCESS {
             return Ok(());
         }
-        // SAFETY: gives a constant string for any number.
+        // SAFETY: the function gives a constant string for any number.
         let message = unsafe { text((self.functions.strerror)(code)) };
         Err(PfmError { code, message })
     }
 
-    /// What an event is for the kernel, and its whole name.
+    /// The kernel's encoding of an event, and its full name.
     pub fn encode(&self, name: &str) -> Result<(Encoding, String), PfmError> {
         let name = CString::new(name)
             .map_err(|e| PfmError { code: NOT_FOUND, message: format!("a name has no zero byte: {e}") })?;
         let mut room = Room { attributes: perf_event_attr::default(), more: [0; 64] };
         let mut full_name: *mut c_char = std::ptr::null_mut();
         let mut argument = EncodeArgument {
-            // Of the whole room, not of its first field alone.
+            // The pointer must cover the whole structure, not only its first field.
             attributes: (&raw mut room).cast(),
             full_name: &mut full_name,
             size: size_of::<EncodeArgument>(),
@@ -191,8 +190,8 @@ impl PfmLibrary {
             flags: 0,
             padding: 0,
         };
-        // SAFETY: all pointers are to live values of the types that the headers have; the library writes
-        // within them, and leaves a string of malloc's, or nothing.
+        // SAFETY: all pointers are to live values with the headers' types. The library writes only within them, and
+        // gives a string from malloc or null.
         let (code, full_name) = unsafe {
             let code = (self.functions.get_os_event_encoding)(
                 name.as_ptr(),
@@ -212,7 +211,7 @@ impl PfmLibrary {
             (_, 0) => Modes::Kernel,
             _ => return Err(PfmError { code, message: "neither user nor kernel mode is left".to_owned() }),
         };
-        // SAFETY: every variant of these unions is a number of 64 bits.
+        // SAFETY: every variant of these unions is a 64-bit number.
         let (config1, config2) =
             unsafe { (attributes.__bindgen_anon_3.config1, attributes.__bindgen_anon_4.config2) };
         let encoding =
@@ -220,38 +219,38 @@ impl PfmLibrary {
         Ok((encoding, full_name))
     }
 
-    /// The unit masks of the event that a name begins with.
+    /// The unit masks of the event at the start of a name.
     pub fn masks_of(&self, name: &str) -> Vec<String> {
         let (table, event) = name.split_once("::").map_or(("", name), |(table, event)| (table, event));
         let event = event.split(':').next().unwrap_or_default();
         let name = if table.is_empty() { event.to_owned() } else { format!("{table}::{event}") };
         let Ok(name) = CString::new(name) else { return Vec::new() };
-        // SAFETY: a string that lives.
+        // SAFETY: the pointer is to a live string.
         let index = unsafe { (self.functions.find_event)(name.as_ptr()) };
         let info = if index < 0 { None } else { self.event(index) };
         info.map_or(Vec::new(), |info| self.masks(&info).into_iter().map(|(mask, _)| mask).collect())
     }
 
-    /// Of all tables for this processor.
+    /// The events of all tables for this processor.
     pub fn events(&self) -> Vec<PfmEvent> {
         let mut all = Vec::new();
         for pmu in 0..MOST_PMUS {
             let Some(info) = self.pmu(pmu) else { continue };
-            // SAFETY: a constant string of the library's.
+            // SAFETY: the name is a constant string of the library.
             let table = unsafe { text(info.name) };
-            // The kernel's own names need no table.
+            // pmmpi knows the kernel's own names without these tables.
             if info.flags & 1 == 0 || matches!(table.as_str(), "perf" | "perf_raw") {
                 continue;
             }
             let mut index = info.first_event;
             while index >= 0 {
                 if let Some(event) = self.event(index) {
-                    // SAFETY: constant strings of the library's.
+                    // SAFETY: both are constant strings of the library.
                     let (name, description) = unsafe { (text(event.name), text(event.description)) };
                     let name = format!("{table}::{name}");
                     all.push(PfmEvent { name, description, masks: self.masks(&event) });
                 }
-                // SAFETY: any number may be asked for.
+                // SAFETY: the function accepts any number.
                 index = unsafe { (self.functions.get_event_next)(index) };
             }
         }
@@ -272,7 +271,7 @@ impl PfmLibrary {
             fixed_counters: 0,
             flags: 0,
         };
-        // SAFETY: the structure is as long as it says.
+        // SAFETY: the field `size` is the size of the structure.
         (unsafe { (self.functions.get_pmu_info)(pmu, &mut info) } == SUCCESS).then_some(info)
     }
 
@@ -309,7 +308,7 @@ impl PfmLibrary {
                 flags: 0,
                 default: 0,
             };
-            // SAFETY: as above; the strings are constants of the library's.
+            // SAFETY: as above; the strings are constants of the library.
             unsafe {
                 let code =
                     (self.functions.get_event_attr_info)(event.index, number, FOR_PERF_EVENTS, &mut info);
@@ -321,11 +320,11 @@ impl PfmLibrary {
 }
 
 /// # Safety
-/// A string that ends with a zero byte, or null.
+/// `string` must be a C string or null.
 unsafe fn text(string: *const c_char) -> String {
     if string.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees a C string.
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }

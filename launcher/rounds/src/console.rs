@@ -1,4 +1,4 @@
-//! Everything that is said on stderr: stdout belongs to the workload.
+//! All messages of pmmpi. They go to stderr, because stdout belongs to the program.
 
 use crate::plan::RoundsPlan;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,8 +9,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-/// One line, in one write, so that lines of several ranks do not mix. Nothing is left to do about a
-/// stderr that cannot be written.
+/// Prints a message in one write, so that messages of several ranks do not mix. Ignores a failed write.
 pub fn say(message: impl Display) {
     let _ = std::io::stderr().write_all(line(message).as_bytes());
 }
@@ -19,23 +18,23 @@ fn line(message: impl Display) -> String {
     format!("pmmpi: {}\n", printable(&message.to_string()))
 }
 
-/// Something that the user should know and that does not stop the tool.
+/// Prints a warning: something that the user should know but that does not stop pmmpi.
 pub fn warn(message: impl Display) {
     say(format_args!("warning: {message}"));
 }
 
-/// Progress through several rounds: a bar where stderr is a terminal, else a line a round.
+/// Shows the progress through several rounds: a bar if stderr is a terminal, else one line per round.
 pub struct Console {
     quiet: bool,
-    /// Rounds that are kept.
+    /// Measured rounds.
     runs: u32,
-    /// These and the warm-ups.
+    /// Measured and warm-up rounds.
     rounds: u32,
     bar: Option<ProgressBar>,
 }
 
 impl Console {
-    /// For one rank to speak for all.
+    /// The console of the one rank that prints for all.
     pub fn new(plan: &RoundsPlan) -> Self {
         let wanted = !plan.quiet && plan.rounds() > 1 && std::io::stderr().is_terminal();
         Self {
@@ -46,12 +45,12 @@ impl Console {
         }
     }
 
-    /// For a rank that leaves the talking to another.
+    /// The console of the other ranks: it prints no progress.
     pub fn silent() -> Self {
         Self { quiet: true, runs: 1, rounds: 1, bar: None }
     }
 
-    /// Round `number` (from 0) begins. Drawn before t0: nothing of the tool's runs beside the work.
+    /// Shows that round `number` (from 0) begins. Call it before t0, so that it does not disturb the measurement.
     pub fn begin(&self, number: u32, warmup: bool) {
         if let Some(bar) = &self.bar {
             bar.set_position(number.into());
@@ -65,7 +64,7 @@ impl Console {
         }
     }
 
-    /// Run `number` (from 0) was kept, in `file` if it was saved.
+    /// Prints the summary of run `number` (from 0). `file` is its run file, if it was saved.
     pub fn kept(&self, number: u32, run: &Run, file: Option<&Path>) {
         if self.quiet {
             return;
@@ -78,21 +77,21 @@ impl Console {
         }
     }
 
-    /// No round follows.
+    /// Removes the bar after the last round.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 
-    /// The rounds end early; `kept` of those wanted were measured.
+    /// Prints that the rounds end early, after `kept` measured rounds.
     pub fn stopped(&self, signal: i32, kept: u32) {
         if !self.quiet {
             self.say(format_args!("stopped by signal {signal} after {kept} of {} runs", self.runs));
         }
     }
 
-    /// Above the bar, if there is one.
+    /// Prints a message, above the bar if there is one.
     pub fn say(&self, message: impl Display) {
         match &self.bar {
             Some(bar) => bar.println(line(message).trim_end()),

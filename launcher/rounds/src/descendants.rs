@@ -1,27 +1,25 @@
-//! Everything that a child has started, whoever its parent is by now.
+//! Finds all processes that a child has started, even if they have another parent now.
 //!
-//! timeout(1) makes a process group and signals that. A group of its own would take the child out of a
-//! terminal's foreground and out of the group that an MPI launcher signals; so the descendants are found
-//! one by one.
+//! timeout(1) makes a process group and signals it. With a group of its own, the child would leave the terminal's
+//! foreground and the group that an MPI launcher signals. So pmmpi finds the descendants one by one.
 
 use crate::proc_stat::ProcStat;
 use std::collections::HashMap;
 use std::fs;
 use std::sync::OnceLock;
 
-/// This process's children from before [`adopt`]: not the program's.
+/// Children that this process had before [`adopt`]: they do not belong to the program.
 static OTHERS: OnceLock<Vec<libc::pid_t>> = OnceLock::new();
 
-/// To be called before there is a child. From then on this process is the parent of a descendant whose own
-/// parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER), so that it is not lost sight of.
+/// Makes this process the new parent of each descendant whose parent ends (prctl(2), PR_SET_CHILD_SUBREAPER), so that
+/// [`living`] still finds it. Call it before the child starts.
 pub fn adopt() {
-    // SAFETY: no memory is involved. Linux has this since 3.4; without it orphans are not found.
+    // SAFETY: the call accesses no memory. Linux has this since 3.4; on older kernels, `living` misses orphans.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     OTHERS.get_or_init(|| own_children(&mut processes().0));
 }
 
-/// `child` and those of its descendants that are left, a parent before its children. What has ended and is
-/// not waited for is not left.
+/// `child` and its living descendants, each parent before its children. Leaves out zombies.
 pub fn living(child: libc::pid_t) -> Vec<libc::pid_t> {
     let (mut children, ended) = processes();
     let mut found = match OTHERS.get() {
@@ -43,7 +41,7 @@ fn own_children(children: &mut Children) -> Vec<libc::pid_t> {
     children.remove(&(std::process::id() as libc::pid_t)).unwrap_or_default()
 }
 
-/// All processes by their parent, and those that have ended.
+/// All processes by parent, and the zombies.
 fn processes() -> (Children, Vec<libc::pid_t>) {
     let mut children = Children::new();
     let mut ended = Vec::new();
@@ -58,16 +56,17 @@ fn processes() -> (Children, Vec<libc::pid_t>) {
     (children, ended)
 }
 
-/// Each of them gets `signal`.
+/// Sends `signal` to each process.
 pub fn signal(processes: &[libc::pid_t], signal: libc::c_int) {
     for process in processes {
-        // SAFETY: no memory is involved. A number is another process's only if the descendant ended, was
-        // waited for, and all other numbers were used since the look a moment ago.
+        // SAFETY: the call accesses no memory. The number can belong to another process only if the descendant ended,
+        // its parent waited for it, and the kernel has since used all other numbers.
         unsafe { libc::kill(*process, signal) };
     }
 }
 
-/// What has ended of orphans that this process adopted and of what it started before [`adopt`]: no other code waits for these.
+/// Waits for ended orphans that this process adopted and for ended children from before [`adopt`], because no other
+/// code does. Stops at `child`.
 pub fn reap_all_but(child: libc::pid_t) {
     if OTHERS.get().is_none() {
         return;
@@ -82,7 +81,7 @@ pub fn reap_all_but(child: libc::pid_t) {
         if ended == 0 || ended == child {
             return;
         }
-        // SAFETY: it has ended, so this does not wait.
+        // SAFETY: the process has ended, so this does not block.
         unsafe { libc::waitpid(ended, std::ptr::null_mut(), libc::WNOHANG) };
     }
 }

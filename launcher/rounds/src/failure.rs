@@ -1,27 +1,27 @@
 use std::fmt;
 
-/// Why pmmpi itself, not the workload, ends with an error.
+/// An error of pmmpi itself, not of the program.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit status (docs/exit-status.md): 125, 126 or 127 as env(1) has them; 2 for wrong usage of a command that
+    /// The exit status (docs/exit-status.md): 125, 126 or 127 as in env(1); 2 for a usage error of a command that
     /// starts no program.
     pub code: i32,
-    /// What, where, and what to do about it.
+    /// What happened, where, and what to do.
     pub message: String,
 }
 
 impl Failure {
-    /// pmmpi cannot do what it was asked to.
+    /// A failure of pmmpi: status 125.
     pub fn own(message: impl fmt::Display) -> Self {
         Self { code: 125, message: message.to_string() }
     }
 
-    /// A command that starts no program was asked for something that makes no sense.
+    /// A usage error of a command that starts no program: status 2.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
 
-    /// The exit status for a program whose exec failed: 127 where there is none, else 126.
+    /// The exit status for a failed exec: 127 if there is no such program, else 126.
     pub fn not_started(errno: i32) -> i32 {
         if errno == libc::ENOENT || errno == libc::ENOTDIR { 127 } else { 126 }
     }

@@ -1,9 +1,9 @@
-//! Signals that wait while a child is started.
+//! Blocks all signals while a child starts.
 
 use std::mem::zeroed;
 use std::ptr;
 
-/// All signals held back while a child is started.
+/// Blocks all signals until this value is dropped.
 pub(crate) struct HeldSignals {
     before: libc::sigset_t,
 }
@@ -20,7 +20,7 @@ impl HeldSignals {
         }
     }
 
-    /// The mask from before: the child's.
+    /// The signal mask from before, which the child gets.
     pub(crate) fn mask(&self) -> &libc::sigset_t {
         &self.before
     }
@@ -28,7 +28,7 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        // SAFETY: `before` is what the kernel stored.
+        // SAFETY: the kernel stored `before`.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
     }
 }

@@ -1,10 +1,10 @@
-//! Work that is a child process, round after round: what the launcher does alone on a laptop and what
-//! the runner does on every rank of a job.
+//! Measures a child process in several rounds: the launcher does this for a single program, the runner on every rank of
+//! a job.
 //!
-//! [`process`] starts one program and learns how it ended, [`descendants`] are what that program started ([`proc_stat`]),
-//! [`signals`] reach it (a witness says which do so without this process), [`plan`] is what the
-//! launcher asks for, [`rounds`] does it on any fabric, [`saving`] keeps its runs, [`console`] is everything that is said about it
-//! on stderr.
+//! [`process`] starts a program and gets its end. [`descendants`] finds the processes that the program started
+//! ([`proc_stat`]). [`signals`] passes signals on to it; a witness process shows which signals reach it anyway.
+//! [`plan`] is the launcher's plan, [`rounds`] executes it on any fabric, [`saving`] saves the runs, [`console`]
+//! prints the messages.
 
 #![warn(missing_docs)]
 

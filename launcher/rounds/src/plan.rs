@@ -1,4 +1,4 @@
-//! What is to be done, validated: the launcher makes it, the same for every rank.
+//! The validated plan of the rounds. The launcher makes it, the same for every rank.
 
 use pmmpi::counters::selection::Selection;
 use pmmpi::record::{RunHeader, Series};
@@ -7,57 +7,57 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The runner's one argument, where it is to end the job and nothing else.
+/// The runner's only argument if it must only end the job.
 pub const ABORT: &str = "--abort";
 
-/// What to do when a round's program fails.
+/// What to do after a failed round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
     /// Do not start the next round.
     Stop,
-    /// Go on; the exit status is that of the first failure.
+    /// Continue; the exit status is that of the first failure.
     Continue,
 }
 
 /// Rounds of a plain program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoundsPlan {
-    /// The program's file, found in PATH already.
+    /// The path of the program's file.
     pub program: PathBuf,
-    /// Its argument vector, the name first.
+    /// Its argument vector, starting with the name.
     pub argv: Vec<OsString>,
-    /// Its environment: what the launcher was given, without what an MPI library would take for an
-    /// invitation to join the job.
+    /// Its environment: that of the launcher, under MPI without the variables by which an MPI library would join
+    /// the job.
     pub environment: Vec<(OsString, OsString)>,
-    /// Rounds that are kept, at least 1.
+    /// Measured rounds, at least 1.
     pub runs: u32,
-    /// Rounds before them that are not.
+    /// Warm-up rounds before them.
     pub warmup: u32,
-    /// What to do when the program fails.
+    /// What to do after a failed round.
     pub on_failure: OnFailure,
-    /// What a round may take, if there is a limit.
+    /// Time limit of a round; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Pings with rank 0 before and after each.
+    /// True for pings with rank 0 before and after each round.
     pub pings: bool,
-    /// What is counted.
+    /// The events to count.
     pub selection: Selection,
-    /// Where run files go; `None` keeps none.
+    /// Folder for run files; `None` saves none.
     pub out: Option<PathBuf>,
-    /// Print no line of the tool's own.
+    /// True to print only errors.
     pub quiet: bool,
-    /// The descriptor that keeps this process the leader of its node, where it is: no program inherits it.
+    /// If this process leads its node: the descriptor that keeps it the leader. The program must not inherit it.
     pub leads_by: Option<i32>,
-    /// What is known of every round before it begins.
+    /// The header that all rounds share.
     pub header: RunHeader,
 }
 
 impl RoundsPlan {
-    /// Rounds in all.
+    /// Number of warm-up and measured rounds.
     pub fn rounds(&self) -> u32 {
         self.warmup.saturating_add(self.runs)
     }
 
-    /// The header of the kept round `number` (from 0) that began at `started_unix_ns`.
+    /// The header of measured round `number` (from 0) that began at `started_unix_ns`.
     pub fn header_of(&self, number: u32, started_unix_ns: i64) -> RunHeader {
         let in_series = |series: Series| Series { round: series.round + number, ..series };
         RunHeader {

@@ -1,23 +1,23 @@
-//! What /proc/PID/stat says of a process (proc_pid_stat(5)).
+//! The fields of /proc/PID/stat (proc_pid_stat(5)) that pmmpi needs.
 
 use std::io;
 
-/// One process, as it was a moment ago.
+/// A snapshot of one process.
 #[derive(Clone, Debug)]
 pub struct ProcStat {
-    /// Of its file or its main thread, at most 15 bytes.
+    /// The name of its file or of its main thread, at most 15 bytes.
     pub name: String,
-    /// As ps(1) has it: 'R', 'S', 'Z'.
+    /// Its state as in ps(1): 'R', 'S', 'Z'.
     pub state: char,
-    /// 0 where that is in another PID namespace.
+    /// Its parent; 0 if the parent is in another PID namespace.
     pub parent: libc::pid_t,
-    /// When it began, in the kernel's clock ticks.
+    /// Its start time in the kernel's clock ticks.
     pub began: u64,
 }
 
 impl ProcStat {
-    /// Of a living process, or one that ended and was not waited for. An error where there is none, or where it is another
-    /// user's and hidden.
+    /// Reads a living process or a zombie. An error if there is no such process, or if it is hidden because it
+    /// belongs to another user.
     pub fn read(process: libc::pid_t) -> io::Result<Self> {
         let stat = std::fs::read(format!("/proc/{process}/stat"))?;
         Self::parse(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -25,10 +25,10 @@ impl ProcStat {
 
     fn parse(stat: &[u8]) -> Option<Self> {
         let stat = String::from_utf8_lossy(stat);
-        // The name may have anything in it, parentheses too.
+        // The name may contain any characters, even parentheses.
         let (before, after) = stat.rsplit_once(')')?;
         let (_, name) = before.split_once('(')?;
-        let mut fields = after.split_ascii_whitespace(); // from the third on
+        let mut fields = after.split_ascii_whitespace(); // from the third field on
         let state = fields.next()?.chars().next()?;
         let parent = fields.next()?.parse().ok()?;
         let began = fields.nth(17)?.parse().ok()?;

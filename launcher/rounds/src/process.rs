@@ -1,7 +1,7 @@
-//! Starting a program as if the tool were not there, and learning how it ended.
+//! Starts a program as if pmmpi were not there, and gets its end.
 //!
-//! The child gets the signal mask and dispositions that this process was started with, stays in its
-//! process group, and inherits no descriptor of the tool's.
+//! The child gets the signal mask and dispositions that this process inherited, stays in its process group, and
+//! inherits no descriptor of pmmpi.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -18,23 +18,23 @@ use crate::signal_witness;
 use crate::signals;
 use pmmpi::record::End;
 
-/// A program that is ready to start: everything that allocates has been done.
+/// A program that is ready to start: all allocations are done.
 pub struct Prepared {
     path: CString,
     argv: Vec<CString>,
     environment: Vec<CString>,
 }
 
-/// How a child ended and what it used.
+/// How a child ended, and its CPU time.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     /// Its exit code or signal.
     pub end: End,
-    /// The tool ended it, because its time was up.
+    /// True if pmmpi ended it after its time limit.
     pub timed_out: bool,
-    /// CPU time of it and of the descendants that it waited for, in user mode (ns).
+    /// CPU time in user mode (ns), including descendants that it waited for.
     pub cpu_user_ns: i64,
-    /// The same in the kernel.
+    /// The same in kernel mode (ns).
     pub cpu_system_ns: i64,
 }
 
@@ -44,19 +44,19 @@ impl Ended {
         Self { end: End::NotStarted(errno), timed_out: false, cpu_user_ns: 0, cpu_system_ns: 0 }
     }
 
-    /// What this process is to end as: a program whose time was up may end well after all.
+    /// The end for this process's own exit status: after a timeout 124, even if the program then ended well.
     pub fn status(&self) -> End {
         if self.timed_out { End::Exited(TIMED_OUT) } else { self.end }
     }
 
-    /// Its end, and why so.
+    /// The end for the run file, with its cause.
     pub fn for_the_record(&self) -> End {
         if self.timed_out { End::TimedOut } else { self.end.asked_for_by(signals::asked_to_end()) }
     }
 }
 
 impl Prepared {
-    /// `path` is used as it is, `argv` begins with the program's name. Fails where a string holds a
+    /// Uses `path` without a search in PATH; `argv` starts with the program's name. Fails if a string contains a
     /// zero byte.
     pub fn new(
         path: &Path,
@@ -76,7 +76,7 @@ impl Prepared {
         })
     }
 
-    /// Starts the program: posix_spawn(3), which reports an exec that fails.
+    /// Starts the program with posix_spawn(3), which reports a failed exec.
     pub fn start(&self) -> io::Result<Running> {
         match self.spawn() {
             Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => self.as_script().spawn(),
@@ -84,7 +84,7 @@ impl Prepared {
         }
     }
 
-    /// What the kernel cannot execute is a script of the shell, as execvp(3) has it.
+    /// A file that the kernel cannot execute runs as a shell script, as with execvp(3).
     fn as_script(&self) -> Self {
         let shell = [c"sh".to_owned(), self.path.clone()];
         Self {
@@ -120,7 +120,7 @@ impl Prepared {
         })
     }
 
-    /// This process becomes the program. Returns only where that fails.
+    /// Replaces this process by the program. Returns only if that fails.
     pub fn exec(&self) -> io::Error {
         // SAFETY: as in `start`.
         unsafe {
@@ -131,14 +131,14 @@ impl Prepared {
     }
 }
 
-/// A child that has not been waited for.
+/// A running child.
 pub struct Running {
     pid: libc::pid_t,
 }
 
 impl Running {
-    /// Sleeps until the child has ended: wait4(2). After `timeout`, where there is one, it and all that it
-    /// started are told to end, and killed if they have not done so after ten seconds.
+    /// Sleeps until the child ends (wait4(2)). After `timeout`, sends SIGTERM to the child and all processes that
+    /// it started, and after ten more seconds SIGKILL.
     pub fn wait(self, timeout: Option<Duration>) -> io::Result<Ended> {
         let timed_out = timeout.is_some_and(|timeout| !self.ends_within(timeout));
         if timed_out {
@@ -171,16 +171,16 @@ impl Running {
     }
 }
 
-/// The exit status of a program whose time was up, as timeout(1) has it.
+/// The exit status after a timeout, as in timeout(1).
 pub const TIMED_OUT: i32 = 124;
-/// What a program may take to end once it is told to: less than the 30 s that Slurm leaves to a job (KillWait).
+/// The time for a program to end after SIGTERM: less than the 30 s that Slurm gives a job (KillWait).
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Between two looks for orphans that have ended: many would use up the machine's process numbers.
+/// The longest interval between two waits for ended orphans: many zombies could use up the process numbers.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 impl Running {
-    /// Ends the child and all that it started, as far as they let themselves be told.
+    /// Ends the child and all processes that it started.
     fn end_all(&self) {
         let deadline = Instant::now() + GRACE;
         let mut told = Vec::new();
@@ -191,27 +191,27 @@ impl Running {
                 return;
             }
             if Instant::now() > deadline {
-                // What is started meanwhile is found by the next look.
+                // The next pass finds processes that start meanwhile.
                 descendants::signal(&left, libc::SIGKILL);
             } else {
                 let new: Vec<_> = left.into_iter().filter(|process| !told.contains(process)).collect();
                 descendants::signal(&new, libc::SIGTERM);
-                descendants::signal(&new, libc::SIGCONT); // one that is stopped must be told, too
+                descendants::signal(&new, libc::SIGCONT); // a stopped process must continue to handle SIGTERM
                 told.extend(new);
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(500));
             descendants::reap_all_but(self.pid);
             if Instant::now() > deadline + GRACE {
-                return; // in a device's wait: nothing ends it
+                return; // a process that waits inside the kernel: no signal ends it
             }
         }
     }
 
-    /// Sleeps until it has ended, without waiting for it; false after `limit`.
+    /// Sleeps until the child has ended, but leaves it a zombie; false after `limit`.
     fn ends_within(&self, limit: Duration) -> bool {
-        let Some(deadline) = Instant::now().checked_add(limit) else { return true }; // in no lifetime
-        // SAFETY: the child has not been waited for, so the number is its own.
+        let Some(deadline) = Instant::now().checked_add(limit) else { return true }; // too long to matter
+        // SAFETY: nothing has waited for the child, so the number is still its own.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) } as libc::c_int;
         // SAFETY: a new descriptor that nothing else owns.
         let fd = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
@@ -229,7 +229,7 @@ impl Running {
                     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
                     let left = libc::c_int::try_from(left.min(LONGEST_SLEEP).as_millis() + 1)
                         .unwrap_or(libc::c_int::MAX);
-                    // SAFETY: one live structure. An interruption is one more look.
+                    // SAFETY: one live structure. After an interruption, the loop continues.
                     unsafe { libc::poll(&mut poll, 1, left) };
                 }
                 // Before Linux 5.3.
@@ -253,7 +253,7 @@ pub fn end_as(end: End) -> ! {
     signal_witness::end();
     match end {
         End::Finalized | End::Interrupted(_) => std::process::exit(0),
-        // What a record says of a rank; no process ends so.
+        // These ends occur only in records; no process ends like this.
         End::Aborted(_) | End::TimedOut | End::Lost => std::process::exit(125),
         End::Exited(code) => std::process::exit(code),
         End::NotStarted(errno) => std::process::exit(Failure::not_started(errno)),
@@ -262,7 +262,7 @@ pub fn end_as(end: End) -> ! {
             unsafe {
                 let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
                 libc::setrlimit(libc::RLIMIT_CORE, &none);
-                // That limit does not hold for core files that go to a program (core(5)).
+                // The limit does not apply to core files that go to a program (core(5)).
                 libc::prctl(libc::PR_SET_DUMPABLE, 0);
                 libc::signal(signal, libc::SIG_DFL);
                 let mut set: libc::sigset_t = std::mem::zeroed();
@@ -271,17 +271,17 @@ pub fn end_as(end: End) -> ! {
                 libc::sigprocmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
                 libc::raise(signal);
             }
-            // A signal that does not end a process by default: the shell's convention.
+            // The signal does not end a process by default: use the shell's convention.
             std::process::exit(128 + signal)
         }
     }
 }
 
-/// Where this process was started with stdin, stdout or stderr closed, nothing that it opens may take
-/// their place: a message would go into a run file. The child finds them closed as they were.
+/// Opens /dev/null for each of stdin, stdout and stderr that is closed. Otherwise a file of pmmpi could get the number,
+/// and a message would go into a run file. In the child, these descriptors are closed again.
 pub fn occupy_standard_descriptors() {
     for fd in 0..=2 {
-        // SAFETY: asks for flags, and opens a file that the lowest free descriptor, this one, is for.
+        // SAFETY: reads flags, then opens a file, which gets the lowest free descriptor: this one.
         unsafe {
             if libc::fcntl(fd, libc::F_GETFD) < 0 {
                 libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
@@ -290,8 +290,8 @@ pub fn occupy_standard_descriptors() {
     }
 }
 
-/// What posix_spawn is to do with signals: the mask from before [`HeldSignals::back`], dispositions from before
-/// [`signals::prepare`].
+/// The signal state of the child for posix_spawn: the mask from before [`HeldSignals::back`], the dispositions from
+/// before [`signals::prepare`].
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
@@ -314,7 +314,7 @@ impl Attributes {
 
 impl Drop for Attributes {
     fn drop(&mut self) {
-        // SAFETY: made by posix_spawnattr_init.
+        // SAFETY: posix_spawnattr_init made the attributes.
         unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
     }
 }

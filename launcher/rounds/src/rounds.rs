@@ -1,4 +1,4 @@
-//! Rounds of a plain program on any fabric: each bracketed by barriers, each saved before the next.
+//! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
 use crate::plan::{OnFailure, RoundsPlan};
@@ -20,24 +20,23 @@ use pmmpi::transport::node_meeting::Meeting;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What this rank contributes to every round's record beside the measurement.
+/// This rank's data for every round's record, besides the measurement.
 pub struct RoundsContext {
-    /// What MPI_Get_library_version says; `None` without MPI.
+    /// The text of MPI_Get_library_version; `None` without MPI.
     pub mpi_library: Option<String>,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     pub host: Vec<u8>,
-    /// When the tool began to work for this rank (CLOCK_MONOTONIC, ns).
+    /// When pmmpi started to work for this rank (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
-    /// Where the first kept round goes, if that was taken care of before.
+    /// The reserved file of the first measured round, if the launcher reserved one.
     pub slot: Option<Slot>,
 }
 
-/// What rank 0 tells all ranks after a round, as the byte that travels.
+/// The byte that rank 0 sends to all ranks after a round.
 const GO_ON: u8 = 0;
 const STOP: u8 = 1;
 
-/// Does what `plan` says, together with the other ranks. Gives the end of this rank's first round
-/// that failed, or of its last.
+/// Executes `plan` together with the other ranks. Gives the end of this rank's first failed round, or of its last one.
 pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext) -> Result<End, Failure> {
     let program = Prepared::new(&plan.program, &plan.argv, plan.environment.iter().cloned());
     let program = program.map_err(|e| Failure::own(format_args!("cannot start the program: {e}")))?;
@@ -49,7 +48,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
-    // What rank 0 was told is what all do.
+    // Rank 0's plan decides for all ranks.
     let told = Instructions::share(&mut fabric, || Instructions {
         extras: Extras { pings: plan.pings, tight_end: true, ..Extras::default() },
         meeting: Meeting::arrange(),
@@ -84,7 +83,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
     }
     console.end();
     match (lost, result) {
-        // A workload that failed has the last word.
+        // If the program failed, its status is the exit status.
         (Some(failure), Some(end)) if !end.is_success() => {
             say(failure);
             Ok(end)
@@ -121,7 +120,7 @@ fn measure<F: Fabric>(
     let table = CounterTable::without_regions(&words, counters.opened());
     let memory = RankMemory { live: &live, regions: RegionTable::unused(), counters: table };
     let mut session = RankSession::open(memory, counters, fabric, beginning);
-    // A barrier that failed is reported after the round: the child of every rank runs all the same.
+    // Report a failed barrier only after the round, because the children of the other ranks run in any case.
     let entered = session.start();
     let own = match program.start().and_then(|running| running.wait(plan.timeout)) {
         Ok(ended) => ended,
@@ -129,7 +128,7 @@ fn measure<F: Fabric>(
     };
     let left = session.stop();
     if number + 1 == plan.rounds() {
-        signals::no_more_children(); // the witness ends while the ranks' records are gathered
+        signals::no_more_children(); // the witness then ends during the gather
     }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
     let parts = session.gather(work, place.mpi_library.as_deref(), place.host.clone())?;
@@ -137,7 +136,7 @@ fn measure<F: Fabric>(
     Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
 }
 
-/// On rank 0: keeps the round and says whether another follows.
+/// On rank 0: saves a measured round and decides whether another round follows.
 fn settle(
     plan: &RoundsPlan,
     number: u32,
@@ -153,7 +152,7 @@ fn settle(
     run.asked.clone_from(&plan.selection.asked);
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
-            // Of several ranks the runs after the first may find a full disk.
+            // With several ranks, nothing is reserved for runs after the first: the disk may be full.
             let bytes = if round.size == 1 { reserved_bytes_alone(&run.header) } else { 0 };
             let new = || Slot::take(folder).and_then(|slot| slot.reserve(bytes));
             let slot = slot.take().map_or_else(new, Ok);
@@ -173,7 +172,7 @@ fn settle(
     Ok(if stop { STOP } else { GO_ON })
 }
 
-/// What the program itself could not say: that it was not started, and that its failure ends the rounds.
+/// Prints what the program cannot print itself: that it did not start, and that its failure ends the rounds.
 fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
     let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) else { return };
     let (program, node) = (plan.program.display(), &run.nodes[rank.node as usize].key.hostname);
@@ -192,7 +191,7 @@ fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
 }
 
 fn in_round(error: FabricError) -> Failure {
-    Failure::own(format_args!("the ranks lost one another: {error}"))
+    Failure::own(format_args!("MPI communication between ranks failed: {error}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Runs on their way into a folder.
+//! Saves runs in a folder.
 
 use crate::console::warn;
 use crate::failure::Failure;
@@ -7,9 +7,9 @@ use pmmpi::record::runfile::Slot;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Saves a whole run in `folder`, in `slot` if one was taken for it; gives the file.
+/// Saves a whole run in `folder`, in the reserved `slot` if there is one; gives the file.
 pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result<PathBuf, Failure> {
-    // Rank 0 by MPI's count may not be the one that the launcher numbered 0.
+    // MPI's rank 0 may be another process than the launcher's rank 0, so it may have no slot.
     let slot = slot.map_or_else(|| Slot::take(folder), Ok).map_err(|e| not_saved(folder, e))?;
     let is_gone = slot.is_gone();
     let file = slot.store(run).map_err(|e| not_saved(folder, e))?;
@@ -22,7 +22,7 @@ pub fn save(folder: &Path, slot: Option<Slot>, run: &Run, quiet: bool) -> Result
     Ok(file)
 }
 
-/// The workload ran, and its run is not there.
+/// The failure for a run that could not be saved.
 pub fn not_saved(folder: &Path, error: impl Display) -> Failure {
     Failure::own(format_args!("the run could not be saved in {}: {error}", folder.display()))
 }

@@ -1,45 +1,46 @@
-//! Which signals this process owes its child: those that it got itself, without those that the child got as well.
+//! Decides which signals to pass on to the child: those that this process got, except those that the child got, too.
 //!
-//! The kernel does not say whether kill(2) named a process or its group. The witness, a process that is in each group
-//! and tree where this process and its child are, tells: what this process and the witness both got from one sender
-//! the child got, too; what only this process got is to be passed on.
+//! The kernel does not show whether kill(2) named a process or its group. The witness is a process in the same
+//! groups and process trees as this process and its child. If this process and the witness get the same signal from
+//! one sender, the child got it, too. If only this process gets it, it must be passed on.
 
 use libc::{c_int, pid_t};
 
-/// A signal, as who gets it sees it.
+/// A signal as its receiver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal {
     pub number: c_int,
-    /// Who sent it, or [`KERNEL`].
+    /// The sender, or [`KERNEL`].
     pub sender: pid_t,
 }
 
-/// The sender of what a terminal or a timer sends.
+/// The sender of signals from a terminal or a timer.
 pub(crate) const KERNEL: pid_t = -1;
 
 /// A signal that this process got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub signal: Signal,
-    /// Whom to pass it on to; 0 where there was no child yet: it gets the signal by other means.
+    /// The process to which to pass it on; 0 if there was no child yet (then the child gets it when it starts).
     pub child: pid_t,
-    /// The child is in this process's group.
+    /// True if the child is in this process's group.
     pub in_group: bool,
 }
 
-/// Who signals the processes of a job one after the other (slurmstepd with proctrack/linuxproc) is done by then.
+/// The longest time in which a sender that signals the processes of a job one by one (slurmstepd with
+/// proctrack/linuxproc) reaches all of them.
 const TOGETHER_NS: i64 = 25_000_000;
-/// On a crowded node this process may learn of a signal so much later than the witness.
+/// The longest delay, on a busy node, from the witness's receipt of a signal to this process's.
 const LATE_NS: i64 = 1_000_000_000;
-/// More signals at once are passed on without waiting.
+/// Signals that can wait at the same time; the oldest one is passed on when more come.
 const PLACES: usize = 64;
 const NUMBERS: usize = 65;
-/// The kernel queues these; of any other one is pending at most.
+/// The kernel queues signals from this number on; of every other signal, at most one is pending.
 const FIRST_REAL_TIME: c_int = 32;
 
-/// See the module.
+/// The signals that are still to decide, and those that the witness got. See the module.
 pub(crate) struct Ledger {
-    /// In the order in which they came.
+    /// In order of arrival.
     owed: [Option<Owed>; PLACES],
     witnessed: [Witnessed; NUMBERS],
 }
@@ -50,12 +51,12 @@ struct Owed {
     due_ns: i64,
 }
 
-/// What the witness got last of a signal.
+/// The last signal of one number that the witness got.
 #[derive(Clone, Copy)]
 struct Witnessed {
     sender: pid_t,
     at_ns: i64,
-    /// So many are known from the witness alone: this process is about to say that it got them.
+    /// How many only the witness has got so far: this process will soon get them, too.
     unclaimed: u32,
 }
 
@@ -65,13 +66,13 @@ impl Ledger {
         Self { owed: [None; PLACES], witnessed: [none; NUMBERS] }
     }
 
-    /// The witness got a signal, and so did the child.
+    /// Notes a signal that the witness got, and so the child, too.
     pub fn witnessed(&mut self, signal: Signal, now_ns: i64) {
-        // A process that goes on has lost the stop that was pending.
+        // SIGCONT discards a pending stop signal.
         if signal.number == libc::SIGCONT {
             self.strike(usize::MAX, |owed| owed.signal.number == libc::SIGTSTP);
         }
-        // One that is not queued comes after all that this process got before: it stands for them, too.
+        // A signal that the kernel does not queue stands for all earlier ones of its number.
         let is_queued = signal.number >= FIRST_REAL_TIME;
         let most = if is_queued { 1 } else { usize::MAX };
         let struck = self.strike(most, |owed| owed.signal == signal);
@@ -84,14 +85,14 @@ impl Ledger {
         };
     }
 
-    /// This process got a signal. Gives one that is to be passed on at once, if any.
+    /// Notes a signal that this process got. Gives a signal to pass on at once, if there is one.
     pub fn got(&mut self, got: Got, now_ns: i64) -> Option<Got> {
         let claimed = self.claim(got.signal, now_ns);
         if got.child == 0 {
             return None;
         }
-        // A child that has left the group did not get what was sent to the group. A launcher that looks for its
-        // child's group would have found the new one; a terminal would not.
+        // A child in another group did not get a signal to this group. Pass it on: without pmmpi, a launcher would have
+        // signalled the child's own group. A terminal would not have, so do not pass on its signals.
         if !got.in_group && got.signal.sender != KERNEL {
             return Some(got);
         }
@@ -99,22 +100,22 @@ impl Ledger {
         if claimed || undone { None } else { self.owe(got, now_ns) }
     }
 
-    /// One that is to be passed on now, if any. Ask only when the witness has nothing more to tell.
+    /// A signal to pass on now, if there is one. Call this only when the witness has no more pending signals.
     pub fn due(&mut self, now_ns: i64) -> Option<Got> {
         let first = self.owed[0].filter(|owed| owed.due_ns <= now_ns)?;
         self.strike(1, |_| true);
         Some(first.got)
     }
 
-    /// How long from now until one is due; `None` where nothing is owed.
+    /// The time until the next signal is due; `None` if no signal waits.
     pub fn wait_ns(&self, now_ns: i64) -> Option<i64> {
         self.owed[0].map(|owed| (owed.due_ns - now_ns).max(0))
     }
 
-    /// Whether the child has this one from its sender already.
+    /// True if the child already has this signal from its sender.
     fn claim(&mut self, signal: Signal, now_ns: i64) -> bool {
         let Some(last) = self.witnessed.get_mut(signal.number as usize) else { return false };
-        // timeout(1) signals its child and then the group: a program sees that once, unless signals queue.
+        // timeout(1) signals its child and then the group. A program sees these as one signal, unless they queue.
         let merges = signal.number < FIRST_REAL_TIME && last.is_of(signal, now_ns, TOGETHER_NS);
         let claims = last.unclaimed > 0 && last.is_of(signal, now_ns, LATE_NS);
         if claims {
@@ -123,12 +124,12 @@ impl Ledger {
         merges || claims
     }
 
-    /// The whole group has just been told to go on: a stop from before that is no longer one.
+    /// True if the whole group got SIGCONT a moment ago, which cancels an earlier stop signal.
     fn went_on(&self, now_ns: i64) -> bool {
         now_ns - self.witnessed[libc::SIGCONT as usize].at_ns <= TOGETHER_NS
     }
 
-    /// Where there is no more room, the oldest is due.
+    /// Adds a signal that waits for the witness. If the table is full, gives the oldest one to pass on now.
     fn owe(&mut self, got: Got, now_ns: i64) -> Option<Got> {
         let crowded = self.owed[PLACES - 1].and(self.owed[0]);
         if crowded.is_some() {
@@ -139,7 +140,7 @@ impl Ledger {
         crowded.map(|owed| owed.got)
     }
 
-    /// Takes out the first `most` that `is_one` holds for, and says how many there were.
+    /// Removes the first `most` signals for which `is_one` is true; gives their number.
     fn strike(&mut self, most: usize, is_one: impl Fn(&Got) -> bool) -> usize {
         let mut struck = 0;
         let mut kept = 0;
@@ -179,7 +180,7 @@ mod tests {
         Got { signal: signal(number), child: CHILD, in_group: true }
     }
 
-    /// What is passed on by then.
+    /// The signals passed on up to this time.
     fn passed(ledger: &mut Ledger, now_ms: i64) -> Vec<c_int> {
         std::iter::from_fn(|| ledger.due(now_ms * MS)).map(|got| got.signal.number).collect()
     }
@@ -210,7 +211,7 @@ mod tests {
                     }
                 }
                 assert_eq!(passed(&mut ledger, 5000), NONE, "{number} {witnessed_ms} {got_ms}");
-                // The next one, to this process alone, is another one.
+                // A later signal to this process only is a new signal.
                 ledger.got(of(number), (got_ms + 100) * MS);
                 assert_eq!(passed(&mut ledger, 5000), [number], "{number} {witnessed_ms} {got_ms}");
             }
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(passed(&mut ledger, 100), [libc::SIGUSR1]);
     }
 
-    /// timeout(1): its child, and then the group that both are in.
+    /// timeout(1) signals its child and then the group of both.
     #[test]
     fn a_process_and_then_its_group_is_one_signal_unless_signals_queue() {
         for (number, owed) in [(libc::SIGTERM, vec![]), (REAL_TIME, vec![REAL_TIME])] {
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(passed(&mut ledger, 200), [libc::SIGTERM]);
     }
 
-    /// A stop that came after its own end would last for ever.
+    /// A stop signal passed on after SIGCONT would stop the child forever.
     #[test]
     fn a_stop_is_not_passed_on_after_the_group_went_on() {
         for stop_first in [true, false] {

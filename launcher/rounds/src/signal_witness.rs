@@ -1,8 +1,9 @@
-//! The witness: a process that is wherever this process and its child are, and so gets what the child gets.
+//! The witness: a process in the same groups and trees as this process and its child, which gets the same signals
+//! as the child.
 //!
-//! A signal to the process group, or to each process of a job in turn, comes to the witness as well; one to this
-//! process alone does not. It blocks all signals, sleeps, holds no descriptor, and ends with this process. What it is
-//! told of is in [`crate::signal_ledger`]; what the child is owed it sends itself, so that no handler ever waits.
+//! The witness gets a signal to the process group or to each process of a job, but not a signal to this process
+//! only. It blocks all signals, sleeps, has no open descriptor and ends with this process. It decides with
+//! [`crate::signal_ledger`] which signals to pass on, and sends them to the child itself, so that no handler waits.
 
 use crate::held_signals::HeldSignals;
 use crate::signal_ledger::{Got, KERNEL, Ledger, Signal};
@@ -11,24 +12,25 @@ use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// 0 where there is none.
+/// The witness's PID; 0 if there is none.
 static WITNESS: AtomicI32 = AtomicI32::new(0);
-/// One that was told to end, and not waited for; 0 where there is none.
+/// The PID of a killed witness for which [`end`] must wait; 0 if there is none.
 static DISMISSED: AtomicI32 = AtomicI32::new(0);
-/// From where on the heap is not for the witness; 0 before [`note_heap`].
+/// The start of the part of the heap that the witness does not need; 0 before [`note_heap`].
 static HEAP: AtomicUsize = AtomicUsize::new(0);
 
-/// What the handler tells comes as the last of all signals: what is pending with it is known before.
+/// The signal by which the handler tells the witness about a signal. It is the last in order, so the witness first gets
+/// all other pending signals.
 const WORD: c_int = 64;
-/// A code that no other sender uses, for a signal that carries a [`Word`].
+/// The si_code of a signal that carries a [`Word`]; no other sender uses it.
 const WORD_CODE: c_int = -1789;
-/// It has ended when this comes and the witness has another parent. Pending though it is ignored by default, since it is
-/// blocked, and never passed on.
+/// The signal at the end of the parent; the witness then has another parent. The default action ignores this signal,
+/// but because it is blocked, it stays pending. It is never passed on.
 const PARENT_ENDED: c_int = libc::SIGCHLD;
-/// The mask of the kernel's: a bit a signal.
+/// Size of the kernel's signal mask: one bit per signal.
 const MASK_BYTES: c_long = 8;
 
-/// struct siginfo as the kernel has it on 64-bit machines, for SI_QUEUE and codes like it.
+/// The kernel's struct siginfo on 64-bit machines, for SI_QUEUE and similar codes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Word {
@@ -37,7 +39,7 @@ struct Word {
     code: c_int,
     padding: c_int,
     sender: pid_t,
-    user: u32, // the kernel may translate it: nothing can be carried there
+    user: u32, // the kernel may change it, so it carries no data
     child: pid_t,
     number: c_int,
     rest: [u64; 12],
@@ -45,11 +47,11 @@ struct Word {
 
 const _: () = assert!(size_of::<Word>() == size_of::<libc::siginfo_t>());
 
-/// To be called before anything else allocates: notes from where on the heap is not for the witness. It would be copied
-/// page by page, whichever process writes to it. Before that lies what the C library allocated when it started: a static
-/// program's variables of the thread are among it.
+/// Notes the start of the part of the heap that the witness does not need. Call it before any other allocation. If the
+/// witness had this part, the kernel would copy each page to which either process writes. The C library's own
+/// allocations are before this part; in a static program, they contain the thread's variables.
 pub(crate) fn note_heap() {
-    // SAFETY: allocates, and frees the same.
+    // SAFETY: allocates and frees the same memory.
     let first = unsafe {
         let first = libc::malloc(1);
         libc::free(first);
@@ -59,32 +61,33 @@ pub(crate) fn note_heap() {
 }
 
 fn heap_end() -> usize {
-    // SAFETY: asks where it is.
+    // SAFETY: only reads the end of the heap.
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Says what becomes of the heap in a process that begins now. Nothing but time depends on it.
+/// Tells the kernel whether a new process gets a copy of the heap. This affects only speed.
 fn advise_on_heap(advice: c_int) {
-    // SAFETY: asks the C library for a number that it knows.
+    // SAFETY: reads a constant.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let begin = HEAP.load(Ordering::Acquire).next_multiple_of(page);
     let end = heap_end() / page * page;
     if begin != 0 && begin < end {
-        // SAFETY: whole pages of the heap; what has the thread's own variables lies before its begin.
+        // SAFETY: whole pages of the heap; the thread's own variables are before them.
         unsafe { libc::madvise(begin as *mut c_void, end - begin, advice) };
     }
 }
 
-/// To be called once, while there is one thread. Where no process can be made (a limit), there is no witness.
+/// Starts the witness. Call it once, while this process has one thread. If no process can start (a limit), there is no
+/// witness.
 pub(crate) fn start() {
     if WITNESS.load(Ordering::Acquire) != 0 {
         return;
     }
-    // The witness begins with all signals blocked.
+    // The witness starts with all signals blocked.
     let held = HeldSignals::back();
     advise_on_heap(libc::MADV_DONTFORK);
-    // SAFETY: as fork(2), with no signal to this process when the child ends: it is of no interest to whoever waits
-    // for any child here, an MPI library for example (wait(2), __WCLONE).
+    // SAFETY: like fork(2), but this process gets no signal at the child's end. So other code that waits for any child,
+    // such as an MPI library, does not see the witness (wait(2), __WCLONE).
     let pid = unsafe {
         let parent = libc::getpid();
         let pid =
@@ -99,8 +102,8 @@ pub(crate) fn start() {
     drop(held);
 }
 
-/// Leaves it to the witness whether the child is to get this signal. False where there is no witness that could
-/// decide. Async-signal-safe.
+/// Lets the witness decide whether to pass this signal on to the child. False if no witness can decide.
+/// Async-signal-safe.
 pub(crate) fn tell(signal: Signal, child: pid_t) -> bool {
     let witness = WITNESS.load(Ordering::Acquire);
     if witness == 0 {
@@ -117,49 +120,49 @@ pub(crate) fn tell(signal: Signal, child: pid_t) -> bool {
         number: signal.number,
         rest: [0; 12],
     };
-    // SAFETY: an all-zero siginfo is valid and waitid fills it in, and the word is as long as the kernel reads.
+    // SAFETY: an all-zero siginfo is valid, and waitid fills it in; the word has the size that the kernel reads.
     unsafe {
         let mut info: libc::siginfo_t = zeroed();
         let options = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-        // Killed, stopped, or taken away by who waits for everybody: it would not answer.
+        // A witness that is killed, stopped or already waited for by other code cannot answer.
         libc::waitid(libc::P_PID, witness as libc::id_t, &mut info, options) == 0
             && info.si_pid() == 0
             && libc::syscall(libc::SYS_rt_sigqueueinfo, witness, WORD, &raw const word) == 0
     }
 }
 
-/// Tells the witness to end, since no child is left to pass signals on to, and does not wait for that.
+/// Kills the witness, because no child is left to pass signals on to. Does not wait for its end.
 pub(crate) fn dismiss() {
     let witness = WITNESS.swap(0, Ordering::AcqRel);
     if witness != 0 {
-        // SAFETY: a child that only this process waits for.
+        // SAFETY: the witness is a child for which only this process waits.
         unsafe { libc::kill(witness, libc::SIGKILL) };
         DISMISSED.store(witness, Ordering::Release);
     }
 }
 
-/// Nothing is left of the witness.
+/// Kills the witness and waits for its end.
 pub(crate) fn end() {
     dismiss();
     let dismissed = DISMISSED.swap(0, Ordering::AcqRel);
     if dismissed != 0 {
-        // SAFETY: as above; it was killed.
+        // SAFETY: as above; the witness was killed.
         unsafe { libc::waitpid(dismissed, ptr::null_mut(), libc::__WALL) };
     }
 }
 
-/// Who sent a signal, as [`Ledger`] tells senders apart.
+/// The sender of a signal, as [`Ledger`] distinguishes senders.
 pub(crate) fn sender(info: &libc::siginfo_t) -> pid_t {
     match info.si_code {
-        // SAFETY: these codes come with the sender's number.
+        // SAFETY: with these codes, the sender's PID is valid.
         libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL => unsafe { info.si_pid() },
         _ => KERNEL,
     }
 }
 
-/// What the witness does for as long as `parent` lives. It has no heap.
+/// The witness's work while `parent` lives. It must not use the heap.
 fn watch(parent: pid_t) -> ! {
-    // SAFETY: calls about this process alone.
+    // SAFETY: the calls change this process only.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, PARENT_ENDED);
         be_nobody();
@@ -167,16 +170,16 @@ fn watch(parent: pid_t) -> ! {
     close_all();
     let mut ledger = Ledger::new();
     loop {
-        // SAFETY: asks who the parent is now.
+        // SAFETY: reads the current parent.
         let is_orphan = unsafe { libc::getppid() } != parent;
         let wait_ns = match ledger.wait_ns(now_ns()) {
-            // What its parent told last may still be pending.
+            // The last messages of the parent may still be pending.
             None if is_orphan => Some(0),
             wait_ns => wait_ns,
         };
         match next_signal(wait_ns) {
             Some(info) if info.si_code == WORD_CODE => {
-                // SAFETY: as long, and all its bits are valid.
+                // SAFETY: the same size, and every bit pattern is valid.
                 let word: Word = unsafe { std::mem::transmute(info) };
                 let signal = Signal { number: word.number, sender: word.sender };
                 let got = Got { signal, child: word.child, in_group: is_in_group(word.child) };
@@ -188,10 +191,10 @@ fn watch(parent: pid_t) -> ! {
                 let signal = Signal { number: info.si_signo, sender: sender(&info) };
                 ledger.witnessed(signal, now_ns());
             }
-            // Only now is everything known that was sent until now.
+            // Now the witness knows all signals sent until now.
             None => {
                 if is_orphan && ledger.wait_ns(0).is_none() {
-                    // SAFETY: ends this process, which has nothing to undo.
+                    // SAFETY: ends this process, which has nothing to clean up.
                     unsafe { libc::_exit(0) };
                 }
                 let now_ns = now_ns();
@@ -203,14 +206,14 @@ fn watch(parent: pid_t) -> ! {
     }
 }
 
-/// Whoever looks for this program by its name (pkill, killall, pidof) means the process that started this one, and
-/// not the child: the witness must not be found.
+/// Hides the witness from a search by program name (pkill, killall, pidof): such a search is meant for its parent. A
+/// signal to both would look as if the child got it, too.
 unsafe fn be_nobody() {
     unsafe extern "C" {
-        /// glibc's and musl's: argv[0] where the kernel put it.
+        /// From glibc and musl: argv[0] in the kernel's place.
         static mut program_invocation_name: *mut libc::c_char;
     }
-    // SAFETY: argv[0] is a C string of this process's own, which its parent does not see.
+    // SAFETY: argv[0] is a C string in this process's own memory, which its parent does not share.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"signal-witness".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0); // hides /proc/PID/exe
@@ -221,9 +224,9 @@ unsafe fn be_nobody() {
     }
 }
 
-/// A pipe ends when the last of its writers closes it: the witness must not be one.
+/// Closes all descriptors: a pipe ends when its last writer closes it, so the witness must not keep it open.
 fn close_all() {
-    // SAFETY: nothing here uses a descriptor.
+    // SAFETY: the witness uses no descriptor.
     if unsafe { libc::syscall(libc::SYS_close_range, 0, c_int::MAX, 0) } == 0 {
         return;
     }
@@ -238,12 +241,12 @@ fn close_all() {
     }
 }
 
-/// The next signal that is pending here, or `None` after `wait_ns` without one.
+/// The next pending signal, or `None` after `wait_ns` without one.
 fn next_signal(wait_ns: Option<i64>) -> Option<libc::siginfo_t> {
     let all = u64::MAX;
     let wait = wait_ns.map(|ns| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 });
     loop {
-        // SAFETY: all pointers are to live values. The C library's own call would leave two signals out.
+        // SAFETY: all pointers are to live values. The C library's own call would leave out two signals.
         let (number, info) = unsafe {
             let mut info: libc::siginfo_t = zeroed();
             let wait = wait.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -253,7 +256,7 @@ fn next_signal(wait_ns: Option<i64>) -> Option<libc::siginfo_t> {
         if number > 0 {
             return Some(info);
         }
-        // After a stop the wait begins anew.
+        // A stop interrupts the wait: start it again.
         if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
             return None;
         }
@@ -261,13 +264,13 @@ fn next_signal(wait_ns: Option<i64>) -> Option<libc::siginfo_t> {
 }
 
 fn is_in_group(child: pid_t) -> bool {
-    // SAFETY: no memory is involved.
+    // SAFETY: the calls access no memory.
     unsafe { libc::getpgid(child) == libc::getpgrp() }
 }
 
 fn pass_on(got: Got) {
-    // SAFETY: no memory is involved. Its number is the child's for longer than a signal waits here, unless every
-    // other number was used meanwhile.
+    // SAFETY: the call accesses no memory. The number stays the child's while the signal waits here, unless the
+    // kernel has meanwhile used every other number.
     unsafe { libc::kill(got.child, got.signal.number) };
 }
 

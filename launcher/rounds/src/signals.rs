@@ -1,5 +1,4 @@
-//! Signals between whoever sends them, this process and its child: the child gets what it would get if
-//! the tool were not there, once.
+//! Passes signals on to the child. The child gets each signal that it would get without pmmpi, exactly once.
 
 use crate::held_signals::HeldSignals;
 use crate::signal_ledger::Signal;
@@ -8,48 +7,48 @@ use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-/// Not passed on: KILL and STOP cannot be; TTIN and TTOU come from the kernel to the whole group; CHLD is about the
-/// child.
+/// Signals that are not passed on: KILL and STOP cannot be caught, the kernel sends TTIN and TTOU to the whole group,
+/// and CHLD is about the child.
 const KEPT: [libc::c_int; 5] = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGCHLD];
-/// Passed on if somebody sent them; else it is this process that failed.
+/// Passed on only if another process sent them; otherwise this process itself has failed.
 const FAULTS: [libc::c_int; 7] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
-/// What a terminal sends, to the whole foreground group: the child has it already, also where no witness says so.
+/// A terminal sends these to the whole foreground group: the child has them already, even without a witness.
 const TYPED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGWINCH];
 const ENDING: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 const WRITE_SIGNALS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// Signals that came while there was no child, a bit each.
+/// Signals that came while there was no child, one bit each.
 static PENDING: AtomicU64 = AtomicU64::new(0);
 static ASKED_TO_END: AtomicI32 = AtomicI32::new(0);
-/// Where another process looks for that, if one does.
+/// Shared memory in which to note `ASKED_TO_END` as well; null if there is none.
 static NOTED_IN: AtomicPtr<AtomicI32> = AtomicPtr::new(ptr::null_mut());
-/// [`forward`] was called.
+/// True after [`forward`].
 static FORWARDS: AtomicBool = AtomicBool::new(false);
-/// Those of [`WRITE_SIGNALS`] that had their default action, a bit each.
+/// Signals of [`WRITE_SIGNALS`] that had their default action, one bit each.
 static WERE_DEADLY: AtomicU64 = AtomicU64::new(0);
 /// The two signals that glibc's threads use.
 const OF_THREADS: [libc::c_int; 2] = [32, 33];
-/// Those of [`OF_THREADS`] that were ignored before there was a thread, a bit each.
+/// Signals of [`OF_THREADS`] that were ignored before the first thread started, one bit each.
 static WERE_IGNORED: AtomicU64 = AtomicU64::new(0);
 
 fn bit(signal: libc::c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// Signals that reach this process are passed on to the child, now or as soon as there is one; not those that the
-/// child got as well (see witness.rs).
+/// Passes signals of this process on to the child, or to the next child if there is none yet. Leaves out signals that
+/// the child got, too (see signal_witness.rs).
 pub fn forward() {
     FORWARDS.store(true, Ordering::Release);
-    // Where SIGCHLD is ignored the kernel forgets how a child ended. The child itself then starts with
-    // the default action, as under timeout(1).
+    // If SIGCHLD is ignored, the kernel discards the child's exit status. With this change, the child itself starts
+    // with the default action, as under timeout(1).
     // SAFETY: sets a disposition; no handler is involved.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let made_harmless = WERE_DEADLY.load(Ordering::Acquire);
     for signal in passed_on() {
         let before = handle(signal);
-        // What was ignored (nohup) stays so.
+        // Signals that were ignored (nohup) stay ignored.
         if before == libc::SIG_IGN && made_harmless & bit(signal) == 0 {
             // SAFETY: sets a disposition; no handler is involved.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -61,9 +60,9 @@ fn passed_on() -> impl Iterator<Item = libc::c_int> {
     (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal))
 }
 
-/// Installs the handler, and gives the disposition from before. Async-signal-safe.
+/// Installs the handler and gives the old disposition. Async-signal-safe.
 fn handle(signal: libc::c_int) -> libc::sighandler_t {
-    // SAFETY: the handler calls async-signal-safe functions only. The C library refuses the signals that are its own.
+    // SAFETY: the handler calls only async-signal-safe functions. The C library refuses its own signals.
     unsafe {
         let mut action: libc::sigaction = zeroed();
         let mut before: libc::sigaction = zeroed();
@@ -80,24 +79,25 @@ pub fn asked_to_end() -> Option<i32> {
     (signal != 0).then_some(signal)
 }
 
-/// A signal that asks this process to end is to be noted in memory that it shares, too.
+/// Also notes in `place`, in shared memory, each signal that asks this process to end.
 pub fn note_in(place: &'static AtomicI32) {
     NOTED_IN.store(ptr::from_ref(place).cast_mut(), Ordering::Release);
 }
 
-/// To be called before anything allocates.
+/// Call this before any allocation.
 pub fn begin() {
     signal_witness::note_heap();
 }
 
-/// The last child has ended: signals are for this process alone.
+/// Call this after the last child has ended: signals are then for this process only.
 pub fn no_more_children() {
     signal_witness::dismiss();
 }
 
-/// To be called before there is a second thread or a counter of this process: the witness is a child of its own.
-/// Notes the dispositions that the child is to inherit and that change here. A reader of stderr that has gone away, or
-/// a limit on file sizes, must not end this process: its child's end is still to be reported.
+/// Starts the witness and notes the dispositions that the child inherits but that change here. Call this before this
+/// process has a second thread or a counter, because the witness is a child of this process. Afterwards SIGPIPE and
+/// SIGXFSZ are ignored: a closed stderr or a file size limit must not end this process before it reports its child's
+/// end.
 pub fn prepare() {
     signal_witness::start();
     for signal in OF_THREADS.into_iter().filter(|signal| is_ignored(*signal)) {
@@ -120,11 +120,11 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
         let is_own = !sent || (*info).si_pid() == libc::getpid();
         if FAULTS.contains(&signal) && is_own {
             libc::signal(signal, libc::SIG_DFL);
-            libc::raise(signal); // delivered on return
+            libc::raise(signal); // takes effect when the handler returns
             return;
         }
         if WRITE_SIGNALS.contains(&signal) && is_own {
-            return; // the write fails, and that is all
+            return; // only the write fails
         }
         note(signal);
         let child = CHILD.load(Ordering::Acquire);
@@ -146,7 +146,7 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
 fn note(signal: libc::c_int) {
     if ENDING.contains(&signal) {
         ASKED_TO_END.store(signal, Ordering::Release);
-        // SAFETY: null, or what `note_in` was given.
+        // SAFETY: null, or the reference that `note_in` got.
         if let Some(place) = unsafe { NOTED_IN.load(Ordering::Acquire).as_ref() } {
             place.store(signal, Ordering::Release);
         }
@@ -155,15 +155,16 @@ fn note(signal: libc::c_int) {
 
 fn keep_for_the_child(signal: libc::c_int) {
     PENDING.fetch_or(bit(signal), Ordering::AcqRel);
-    // Another thread may have started the child meanwhile, and looked for signals that are pending.
+    // Another thread may have started the child and read `PENDING` meanwhile.
     let child = CHILD.load(Ordering::Acquire);
     if child != 0 && PENDING.fetch_and(!bit(signal), Ordering::AcqRel) & bit(signal) != 0 {
-        // SAFETY: no memory is involved.
+        // SAFETY: the call accesses no memory.
         unsafe { libc::kill(child, signal) };
     }
 }
 
-/// As SIGTSTP does by default: a shell is to see that its job has stopped, and an orphaned group does not stop.
+/// Stops this process as SIGTSTP does by default: the shell sees that its job has stopped, and an orphaned group does
+/// not stop.
 unsafe fn stop() {
     // SAFETY: the set is initialised before it is used, and the calls are async-signal-safe.
     unsafe {
@@ -172,31 +173,31 @@ unsafe fn stop() {
         libc::sigaddset(&mut set, libc::SIGTSTP);
         libc::signal(libc::SIGTSTP, libc::SIG_DFL);
         libc::raise(libc::SIGTSTP);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut()); // here, until somebody says SIGCONT
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut()); // stops here until SIGCONT
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
     }
     handle(libc::SIGTSTP);
 }
 
-/// From now on signals go to this child, and those first that came before it. What came since it is there waits until
-/// signals are no longer held back, and goes the way of all others.
+/// Makes `child` the receiver of signals, and first sends it the signals from before its start. Signals that come while
+/// signals are blocked wait, and then the handler passes them on.
 pub(crate) fn hand_to(_: &HeldSignals, child: libc::pid_t) {
     CHILD.store(child, Ordering::Release);
     let pending = PENDING.swap(0, Ordering::AcqRel);
     for signal in passed_on().filter(|signal| pending & bit(*signal) != 0) {
-        // SAFETY: no memory is involved.
+        // SAFETY: the call accesses no memory.
         unsafe { libc::kill(child, signal) };
     }
 }
 
-/// To be called just before the child is made. What came to this process since [`HeldSignals::back`] the child is to get,
-/// though the witness may have it as well. In the microseconds between this and the child one to the whole group is
-/// taken for one that the child has; after it, for what it is.
+/// Takes the signals that came since [`HeldSignals::back`]; the child gets them when it starts, even if the witness has
+/// them, too. Call this directly before the child starts. A signal to the whole group in the microseconds between this
+/// call and the child's start is lost for the child, because it looks as if the child got it.
 pub(crate) fn take_pending(_: &HeldSignals) {
     if !FORWARDS.load(Ordering::Acquire) {
         return;
     }
-    // SAFETY: all is initialised before it is used.
+    // SAFETY: all values are initialised before use.
     unsafe {
         let mut set: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut set);
@@ -217,36 +218,36 @@ pub(crate) fn take_pending(_: &HeldSignals) {
     }
 }
 
-/// The child has ended: its number may become another process's.
+/// Forgets the ended child, because another process may get its number.
 pub(crate) fn no_child() {
     CHILD.store(0, Ordering::Release);
 }
 
-/// Signals that must have their default action in a child, beyond those that exec resets.
+/// Signals that must have their default action in a child, in addition to those that exec resets.
 pub(crate) fn defaults() -> libc::sigset_t {
-    // SAFETY: an all-zero set is the empty one on Linux, and sigaddset takes a live set.
+    // SAFETY: an all-zero set is empty on Linux, and sigaddset gets a live set.
     let mut set: libc::sigset_t = unsafe { zeroed() };
     let deadly = WERE_DEADLY.load(Ordering::Acquire);
     for signal in WRITE_SIGNALS.into_iter().filter(|signal| deadly & bit(*signal) != 0) {
         // SAFETY: as above.
         unsafe { libc::sigaddset(&mut set, signal) };
     }
-    // glibc's posix_spawn leaves these two ignored, unless they are in this set; its sigaddset refuses to
-    // put them there. The set is one bit a signal from 1 on.
+    // glibc's posix_spawn leaves these two signals ignored unless they are in this set, but its sigaddset refuses them.
+    // The set has one bit per signal, starting with signal 1.
     let ignored = WERE_IGNORED.load(Ordering::Acquire);
     for signal in OF_THREADS.into_iter().filter(|signal| ignored & bit(*signal) == 0) {
-        // SAFETY: the first word of a sigset_t is valid memory of its own.
+        // SAFETY: the first word of a sigset_t is valid memory.
         unsafe { *(&raw mut set).cast::<u64>() |= bit(signal) };
     }
     set
 }
 
-/// Asks the kernel: the C library answers nothing about its own signals.
+/// Asks the kernel, because the C library gives no answer about its own signals.
 fn is_ignored(signal: libc::c_int) -> bool {
-    // struct kernel_sigaction: handler, flags, restorer, mask; the handler is its first word.
+    // struct kernel_sigaction has handler, flags, restorer and mask; the handler is the first word.
     let mut action = [u64::MAX; 4];
     let mask_bytes = 8;
-    // SAFETY: the buffer is as long as the kernel's structure, of which the mask has 8 bytes.
+    // SAFETY: the buffer has the size of the kernel's structure; its mask has 8 bytes.
     let code = unsafe {
         libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<u64>(), action.as_mut_ptr(), mask_bytes)
     };

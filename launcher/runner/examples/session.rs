@@ -1,5 +1,5 @@
-//! A program that measures itself: two entries of a region, 10 ms and the rank's number more each. Rank 0 saves the
-//! run in the folder that the argument names.
+//! A program that measures itself: it enters a region twice, each time for 10 ms plus the rank's number in ms. Rank 0
+//! saves the run in the folder of the argument.
 
 use mpi::traits::Communicator;
 use std::error::Error;

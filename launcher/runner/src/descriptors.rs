@@ -1,19 +1,19 @@
-//! Descriptors that MPI opens or was given: the measured program must not inherit them.
+//! Descriptors that MPI opens or gets from its process manager: the measured program must not inherit them.
 
-/// How a process manager hands its own connection to a rank.
+/// Variables in which a process manager gives the descriptor of its connection to a rank.
 const CONNECTIONS: [&str; 2] = ["PMI_FD", "HYDI_CONTROL_FD"];
 
-/// What was open before MPI was initialised.
+/// The descriptors that were open before MPI_Init.
 pub struct Descriptors(Vec<i32>);
 
 impl Descriptors {
-    /// Of this process; without the process manager's, and the shared memory's with its launcher gone.
+    /// The open descriptors of this process, except those of the process manager and of pmmpi's shared memory.
     pub fn open_now() -> Self {
         let own = |fd: &i32| !is_spool(*fd) && !connections().any(|connection| connection == *fd);
         Self(list().into_iter().filter(own).collect())
     }
 
-    /// Closes all others in every child that is started from now on.
+    /// Marks all other open descriptors, so that future children do not inherit them.
     pub fn keep_the_rest_from_children(&self) {
         for fd in list().into_iter().filter(|fd| !self.0.contains(fd)) {
             keep_from_children(fd);
@@ -21,9 +21,9 @@ impl Descriptors {
     }
 }
 
-/// Closes it in every child that is started from now on.
+/// Marks a descriptor, so that future children do not inherit it.
 pub fn keep_from_children(fd: i32) {
-    // SAFETY: sets a flag; a descriptor that was closed meanwhile gives an error and no harm.
+    // SAFETY: sets a flag; for a closed descriptor, the call only gives an error.
     unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
@@ -39,8 +39,8 @@ fn is_spool(fd: i32) -> bool {
 fn list() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let listed: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    // One of them was the list's own, closed by now.
-    // SAFETY: asks for flags.
+    // One descriptor belonged to the directory listing and is closed now.
+    // SAFETY: reads flags.
     let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
     listed.into_iter().filter(is_open).collect()
 }

@@ -1,6 +1,6 @@
-//! `pmmpi-runner`: what the launcher becomes to measure a plain program on every rank of a job.
+//! `pmmpi-runner`: the launcher execs it to measure a plain program on every rank of a job.
 //!
-//! An MPI program, built once for each MPI. It finds its plan in the shared memory that the launcher left.
+//! It is an MPI program; the build makes one for each MPI. It reads its plan from the launcher's shared memory.
 
 #![no_main]
 
@@ -20,7 +20,8 @@ use pmmpi_rounds::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
-/// C's main, for the launcher's reason: the child inherits what this process was started with.
+/// C's main, for the same reason as in the launcher: the child must inherit the descriptors and signal dispositions
+/// that this process inherited.
 #[unsafe(no_mangle)]
 pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     signals::begin();
@@ -34,7 +35,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     }
 }
 
-/// On a rank that pmmpi cannot start: the others wait for it in their MPI_Init.
+/// Ends the job from a rank whose launcher failed, because the other ranks wait for this rank in MPI_Init.
 fn abort() -> Result<End, Failure> {
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     universe.world().abort(OWN_FAILURE)
@@ -52,7 +53,7 @@ fn run() -> Result<End, Failure> {
     let before = Descriptors::open_now();
     let universe = mpi::initialize().ok_or_else(|| Failure::own("MPI is initialised already"))?;
     before.keep_the_rest_from_children();
-    // Until here a signal ends this process: other ranks may never come to MPI_Init.
+    // Before this point, a signal ends this process, because MPI_Init may wait forever for other ranks.
     signals::forward();
     let mpi_library = mpi::environment::library_version().ok();
     let mpi_library = mpi_library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
@@ -62,17 +63,18 @@ fn run() -> Result<End, Failure> {
     if !expectation.is_none_or(|expectation| is_right(&expectation, size, library)) {
         return Ok(End::Exited(OWN_FAILURE));
     }
-    // MPI's start-up is no cost of a round's: a job pays it once, before the first.
+    // The time of MPI_Init does not count as cost of a round: a job pays it once, before the first round.
     let place = RoundsContext { mpi_library, host, began_ns: clock::monotonic_ns(), slot: None };
     let result = rounds::run(World::duplicate(&world), &plan, place);
     drop(universe); // MPI_Finalize
     result
 }
 
-/// pmmpi's own failure.
+/// The exit status for pmmpi's own failure.
 const OWN_FAILURE: i32 = 125;
 
-/// Is this the job that was started? Else each rank would be a job of its own. True where the ranks are to go on.
+/// Checks that MPI sees the launched ranks; otherwise each rank may be a job of its own. True if the ranks may
+/// continue.
 fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
     let Some(message) = expectation.contradicted_by_runner(size, mpi_library) else { return true };
     match (expectation.speaks_of_mismatch(size), expectation.abort) {
@@ -83,12 +85,12 @@ fn is_right(expectation: &Expectation, size: u32, mpi_library: &str) -> bool {
     !expectation.abort
 }
 
-/// What the launcher left in the shared memory.
+/// The launcher's data in the shared memory.
 struct Orders {
     plan: RoundsPlan,
     /// A [`pmmpi::record::HostPart`] in wire form, or nothing.
     host: Vec<u8>,
-    /// `None` where no launcher started this process.
+    /// `None` if no launcher started this process.
     expectation: Option<Expectation>,
 }
 

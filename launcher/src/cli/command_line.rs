@@ -1,4 +1,4 @@
-//! From what was typed to what is to be done.
+//! Parses the command line into a command.
 
 use crate::cli::options::{self, Command, Options};
 use crate::launch::Launch;
@@ -6,7 +6,8 @@ use clap::Parser;
 use pmmpi_rounds::Failure;
 use std::ffi::OsString;
 
-/// This process's command line. A command is the first word; a program of the same name follows `run`.
+/// Parses this process's command line. Only the first word can be a command; to measure a program with the name of a
+/// command, the user types `run` before it.
 pub fn parse() -> Command {
     let is_command =
         std::env::args_os().nth(1).is_some_and(|word| options::COMMANDS.iter().any(|name| word == *name));
@@ -14,13 +15,13 @@ pub fn parse() -> Command {
     if !is_command && let Ok(measurement) = options::measurement(&arguments) {
         return Command::Run(measurement);
     }
-    // Help, and errors that know of all there is.
+    // The full parser has the help, and its errors know all commands and options.
     let options = Options::try_parse().unwrap_or_else(|e| end_with(&e));
     options.command.unwrap_or(Command::Run(options.measurement))
 }
 
-/// Help and version end with 0. A command line that cannot be understood ends with 125 where a program was to be
-/// started: often its own usage errors are 2. Commands that start none have the usual 2.
+/// Help and version exit with 0. A wrong command line exits with 125 if the command starts a program, because 2 is
+/// often that program's own exit status for a usage error. Commands that start no program exit with the usual 2.
 fn end_with(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
@@ -31,7 +32,7 @@ fn end_with(error: &clap::Error) -> ! {
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
         std::process::exit(Launch::read().refuse(&Failure { code, message }))
     }
-    // A closed stdout leaves nobody to tell.
+    // If stdout is closed, there is no place to report the error.
     let _ = error.print();
     std::process::exit(0)
 }

@@ -1,4 +1,4 @@
-//! `pmmpi repeat`: a whole launch, in which each `pmmpi` is found.
+//! `pmmpi repeat`: finds each `pmmpi` in the command line of a launch.
 
 use super::options::{self, Repetition};
 use pmmpi_rounds::Failure;
@@ -6,29 +6,27 @@ use pmmpi_rounds::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// A launch, with the places where the options go that make it one of a series.
+/// A launch, and the places where `pmmpi repeat` inserts the options of the series.
 pub struct Launches {
     /// The launcher, `pmmpi` and the program, each with its arguments.
     argv: Vec<OsString>,
-    /// Indices right behind each `pmmpi` (and `run`), in order.
+    /// Indices in `argv` directly after each `pmmpi` (and `run`), ascending.
     places: Vec<usize>,
-    /// Launches that are kept, at least 1.
+    /// Number of measured launches, at least 1.
     pub runs: u32,
-    /// Launches before them.
+    /// Number of warm-up launches before them.
     pub warmup: u32,
-    /// What follows a failed launch.
     pub on_failure: OnFailure,
-    /// Errors only.
+    /// Print only errors.
     pub quiet: bool,
 }
 
 impl Launches {
-    /// What is started: the launcher.
     pub fn launcher(&self) -> &OsStr {
         &self.argv[0]
     }
 
-    /// The launch with `options` for every `pmmpi` in it.
+    /// The command line of the launch, with `options` added to every `pmmpi` in it.
     pub fn with(&self, options: &[OsString]) -> Vec<OsString> {
         let (mut argv, mut from) = (Vec::new(), 0);
         for place in &self.places {
@@ -42,7 +40,8 @@ impl Launches {
 }
 
 impl Repetition {
-    /// Finds each `pmmpi` in the launch: one, or one in each part of an MPMD launch, between its colons.
+    /// Finds each `pmmpi` in the launch. An MPMD launch has several parts, separated by colons; each part has at
+    /// most one.
     pub fn validate(self) -> Result<Launches, Failure> {
         if self.runs == 0 {
             return Err(Failure::own("--runs 0: at least one run must be measured"));
@@ -69,10 +68,11 @@ impl Repetition {
     }
 }
 
-/// Where the arguments of the `pmmpi` in a launch begin.
+/// The index in `launch` of the first argument of its `pmmpi`; `None` if it has none.
 ///
-/// A host or a folder of the launcher's options may have the same name. `pmmpi` is what a command line of
-/// pmmpi follows; and where that command line would measure another `pmmpi`, an option's value came first.
+/// A launcher option may have a host or a folder named `pmmpi` as its value. Therefore a word `pmmpi` counts only if a
+/// valid command line of pmmpi follows it. If that command line would measure another `pmmpi`, and a launcher option
+/// comes directly before the word, the word is the option's value.
 fn measured_from(launch: &[OsString]) -> Result<Option<usize>, Failure> {
     let named = |arg: &OsString| Path::new(arg).file_name().is_some_and(|name| name == "pmmpi");
     let mut not_understood = None;

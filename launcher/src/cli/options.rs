@@ -10,7 +10,7 @@ macro_rules! example {
     };
 }
 
-/// The commands in two columns: with all options, help has room for three lines of them.
+/// Two columns, because the help of all options leaves few lines for the commands.
 macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
@@ -32,8 +32,8 @@ macro_rules! commands {
     disable_version_flag = true,
     help_template = concat!(
         "{about}\n{usage-heading} {usage}\n", commands!(), "\nOptions:\n{options}\n", example!()
-    ), // 24 lines
-    after_help = example!() // for the manual; in help it stands without the line above it
+    ), // must fit a terminal of 24 lines
+    after_help = example!() // for the manual; the template above already shows it in the help
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -120,13 +120,13 @@ struct Direct {
     measurement: MeasurementArgs,
 }
 
-/// Those commands that start no program of the user's.
+/// The commands that start no program of the user.
 pub const COMMANDS_WITHOUT_PROGRAM: [&str; 6] = ["report", "export", "bounds", "doctor", "list", "validate"];
 
-/// The first words that are no programs.
+/// First words that are commands, not programs.
 pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
 
-/// What `arguments` of pmmpi would measure.
+/// Parses `arguments`, without `pmmpi` itself, as a measurement.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
     let name = OsString::from("pmmpi");
     Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)

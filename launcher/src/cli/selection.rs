@@ -1,4 +1,4 @@
-//! What the user wants counted: names, resolved on this node.
+//! Resolves the event names that the user asks for, on this node.
 
 use crate::cli::options::{self, MeasurementArgs};
 use crate::vendor_names;
@@ -15,7 +15,7 @@ use pmmpi_events::names::{Asked, Capacity, CounterPlan, EventNames, plan};
 use pmmpi_rounds::Failure;
 use std::path::{Path, PathBuf};
 
-/// The default set of each rank's own threads, and what the options add.
+/// The default set of each rank's own threads, plus the events of the options.
 pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     let selection = default_selection();
     if typed.counters == options::CountersArg::Off {
@@ -29,7 +29,7 @@ pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     NodeCounters::look(Path::new("/"))?.select(selection, typed, typed_scope.into())
 }
 
-/// No option can ask for events where counters are off.
+/// With `--counters off`, an option that asks for events is an error.
 fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     let asked = [
         ("--events", typed.events.is_some()),
@@ -44,7 +44,7 @@ fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     }
 }
 
-/// On a processor with several kinds of cores the default set is counted on each.
+/// On a processor with several kinds of cores, every kind counts the default set.
 fn default_selection() -> Selection {
     let groups = default_groups(Path::new("/"));
     Selection::of(vec![WantedSet::new(Scope::Task, groups, Vec::new())])
@@ -60,16 +60,16 @@ impl From<options::ScopeArg> for Scope {
     }
 }
 
-/// What is known of this node's counters.
+/// The events, the processor and the hardware threads of a node.
 struct NodeCounters {
-    /// Where its files are, normally "/".
+    /// The root of the node's file system: "/", except in tests.
     root: PathBuf,
     names: EventNames,
     facts: NodeFacts,
     online: CpuSet,
 }
 
-/// What cannot be counted in the way that was asked for.
+/// Why an event cannot be counted in the requested scope.
 struct Refused(String);
 
 impl Refused {
@@ -79,7 +79,7 @@ impl Refused {
 }
 
 impl NodeCounters {
-    /// Its files are below `root`.
+    /// Reads the node whose `/proc` and `/sys` are below `root`.
     fn look(root: &Path) -> Result<Self, Failure> {
         let facts = NodeFacts::read(root);
         let online = facts.settings.online.clone();
@@ -91,7 +91,7 @@ impl NodeCounters {
         Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online })
     }
 
-    /// Adds what the options ask for.
+    /// Adds the events that the options ask for.
     fn select(
         &self,
         mut selection: Selection,
@@ -112,7 +112,7 @@ impl NodeCounters {
             let asked = asked.map_err(|e| Failure::own(format_args!("--events {list}: {e}")))?;
             let mut wanted = Vec::new();
             if scope == Scope::Core {
-                // Where a rank's own threads are watched, too.
+                // With --scope core, each rank's own threads count these events, too.
                 wanted.extend(self.wanted(asked.clone(), Scope::Task).map_err(|e| e.of("--events"))?);
             }
             wanted.extend(self.wanted(asked, scope).map_err(|e| e.of("--events"))?);
@@ -124,7 +124,7 @@ impl NodeCounters {
         if scope == Scope::Core {
             let cpus = self.online.numbers().collect();
             let all = WantedSet::new(scope, default::groups_of_a_core(), cpus);
-            // The default set everywhere: a machine without a PMU is nothing to warn of.
+            // Only the software events are marked as requested, so a machine without a PMU causes no warning.
             add("--scope core".to_owned(), vec![all], |event| event.encoding.kind == kind::SOFTWARE);
         }
         if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
@@ -146,7 +146,7 @@ impl NodeCounters {
         Ok(plans.into_iter().map(wanted).collect())
     }
 
-    /// The events of a group of metrics on this processor, at their places.
+    /// The events of a group of metrics on this processor, each in its scope.
     fn group(&self, name: &str, scope: Scope) -> Result<Vec<WantedSet>, Failure> {
         let catalogue = catalogue();
         let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
@@ -162,7 +162,8 @@ impl NodeCounters {
         self.events_of(name, table, scope).map_err(|e| e.of("--group"))
     }
 
-    /// Under the names that formulas have. Those that this machine has no PMU for say so.
+    /// Gives each event the name that the metrics' formulas use. An event without a PMU on this machine is left
+    /// out, with the reason.
     fn events_of(&self, group: &str, table: &CpuTable, scope: Scope) -> Result<Vec<WantedSet>, Refused> {
         let places = [
             (Scope::Task, None),
@@ -176,7 +177,7 @@ impl NodeCounters {
         let cores = if on_siblings { Cores::read(&self.root, &self.online) } else { Cores::default() };
         let mut all = Vec::new();
         for (place, sibling) in places {
-            // What threads can be asked for is asked of all hardware threads, too, where that is wanted.
+            // With --scope core, all hardware threads count the events of scope task, too.
             let too = place == Scope::Core && sibling.is_none() && scope == Scope::Core;
             let is_there = |event: &&&EventSpec| {
                 (event.scope, event.sibling) == (place, sibling) || too && event.scope == Scope::Task
@@ -206,22 +207,23 @@ impl NodeCounters {
         let asked = self.names.resolve(&spec.encoding, no_vendor).ok()?;
         let Some(Asked::Event(mut resolved)) = asked.into_iter().next() else { return None };
         for resolved in &mut resolved {
-            // Several PMUs of one kind are one event to a formula.
+            // A formula sees the events of several PMUs of one kind as one event.
             resolved.event.name.clone_from(&spec.name);
         }
         Some(Asked::Event(resolved))
     }
 }
 
-/// An event of which nothing but its name is known here.
+/// An event with a name only: this machine has no PMU for it.
 fn without_pmu(name: &str) -> Event {
     Event::counted(name, Encoding::new(u32::MAX, 0))
 }
 
-/// On these hardware threads. Where there are none it is still said what was asked for.
+/// Restricts `wanted` to these hardware threads. If none of them remains, the sets stay, with empty lists, so that the
+/// run still records what the user asked for.
 fn only_on(mut wanted: Vec<WantedSet>, threads: &[u32]) -> Vec<WantedSet> {
     wanted.iter_mut().for_each(|wanted| wanted.cpus.retain(|cpu| threads.contains(cpu)));
-    // One kind of core may have them and the other not.
+    // On a hybrid processor, one kind of core may have such hardware threads and the other kind not.
     if wanted.iter().any(|wanted| !wanted.cpus.is_empty()) {
         wanted.retain(|wanted| !wanted.cpus.is_empty());
     }
@@ -233,7 +235,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// A node's files, removed in the end: a processor of a family and model, and the siblings of each hardware thread.
+    /// A fake node's files: a processor of a family and model, and the siblings of each hardware thread. Drop
+    /// removes them.
     struct Node(PathBuf);
 
     impl Node {
@@ -263,7 +266,7 @@ mod tests {
             events.iter().for_each(|(name, terms)| self.put(&format!("{folder}/events/{name}"), terms));
         }
 
-        /// Each event of the group and where it is counted.
+        /// Each event of the group, with its scope and hardware threads.
         fn group(&self, name: &str, scope: Scope) -> Vec<(String, Scope, Vec<u32>)> {
             let machine = NodeCounters::look(&self.0).map_err(|failure| failure.message).unwrap();
             let wanted = machine.group(name, scope).map_err(|failure| failure.message).unwrap();
@@ -300,9 +303,9 @@ mod tests {
         let (first, second) = ([0, 1], [2, 3]);
         let skylake = [at("ref_cycles_a", &first), at("ref_xclk_any", &first), at("ref_cycles_b", &second)];
         assert_eq!(node.group("smt", Scope::Task), skylake);
-        // The default set of all hardware threads is the option's, not the group's.
+        // `--scope core` itself adds the default set of all hardware threads; the group does not.
         assert_eq!(node.group("smt", Scope::Core), skylake);
-        // Zen's counters are those of the model-specific registers.
+        // On Zen, the PMU `msr` counts these events.
         let node = Node::new(ZEN_2, &SMT);
         node.pmu("cpu", 4, &CORE[..2], &[]);
         node.pmu("msr", 11, &[("event", "config:0-63\n")], &[("mperf", "event=0x02\n")]);
@@ -315,14 +318,14 @@ mod tests {
         node.pmu("cpu", 4, &CORE, &[]);
         let expected = [at("ref_cycles_a", &[0, 1]), at("ref_xclk_any", &[0, 1]), at("ref_cycles_b", &[])];
         assert_eq!(node.group("smt", Scope::Task), expected);
-        // A kernel or a processor without AnyThread.
+        // This kernel or processor has no AnyThread bit.
         let node = Node::new(SKYLAKE, &SMT);
         node.pmu("cpu", 4, &CORE[..2], &[]);
         let expected = [at("ref_cycles_a", &[0, 1]), at("ref_xclk_any", &[]), at("ref_cycles_b", &[2, 3])];
         assert_eq!(node.group("smt", Scope::Task), expected);
     }
 
-    /// One kind of core with two hardware threads, the other with one: no processor's own table knows it.
+    /// One kind of core has two hardware threads, the other has one. The catalogue has no table for this processor.
     #[test]
     fn of_several_kinds_of_cores_each_is_counted_as_far_as_it_has_siblings() {
         let node = Node::new(
@@ -340,8 +343,8 @@ mod tests {
         assert_eq!(events, expected);
     }
 
-    /// Intel's, AMD's, Arm's, and one of several kinds of cores: what each is asked for, with the PMUs that it has and without
-    /// any. What no PMU counts is among it, with the reason.
+    /// Processors of Intel, AMD and Arm, a hybrid one and an unknown one, each with and without its PMUs. Every
+    /// event of each group is either tried or left out with a reason, never both.
     #[test]
     fn each_machine_is_asked_for_all_that_its_groups_need() {
         let hybrid = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\n";

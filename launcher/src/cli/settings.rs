@@ -1,4 +1,4 @@
-//! The command line as it is meant: every value checked, what belongs together together.
+//! The command line after the checks: valid values, grouped by their use.
 
 use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, Sync};
 use super::selection;
@@ -13,37 +13,34 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to measure what.
 pub struct Settings {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// Where run files go; `None` keeps none.
+    /// Folder for run files; `None` saves none.
     pub out: Option<PathBuf>,
-    /// The user's own keys and values.
+    /// From `--label`: keys and values.
     pub labels: Vec<(String, String)>,
-    /// Rounds that are kept, at least 1.
+    /// Measured rounds, at least 1.
     pub runs: u32,
-    /// Rounds before them.
+    /// Warm-up rounds before them.
     pub warmup: u32,
-    /// What follows a failed round.
     pub on_failure: OnFailure,
-    /// What a run may take, if there is a limit.
+    /// Limit of a run's time; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// What its ranks do together beside the barriers.
+    /// What the ranks do besides the barriers.
     pub extras: Extras,
-    /// What is counted.
     pub selection: Selection,
-    /// What follows where the job is not the one that was started.
+    /// What to do if MPI sees other ranks than the launcher started.
     pub on_mismatch: OnMismatch,
-    /// What the user says the program is.
+    /// From `--mode`.
     pub mode: ModeArg,
-    /// The rate error that any clock may have.
+    /// The largest rate error of any clock.
     pub max_drift: MaxDrift,
-    /// Errors only.
+    /// Print only errors.
     pub quiet: bool,
-    /// Decisions, too.
+    /// Also print how the program is measured, and why.
     pub verbose: bool,
-    /// Set where the run is one of several launches.
+    /// Set by `pmmpi repeat`, for a run in a series of launches.
     pub series: Option<Series>,
 }
 
@@ -67,7 +64,7 @@ impl From<options::RegionsArg> for Marks {
 }
 
 impl Settings {
-    /// Says which option is wrong, and what would be right.
+    /// The error names the wrong option and a correct value.
     pub fn validate(typed: MeasurementArgs) -> Result<Self, Failure> {
         let max_drift = MaxDrift::from_ppm(typed.max_drift_ppm).ok_or_else(|| {
             let ppm = typed.max_drift_ppm;
@@ -102,7 +99,7 @@ impl Settings {
     }
 }
 
-/// As timeout(1) has it: a number, and s, m, h or d.
+/// Parses a time in the format of timeout(1): a number and s, m, h, d or no unit.
 fn duration(text: &str) -> Result<Duration, Failure> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),

@@ -1,22 +1,22 @@
-//! What was looked at, and what came of it.
+//! A check and its result.
 
-/// What a check came to, best first.
+/// The result of a check, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Nothing stands in the way.
+    /// No problem.
     Ok,
-    /// Measurements work; something cannot be measured, or varies by more than it need.
+    /// Measurements work, but some values are missing or vary more than necessary.
     Limits,
-    /// What pmmpi needs does not work.
+    /// pmmpi does not work.
     Broken,
 }
 
 impl Status {
-    /// In their order.
+    /// Best first.
     #[cfg(test)]
     pub const ALL: [Status; 3] = [Status::Ok, Status::Limits, Status::Broken];
 
-    /// As it is printed, and in JSON.
+    /// The name in text and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -26,28 +26,26 @@ impl Status {
     }
 }
 
-/// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What scripts know it by.
+    /// The name for scripts.
     pub name: &'static str,
-    /// What it came to.
     pub status: Status,
-    /// What was found.
+    /// The state of the machine.
     pub found: String,
-    /// What that costs a measurement, or gives it.
+    /// The effect on a measurement.
     pub meaning: String,
-    /// Lines of a shell that mend it; those that begin with `#` say where, or what else to do.
+    /// Shell commands that fix it. Lines that start with `#` say where to run them, or what else to do.
     pub fix: Option<String>,
 }
 
 impl Check {
-    /// Nothing to mend.
+    /// A result without a problem.
     pub fn ok(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
         Self { name, status: Status::Ok, found: found.into(), meaning: meaning.into(), fix: None }
     }
 
-    /// Less can be measured than might be.
+    /// A result that limits measurements.
     pub fn limits(
         name: &'static str,
         found: impl Into<String>,
@@ -57,7 +55,7 @@ impl Check {
         Self { status: Status::Limits, fix: Some(fix.into()), ..Self::ok(name, found, meaning) }
     }
 
-    /// pmmpi does not work.
+    /// A result that prevents measurements.
     pub fn broken(
         name: &'static str,
         found: impl Into<String>,
@@ -68,27 +66,26 @@ impl Check {
     }
 }
 
-/// All that was looked at on one node.
+/// The results of all checks on one node.
 pub struct DoctorReport {
-    /// The node's name.
     pub node: String,
     /// In the order of [`super::CHECKS`].
     pub checks: Vec<Check>,
 }
 
 impl DoctorReport {
-    /// The worst of its checks.
+    /// The worst status of its checks.
     pub fn status(&self) -> Status {
         self.checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok)
     }
 
-    /// How many came to that.
+    /// The number of checks with this status.
     pub fn count(&self, status: Status) -> usize {
         self.checks.iter().filter(|check| check.status == status).count()
     }
 }
 
-/// A kernel parameter, now and after a boot.
+/// The commands that set a kernel parameter now and after a boot.
 pub fn sysctl(name: &str, value: impl std::fmt::Display) -> String {
     format!(
         "sysctl -w {name}={value}\n# and after a boot:\necho {name}={value} >> /etc/sysctl.d/60-pmmpi.conf"

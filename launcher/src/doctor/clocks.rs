@@ -1,11 +1,11 @@
-//! The clocks that stamps and counters are read from.
+//! The clocks of the stamps and counters.
 
 use super::check::Check;
 use super::machine::Machine;
 use super::processor::is_virtual;
 use pmmpi::bounds::MaxDrift;
 
-/// Clock sources that are read without a system call: those with a vDSO mode in Linux.
+/// Clock sources that need no system call: those with a vDSO mode in Linux.
 const FAST: [&str; 8] = [
     "tsc",
     "kvm-clock",
@@ -17,7 +17,7 @@ const FAST: [&str; 8] = [
     "Constant", // LoongArch
 ];
 
-/// Where the kernel takes its time from.
+/// The kernel's clock source.
 pub fn clock_source(machine: &dyn Machine) -> Check {
     const NAME: &str = "clock_source";
     const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -48,7 +48,7 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     )
 }
 
-/// Whether the time stamp counter is a clock.
+/// Whether the time stamp counter ticks at a constant rate.
 pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     const NAME: &str = "invariant_tsc";
     if machine.facts().hardware.tsc_invariant {
@@ -69,7 +69,7 @@ pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     )
 }
 
-/// How fast the clock of the stamps is turned just now.
+/// By how much the kernel now corrects the rate of the clock of the stamps.
 pub fn time_service(machine: &dyn Machine) -> Check {
     const NAME: &str = "time_service";
     let limit_ppm = MaxDrift::DEFAULT.ppm();

@@ -1,4 +1,4 @@
-//! Programs of others that are asked something, and may never answer.
+//! Runs programs that are not part of pmmpi and may never answer.
 
 use std::fmt;
 use std::fs::File;
@@ -8,33 +8,31 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a program said before it ended.
+/// The output of a program that ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// True where it ended with 0.
+    /// True if its exit status is 0.
     pub success: bool,
-    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// Its stderr.
     pub stderr: String,
 }
 
-/// Why a program's answer is not known.
+/// Why a program gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Silent {
     /// It did not start.
     NotStarted(String),
-    /// It did not end in time, and was killed.
+    /// It did not end within this time, so pmmpi killed it.
     TooLong(Duration),
 }
 
 impl CommandOutput {
-    /// Both, as text.
+    /// Stdout and stderr, as text.
     pub fn text(&self) -> String {
         format!("{}\n{}", String::from_utf8_lossy(&self.stdout), self.stderr)
     }
 
-    /// The last line of what it complained about: what came before is what led to it.
+    /// The last line of stderr, because it usually names the error.
     pub fn complaint(&self) -> String {
         let mut lines = self.stderr.lines().map(str::trim);
         let line = lines.rfind(|line| !line.is_empty()).unwrap_or("it failed without a word");
@@ -51,12 +49,12 @@ impl fmt::Display for Silent {
     }
 }
 
-/// More than any answer that is looked for.
+/// More than any answer that the checks need.
 const MOST_BYTES: usize = 1 << 20;
-/// A killed process is gone by then, unless the kernel itself waits for something.
+/// A killed process ends within this time, unless it waits inside the kernel.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a command to its end, or kills it and its process group when its time is up.
+/// Runs a command to its end, or kills it and its process group after `limit`.
 pub fn run(command: &mut Command, limit: Duration) -> Result<CommandOutput, Silent> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -72,20 +70,20 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<CommandOutput, Sile
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
         }),
         None => {
-            // SAFETY: the group was made for the child, which has not been waited for.
+            // SAFETY: the group is the child's own, and nothing has waited for the child yet.
             unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-            // One that even this does not end is left behind: whoever asked goes on.
+            // If even this does not end the child, the doctor continues without it.
             wait(&mut child, Instant::now() + GRACE);
             Err(Silent::TooLong(limit))
         }
     }
 }
 
-/// Until all are closed or the child has ended; `None` where the deadline comes first. A descendant of the
-/// child's may hold them open for longer.
+/// Reads until all pipes are closed or the child has ended; `None` after the deadline. A descendant of the child may
+/// keep the pipes open longer than the child lives.
 fn read_all(child: &mut Child, pipes: &mut [Pipe; 2], deadline: Instant) -> Option<()> {
     loop {
-        // Asked first: whatever a child wrote before its end is read below.
+        // Check this first, so that the reads below get all that the child wrote before its end.
         let has_ended = child.try_wait().ok().flatten().is_some();
         pipes.iter_mut().for_each(Pipe::take_what_there_is);
         if has_ended || pipes.iter().all(|pipe| pipe.file.is_none()) {
@@ -95,18 +93,18 @@ fn read_all(child: &mut Child, pipes: &mut [Pipe; 2], deadline: Instant) -> Opti
         if left.is_zero() {
             return None;
         }
-        // Often enough to see a child end whose pipes stay open.
+        // Short, to notice the end of a child whose pipes stay open.
         let wait_ms = left.as_millis().clamp(1, 20) as i32;
         let mut polled = [0, 1].map(|at: usize| {
             let fd = pipes[at].file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
             libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
         });
-        // SAFETY: the array lives through the call; a descriptor of -1 is passed by.
+        // SAFETY: the array lives through the call; poll(2) ignores a descriptor of -1.
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, wait_ms) };
     }
 }
 
-/// One end of a pipe, until the other is closed, and what came through it.
+/// The read end of a pipe (`None` after the write end is closed), and the bytes from it.
 struct Pipe {
     file: Option<File>,
     bytes: Vec<u8>,
@@ -115,17 +113,17 @@ struct Pipe {
 impl Pipe {
     fn new(descriptor: Option<OwnedFd>) -> Self {
         if let Some(descriptor) = &descriptor {
-            // SAFETY: sets a flag of a descriptor that is this process's own.
+            // SAFETY: sets a flag of a descriptor that this process owns.
             unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
         }
         Self { file: descriptor.map(File::from), bytes: Vec::new() }
     }
 
-    /// What is above the limit is dropped.
+    /// Reads what is available; drops bytes above `MOST_BYTES`.
     fn take_what_there_is(&mut self) {
         let Some(file) = &mut self.file else { return };
         let mut chunk = [0u8; 4096];
-        // Not for ever: a program may write faster than it is read.
+        // Bounded, because a program may write faster than this loop reads.
         for _ in 0..64 {
             match file.read(&mut chunk) {
                 Ok(length) if length > 0 => {
@@ -185,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A daemon that it leaves behind is not waited for.
+    /// The doctor does not wait for a daemon that the program leaves behind.
     #[test]
     fn pipes_that_stay_open_do_not_matter() {
         let said = shell("sleep 5 & echo out", LONG).unwrap();

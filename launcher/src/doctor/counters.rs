@@ -1,4 +1,4 @@
-//! Whether anything can be counted: the processor's events, the kernel's own, and what belongs to no core.
+//! Which events can be counted: those of the processor, of the kernel, and of PMUs outside the cores.
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
@@ -8,12 +8,12 @@ use pmmpi::counters::core_pmus::DEVICES;
 use pmmpi::counters::event::kind;
 use pmmpi::counters::reading::{Gap, WhyUnavailable};
 
-/// What a virtual machine's owner can do, and nobody inside.
+/// Only the owner of the virtual machine's host can do this.
 const EXPOSE_PMU: &str = "# on the host: qemu -cpu host,pmu=on; libvirt: <cpu mode='host-passthrough'/> and \
     <features><pmu state='on'/></features>; VMware: vpmc.enable = TRUE; in a cloud: an instance on bare \
     metal";
 
-/// The processor's counters.
+/// The hardware events of the default set.
 pub fn pmu(machine: &dyn Machine) -> Check {
     const NAME: &str = "pmu";
     let tried = Tried::open(machine, kind::HARDWARE);
@@ -34,7 +34,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "those events will be null or a part, with the reason; all others are counted"
     };
     match worst {
-        // The kernel asks for rights before it looks for the event: what is denied may not be there either.
+        // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
         _ if tried.is_none_open() && tried.has_unsupported() => {
             let virtual_machine = is_virtual(machine);
             let what =
@@ -52,7 +52,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
     }
 }
 
-/// Page faults, switches and migrations, which need no PMU.
+/// Task clock, page faults, context switches and migrations, which need no PMU.
 pub fn software_events(machine: &dyn Machine) -> Check {
     const NAME: &str = "software_events";
     let tried = Tried::open(machine, kind::SOFTWARE);
@@ -69,8 +69,8 @@ pub fn software_events(machine: &dyn Machine) -> Check {
     }
 }
 
-/// PMUs of memory controllers, last-level caches and power meters: those that name the hardware threads to
-/// open them on.
+/// PMUs of memory controllers, last-level caches and power meters: those whose `cpumask` names the hardware threads on
+/// which to open them.
 pub fn uncore(machine: &dyn Machine) -> Check {
     const NAME: &str = "uncore";
     let mut kinds: Vec<(String, u32)> = Vec::new();
@@ -106,10 +106,10 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     )
 }
 
-/// Events of the default set that were opened, or not.
+/// The result of opening the default set's events of one kind.
 struct Tried {
     total: usize,
-    /// By name, with why not, or why not all of it.
+    /// Events that do not open or are incomplete, with the reason.
     gaps: Vec<(String, Gap)>,
 }
 
@@ -130,13 +130,13 @@ impl Tried {
         self.gaps.iter().any(|(_, gap)| matches!(gap, Gap::Unsupported(_)))
     }
 
-    /// The gap that can be mended, if there is one, and takes the most.
+    /// The worst gap: gaps with a fix come first, then those that lose the most.
     fn worst(&self) -> Option<Gap> {
         let rank = |gap: &Gap| match gap {
             Gap::Denied(_) => 3,
             Gap::Unavailable(_) => 2,
             Gap::UserModeOnly => 1,
-            // The last is of a count, and never of opening.
+            // OneKindOfCore occurs only in counts, never when a counter opens.
             Gap::Unsupported(_) | Gap::OneKindOfCore => 0,
         };
         self.gaps.iter().map(|(_, gap)| *gap).max_by_key(rank)
@@ -162,7 +162,7 @@ impl Tried {
     }
 }
 
-/// What a gap is, without what to do about it.
+/// The gap's text without the advice.
 fn short(gap: Gap) -> String {
     let text = gap.to_string();
     text.split(": ").next().unwrap_or_default().to_owned()
@@ -170,7 +170,7 @@ fn short(gap: Gap) -> String {
 
 fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
-        // The kernel's rules would allow it: whoever made the container does not.
+        // The kernel's rules allow it, so the container forbids it.
         Gap::Denied(_) | Gap::UserModeOnly if rights::allows_own_tasks(machine) => {
             "# perf_event_open is filtered, as containers do: docker run --cap-add PERFMON --security-opt \
              seccomp=unconfined; or start this outside of the container"
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(check.status, Status::Limits);
         assert!(check.found.contains("no hardware counters (virtual machine"), "{}", check.found);
         assert!(check.fix.unwrap().contains("-cpu host,pmu=on"));
-        // As a user: the kernel's part is denied, the user's is not there.
+        // For an ordinary user, the kernel denies the events with the kernel's part; the others do not exist.
         let mixed = |name: &str| match name.contains("kernel") {
             true => Some(Gap::Denied(libc::EACCES)),
             false => Some(Gap::Unsupported(libc::ENOENT)),

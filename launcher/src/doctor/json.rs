@@ -1,10 +1,10 @@
-//! What was found, for programs: docs/schema/doctor.schema.json.
+//! The report as JSON: docs/schema/doctor.schema.json.
 
 use super::check::DoctorReport;
 use pmmpi_rounds::Failure;
 use serde::Serialize;
 
-/// Keys are only ever added within a version.
+/// Within a version, new keys may come but none disappear.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ struct Row<'a> {
     fix: Option<&'a str>,
 }
 
-/// One object, and the end of a line.
+/// One JSON object and a newline.
 pub fn render(report: &DoctorReport) -> Result<String, Failure> {
     let checks = report.checks.iter().map(|check| Row {
         name: check.name,

@@ -1,4 +1,4 @@
-//! The machine that is looked at.
+//! The machine that the checks examine.
 
 use super::command::{self, CommandOutput, Silent};
 use crate::program;
@@ -22,57 +22,57 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// All that checks ask: whatever is not a file below `root` has a method.
+/// What the checks can ask. Files come from `root`; everything else has a method.
 pub trait Machine {
-    /// Where /proc and /sys are.
+    /// The folder that contains proc and sys.
     fn root(&self) -> &Path;
-    /// Of the environment.
+    /// An environment variable.
     fn variable(&self, name: &str) -> Option<OsString>;
-    /// The folder of this program, where it is known.
+    /// The folder of this program; `None` if unknown.
     fn own_folder(&self) -> Option<PathBuf>;
-    /// The folders that the agent, the runners and the helpers are looked for in.
+    /// The folders in which pmmpi looks for the agent, the runners and its other programs.
     fn libraries(&self) -> Vec<PathBuf>;
-    /// Where runs would be kept.
+    /// The folder for run files.
     fn out(&self) -> PathBuf;
-    /// The program that this name means, as execvp(3) finds it.
+    /// The program with this name, as execvp(3) finds it.
     fn program(&self, name: &str) -> Option<PathBuf>;
-    /// Asks a program, with these variables beside the environment's own.
+    /// Runs a program, with these variables added to the environment.
     fn ask(
         &self,
         program: &Path,
         arguments: &[&str],
         variables: &[(&str, &OsStr)],
     ) -> Result<CommandOutput, Silent>;
-    /// The default set of counters, of this thread.
+    /// Opens the default set of counters for this thread.
     fn open_counters(&self) -> Opened;
-    /// How the kernel turns its clock: adjtimex(2).
+    /// How the kernel adjusts its clock: adjtimex(2).
     fn adjustment(&self) -> io::Result<Adjustment>;
-    /// True where the loader distrusts the environment of this program, as of one with capabilities in its
-    /// file: AT_SECURE of getauxval(3).
+    /// True if the loader does not trust the environment of this program, for example because its file has
+    /// capabilities: AT_SECURE of getauxval(3).
     fn is_secure(&self) -> bool;
-    /// Tries whether a file can be made in an existing folder; bytes that are free there.
+    /// Tries to create a file in an existing folder; gives the free bytes there.
     fn try_writing(&self, folder: &Path) -> io::Result<u64>;
 }
 
-/// What a time service does to the clock.
+/// How a time service adjusts the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Adjustment {
-    /// By how much CLOCK_MONOTONIC is made faster than its oscillator (ppm).
+    /// How much faster than its oscillator CLOCK_MONOTONIC runs (ppm).
     pub rate_ppm: f64,
-    /// Part of the time of day's error that is still to be slewed (ns).
+    /// The part of the error of the time of day that the kernel has not yet corrected (ns).
     pub offset_ns: i64,
-    /// True where the kernel was told that the time of day is right.
+    /// True if a time service told the kernel that the time of day is right.
     pub synchronised: bool,
 }
 
 impl dyn Machine + '_ {
-    /// A small file below the root, trimmed; `None` where there is none or it is empty.
+    /// The trimmed text of a small file below the root; `None` if it is missing or empty.
     pub fn text(&self, path: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&std::fs::read(self.root().join(path)).ok()?).trim().to_owned();
         (!text.is_empty()).then_some(text)
     }
 
-    /// The same, as a number.
+    /// The same as a number.
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.text(path)?.parse().ok()
     }
@@ -86,17 +86,17 @@ impl dyn Machine + '_ {
         names
     }
 
-    /// True where there is such a file below the root.
+    /// True if the file exists below the root.
     pub fn has(&self, path: &str) -> bool {
         self.root().join(path).exists()
     }
 
-    /// What runs store of a node.
+    /// The facts of the node that a run stores.
     pub fn facts(&self) -> NodeFacts {
         NodeFacts::read(self.root())
     }
 
-    /// One of the tool's own files.
+    /// The path of one of pmmpi's own files.
     pub fn library(&self, name: &str) -> Option<PathBuf> {
         self.libraries().iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     }
@@ -105,18 +105,18 @@ impl dyn Machine + '_ {
 /// The machine that this process runs on.
 pub struct Here {
     out: Option<PathBuf>,
-    /// What was answered: nobody is asked twice, least of all one that does not answer.
+    /// Answers so far, so that no program runs twice; a program without an answer costs the whole `LIMIT`.
     answers: RefCell<HashMap<Question, Result<CommandOutput, Silent>>>,
 }
 
-/// A program, its arguments and variables.
+/// A program, its arguments and its added variables.
 type Question = (PathBuf, Vec<String>, Vec<(String, OsString)>);
 
-/// The slowest answer that is waited for: a batch system's client may ask its controller first.
+/// The longest wait for an answer. It is long because a batch system's client may ask its controller first.
 const LIMIT: Duration = Duration::from_secs(5);
 
 impl Here {
-    /// With the folder for runs that the user named.
+    /// `out` is the folder from `--out`.
     pub fn new(out: Option<PathBuf>) -> Self {
         Self { out, answers: RefCell::default() }
     }
@@ -157,7 +157,7 @@ impl Machine for Here {
         let named = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let answer = || {
             let mut command = Command::new(program);
-            // What is preloaded into this program, by another tool, is not asked.
+            // A library that another tool preloads into pmmpi must not change the answer.
             command.args(arguments).env_remove("LD_PRELOAD").envs(variables.iter().copied());
             command::run(&mut command, LIMIT)
         };
@@ -174,13 +174,13 @@ impl Machine for Here {
     }
 
     fn adjustment(&self) -> io::Result<Adjustment> {
-        // SAFETY: an all-zero timex asks and changes nothing.
+        // SAFETY: an all-zero timex only reads.
         let mut timex: libc::timex = unsafe { std::mem::zeroed() };
         // SAFETY: the kernel fills in the live local.
         if unsafe { libc::adjtimex(&mut timex) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // adjtimex(2): freq in 2^-16 ppm; tick in us, nominally the 10,000 of 100 in a second.
+        // adjtimex(2): freq in 2^-16 ppm; tick in us, nominally 10,000 (100 ticks per second).
         let ticks_ppm = (timex.tick as f64 - 10_000.0) * 100.0;
         let offset_unit_ns = if timex.status & libc::STA_NANO != 0 { 1 } else { 1000 };
         Ok(Adjustment {
@@ -191,15 +191,15 @@ impl Machine for Here {
     }
 
     fn is_secure(&self) -> bool {
-        // SAFETY: reads what the kernel gave to this process.
+        // SAFETY: reads a value that the kernel gave to this process.
         unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
     }
 
     fn try_writing(&self, folder: &Path) -> io::Result<u64> {
-        // A file without a name: nothing is left behind, whatever happens.
+        // A file without a name leaves nothing behind, even if this process is killed.
         let file = File::options().write(true).custom_flags(libc::O_TMPFILE).open(folder);
         match file.map(drop) {
-            // Not every file system has them (NFS has not).
+            // Not every file system supports such files; NFS does not.
             Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
                 make_and_remove(folder)?
             }
@@ -209,9 +209,9 @@ impl Machine for Here {
     }
 }
 
-/// A group that opens may still not fit beside what others count: then it never runs.
+/// Notes groups that opened but never ran, because other users of the counters left too few.
 fn note_never_scheduled(opened: &mut Opened, words: &[AtomicU64]) {
-    // perf_event_open(2), PERF_FORMAT_GROUP: how many events, ns enabled, ns running.
+    // perf_event_open(2), PERF_FORMAT_GROUP: number of events, ns enabled, ns running.
     let never_ran = |place: &[AtomicU64]| match place {
         [_, enabled, running, ..] => enabled.load(Relaxed) > 0 && running.load(Relaxed) == 0,
         _ => false,
@@ -242,10 +242,10 @@ pub mod tests {
     use pmmpi::counters::probe::{CounterHandle, Set};
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// By the event's name, why it does not open.
+    /// Gives why the event of this name does not open; `None` if it opens.
     type Gaps = dyn Fn(&str) -> Option<Gap>;
 
-    /// A machine of a test's own, on which there is nothing at first.
+    /// A fake machine for tests, empty at first.
     pub struct Fake {
         root: PathBuf,
         variables: HashMap<String, OsString>,
@@ -272,7 +272,7 @@ pub mod tests {
             }
         }
 
-        /// With a file below the root.
+        /// Adds a file below the root.
         pub fn file(self, path: &str, content: &str) -> Self {
             let path = self.root.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -285,20 +285,20 @@ pub mod tests {
             self
         }
 
-        /// With a program in /bin below the root that says this on stdout.
+        /// Adds a program in bin below the root that prints this on stdout.
         pub fn program(self, name: &str, stdout: &str) -> Self {
             let said = CommandOutput { success: true, stdout: stdout.into(), ..CommandOutput::default() };
             self.answering(&format!("bin/{name}"), Ok(said))
         }
 
-        /// With any answer of a program at this path below the root.
+        /// Adds a program at this path below the root, with any answer.
         pub fn answering(mut self, path: &str, answer: Result<CommandOutput, Silent>) -> Self {
             self = self.file(path, "");
             self.programs.insert(self.root.join(path), answer);
             self
         }
 
-        /// With counters of which these do not open.
+        /// Sets which counters do not open, and why.
         pub fn gaps(mut self, gaps: impl Fn(&str) -> Option<Gap> + 'static) -> Self {
             self.gaps = Box::new(gaps);
             self
@@ -314,7 +314,7 @@ pub mod tests {
             self
         }
 
-        /// With so many bytes free, or an errno.
+        /// Sets the free bytes, or an errno.
         pub fn space(mut self, space: Result<u64, i32>) -> Self {
             self.space = space;
             self
@@ -327,7 +327,7 @@ pub mod tests {
 
     impl Drop for Fake {
         fn drop(&mut self) {
-            // Nothing may ever have been put there.
+            // The folder does not exist if the test added no file.
             let _ = std::fs::remove_dir_all(&self.root);
         }
     }
@@ -395,7 +395,7 @@ pub mod tests {
         assert_eq!(gaps, [never, None, never]);
     }
 
-    /// Whatever this machine has, the kernel's own clock of a task runs.
+    /// The kernel's task clock counts on every machine.
     #[test]
     fn what_runs_here_is_counted() {
         let opened = Here::new(None).open_counters();

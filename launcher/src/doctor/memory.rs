@@ -1,9 +1,9 @@
-//! How memory is handed out.
+//! How the kernel allocates memory.
 
 use super::check::Check;
 use super::machine::Machine;
 
-/// Whether the kernel hands out huge pages unasked.
+/// Whether the kernel gives huge pages to programs that do not ask for them.
 pub fn huge_pages(machine: &dyn Machine) -> Check {
     const NAME: &str = "huge_pages";
     const ENABLED: &str = "sys/kernel/mm/transparent_hugepage/enabled";

@@ -1,18 +1,18 @@
-//! What makes a processor's speed vary from run to run.
+//! Settings that make a processor's speed vary from run to run.
 
 use super::check::Check;
 use super::machine::Machine;
 use pmmpi::counters::core_pmus::DEVICES;
 use std::collections::BTreeSet;
 
-/// True inside a virtual machine. x86 says so itself; elsewhere the firmware's tables do.
+/// True inside a virtual machine. On x86 the processor reports this, elsewhere the firmware's tables do.
 pub fn is_virtual(machine: &dyn Machine) -> bool {
     const VENDORS: [&str; 6] = ["QEMU", "KVM", "VMware", "Xen", "Amazon EC2", "Microsoft Corporation"];
     let dmi = |name: &str| machine.text(&format!("sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));
-    // Amazon's bare metal is "m6g.metal", Microsoft's virtual machine "Virtual Machine".
+    // Product names: bare metal of Amazon is "m6g.metal", a virtual machine of Microsoft is "Virtual Machine".
     let is_metal = product.ends_with(".metal") || vendor.starts_with("Micro") && product != "Virtual Machine";
-    // That of qemu, and of Firecracker, where there are no such tables.
+    // The device tree of qemu and Firecracker, which replaces these tables on Arm.
     let device_tree = machine.text("proc/device-tree/compatible").unwrap_or_default();
     machine.facts().hardware.hypervisor
         || machine.has("sys/hypervisor/type")
@@ -20,11 +20,10 @@ pub fn is_virtual(machine: &dyn Machine) -> bool {
         || VENDORS.iter().any(|name| vendor.contains(name)) && !is_metal
 }
 
-/// Whether this is a virtual machine.
 pub fn hypervisor(machine: &dyn Machine) -> Check {
     const NAME: &str = "hypervisor";
     if !is_virtual(machine) {
-        return Check::ok(NAME, "none that says so", "time and counters are the hardware's own");
+        return Check::ok(NAME, "none detected", "time and counters are the hardware's own");
     }
     let whose = vendor(machine).map_or(String::new(), |vendor| format!(" ({vendor})"));
     let stolen = stolen_share(machine).map_or(String::new(), |share| {
@@ -39,7 +38,7 @@ pub fn hypervisor(machine: &dyn Machine) -> Check {
     )
 }
 
-/// Who made the virtual machine: by its firmware, or by the clock that it offers.
+/// The vendor of the virtual machine: from its firmware, or from the clock that it offers.
 fn vendor(machine: &dyn Machine) -> Option<String> {
     const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
     let offered = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
@@ -49,7 +48,8 @@ fn vendor(machine: &dyn Machine) -> Option<String> {
     machine.text("sys/class/dmi/id/sys_vendor").or_else(by_clock)
 }
 
-/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after it is in user.
+/// The share of processor time that the host took, since boot. Fields of proc_stat(5): user, nice, system, idle,
+/// iowait, irq, softirq, steal. The guest fields after them are already part of user and nice.
 fn stolen_share(machine: &dyn Machine) -> Option<f64> {
     let stat = machine.text("proc/stat")?;
     let times = stat.lines().find_map(|line| line.strip_prefix("cpu "))?.split_ascii_whitespace();
@@ -59,7 +59,7 @@ fn stolen_share(machine: &dyn Machine) -> Option<f64> {
     (all > 0.0).then(|| stolen / all)
 }
 
-/// Whether cores run two hardware threads.
+/// Whether cores run several hardware threads.
 pub fn smt(machine: &dyn Machine) -> Check {
     const NAME: &str = "smt";
     const CONTROL: &str = "sys/devices/system/cpu/smt/control";
@@ -85,13 +85,13 @@ pub fn smt(machine: &dyn Machine) -> Check {
     }
 }
 
-/// The names of the hardware threads in sysfs.
+/// The folder names of the hardware threads in sysfs.
 fn cpus(machine: &dyn Machine) -> Vec<String> {
     let is_cpu = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
     machine.names("sys/devices/system/cpu").into_iter().filter(is_cpu).collect()
 }
 
-/// Where the kernel leaves frequencies to others, nothing is known of them.
+/// The result for a kernel without cpufreq: it does not show frequencies, because the host or the firmware sets them.
 fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
     let fix = match is_virtual(machine) {
         true => format!("# on the host: {on_the_host}"),
@@ -102,7 +102,7 @@ fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host
     Check::limits(name, "not shown: this kernel has no cpufreq", costs, fix)
 }
 
-/// Who chooses the frequency.
+/// The cpufreq governors, which choose the frequency.
 pub fn governor(machine: &dyn Machine) -> Check {
     const NAME: &str = "governor";
     let of = |cpu: String| machine.text(&format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"));
@@ -129,7 +129,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
     )
 }
 
-/// Whether somebody set limits below the hardware's own.
+/// Whether a frequency limit is below the hardware's own limit.
 pub fn frequency_limits(machine: &dyn Machine) -> Check {
     const NAME: &str = "frequency_limits";
     let khz = |cpu: &str, name: &str| machine.number(&format!("sys/devices/system/cpu/{cpu}/cpufreq/{name}"));
@@ -137,7 +137,7 @@ pub fn frequency_limits(machine: &dyn Machine) -> Check {
         Some((khz(&cpu, "scaling_max_freq")?, khz(&cpu, "cpuinfo_max_freq")?))
     };
     let limits: Vec<(u64, u64)> = cpus(machine).into_iter().filter_map(limits).collect();
-    // Cores of two kinds have two limits of their own.
+    // Cores of different kinds have different limits.
     let Some((set, own)) = limits.iter().max_by_key(|(set, own)| own.saturating_sub(*set)) else {
         return not_shown(
             machine,
@@ -164,7 +164,7 @@ fn gigahertz(khz: u64) -> String {
     format!("{:.2}", khz as f64 / 1e6)
 }
 
-/// Whether cores run faster than their rated frequency where temperature and neighbours let them.
+/// Whether cores may run faster than their rated frequency, depending on temperature and on other cores.
 pub fn turbo(machine: &dyn Machine) -> Check {
     const NAME: &str = "turbo";
     const INTEL: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
@@ -194,8 +194,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
     }
 }
 
-/// PMUs of cores: x86 has one, "cpu", or one a core type; elsewhere each names its hardware threads in
-/// `cpus`.
+/// PMUs of cores. x86 has one, named "cpu". On hybrid x86 and on other processors there is one per kind of core, and
+/// its file `cpus` lists the hardware threads.
 pub fn core_pmus(machine: &dyn Machine) -> Vec<String> {
     let is_core = |name: &String| name == "cpu" || machine.has(&format!("{DEVICES}/{name}/cpus"));
     machine.names(DEVICES).into_iter().filter(is_core).collect()

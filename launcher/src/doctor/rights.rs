@@ -1,5 +1,4 @@
-//! Who may count what, and how much of it: perf_event_open(2),
-//! "Documentation/admin-guide/perf-security.rst" of Linux.
+//! The rights to count events: perf_event_open(2) and Linux's "Documentation/admin-guide/perf-security.rst".
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
@@ -8,31 +7,30 @@ use pmmpi::counters::default;
 use pmmpi::counters::descriptor_room::to_inherit;
 use pmmpi::counters::reading::Gap;
 
-/// The kernel's parameter.
 pub const PARANOID: &str = "kernel.perf_event_paranoid";
 
-/// The least level at which an ordinary user may count the kernel's part of its own tasks.
+/// The highest level at which an ordinary user may count the kernel's part of its own tasks.
 const OWN_TASKS: i32 = 1;
-/// At which it may count whole hardware threads.
+/// The highest level at which an ordinary user may count whole hardware threads.
 const EVERYTHING_ON_A_CPU: i32 = 0;
 
 fn level(machine: &dyn Machine) -> Option<i32> {
     machine.number("proc/sys/kernel/perf_event_paranoid")
 }
 
-/// True where not even a clock of this thread's own may be opened.
+/// True if the kernel denies every event of this thread, even its task clock.
 fn is_denied_all(machine: &dyn Machine) -> bool {
     let opened = machine.open_counters();
     let mut gaps = opened.sets.iter().flat_map(|set| &set.events).map(|(_, gap)| *gap);
     gaps.all(|gap| matches!(gap, Some(Gap::Denied(_))))
 }
 
-/// What every level unlocks, without CAP_PERFMON.
+/// What each level allows without CAP_PERFMON.
 const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own \
     tasks; 1: own tasks with the kernel's part, context switches and migrations; 0: also the scopes core \
     and socket; -1: all";
 
-/// How much the kernel lets ordinary users count.
+/// What the kernel lets ordinary users count.
 pub fn paranoid(machine: &dyn Machine) -> Check {
     const NAME: &str = "perf_event_paranoid";
     let Some(level) = level(machine) else {
@@ -62,22 +60,22 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     }
 }
 
-/// True where the kernel's rules let this process count its own tasks, and what the kernel does for them.
+/// True if the kernel's rules let this process count its own tasks, including the kernel's part.
 pub fn allows_own_tasks(machine: &dyn Machine) -> bool {
     Capabilities::read(machine).may_count_all() || level(machine).is_some_and(|level| level <= OWN_TASKS)
 }
 
-/// What this process may do beyond others.
+/// The effective capabilities of this process that matter for counting.
 struct Capabilities {
     perfmon: bool,
     sys_admin: bool,
-    /// Where a user namespace gave them, the kernel's counters are not among what they are for.
+    /// True in a user namespace: capabilities from it do not give access to counters.
     in_namespace: bool,
 }
 
 impl Capabilities {
     fn read(machine: &dyn Machine) -> Self {
-        // linux/capability.h.
+        // From linux/capability.h.
         const CAP_SYS_ADMIN: u32 = 21;
         const CAP_PERFMON: u32 = 38;
         let status = machine.text("proc/self/status").unwrap_or_default();
@@ -104,7 +102,7 @@ impl Capabilities {
     }
 }
 
-/// The other way to be allowed to count.
+/// Whether capabilities give the right to count.
 pub fn capabilities(machine: &dyn Machine) -> Check {
     const NAME: &str = "capabilities";
     let own = Capabilities::read(machine);
@@ -126,7 +124,7 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     if level(machine).is_some_and(|level| level <= EVERYTHING_ON_A_CPU) {
         return Check::ok(NAME, own.names(), "none is needed at this perf_event_paranoid");
     }
-    // A capability of pmmpi's file (setcap) would not do: see above.
+    // setcap on pmmpi's file is no fix: it makes the process secure, see above.
     let fix = format!(
         "# best lower {PARANOID} on all nodes, as above; or, for a shell on this node:\n\
          sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
@@ -142,7 +140,7 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     Check::limits(NAME, found, costs, fix)
 }
 
-/// It takes a counter away, on every hardware thread.
+/// The NMI watchdog uses one counter on every hardware thread.
 pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
     const NAME: &str = "nmi_watchdog";
     match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
@@ -161,10 +159,11 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
     }
 }
 
-/// The scope core has a descriptor for each event on each hardware thread, beyond those that the program may open itself.
+/// Whether the limit of open files is sufficient for the scope core. It needs one descriptor per event and hardware
+/// thread, in addition to those of the program.
 pub fn descriptors(machine: &dyn Machine) -> Check {
     const NAME: &str = "descriptors";
-    /// What pmmpi and a program have open beside them.
+    /// Other open files of pmmpi and a program.
     const OTHERS: u64 = 64;
     let online: u64 =
         machine.facts().settings.online.0.iter().map(|(a, b)| u64::from(b.saturating_sub(*a)) + 1).sum();
@@ -183,7 +182,8 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     };
     let of = format!("{needed} for {online} hardware threads x {events} events");
     let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
-    // While it opens counters pmmpi takes as many as it may have at all. A program inherits one for each group.
+    // pmmpi raises its soft limit to the hard limit while it opens counters. A program inherits one descriptor per
+    // group.
     let inherited = online.max(1).saturating_mul(default::groups_of_a_core().len() as u64);
     if hard >= needed && to_inherit(soft, hard) >= inherited {
         return Check::ok(NAME, format!("{} open files, {of}", shown(hard)), "the scope core has room");
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(check.fix.is_some(), next.is_some());
             assert!(next.is_none_or(|next| check.fix.unwrap().contains(next)), "{level}");
         }
-        // Level 3 is not in Linux itself: what opens is what counts.
+        // Linux itself has no level 3, so the check also tries to open counters.
         assert!(at("3").found.contains("knows no level above"));
         let denied = |_: &str| Some(Gap::Denied(libc::EACCES));
         assert!(paranoid(&Fake::new().file(LEVEL, "3").gaps(denied)).found.contains("no counter at all"));
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(with("unlimited unlimited", "0-511").status, Status::Ok);
         assert_eq!(with("20000 20000", "0-255").status, Status::Ok);
         assert_eq!(with("1024 1024", "0-7").status, Status::Limits);
-        // It takes as many as it may have beyond the program's own.
+        // The hard limit decides, not the soft limit.
         assert_eq!(with("1024 524288", "0-255").status, Status::Ok);
         let check = with("1024 1500", "0-255");
         assert!(check.found.contains("256 hardware threads x 7 events"), "{}", check.found);

@@ -1,21 +1,21 @@
-//! What was found, for people.
+//! The report as text.
 
 use super::check::{Check, DoctorReport, Status};
 use pmmpi::text::printable;
 use std::ffi::OsString;
 use std::fmt::Write;
 
-/// Columns of text. Commands and paths are never broken, so that they can be copied.
+/// Width of the text in columns. Commands and paths do not wrap, so that the user can copy them.
 const WIDTH: usize = 96;
 const STATUS_WIDTH: usize = 8;
 
-/// True on a terminal whose user does not mind (https://no-color.org).
+/// True on a terminal, unless the user disables colours (https://no-color.org).
 pub fn wants_colour(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let minds = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     is_terminal && !minds && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// All of it; what each thing costs and what mends it only where something is to be mended.
+/// Renders all checks. Only a check that is not ok shows its effect and its fix.
 pub fn render(report: &DoctorReport, colour: bool) -> String {
     let names = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0) + 2;
     let mut text = format!("pmmpi {} on {}\n\n", env!("CARGO_PKG_VERSION"), printable(&report.node));
@@ -24,9 +24,9 @@ pub fn render(report: &DoctorReport, colour: bool) -> String {
     }
     let count = |status: Status| format!("{} {}", report.count(status), status.name());
     let counts = [Status::Ok, Status::Limits, Status::Broken].map(count).join(", ");
-    // Writing to a string does not fail.
     let is_mendable = report.checks.iter().any(|check| check.fix.is_some());
     let advice = if is_mendable { " Commands that change the system need root." } else { "" };
+    // Writing to a string does not fail.
     let _ = writeln!(text, "\n{counts}.{advice}");
     text
 }
@@ -47,7 +47,7 @@ fn line(text: &mut String, check: &Check, names: usize, colour: bool) {
     }
     for fix in check.fix.iter().flat_map(|fix| fix.lines()) {
         let fix = printable(fix);
-        // A comment may be long; a command is one line.
+        // Comments wrap; commands stay on one line.
         match fix.strip_prefix("# ") {
             Some(comment) => {
                 for line in wrapped(comment, WIDTH - STATUS_WIDTH - 4) {
@@ -70,7 +70,7 @@ fn code(status: Status) -> u8 {
     }
 }
 
-/// Lines of at most `width` columns, but for words that are longer.
+/// Lines of at most `width` columns, except for longer words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in printable(text).split_whitespace() {

@@ -1,4 +1,4 @@
-//! pmmpi's own files, and the folder that runs go to.
+//! pmmpi's own files and the folder for run files.
 
 use super::check::Check;
 use super::machine::Machine;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What mends an installation of which something is missing.
+/// The fix for an incomplete installation.
 fn reinstall(machine: &dyn Machine) -> String {
     let own = machine.own_folder().and_then(|folder| folder.parent().map(Path::to_owned));
     let prefix = own.map_or("PREFIX".into(), |prefix| prefix.display().to_string());
@@ -29,7 +29,7 @@ fn missing(machine: &dyn Machine, file: &str) -> String {
     }
 }
 
-/// The library that is preloaded into MPI programs.
+/// The library that pmmpi preloads into MPI programs.
 pub fn agent(machine: &dyn Machine) -> Check {
     const NAME: &str = "agent";
     const FILE: &str = "libpmmpi_agent.so";
@@ -38,7 +38,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
     let shown = agent.display().to_string();
-    // ld.so(8): LD_PRELOAD is a list, separated by spaces or colons.
+    // LD_PRELOAD is a list separated by spaces or colons (ld.so(8)).
     if shown.contains([':', ' ']) {
         return Check::broken(
             NAME,
@@ -47,7 +47,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
             "make install PREFIX=$HOME/.local   # or any folder without them",
         );
     }
-    // Any program that the loader starts; it is asked what it would load, and is not started.
+    // Any dynamic program serves: the loader lists its libraries and does not start it.
     let program = machine.program("true").unwrap_or_else(|| "/bin/true".into());
     let variables = [("LD_PRELOAD", agent.as_os_str()), ("LD_TRACE_LOADED_OBJECTS", OsStr::new("1"))];
     let said = machine.ask(&program, &[], &variables);
@@ -93,7 +93,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
     }
 }
 
-/// The program that answers from run files.
+/// The program that reads and reports run files.
 pub fn report(machine: &dyn Machine) -> Check {
     const NAME: &str = "report";
     const FILE: &str = "pmmpi-report";
@@ -117,10 +117,10 @@ pub fn report(machine: &dyn Machine) -> Check {
     }
 }
 
-/// Where runs are kept.
+/// The folder for run files.
 pub fn out(machine: &dyn Machine) -> Check {
     const NAME: &str = "out";
-    /// Room for a run of many ranks and its parts.
+    /// Space for a run of many ranks and its parts.
     const LITTLE_BYTES: u64 = 64 << 20;
     let folder = machine.out();
     let nearest = nearest_existing(&folder);
@@ -160,7 +160,7 @@ fn nearest_existing(folder: &Path) -> PathBuf {
     let existing = folder.ancestors().find(|path| path.exists());
     match existing {
         Some(path) if !path.as_os_str().is_empty() => path.to_owned(),
-        // What is relative lies in the folder that pmmpi was started in.
+        // A relative path starts in the current folder.
         _ => PathBuf::from("."),
     }
 }

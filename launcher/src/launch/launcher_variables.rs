@@ -1,56 +1,56 @@
-//! The launchers that pmmpi knows: what each of them sets in a rank, and how its jobs are ended.
+//! The launchers that pmmpi knows: the variables that each sets in a rank, and how to end its jobs.
 
 use super::RunnerFamily;
 
-/// One launcher.
 #[derive(Debug)]
 pub struct Signature {
-    /// As messages and run files have it.
+    /// Its name in messages and run files.
     pub launcher: &'static str,
-    /// It is known where these are set. All that have a meaning below are numbers.
+    /// The launcher is this one if all these variables are set and `rank` and `local_rank` are numbers.
     pub marks: &'static [&'static str],
-    /// The rank among all.
+    /// Variable of the rank in the job.
     pub rank: Option<&'static str>,
-    /// Of the first rank: most launchers count from 0.
+    /// Number of the first rank: most launchers count from 0.
     pub first_rank: u32,
-    /// How many ranks there are.
+    /// Variable of the number of ranks.
     pub size: Option<&'static str>,
-    /// The rank among those of its node.
+    /// Variable of the rank among the ranks of its node.
     pub local_rank: Option<&'static str>,
-    /// How many ranks its node has. No number where the launcher says it of several nodes at once.
+    /// Variable of the number of ranks on the node. Its value is not a number if the launcher lists several nodes
+    /// in it.
     pub local_size: Option<&'static str>,
-    /// These name the job among all of this user on this node, together. Where none is set, the process that started
-    /// the ranks does.
+    /// Variables that together identify the job among this user's jobs on this node. If none is set, the process that
+    /// started the ranks identifies it.
     pub job: &'static [&'static str],
-    /// Its processes that start ranks; NAME stands for NAME.SUFFIX, too.
+    /// Its processes that start ranks; NAME includes NAME.SUFFIX.
     pub daemons: &'static [&'static str],
-    /// Whose MPI programs it starts.
+    /// The MPI family whose programs it starts.
     pub manager: Manager,
-    /// How all other ranks are ended where one cannot begin.
+    /// How to end all other ranks if one cannot start.
     pub ending: Ending,
 }
 
-/// How a launcher's ranks find one another.
+/// How a launcher's ranks find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manager {
-    /// As this family does.
+    /// Through the process manager of this family.
     Of(RunnerFamily),
-    /// The variables of the rank tell: see [`manager_of`].
+    /// The variables of the rank decide: see [`manager_of`].
     ByVariables,
-    /// They do not, or in a way that no runner is built for.
+    /// They do not find each other, or in a way that no runner supports.
     None,
 }
 
-/// How a launcher learns that its job is to end.
+/// What makes a launcher end its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// From the exit status of a rank.
+    /// The exit status of a rank.
     ExitStatus,
-    /// From the PMI-1 command `abort`. Hydra and gforker let the other ranks wait for ever for one that never came to
-    /// MPI_Init. For one that left without MPI_Finalize Hydra kills them, and a launcher among the killed makes the
-    /// status a matter of chance.
+    /// The PMI-1 command `abort`. With Hydra and gforker, the other ranks wait forever for a rank that never calls
+    /// MPI_Init. If a rank leaves without MPI_Finalize, Hydra kills the others; if it kills a launcher among them, the
+    /// exit status is random.
     PmiAbort,
-    /// From MPI_Abort. Unless it was told otherwise (-K), srun lets the other ranks wait for one that left before MPI_Init.
+    /// MPI_Abort. Without -K, srun lets the other ranks wait for a rank that left before MPI_Init.
     MpiAbort,
 }
 
@@ -68,15 +68,17 @@ const NO_ROW: Signature = Signature {
     ending: Ending::ExitStatus,
 };
 
-/// The namespace alone will not do: Open MPI 4 makes it from 16 bits of a hash. The server's address has its port.
+/// The namespace alone is not unique: Open MPI 4 makes it from 16 bits of a hash. The server's address includes its
+/// port.
 const PMIX_JOB: &[&str] = &["PMIX_NAMESPACE", "PMIX_SERVER_URI2"];
-/// PRRTE's, and those that Open MPI 4 has in their place.
+/// The daemons of PRRTE and, for Open MPI 4, of ORTE.
 const PRTE_DAEMONS: &[&str] = &["mpirun", "mpiexec", "orterun", "orted", "prterun", "prte", "prted"];
 
-/// The innermost first: mpirun's daemons may be started by srun, and hand its variables down.
+/// Order: a launcher that another one may start comes first. For example, srun may start mpirun's daemons, and the
+/// ranks then inherit srun's variables.
 pub const ROWS: &[Signature] = &[
-    // Spectrum MPI, which is an Open MPI. Its ranks have Open MPI's variables, too.
-    // PyTorch Lightning's LSFEnvironment; HPCToolkit's OSUtil.c.
+    // Spectrum MPI, a variant of Open MPI. Its ranks have Open MPI's variables, too.
+    // Sources: PyTorch Lightning's LSFEnvironment; HPCToolkit's OSUtil.c.
     Signature {
         launcher: "jsrun",
         marks: &["JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK"],
@@ -89,7 +91,7 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
-    // docs.open-mpi.org, "Environment variables set for MPI applications". Spectrum MPI's mpirun, too.
+    // docs.open-mpi.org, "Environment variables set for MPI applications". Also Spectrum MPI's mpirun.
     Signature {
         launcher: "mpirun (Open MPI)",
         marks: &["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
@@ -102,7 +104,7 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
-    // Fujitsu MPI is an Open MPI. Job scripts on Fugaku read these.
+    // Fujitsu MPI is a variant of Open MPI. Job scripts on Fugaku read these variables.
     Signature {
         launcher: "mpiexec (Fujitsu)",
         marks: &["PMIX_RANK", "PLE_RANK_ON_NODE"],
@@ -112,7 +114,8 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
-    // PRRTE, src/mca/odls/base: set in each process that it starts. Without Open MPI's own mpirun, that is all.
+    // PRRTE sets these in each process that it starts (src/mca/odls/base). Without Open MPI's own mpirun, a rank has
+    // no others.
     Signature {
         launcher: "prterun",
         marks: &["PMIX_RANK", "PRTE_LAUNCHED"],
@@ -122,8 +125,8 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::Of(RunnerFamily::OpenMpi),
         ..NO_ROW
     },
-    // ParaStation's psmgmt, plugins/.../kvsspawner: PS_JOB_SIZE and MPI_LOCALRANKID whatever the manager. Its MPI is an
-    // MPICH; PMI_ID is the job's token.
+    // ParaStation's psmgmt, plugins/.../kvsspawner: it sets PS_JOB_SIZE and MPI_LOCALRANKID with every process manager.
+    // Its MPI is a variant of MPICH; PMI_ID is the job's token.
     Signature {
         launcher: "mpiexec (ParaStation)",
         marks: &["PMI_RANK", "PS_JOB_SIZE", "MPI_LOCALRANKID"],
@@ -146,7 +149,7 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::ByVariables,
         ..NO_ROW
     },
-    // MPICH, src/pm/hydra/proxy. Intel MPI's is one, too.
+    // MPICH, src/pm/hydra/proxy. Intel MPI's launcher is a Hydra, too.
     Signature {
         launcher: "mpiexec (Hydra)",
         marks: &["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"],
@@ -159,7 +162,7 @@ pub const ROWS: &[Signature] = &[
         ending: Ending::PmiAbort,
         ..NO_ROW
     },
-    // MVAPICH2's user guide, "MPIRUN_RSH Parameters"; PMI_ID and PMI_PORT of its mpispawn.
+    // MVAPICH2's user guide, "MPIRUN_RSH Parameters". Its mpispawn sets PMI_ID and PMI_PORT.
     Signature {
         launcher: "mpirun_rsh",
         marks: &["MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"],
@@ -183,7 +186,7 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::Of(RunnerFamily::Mpich),
         ..NO_ROW
     },
-    // HPE MPT. LAMMPS's manual, "Command-line options". Its processes find one another in a way of their own.
+    // HPE MPT (LAMMPS's manual, "Command-line options"). Its processes find each other by a protocol of HPE's own.
     Signature {
         launcher: "mpirun (HPE MPT)",
         marks: &["MPT_LRANK"],
@@ -191,20 +194,20 @@ pub const ROWS: &[Signature] = &[
         manager: Manager::None,
         ..NO_ROW
     },
-    // flux-core, src/shell/task.c: not set in a batch script.
+    // flux-core, src/shell/task.c: a batch script does not have these.
     Signature {
         launcher: "flux run",
         marks: &["FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"],
         rank: Some("FLUX_TASK_RANK"),
         size: Some("FLUX_JOB_SIZE"),
         local_rank: Some("FLUX_TASK_LOCAL_ID"),
-        // An instance in a job of another one numbers its own jobs.
+        // A Flux instance inside a job of another instance numbers its own jobs.
         job: &["FLUX_JOB_ID", "FLUX_URI"],
         daemons: &["flux-shell"],
         ..NO_ROW
     },
-    // MPICH, src/pm/gforker and src/pm/util/process.c. All ranks are on its own machine. Before srun:
-    // it hands down what it finds.
+    // MPICH, src/pm/gforker and src/pm/util/process.c. All ranks are on its own machine. It must come before srun,
+    // because its ranks inherit srun's variables.
     Signature {
         launcher: "mpiexec (gforker)",
         marks: &["PMI_RANK", "PMI_SIZE", "MPI_APPNUM", "MPI_UNIVERSE_SIZE"],
@@ -217,8 +220,8 @@ pub const ROWS: &[Signature] = &[
         ending: Ending::PmiAbort,
         ..NO_ROW
     },
-    // srun(1), "Output environment variables". SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: the latter is set in a batch
-    // script, too.
+    // srun(1), "Output environment variables". SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: a batch script has the latter,
+    // too.
     Signature {
         launcher: SRUN,
         marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"],
@@ -231,7 +234,7 @@ pub const ROWS: &[Signature] = &[
         ending: Ending::MpiAbort,
         ..NO_ROW
     },
-    // HPE's pals.h. Slurm's and Flux's plugins for the same machines set these, too.
+    // HPE's pals.h. The plugins of Slurm and Flux for these machines set the same variables.
     Signature {
         launcher: "mpiexec (PALS)",
         marks: &["PALS_RANKID", "PALS_LOCAL_RANKID"],
@@ -242,7 +245,7 @@ pub const ROWS: &[Signature] = &[
         daemons: &["palsd"],
         ..NO_ROW
     },
-    // Slurm's src/plugins/task/cray_aries names them. With PALS, aprun is a script that sets them, too.
+    // Slurm's src/plugins/task/cray_aries lists these variables. With PALS, aprun is a script that sets them, too.
     Signature {
         launcher: "aprun",
         marks: &["ALPS_APP_PE"],
@@ -251,7 +254,7 @@ pub const ROWS: &[Signature] = &[
         daemons: &["apinit"],
         ..NO_ROW
     },
-    // LSF counts the tasks that blaunch starts from 1 (PRRTE, src/mca/ess/lsf). They know nothing of one another.
+    // LSF numbers blaunch's tasks from 1 (PRRTE, src/mca/ess/lsf). The tasks do not find each other.
     Signature {
         launcher: "blaunch",
         marks: &["LSF_PM_TASKID", "LSB_JOBID"],
@@ -263,7 +266,7 @@ pub const ROWS: &[Signature] = &[
     },
 ];
 
-/// What a rank of a launcher that is not in the table has nevertheless: PMIx's and PMI's own.
+/// Ranks of a launcher that is not in the table: they have only the variables of PMIx or PMI.
 pub const UNKNOWN: [Signature; 2] = [
     Signature {
         launcher: UNKNOWN_LAUNCHER,
@@ -281,12 +284,12 @@ pub const UNKNOWN: [Signature; 2] = [
     },
 ];
 
-/// As messages and run files have it.
 pub const SRUN: &str = "srun";
 
-/// True where a launcher that the table has not started a rank within a step of srun, whose variables it hands down: PMIx's
-/// name of the job is not Slurm's, or PMI has more ranks than the step. (Fewer may be left of a step around this one, and in a
-/// heterogeneous step PMI counts the ranks of all components.) All ranks of a job have the same answer.
+/// True if an unknown launcher started this rank inside a step of srun and the rank inherited srun's variables. Signs
+/// of this: the PMIx namespace is not Slurm's, or PMI reports more ranks than the step has. Fewer ranks are no sign,
+/// because PMI_SIZE may come from an outer step. In a heterogeneous step, the number is no sign either, because PMI
+/// counts the ranks of all components. All ranks of a job get the same answer.
 pub fn contradicts_srun(text: impl Fn(&str) -> Option<String>, number: impl Fn(&str) -> Option<u32>) -> bool {
     // Slurm's src/plugins/mpi/pmix/pmixp_info.c
     let is_named = text("PMIX_NAMESPACE").is_some_and(|name| !name.is_empty() && !name.starts_with("slurm."));
@@ -296,10 +299,9 @@ pub fn contradicts_srun(text: impl Fn(&str) -> Option<String>, number: impl Fn(&
     is_named || number("SLURM_HET_SIZE").is_none() && has_more()
 }
 
-/// As messages and run files have it.
 pub const UNKNOWN_LAUNCHER: &str = "an unknown launcher";
 
-/// Whose process manager a rank with these variables has.
+/// The family of the process manager, from the variables of a rank.
 pub fn manager_of(is_set: impl Fn(&str) -> bool) -> Option<RunnerFamily> {
     if is_set("PMIX_RANK") {
         return Some(RunnerFamily::OpenMpi);

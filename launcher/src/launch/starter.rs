@@ -1,5 +1,5 @@
-//! The process that made this one a rank: its launcher, or the launcher's daemon on this node. Shells and
-//! wrappers may stand between the two.
+//! The process that started this rank: the launcher, or the launcher's daemon on this node. Shells and wrappers may be
+//! between it and this process.
 
 use pmmpi_rounds::proc_stat::ProcStat;
 use std::ffi::OsString;
@@ -7,31 +7,31 @@ use std::io::{ErrorKind, Result};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-/// A process that started a rank.
 #[derive(Clone, Debug)]
 pub struct Starter {
     process: i32,
-    /// When it began, in the kernel's clock ticks; 0 where that cannot be read.
+    /// Its start time in the kernel's clock ticks; 0 if unknown.
     began: u64,
-    /// It started this process itself.
+    /// True if it is the parent of this process.
     pub is_parent: bool,
 }
 
-/// Deeper than any chain of wrappers.
+/// More than any chain of wrappers.
 const DEEPEST: u32 = 64;
 
 impl Starter {
-    /// The nearest ancestor that has one of these names ([`super::is_named`]), or that was not started with all these variables: a launcher
-    /// sets them for what it starts, and a shell or wrapper in between has them from there. `None` where no process
-    /// that this one can see is known to be it.
+    /// The nearest ancestor that has one of these names ([`super::is_named`]) or that started without at least one of
+    /// these variables. The launcher sets the variables for its children, so a shell or wrapper in between starts with
+    /// them. `None` if no visible ancestor is certainly the starter.
     pub fn find(names: &[&str], variables: &[(&str, OsString)]) -> Option<Self> {
         let mut process = i32::try_from(std::os::unix::process::parent_id()).ok()?;
         for depth in 0..DEEPEST {
-            // A parent in another PID namespace has no number here.
+            // A parent in another PID namespace has no PID here.
             if process <= 0 {
                 return None;
             }
-            // Another user's, on a system that hides them (proc(5), hidepid): a daemon.
+            // An unreadable process belongs to another user, on a system that hides them (proc(5), hidepid): it is a
+            // daemon.
             let stat = ProcStat::read(process).ok();
             let starter =
                 Self { process, began: stat.as_ref().map_or(0, |stat| stat.began), is_parent: depth == 0 };
@@ -39,7 +39,7 @@ impl Starter {
             if super::is_named(&stat.name, names) {
                 return Some(starter);
             }
-            // Who adopts orphans started none of them.
+            // Process 1 adopts orphans; it did not start the rank.
             if process == 1 {
                 return None;
             }
@@ -53,7 +53,7 @@ impl Starter {
         None
     }
 
-    /// The same text for all ranks that it starts, and another one for every other process of this node.
+    /// Identifies this process on the node: all ranks that it starts get the same text.
     pub fn identity(&self) -> String {
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino());
         format!("{}-{}-{namespace}", self.process, self.began)
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn who_did_not_have_the_variables_set_them() {
-        // Nobody was started with this one: the parent set it.
+        // No process has this variable, so the nearest ancestor, the parent, counts as the starter.
         let starter = Starter::find(&[], &[("PMMPI_TEST_RANK", "1".into())]).unwrap();
         assert!(starter.is_parent && starter.began > 0);
         let parent = ProcStat::read(starter.process).unwrap();

@@ -19,7 +19,7 @@ fn nobody_started_a_program_in_a_shell() {
     assert!(nobody.speaks(true) && nobody.is_first_of_node().is_none() && nobody.unknown_by().is_none());
     let batch_script = [("SLURM_PROCID", "0"), ("SLURM_LOCALID", "0"), ("SLURM_NTASKS", "8")];
     assert_eq!(launch(&batch_script).launcher, None);
-    // Flux's, LSF's and PBS's batch scripts.
+    // Variables of Flux's, LSF's and PBS's batch scripts.
     for script in [("FLUX_JOB_ID", "f1"), ("LSB_JOBID", "3"), ("PBS_TASKNUM", "1")] {
         assert_eq!(launch(&[script]).launcher, None);
     }
@@ -43,7 +43,7 @@ fn the_process_manager_tells_the_family_under_srun() {
     assert_eq!(with(&[("PMI_FD", "9")]), Some(RunnerFamily::Mpich));
 }
 
-/// What a rank has: the launcher's name, its variables, and what is found: family, rank, size, local rank.
+/// The launcher's name, the variables of a rank, and the expected family, rank, size and local rank.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -53,7 +53,7 @@ type Case = (
 const OPEN_MPI: Option<RunnerFamily> = Some(RunnerFamily::OpenMpi);
 const MPICH: Option<RunnerFamily> = Some(RunnerFamily::Mpich);
 
-/// Ranks as each launcher starts them, with what they have besides.
+/// One rank of each launcher, with other variables that it has besides the marks.
 const CASES: &[Case] = &[
     (
         "jsrun",
@@ -123,7 +123,7 @@ const CASES: &[Case] = &[
             ("PMI_RANK", "6"),
             ("PMI_SIZE", "8"),
             ("PMI_FD", "20"),
-            // The instance's own step.
+            // From the Slurm step in which the Flux instance runs.
             ("SLURM_PROCID", "0"),
             ("SLURM_STEP_NUM_TASKS", "2"),
             ("SLURM_LOCALID", "0"),
@@ -138,7 +138,7 @@ const CASES: &[Case] = &[
             ("SLURM_LOCALID", "1"),
             ("SLURM_JOB_ID", "7"),
             ("SLURM_STEP_ID", "0"),
-            // Slurm's plugin for HPE Cray machines.
+            // From Slurm's plugin for HPE Cray machines.
             ("PALS_RANKID", "1"),
             ("PALS_LOCAL_RANKID", "1"),
             ("PALS_APID", "70000"),
@@ -190,11 +190,11 @@ fn each_launcher_is_known_by_its_variables() {
         .iter()
         .filter(|row| CASES.iter().all(|(launcher, ..)| *launcher != row.launcher));
     let not_tried: Vec<_> = not_tried.map(|row| row.launcher).collect();
-    // The tests of real launchers have these.
+    // End-to-end tests cover these with the real launchers.
     assert_eq!(not_tried, ["mpirun (Open MPI)", "mpiexec (Hydra)"]);
 }
 
-/// Without one of its marks it is another launcher, an unknown one, or none.
+/// Without one of its marks, the launcher is another known one, an unknown one, or none.
 #[test]
 fn every_mark_is_needed() {
     for (launcher, variables, _) in CASES.iter().filter(|(launcher, ..)| *launcher != "an unknown launcher") {
@@ -217,12 +217,12 @@ fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
     );
     let unknown = with(&[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "grid-7")]);
     assert_eq!((unknown.launcher, unknown.rank), (Some("an unknown launcher"), Some(0)));
-    // Slurm's own, of a heterogeneous step, too.
+    // Slurm's own values, also those of a heterogeneous step.
     for own in [
         &[("PMI_RANK", "0"), ("PMI_SIZE", "1")][..],
         &[("PMI_RANK", "3"), ("PMI_SIZE", "4"), ("SLURM_HET_SIZE", "2")],
         &[("PMIX_RANK", "3"), ("PMIX_NAMESPACE", "slurm.pmix.7.0")],
-        // Left of the step of a shell, in which srun was typed.
+        // From the outer step of a shell in which the user typed srun.
         &[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4")],
     ] {
         assert_eq!(with(own).launcher, Some("srun"), "{own:?}");
@@ -232,7 +232,7 @@ fn a_launcher_that_is_not_known_inside_a_slurm_step_is_not_srun() {
 #[test]
 fn what_is_no_number_is_no_rank() {
     assert_eq!(launch(&[("PMI_RANK", "first"), ("PMI_SIZE", "2")]).launcher, None);
-    // Open MPI's own singleton, and Slurm's batch script.
+    // A singleton of Open MPI in a Slurm batch script.
     assert_eq!(launch(&[("PMIX_RANK", ""), ("SLURM_JOB_ID", "3")]).launcher, None);
 }
 
@@ -248,7 +248,7 @@ fn a_job_has_the_name_that_its_launcher_gives() {
     );
 }
 
-/// The parent of this test set none of these: it is who did.
+/// The parent of this test does not have these variables, so it counts as the starter.
 #[test]
 fn a_job_without_a_name_has_that_of_its_starter() {
     let of = |rank: &'static str| launch(&[("PMI_RANK", rank), ("PMI_SIZE", "2"), ("MPI_LOCALRANKID", rank)]);

@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Its keys are a contract: docs/schema/list-events.schema.json.
+/// docs/schema/list-events.schema.json describes its keys; keep them the same.
 #[derive(Serialize)]
 pub struct Events {
     schema_version: u32,
     events: Vec<Row>,
     /// Fields of each PMU, for events without a name.
     fields: BTreeMap<String, Vec<String>>,
-    /// Why there are no vendors' names.
+    /// Why the vendors' names are missing.
     no_vendor: Option<String>,
 }
 
@@ -32,31 +32,31 @@ struct Row {
     from: String,
     scopes: Vec<&'static str>,
     unit: String,
-    /// Multiplies a count into its unit.
+    /// Count times scale is the value in `unit`.
     scale: f64,
-    /// One on each PMU that counts it: kinds of cores, memory controllers.
+    /// One per PMU that counts the event: kinds of cores, memory controllers.
     counted_as: Vec<Code>,
-    /// True where it opens right now, for this user.
+    /// True if this user can open it now.
     opens: bool,
     quality: &'static str,
-    /// Why it does not open, or is a part.
+    /// Why it does not open, or why the count is incomplete.
     reason: Option<String>,
     description: Option<String>,
 }
 
-/// As the kernel takes it. JSON has no numbers of 64 bits.
+/// As in `perf_event_attr`. `config` is text because JSON has no 64-bit numbers.
 #[derive(Serialize)]
 struct Code {
     name: String,
     r#type: u32,
     config: [String; 3],
     modes: &'static str,
-    /// Hardware threads on which it is counted; null where it is on all.
+    /// Hardware threads that count it; null for all.
     cpus: Option<String>,
 }
 
-/// Events with the filter in their names or descriptions. Where there are none, the filter may be an event
-/// itself, such as `cpu/event=0xc0/`.
+/// Events whose name or description contains the filter. If none does, the filter is read as an event, such as
+/// `cpu/event=0xc0/`.
 pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
     let names = EventNames::of(Path::new("/"));
     let wanted = filter.map(plain);
@@ -76,7 +76,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
         if is_wanted(&event.name) || is_wanted(&event.description) {
             let name = event.name.clone();
             let vendor = Vendor { name: name.clone(), full_name: name.clone(), encoding: event.encoding };
-            // One that can be counted nowhere is not there.
+            // `Row::new` drops an event that no PMU here can count.
             let resolved = names.of_vendor(vendor).unwrap_or_default();
             let about = Some(event.description.clone());
             rows.extend(Row::new(name, Vec::new(), "libpfm4".to_owned(), &resolved, about));
@@ -98,7 +98,7 @@ pub fn matching(filter: Option<&str>) -> Result<Events, Failure> {
     Ok(Events { schema_version: 1, events: rows, fields, no_vendor: described.err() })
 }
 
-/// So that a filter need not have the capitals, hyphens and underscores right.
+/// Makes a filter match regardless of capitals, hyphens and underscores.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('_', "-")
 }
@@ -153,7 +153,7 @@ impl Code {
     }
 }
 
-/// Why an event does not open here and now, or is not all that its name says.
+/// Opens the event now; gives why it does not open or is incomplete.
 fn gap(resolved: &Resolved) -> Option<Gap> {
     let target = match &resolved.places {
         Places::Threads(_) => Target::ThisThread,

@@ -1,4 +1,4 @@
-//! `pmmpi list groups`: what --group opens on this machine's processor.
+//! `pmmpi list groups`: the events that --group counts on this machine's processor.
 
 use super::{Listable, has};
 use pmmpi::node::NodeFacts;
@@ -6,11 +6,11 @@ use pmmpi_events::metrics::{CpuKind, catalogue};
 use serde::Serialize;
 use std::path::Path;
 
-/// Groups of metrics, with the events that they need here.
+/// Groups of metrics, with the events that they need on this processor.
 #[derive(Serialize)]
 pub struct Groups {
     schema_version: u32,
-    /// Whose events these are.
+    /// The processor to which the events belong.
     processor: String,
     groups: Vec<Group>,
 }
@@ -23,7 +23,7 @@ struct Group {
     events: Vec<&'static str>,
 }
 
-/// Those with `filter` in their name or description.
+/// The groups whose name or description contains `filter`.
 pub fn matching(filter: Option<&str>) -> Groups {
     let catalogue = catalogue();
     let table = catalogue.table(&CpuKind::of_node(&NodeFacts::read(Path::new("/")).hardware));

@@ -1,9 +1,9 @@
-//! `pmmpi list kernels`: built-in work whose counts are known on paper.
+//! `pmmpi list kernels`: the built-in test loops whose counts are known in advance.
 
 use super::{Listable, has};
 use serde::Serialize;
 
-/// Kernels, with what `pmmpi validate` expects of them.
+/// Kernels, with the counts that `pmmpi validate` expects.
 #[derive(Serialize)]
 pub struct Kernels {
     schema_version: u32,
@@ -14,9 +14,9 @@ pub struct Kernels {
 struct Kernel {
     name: &'static str,
     description: &'static str,
-    /// Trips of its loop.
+    /// Iterations of its loop.
     trips: u64,
-    /// False where this processor lacks its instructions.
+    /// False if this processor lacks its instructions.
     runs_here: bool,
     expected: Vec<Expected>,
 }
@@ -28,7 +28,7 @@ struct Expected {
     high: f64,
 }
 
-/// Those with `filter` in their name or description.
+/// The kernels whose name or description contains `filter`.
 pub fn matching(filter: Option<&str>) -> Kernels {
     let kernels = pmmpi_kernels::all().iter().filter(|kernel| has(filter, &[kernel.name, kernel.about]));
     let kernel = |kernel: &pmmpi_kernels::Kernel| Kernel {

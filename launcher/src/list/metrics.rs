@@ -1,10 +1,10 @@
-//! `pmmpi list metrics`: what the report computes from counts.
+//! `pmmpi list metrics`: the values that the report computes from counts.
 
 use super::{Listable, has};
 use pmmpi_events::metrics::{Per, catalogue};
 use serde::Serialize;
 
-/// Metrics, as docs/metrics.md has them.
+/// The metrics that docs/metrics.md describes.
 #[derive(Serialize)]
 pub struct Metrics {
     schema_version: u32,
@@ -17,13 +17,13 @@ struct Metric {
     groups: &'static [String],
     unit: &'static str,
     formula: &'static str,
-    /// run, or core: then the mean over cores.
+    /// "run", or "core": the mean over the cores.
     per: &'static str,
     description: &'static str,
     source: &'static str,
 }
 
-/// Those with `filter` in their name, group or description.
+/// The metrics whose name, group or description contains `filter`.
 pub fn matching(filter: Option<&str>) -> Metrics {
     let metrics = catalogue().metrics.iter();
     let metrics =

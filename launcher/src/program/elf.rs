@@ -1,5 +1,5 @@
-//! What a program's file says of the libraries that it needs: PT_INTERP and DT_NEEDED (elf(5)),
-//! followed through libraries as the dynamic loader would (ld.so(8)).
+//! The libraries that a program's file needs: PT_INTERP and DT_NEEDED (elf(5)). The search follows libraries as the
+//! dynamic loader does (ld.so(8)).
 
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
@@ -12,25 +12,23 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What a file is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Binary {
-    /// No ELF file, or one that cannot be understood.
+    /// Not an ELF file, or a damaged one.
     Other,
-    /// Without a loader nothing can be preloaded. True where it holds MPI_Init itself.
+    /// Statically linked: it has no loader, so it cannot preload the agent. True if it contains MPI_Init.
     Static(bool),
-    /// Needs an MPI library.
+    /// It needs an MPI library.
     Mpi {
-        /// Its name.
         library: String,
-        /// The library that needs it, where the program itself does not.
+        /// The library of the program that needs the MPI library; `None` if the program itself needs it.
         through: Option<String>,
     },
-    /// Needs none.
+    /// Dynamically linked, without an MPI library.
     Dynamic,
 }
 
-/// Reads the file at `path` and the libraries that it needs, until one is an MPI library.
+/// Reads the file at `path` and the libraries that it needs, until it finds an MPI library.
 pub fn inspect(path: &Path) -> Binary {
     let Some(object) = ElfFile::read(path) else { return Binary::Other };
     if object.interpreter.is_none() {
@@ -53,13 +51,13 @@ pub fn inspect(path: &Path) -> Binary {
     Binary::Dynamic
 }
 
-/// True for a program that musl's loader starts.
+/// True if the program needs the loader of musl.
 pub fn is_for_musl(path: &Path) -> bool {
     let loader = ElfFile::read(path).and_then(|file| file.interpreter).unwrap_or_default();
     file_name(&loader).starts_with("ld-musl-")
 }
 
-/// The C and C++ run-time libraries need no MPI: nothing is opened for them.
+/// True for the C and C++ run-time libraries. They need no MPI library, so the search does not open them.
 fn is_systems(library: &str) -> bool {
     let stem = library.split(".so").next().unwrap_or(library);
     let systems = ["libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "libstdc++", "linux-vdso"];
@@ -70,12 +68,12 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What is needed of an ELF file's dynamic section.
+/// The parts of an ELF file that the search needs.
 struct ElfFile {
     path: PathBuf,
-    /// Class and machine: a library for another is passed by.
+    /// Class and machine. The search skips libraries of another class or machine.
     kind: (u8, u16),
-    /// The loader; `None` in a library, and where nothing is loaded.
+    /// Path of the loader; `None` in a library and in a static program.
     interpreter: Option<String>,
     needed: Vec<String>,
     rpath: Vec<String>,
@@ -122,8 +120,8 @@ impl ElfFile {
             let text = || {
                 let offset = u32::try_from(entry.val(endian)).ok()?;
                 let at = start.checked_add(offset.into())?;
-                // StringTable finds the end of long texts, but first asks the processor for its features: CPUID,
-                // which is slow in a virtual machine.
+                // StringTable asks the processor for its features first (CPUID), which is slow in a virtual machine.
+                // So only texts longer than this piece use it.
                 let piece = data.read_bytes_at(at, end.checked_sub(at)?.min(USUAL_TEXT_BYTES)).ok()?;
                 let text = match CStr::from_bytes_until_nul(piece) {
                     Ok(text) => text.to_bytes(),
@@ -142,7 +140,7 @@ impl ElfFile {
         Some(file)
     }
 
-    /// $ORIGIN and the like, replaced.
+    /// Replaces $ORIGIN, $LIB and $PLATFORM.
     fn expand(&self, folder: &str) -> PathBuf {
         if !folder.contains('$') {
             return PathBuf::from(folder);
@@ -158,10 +156,10 @@ impl ElfFile {
     }
 }
 
-/// Where the loader looks, in its order.
+/// The folders in which the loader looks, in its order.
 struct Search {
     kind: (u8, u16),
-    /// DT_RPATH of the program counts for its libraries too.
+    /// DT_RPATH of the program is valid for its libraries, too.
     rpath: Vec<PathBuf>,
     environment: Vec<PathBuf>,
     system: Vec<PathBuf>,
@@ -199,12 +197,12 @@ impl Search {
     }
 }
 
-/// DT_RPATH is ignored where there is a DT_RUNPATH.
+/// The folders of DT_RPATH; none if the file has a DT_RUNPATH (ld.so(8)).
 fn own_rpath(file: &ElfFile) -> impl Iterator<Item = PathBuf> {
     file.rpath.iter().filter(|_| file.runpath.is_empty()).map(|folder| file.expand(folder))
 }
 
-/// The folders of ldconfig(8)'s configuration.
+/// Adds the folders of ldconfig(8)'s configuration.
 fn read_loader_configuration(path: &Path, depth: u32, folders: &mut Vec<PathBuf>) {
     const DEEPEST_INCLUDE: u32 = 4;
     let Ok(text) = std::fs::read_to_string(path) else { return };
@@ -222,7 +220,7 @@ fn read_loader_configuration(path: &Path, depth: u32, folders: &mut Vec<PathBuf>
     }
 }
 
-/// The files that `folder/*suffix` means: the one form of pattern that distributions use.
+/// The files that match `folder/*suffix`, the only form of pattern that distributions use.
 fn glob_one_level(pattern: &Path) -> Vec<PathBuf> {
     let suffix = pattern.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix('*'));
     let (Some(folder), Some(suffix)) = (pattern.parent(), suffix) else { return vec![pattern.to_owned()] };

@@ -1,4 +1,4 @@
-//! Finding the program that is to be started, as execvp(3) would.
+//! Finds the program to start, as execvp(3) does.
 
 use pmmpi_rounds::Failure;
 use std::ffi::{OsStr, OsString};
@@ -6,18 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where execvp looks when PATH is not set (confstr(_CS_PATH)).
+/// Where execvp looks if PATH is not set (confstr(_CS_PATH)).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that `name` means; an error that exits 127 where there is none and 126 where it cannot be
-/// executed.
+/// The file of program `name`. The error has exit status 127 if there is no such file, 126 if it is not executable.
 pub fn find(name: &OsStr) -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from(DEFAULT_PATH));
     find_in(name, &path)
 }
 
-/// As a rank's launcher finds a program: srun and Open MPI's mpirun look in the current folder too, where PATH has no
-/// such program (Slurm: `_build_path` in src/slurmd/slurmstepd/task.c; Open MPI: `opal_path_findv`).
+/// Finds a program as the launcher of the rank does. If PATH has no such program, srun and Open MPI's mpirun look in
+/// the current folder (Slurm: `_build_path` in src/slurmd/slurmstepd/task.c; Open MPI: `opal_path_findv`).
 pub fn find_as(launcher: Option<&str>, name: &OsStr) -> Result<PathBuf, Failure> {
     find(name).or_else(|failure| {
         let here = Path::new(".").join(name);
@@ -43,21 +42,21 @@ fn find_in(name: &OsStr, path: &OsStr) -> Result<PathBuf, Failure> {
         let candidate = folder.join(name);
         match check(&candidate) {
             Ok(()) => return Ok(candidate),
-            Err(libc::EACCES) => errno = libc::EACCES, // one further on may be executable
+            Err(libc::EACCES) => errno = libc::EACCES, // a later folder may have an executable one
             _ => {}
         }
     }
     Err(failure(name, errno))
 }
 
-/// The errno that an exec would give, as far as the file's kind and mode tell.
+/// The errno of an exec of this file, judged by its kind and mode only.
 fn check(path: &Path) -> Result<(), i32> {
     let metadata = std::fs::metadata(path).map_err(|e| e.raw_os_error().unwrap_or(libc::ENOENT))?;
     let executable = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
     if executable { Ok(()) } else { Err(libc::EACCES) }
 }
 
-/// A program that cannot be started.
+/// The failure for program `name` that cannot start.
 pub fn failure(name: &OsStr, errno: i32) -> Failure {
     let why = match errno {
         libc::ENOENT => "not found".to_owned(),

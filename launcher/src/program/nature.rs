@@ -1,4 +1,4 @@
-//! Is it an MPI program? What its file says.
+//! Is a program an MPI program? This module judges by its file.
 
 use super::elf::{self, Binary};
 use super::find::find;
@@ -7,17 +7,17 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What a program's file says.
+/// What the program is, judged by its file; the texts give the reason.
 pub enum Nature {
     Mpi(String),
     Plain(String),
-    /// It starts other programs, which may be MPI programs.
+    /// It may start an MPI program.
     Wrapper(String),
-    /// Not to be measured from inside, and with no other launch than its own.
+    /// A statically linked MPI program: it cannot load the agent.
     StaticMpi,
 }
 
-/// Programs whose business is to start or to interpret another.
+/// Programs that start or interpret another program.
 const WRAPPERS: &[&str] = &[
     "env",
     "nice",
@@ -67,9 +67,9 @@ const WRAPPERS: &[&str] = &[
     "java",
 ];
 
-/// What the file of `program` says; of a script, what its interpreter does.
+/// Judges the file of `program`; for a script, the file of its interpreter.
 pub fn nature(program: &Path) -> Nature {
-    const DEEPEST_SCRIPT: u32 = 4; // as the kernel has it: BINPRM_BUF recursion
+    const DEEPEST_SCRIPT: u32 = 4; // as in the kernel (fs/exec.c, exec_binprm)
     let mut file = program.to_owned();
     let mut prefix = String::new();
     for _ in 0..DEEPEST_SCRIPT {
@@ -95,7 +95,7 @@ pub fn nature(program: &Path) -> Nature {
     }
 }
 
-/// A program that looks MPI_Init up by its name, in a library that it opens itself.
+/// Some if the file contains the name MPI_Init: the program may open an MPI library itself and look the function up.
 pub fn opens_mpi(program: &Path) -> Option<String> {
     const LOOKED_AT_BYTES: u64 = 64 << 20;
     let file = std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES);
@@ -103,11 +103,11 @@ pub fn opens_mpi(program: &Path) -> Option<String> {
     named.then(|| format!("{}, which has the name MPI_Init in it,", program.display()))
 }
 
-/// Piece by piece: every rank of a node does this at once, and none needs the whole file in its memory.
+/// Reads in pieces: all ranks of a node do this at the same time, so none should hold the whole file in memory.
 fn holds(mut file: impl Read, name: &[u8]) -> std::io::Result<bool> {
     const PIECE_BYTES: usize = 128 << 10;
     let mut piece = vec![0; PIECE_BYTES];
-    let mut kept = 0; // the end of the last piece: the name may begin there
+    let mut kept = 0; // bytes kept from the end of the last piece: the name may begin there
     loop {
         let read = file.read(&mut piece[kept..])?;
         let bytes = &piece[..kept + read];
@@ -123,7 +123,7 @@ fn holds(mut file: impl Read, name: &[u8]) -> std::io::Result<bool> {
     }
 }
 
-/// Why an agent could not see what `program` does, as far as its file tells.
+/// Why the agent did not see MPI_Init in `program`, judged by its file.
 pub fn unseen(program: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.permissions().mode());
@@ -135,7 +135,7 @@ pub fn unseen(program: &Path) -> &'static str {
     }
 }
 
-/// An MPI program among a program's arguments: whatever that program is, it probably starts it.
+/// Finds an MPI program among a program's arguments: the program probably starts it.
 pub fn mpi_argument(arguments: &[OsString]) -> Option<String> {
     const LOOKED_AT: usize = 64;
     arguments.iter().take(LOOKED_AT).find_map(|argument| {
@@ -151,8 +151,7 @@ fn is_wrapper(name: &str) -> bool {
     is_python || WRAPPERS.contains(&name)
 }
 
-/// The program that the kernel starts for a script: what follows `#!`, and for `env` what env would
-/// find.
+/// The program that runs a script: the path after `#!`. After `#!/usr/bin/env`, the program that env finds.
 fn interpreter(script: &Path) -> Option<PathBuf> {
     const LINE_BYTES: u64 = 256; // BINPRM_BUF_SIZE
     let mut line = Vec::new();
@@ -186,7 +185,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// Some bytes at a time, so that a name lies across any two pieces.
+    /// Reads a few bytes at a time, so that the name crosses the end of a piece.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

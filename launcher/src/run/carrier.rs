@@ -1,13 +1,15 @@
-//! How what ranks measured gets from shared memory to the disk: one process a node carries it.
+//! The carrier: one process per node that writes the data of ranks from shared memory to disk, if the job does not save
+//! its run itself. In this module, a launcher is the `pmmpi` process that starts a rank's program.
 //!
-//! The first launcher of the node starts that process, before its program; all launchers of the node give it
-//! their ranks' shared memory and sleep until their ranks have ended. It sleeps as well, outlives them, and carries:
-//! - what a rank left that ended badly, or whose launcher was killed, at once;
-//! - what has changed, some time after t1 and then at growing intervals: so much is left where it is killed, too.
+//! The first launcher on the node starts the carrier before its program. All launchers of the node send it the shared
+//! memory of their ranks and sleep until their ranks end. The carrier sleeps, too, and lives longer than they do. It
+//! writes ("carries"):
+//! - the data of a rank that ended badly or whose launcher was killed: at once;
+//! - changed data: some time after t1 and then at growing intervals. This data remains if the carrier itself is killed.
 //!
-//! Of a job that ends well within the first moment nothing is carried. Where that process was killed and
-//! launchers live, the first one whose rank ends badly carries for all that do so at the same time. A process that
-//! still carries for a job's first programs takes those on that its ranks start next.
+//! A job that ends well within the time [`FIRST`] causes no carrying. If the carrier was killed, the first launcher
+//! whose rank ends badly carries for all ranks that end badly at the same time. A carrier that still works for the
+//! first programs of a job also accepts the programs that the ranks start next.
 
 mod handing;
 mod leader;
@@ -27,38 +29,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long after it has seen t1 a leader carries: a job that ends well by then is not carried.
+/// How long after it saw t1 a leader carries for the first time. A job that ends well earlier is not carried.
 pub const FIRST: Duration = Duration::from_millis(200);
 
 /// How long a launcher waits for its leader's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What this launcher does for its rank, and perhaps for its node.
+/// A launcher's part in the carrying for its rank.
 pub struct Carrier {
     shared: Arc<SharedMemory>,
-    /// Room on the disk that was set aside for the whole run.
+    /// The file with the disk space reserved for the whole run.
     room: Option<File>,
     header: RunHeader,
     part: Part,
 }
 
 enum Part {
-    /// It started the process that carries; where others can come, it follows when that has gone.
+    /// It started the carrier. The follower is for the case that the carrier dies; `None` if other launchers cannot
+    /// connect.
     Leads(UnixStream, Option<Follower>),
-    /// It has given its shared memory away, if that is true.
+    /// Another launcher started the carrier. True if this launcher has sent its rank's shared memory to the carrier.
     Follows(Follower, bool),
-    /// It does nothing until its rank has ended badly.
+    /// It has no carrier and does nothing until its rank ends badly.
     Alone,
 }
 
 impl Carrier {
-    /// Of a rank that does nothing yet.
+    /// For a rank without a carrier: see [`Carrier::begin`].
     pub fn new(shared: Arc<SharedMemory>, room: Option<File>, header: RunHeader) -> Self {
         Self { shared, room, header, part: Part::Alone }
     }
 
-    /// Before this process has started anything: gives the shared memory to the process that carries for the node, and starts
-    /// that where there is none. `job` as in [`Role::enter`]. Waits for nothing.
+    /// Sends the shared memory to the node's carrier, and starts the carrier if there is none. Call it before this
+    /// process starts any other. `job` as in [`Role::enter`]. Does not block.
     pub fn begin(&mut self, job: Option<&str>) {
         self.part = match Role::enter(Duty::Carry, job) {
             Role::Leader(mut role) => {
@@ -70,7 +73,7 @@ impl Carrier {
                 let handed =
                     follower.connection().is_ok_and(|leader| self.hand_to(leader, &[CarrierWord::Here]));
                 if !handed {
-                    // What cannot be sent now is sent when it is needed. Until then no process waits for it.
+                    // Send it later, when it is needed. Disconnect, so that the leader does not wait for it.
                     follower.hang_up();
                 }
                 Part::Follows(follower, handed)
@@ -78,13 +81,12 @@ impl Carrier {
         };
     }
 
-    /// The rank has ended and its launcher has done all that is to be done about it.
+    /// Tells the carrier that this launcher has finished with its rank.
     pub fn let_go(self) {
         self.shared.live().settle();
     }
 
-    /// The rank has ended badly: sees to it that what there is of it gets to the disk. Gives the folder, or why
-    /// there is nothing.
+    /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared)
             .ok_or("its rank had not said where (is `ulimit -f` below 60 MB?)")?;
@@ -103,19 +105,19 @@ impl Carrier {
         };
         let kept = match kept {
             CarrierAnswer::Is(kept) => kept,
-            // It is there, and may go on where this launcher cannot wait.
+            // The carrier lives and may still write, but this launcher must not wait longer.
             CarrierAnswer::Late => Err(format!(
                 "pmmpi-carrier, which writes there for this node, did not answer within {} s",
                 PATIENCE.as_secs()
             )),
-            // No process answers: this launcher does what it can.
+            // No carrier is left: this launcher writes the data itself.
             CarrierAnswer::Gone => self.lead(None),
         };
         self.shared.live().settle();
         kept.map(|()| told.folder.clone()).map_err(|why| format!("{}: {why}", told.folder.display()))
     }
 
-    /// Where the leader has gone: this launcher is the next one, or follows that.
+    /// After the leader died: this launcher becomes the new leader or asks the new one.
     fn find_leader(&self, follower: &Follower, deadline: Instant) -> CarrierAnswer {
         while Instant::now() < deadline {
             match follower.again() {
@@ -136,7 +138,7 @@ impl Carrier {
         CarrierAnswer::Gone
     }
 
-    /// This launcher carries, for itself and, where they can come, for others whose ranks end now.
+    /// This launcher carries for its own rank and, with a listener, for other ranks that end now.
     fn lead(&self, listener: Option<UnixListener>) -> Result<(), String> {
         CarrierLeader::new(listener, self.member(), self.header.clone()).keep_own()
     }

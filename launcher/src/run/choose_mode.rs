@@ -1,4 +1,4 @@
-//! How a program is measured: its file says what it is, and the user may say otherwise.
+//! Chooses how to measure a program: from its file, unless the user gives --mode.
 
 use crate::cli::options;
 use crate::cli::settings::Settings;
@@ -9,10 +9,9 @@ use pmmpi_rounds::Failure;
 use std::fmt;
 use std::path::Path;
 
-/// How a program is measured, and why so.
+/// How to measure a program, and why.
 #[derive(Debug)]
 pub struct Choice {
-    /// From inside or from around.
     pub mode: Mode,
     reason: String,
 }
@@ -27,7 +26,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Chooses by the program's file, unless the user has.
+/// Chooses by `--mode`, else by the program's file.
 pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Choice, Failure> {
     let rounds = settings.warmup > 0 || settings.runs > 1;
     let plain = |reason: String| Ok(Choice { mode: Mode::Plain, reason });
@@ -71,7 +70,8 @@ fn starts_once(program: &Path) -> Failure {
     ))
 }
 
-/// Whether it does is not known before it runs: an MPI program in rounds would be so many jobs of one rank.
+/// The error for several rounds of a program that may start an MPI program: each round would be a separate job of one
+/// rank.
 fn may_start_once(name: &str, settings: &Settings) -> Failure {
     let argv: Vec<_> = settings.argv.iter().map(|arg| arg.to_string_lossy()).collect();
     let argv = argv.join(" ");

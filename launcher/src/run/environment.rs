@@ -1,12 +1,12 @@
-//! Which environment variables a run remembers, and which a plain program under MPI must not see.
+//! Which environment variables a run file stores, and which a plain program under MPI must not get.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 type Variable = (OsString, OsString);
 
-/// What changes performance; nothing else of an environment, which may hold secrets, is stored.
-/// A name that ends with an underscore stands for all that begin with it.
+/// Variables that change performance. A run file stores no others, because an environment may contain secrets. A name
+/// that ends with an underscore is a prefix.
 const REMEMBERED: [&str; 34] = [
     "OMP_",
     "GOMP_",
@@ -44,7 +44,7 @@ const REMEMBERED: [&str; 34] = [
     "SLURM_THREADS_PER_CORE",
 ];
 
-/// How Open MPI's daemons find one another: addresses and keys, nothing that the user set.
+/// Addresses and keys by which Open MPI's daemons find each other; the user does not set these.
 const PLUMBING: [&str; 9] = [
     "OMPI_MCA_ess",
     "OMPI_MCA_pmix",
@@ -57,14 +57,15 @@ const PLUMBING: [&str; 9] = [
     "OMPI_MCA_initial_wdir",
 ];
 
-/// By what a process finds its process manager. A plain program that happens to call MPI would join the runner's job, or
-/// wait for it for ever; without these it is a job of one. Its rank's number tells it nothing of the manager, and stays.
+/// Variables by which a process finds its process manager. With them, a plain program that calls MPI would join the
+/// runner's job or wait for it forever; without them, it is a job of one rank. The rank's number does not lead to the
+/// manager, so the program keeps it.
 const CONNECTION: [&str; 12] = [
-    // PMIx: no MPI looks for a server without the namespace.
+    // PMIx: without the namespace, no MPI library looks for a server.
     "PMIX_NAMESPACE",
     "PMIX_SERVER_",
     "PMIX_ID",
-    // PMI-1 and PMI-2: a descriptor or a port. HPE Cray's library has a port of its own.
+    // PMI-1 and PMI-2: a descriptor or a port. HPE Cray's library has its own port.
     "PMI_FD",
     "PMI_PORT",
     "PMI_CONTROL_",
@@ -73,11 +74,11 @@ const CONNECTION: [&str; 12] = [
     "SLURM_PMI_",
     "SLURM_PMIX_",
     "SLURM_PMIXP_",
-    // Open MPI 4: mpirun refuses to be started where this is set.
+    // Open MPI 4: mpirun does not start if this is set.
     "OMPI_UNIVERSE_SIZE",
 ];
 
-/// What a run stores, sorted by name.
+/// The variables for the run file, sorted by name.
 pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String, String)> {
     let wanted = |(name, _): &Variable| matches(name, &REMEMBERED) && !matches(name, &PLUMBING);
     let text = |text: OsString| text.to_string_lossy().into_owned();
@@ -87,7 +88,7 @@ pub fn remembered(variables: impl IntoIterator<Item = Variable>) -> Vec<(String,
     kept
 }
 
-/// What a plain program gets that a rank starts.
+/// The environment for a plain program that a rank starts.
 pub fn without_connection(variables: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
     let connects = |name: &OsStr| matches(name, &PLUMBING) || matches(name, &CONNECTION);
     variables.into_iter().filter(|(name, _)| !connects(name)).collect()

@@ -1,5 +1,5 @@
-//! Plain programs under an MPI launcher: this process becomes the runner, an MPI program that measures
-//! them on every rank.
+//! Plain programs under an MPI launcher: this process execs the runner, an MPI program that measures them on every
+//! rank.
 
 use super::environment;
 use super::node_record;
@@ -11,16 +11,16 @@ use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_rounds::Failure;
 use pmmpi_rounds::console::say;
 
-/// Becomes the runner of `family`, which finds its plan in the shared memory; or says why it cannot.
+/// Execs the runner of `family`, which reads its plan from shared memory. Returns only if that fails.
 pub fn exec(task: &Task, family: RunnerFamily) -> Failure {
     let shared =
-        || fill(task).map_err(|e| Failure::own(format_args!("the runner cannot be told what to do: {e}")));
+        || fill(task).map_err(|e| Failure::own(format_args!("cannot pass the plan to pmmpi-runner: {e}")));
     let ready = tool_files::runner(family).and_then(|runner| Ok((runner, shared()?)));
     ready.map_or_else(|failure| failure, |(runner, shared)| tool_files::exec_runner(&runner, &shared.path()))
 }
 
-/// For a failure that no other rank knows of: prints it and becomes the runner of `family`, which ends the job. Returns
-/// only where that fails.
+/// For a failure that only this rank knows: prints it and execs the runner of `family`, which ends the job. Returns
+/// only if that fails.
 pub fn abort(family: RunnerFamily, failure: Failure) -> Failure {
     let Ok(runner) = tool_files::runner(family) else { return failure };
     say(&failure);

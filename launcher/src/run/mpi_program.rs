@@ -1,4 +1,4 @@
-//! MPI programs: the agent inside them measures, this process supervises and keeps.
+//! MPI programs: the agent inside them measures; this process supervises and saves.
 
 use super::carrier::{self, Carrier};
 use super::node_record;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A program that runs with the agent in it.
+/// A running program with the agent in it.
 pub struct Started {
     header: RunHeader,
     shared: Arc<SharedMemory>,
@@ -39,7 +39,7 @@ pub struct Started {
     counters: Counters,
 }
 
-/// Starts the program. Where that fails, nothing of it runs. `slot` has room for the run, if this rank is to save it.
+/// Starts the program. After an error, no part of it runs. `slot` reserves the run's file, if this rank may save it.
 pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     let agent = tool_files::agent()?;
     let shared = Arc::new(
@@ -63,14 +63,14 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     if let Some(expectation) = task.expectation()
         && let Ok(expectation) = wire::encode(&expectation)
     {
-        // Without it nothing is checked.
+        // Without it, the agent does not compare MPI's ranks with the launch.
         let _ = shared.put(Blob::Expectation, &expectation);
     }
     let mut carrier = Carrier::new(shared.clone(), slot.and_then(Slot::room), header.clone());
     if task.settings.out.is_some() {
         carrier.begin(task.job.as_deref());
     }
-    // Before counters are open, or they would count the program that reads the topology, and the witness.
+    // First this, then the counters: they would count the program that reads the topology, and the witness.
     describe_node(task, &shared);
     signals::prepare();
     signals::note_in(&shared.live().asked_to_end);
@@ -89,7 +89,7 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
 }
 
 impl Started {
-    /// Waits for the program's end, and saves what the agent gathered.
+    /// Waits for the program's end and saves the run that the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
         let Self { header, shared, mut carrier, running, began_ns, counters } = self;
         let ended = running
@@ -110,7 +110,7 @@ impl Started {
         } else {
             keep(task, header, &shared, LostRankData { carrier: &mut carrier, counters }, slot, end)
         };
-        // After a rank sent what it measured, rank 0 may have been killed before that came: who carries looks later.
+        // This rank has sent its record, but rank 0 may have been killed before it came. The carrier checks this later.
         let in_doubt = shared.live().phase() == Phase::Gathered && !task.speaks() && !end.is_success();
         if !in_doubt {
             carrier.let_go();
@@ -120,7 +120,7 @@ impl Started {
             task.launch.end_job(code);
         }
         match kept {
-            // A workload that failed has the last word.
+            // If the program failed, its status is the exit status.
             Err(failure) if !status.is_success() => {
                 say(failure);
                 Ok(status)
@@ -131,12 +131,12 @@ impl Started {
     }
 }
 
-/// Opens what is counted in the program and all that it starts. What the agent needs to read it is in the shared memory
-/// and, once the program runs, among its descriptors.
+/// Opens the counters of the program and of all processes that it starts. The agent finds their description in the
+/// shared memory; the program inherits their descriptors.
 fn hand_down_counters(selection: &Selection, program: &Path, shared: &SharedMemory) -> Counters {
     let began_ns = clock::monotonic_ns();
     let mut counters = selection.open_for(program);
-    // Where this fails the rank has stamps and no counts.
+    // If this fails, the rank has stamps but no counts.
     let _ = counters
         .hand_down()
         .and_then(|handed| wire::encode(&handed).map_err(std::io::Error::other))
@@ -145,7 +145,7 @@ fn hand_down_counters(selection: &Selection, program: &Path, shared: &SharedMemo
     counters
 }
 
-/// This process's environment, with the agent in front of whatever else is preloaded.
+/// This process's environment, with the agent as the first library in LD_PRELOAD.
 fn with_agent(agent: &Path, shared: &SharedMemory) -> Vec<(OsString, OsString)> {
     const PRELOAD: &str = "LD_PRELOAD";
     let mut preload = OsString::from(agent);
@@ -153,14 +153,14 @@ fn with_agent(agent: &Path, shared: &SharedMemory) -> Vec<(OsString, OsString)> 
         preload.push(":");
         preload.push(others);
     }
-    // The agent compares its own with what this rank was started with.
+    // The agent compares its own launch with this one, to detect that another launcher started it.
     let shared = shared.path() + &launch_origin::of(|name| std::env::var_os(name));
     let own = [(PRELOAD.into(), preload), (SHARED_MEMORY_VARIABLE.into(), shared.into())];
     let others = std::env::vars_os().filter(|(name, _)| name != PRELOAD && name != SHARED_MEMORY_VARIABLE);
     others.chain(own).collect()
 }
 
-/// Before the program starts, so that nothing is read beside the work.
+/// Runs before the program starts, so that it does not disturb the measurement.
 fn describe_node(task: &Task, shared: &SharedMemory) {
     if task.role.leads() && shared.put(Blob::Node, &node_record::part(task.settings.quiet)).is_err() {
         shared.live().note(Fault::NoNodeRecord);
@@ -187,7 +187,7 @@ fn keep(
     let size = shared.live().size.load(Ordering::Relaxed);
     let mut run = Run::assemble(header, size, &parts, gather_ns).map_err(run_folder::not_kept)?;
     run.asked.clone_from(&task.settings.selection.asked);
-    // Only what happened after MPI_Finalize is news.
+    // The agent recorded everything up to MPI_Finalize; only a bad end after it is new.
     let is_news = |own: &&mut RankRecord| !end.is_success() && !matches!(own.end, End::Aborted(_));
     if let Some(own) = run.ranks.first_mut().filter(is_news) {
         own.end = end;
@@ -215,46 +215,46 @@ fn keep(
     saved.map(drop)
 }
 
-/// A run is carried from a certain time after its ranks' t1 on, and only until it has come together on rank 0. Every t1 is
-/// later than rank 0's t0.
+/// The carrier starts a certain time after the ranks' t1 and stops when rank 0 has gathered the run. Every t1 is later
+/// than rank 0's t0.
 fn may_have_been_carried(live: &LiveRecord) -> bool {
-    const ANY_CLOCK: u32 = 20; // in a 20th, nearer than clocks are
+    const ANY_CLOCK: u32 = 20; // a margin of 1/20 is more than the rate error of any clock
     let [t0, t3] = [0, 3].map(|at: usize| live.t_ns[at].load(Ordering::Relaxed));
     let gathered = t3 + live.gather_ns.load(Ordering::Relaxed);
     gathered - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
-/// What there is of a rank that ended badly.
+/// The data that a rank left after a bad end.
 struct LostRankData<'a> {
     carrier: &'a mut Carrier,
     counters: Counters,
 }
 
 impl LostRankData<'_> {
-    /// Sees to it that it gets to the disk; gives the folder, or why there is nothing.
+    /// Gets it written to disk. Gives the folder, or why nothing was written.
     fn keep(&mut self, shared: &SharedMemory) -> Result<PathBuf, String> {
         put_counts(shared, &last_counts(shared, &mut self.counters));
         self.carrier.keep()
     }
 }
 
-/// All where there is room; else those of its own threads, and without regions if need be.
+/// Stores all counts if the memory has room; else those of the rank's own threads; else these without regions.
 fn put_counts(shared: &SharedMemory, counts: &Counts) {
     let own = || counts.only(|row| row.cpu.is_none());
     let whole = || counts.only(|row| row.cpu.is_none() && row.region.is_none());
     let tries: [&dyn Fn() -> Counts; 3] = [&|| counts.clone(), &own, &whole];
     let put =
         |counts: Counts| wire::encode(&counts).is_ok_and(|counts| shared.put(Blob::Counted, &counts).is_ok());
-    // Else its stamps are all there is.
+    // If none fits, only the stamps remain.
     let _ = tries.iter().any(|counts| put(counts()));
 }
 
-/// The program began and its records never came together.
+/// True if the measurement started but rank 0 did not gather it.
 fn is_abandoned(phase: Phase) -> bool {
     (Phase::Started..Phase::Gathered).contains(&phase)
 }
 
-/// Some ranks' records were lost on their way. What every rank kept is more than what came.
+/// For a run in which some records did not reach rank 0: keeps what each rank has itself, because that is more.
 fn keep_what_came(
     task: &Task,
     shared: &SharedMemory,
@@ -272,8 +272,8 @@ fn keep_what_came(
     Ok(())
 }
 
-/// What a rank counted up to its end, where it did not come to its second snapshot; counters outlive what they
-/// counted.
+/// The counts of a rank up to its end. If the rank did not take its second snapshot, this process takes it: counters
+/// stay readable after the counted process ends.
 fn last_counts(shared: &SharedMemory, counters: &mut Counters) -> Counts {
     let live = shared.live();
     let opened = counters.opened().clone();
@@ -285,7 +285,7 @@ fn last_counts(shared: &SharedMemory, counters: &mut Counters) -> Counts {
     Counts::of_rank(rank, &opened, table, &shared.regions().regions(rank))
 }
 
-/// A run that could not be saved may be kept all the same, as it was gathered.
+/// Adds to the failure where the partial run is, or why there is none.
 fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Failure {
     failure.message += &match kept {
         Ok(folder) => format!(
@@ -301,8 +301,8 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
     failure
 }
 
-/// Why there is no run, and what there is of it where the program had begun. A rank that failed in its own way
-/// says so itself, else rank 0 does.
+/// Prints why there is no run, and where its partial run is. A rank with a fault of its own prints this itself;
+/// otherwise rank 0 does.
 fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, String>>) {
     let live = shared.live();
     let faults = [
@@ -320,7 +320,7 @@ fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, S
         _ => String::new(),
     };
     if live.has(Fault::Mismatch) {
-        return; // the agent said it
+        return; // the agent has printed it
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| live.has(*fault)) {
         say(format_args!("{program}: not measured: {why}{kept}"));

@@ -1,4 +1,4 @@
-//! What is recorded of a node, read once by one rank of it.
+//! The description of a node, which one of its ranks reads.
 
 use crate::tool_files;
 use pmmpi::clock::Crystal;
@@ -10,13 +10,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A [`HostPart`] in wire form, of a node that other ranks are waiting to measure anyway.
+/// Reads a [`HostPart`], in wire form, for a job: other ranks wait anyway, so there is no cache.
 pub fn part(quiet: bool) -> Vec<u8> {
     encoded(NodeFacts::read(Path::new("/")), read_topology(quiet))
 }
 
-/// The same for a program alone, which waits for nobody: what only a boot changes is read once a boot
-/// and remembered in `folder`.
+/// The same for a single program, for which speed matters. A cache in `folder` holds what only a boot changes, so this
+/// is read once per boot.
 pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     let root = Path::new("/");
     let settings = NodeSettings::read(root);
@@ -26,8 +26,7 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
         memory.keep(&read);
         read
     });
-    // Asked of the processor itself, which is sooner done than remembered; in a virtual machine CPUID is slow and does not
-    // tell.
+    // CPUID is faster than the cache. In a virtual machine, it is slow and does not give the crystal's rate.
     if !hardware.hypervisor {
         hardware.crystal = Crystal::here();
     }
@@ -35,12 +34,12 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
 }
 
 fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {
-    // An encoder for a memory buffer fails only above its limit; an empty part is a node without facts.
+    // Encoding into memory fails only above its size limit. An empty part means a node without facts.
     wire::encode(&HostPart::new(facts, topology)).unwrap_or_default()
 }
 
-/// hwloc's plug-ins ask graphics and network devices, which takes 2 to 26 ms and tells nothing that a
-/// run stores: it looks for them where there are none.
+/// Stops hwloc from finding its plug-ins. They query graphics and network devices, which takes 2 to 26 ms and gives
+/// nothing that a run stores.
 const NO_PLUGINS: (&str, &str) = ("HWLOC_PLUGINS_PATH", "/nonexistent");
 
 fn read_topology(quiet: bool) -> Option<Topology> {
@@ -61,7 +60,7 @@ fn read_topology(quiet: bool) -> Option<Topology> {
     result.map_err(warning).ok()
 }
 
-/// The bytes of a file that this user wrote, in a folder where anybody may write.
+/// The bytes of a file that this user wrote. The check is necessary because other users may write in the folder.
 fn own_file(path: &Path) -> Option<Vec<u8>> {
     const MOST_BYTES: u64 = 16 << 20;
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -74,20 +73,21 @@ fn own_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What is remembered of a node.
+/// What the cache holds of a node.
 type Constant = (Hardware, Option<Topology>);
 
-/// A node's constants on disk. What cannot be kept or recalled is read again.
+/// The cache on disk. If it cannot be written or read, pmmpi reads the node again.
 struct NodeCache {
     file: PathBuf,
-    /// Whatever changes with these is no longer true.
+    /// The cache is valid only for the same online hardware threads and microcode.
     valid_for: (CpuSet, Option<String>),
 }
 
 impl NodeCache {
     fn new(folder: &Path, online: &CpuSet, microcode: Option<String>) -> Self {
         let NodeKey { hostname, boot_id, .. } = NodeKey::own();
-        // A later version may store this differently, and another user's file is not believed.
+        // The version is in the name because the format may change, the user because other users' files are not
+        // trusted.
         // SAFETY: no arguments.
         let user = unsafe { libc::geteuid() };
         let name = format!("{hostname}-{boot_id}-{user}-{}", env!("CARGO_PKG_VERSION")).replace('/', "_");
@@ -109,7 +109,7 @@ impl NodeCache {
             let written = file.write_all(&bytes).and_then(|()| std::fs::rename(&path, &self.file));
             written.inspect_err(|_| _ = std::fs::remove_file(&path))
         };
-        // Not being remembered costs a later run two milliseconds.
+        // Without the cache, a later run needs two milliseconds more.
         let _: std::io::Result<()> = write();
     }
 }

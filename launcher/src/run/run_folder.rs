@@ -1,4 +1,4 @@
-//! The folder that run files go to.
+//! The folder for run files.
 
 use pmmpi::record::runfile::Slot;
 use pmmpi::text::count;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Makes sure, before the workload starts, that its run can be saved: in so many bytes.
+/// Reserves `bytes` for the run's file before the program starts, so that saving the run cannot fail later.
 pub fn prepare(folder: &Path, ranks: u32, bytes: u64) -> Result<Slot, Failure> {
     Slot::take(folder).and_then(|slot| slot.reserve(bytes)).map_err(|e| {
         let room = match e.raw_os_error() {
@@ -22,7 +22,7 @@ pub fn prepare(folder: &Path, ranks: u32, bytes: u64) -> Result<Slot, Failure> {
     })
 }
 
-/// How much room a run takes, and how much there is.
+/// The disk space that a run needs, and the free space, as text.
 fn missing_room(folder: &Path, ranks: u32, bytes: u64) -> String {
     let kib = |bytes: u64| bytes.div_ceil(1024);
     let needed = kib(bytes);
@@ -30,7 +30,7 @@ fn missing_room(folder: &Path, ranks: u32, bytes: u64) -> String {
     format!(" (a run of {} needs {needed} KiB{free})", count(ranks as usize, "rank"))
 }
 
-/// What this user may still write on a folder's disk.
+/// The bytes that this user may still write to the file system of `folder`.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let path = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
     // SAFETY: an all-zero statvfs is valid, and the kernel fills it in.
@@ -43,7 +43,7 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     }
 }
 
-/// The workload ran, and its run cannot be put together.
+/// The failure for a program that ran but whose run cannot be assembled.
 pub fn not_kept(error: impl std::fmt::Display) -> Failure {
     Failure::own(format_args!("the run could not be saved: {error}"))
 }

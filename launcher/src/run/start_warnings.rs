@@ -1,4 +1,4 @@
-//! What is said before a measurement begins, by one rank: that it is not quite what was meant, and what would be.
+//! Warnings before a measurement starts, from one rank: it may not measure what the user wants, and how to change that.
 
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;
@@ -6,7 +6,7 @@ use crate::launch;
 use pmmpi_rounds::console::warn;
 use std::ffi::{OsStr, OsString};
 
-/// Gives every warning that `task` deserves.
+/// Prints all warnings that apply to `task`.
 pub fn give(task: &Task) {
     let own: Vec<OsString> = std::env::args_os().collect();
     let all = [unknown_launcher(task), measured_alone(task), wrong_order(task, &own)];
@@ -21,7 +21,7 @@ fn unknown_launcher(task: &Task) -> Option<String> {
     ))
 }
 
-/// Of a plain program, where several ranks were started.
+/// For a plain program whose launcher started several ranks.
 fn measured_alone(task: &Task) -> Option<String> {
     let launcher = task.launch.launcher.filter(|_| task.way == Way::Alone && task.launch.size != Some(1))?;
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
@@ -39,7 +39,7 @@ fn measured_alone(task: &Task) -> Option<String> {
     Some(format!("{launcher} started {ranks}{and}{why}"))
 }
 
-/// `pmmpi mpirun -n 2 ./prog`: the ranks are not measured.
+/// `pmmpi mpirun -n 2 ./prog` does not measure the ranks.
 fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
     let argv = &task.settings.argv;
     let is_meant =
@@ -64,7 +64,7 @@ fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
     ))
 }
 
-/// Where a launcher's name is: in the first place, or after env's own arguments.
+/// The index of the launcher's name: 0, or after the arguments of env.
 fn launcher_in(argv: &[OsString]) -> Option<usize> {
     let is_envs = |word: &OsString| {
         let word = word.as_encoded_bytes();
@@ -77,8 +77,8 @@ fn launcher_in(argv: &[OsString]) -> Option<usize> {
     (launch::words_of_launcher(&argv[at..]) > 0).then_some(at)
 }
 
-/// Where a launcher's own arguments end, of which the first is at `from`: at the first word that is no option and names
-/// a program.
+/// The index at which the launcher's own arguments, which start at `from`, end: at the first word that is not an option
+/// and names a program.
 fn program_after(argv: &[OsString], from: usize) -> Option<usize> {
     let is_program =
         |word: &OsString| !word.as_encoded_bytes().starts_with(b"-") && crate::program::find(word).is_ok();

@@ -1,4 +1,4 @@
-//! A measurement that is ready to begin: what all ways of measuring share.
+//! A measurement that is ready to start: what all ways of measuring share.
 
 use super::environment;
 use crate::cli::options::{self, OnMismatch};
@@ -14,21 +14,18 @@ use pmmpi::transport::node_election::{Duty, Role};
 use pmmpi_rounds::plan::RoundsPlan;
 use std::path::PathBuf;
 
-/// A measurement that is ready to begin.
 pub struct Task<'a> {
-    /// How to measure what.
     pub settings: &'a Settings,
     /// What started this process.
     pub launch: Launch,
     /// The program's file.
     pub program: PathBuf,
-    /// How it is measured.
     pub way: Way,
-    /// Its job among all of this user on this node, where there are other ranks that are to know it.
+    /// The key of its job on this node ([`Launch::job_key`]); `None` if it does not meet other ranks.
     pub job: Option<String>,
-    /// What this process is among those of its job on this node.
+    /// The role of this process among the processes of its job on this node.
     pub role: Role,
-    /// When the tool began to work (CLOCK_MONOTONIC, ns).
+    /// When pmmpi started to work (CLOCK_MONOTONIC, ns).
     pub began_ns: i64,
 }
 
@@ -44,8 +41,9 @@ pub enum Way {
 }
 
 impl Way {
-    /// A launch slot has one MPI_Init, and the runner uses it up: it is for the process that the launcher itself
-    /// started, and for who asks for it. A script may start an MPI program next.
+    /// A launched process and its descendants have only one MPI_Init, and the runner uses it. Therefore the runner
+    /// starts only if the launcher itself started this process, or with `--mode ranks`: a script may start an MPI
+    /// program next.
     fn choose(mode: Mode, settings: &Settings, launch: &Launch) -> Self {
         match (mode, launch.family) {
             (Mode::Mpi, _) => Way::Inside,
@@ -56,15 +54,15 @@ impl Way {
         }
     }
 
-    /// The job whose processes on this node agree on one of them. A rank measured alone is a run of its own; it meets the
-    /// others only where the launcher does not tell who speaks.
+    /// The key of the job whose processes on this node elect one of them. A rank that is measured alone is a run of its
+    /// own; it takes part only if the launcher sets no rank numbers, to choose the process that prints messages.
     fn job(self, launch: &Launch) -> Option<String> {
         let meets = self != Way::Alone || launch.rank.is_none();
         meets.then(|| launch.job_key()).flatten()
     }
 
-    /// What this process is on its node. Where the job has no name (a PID namespace around each rank), the launcher's
-    /// local ranks must do.
+    /// The role of this process on its node. If the job has no key (a PID namespace around each rank), the launcher's
+    /// local ranks decide.
     fn role(self, launch: &Launch, job: Option<&str>) -> Role {
         match (job, launch.local_rank) {
             (None, Some(rank)) if self != Way::Alone => Role::by_local_rank(rank),
@@ -74,7 +72,7 @@ impl Way {
 }
 
 impl<'a> Task<'a> {
-    /// Chooses the way for a program of this mode, and what this process is on its node.
+    /// Chooses the way of measuring for a program of this mode, and the role of this process on its node.
     pub fn new(settings: &'a Settings, launch: Launch, program: PathBuf, mode: Mode, began_ns: i64) -> Self {
         let way = Way::choose(mode, settings, &launch);
         let job = way.job(&launch);
@@ -82,17 +80,17 @@ impl<'a> Task<'a> {
         Self { settings, launch, program, way, job, role, began_ns }
     }
 
-    /// True for the one rank that speaks for all.
+    /// True for the one rank that prints messages for the job.
     pub fn speaks(&self) -> bool {
         self.launch.speaks(self.role.leads())
     }
 
-    /// Why its program may be out of an agent's sight.
+    /// Why the agent may not see its program.
     pub fn unseen(&self) -> &'static str {
         nature::unseen(&self.program)
     }
 
-    /// What MPI's world should be, if a launcher says so.
+    /// The expected MPI_COMM_WORLD; `None` without a launcher.
     pub fn expectation(&self) -> Option<Expectation> {
         let settings = self.settings;
         Some(Expectation {
@@ -106,7 +104,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// What this rank counts: of everything on its node, one of the node's ranks.
+    /// What this rank counts. Only one rank per node counts the scopes core and socket.
     pub fn selection(&self) -> Selection {
         let mut selection = self.settings.selection.clone();
         if self.way != Way::Alone && !self.role.leads() {
@@ -115,7 +113,7 @@ impl<'a> Task<'a> {
         selection
     }
 
-    /// Rounds of a plain program with this environment.
+    /// The plan for rounds of a plain program with this environment.
     pub fn plan(&self, environment: Vec<(std::ffi::OsString, std::ffi::OsString)>) -> RoundsPlan {
         let settings = self.settings;
         RoundsPlan {
@@ -135,7 +133,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// What is known of a run that begins now.
+    /// The header of a run that starts now.
     pub fn header(&self, mode: Mode) -> RunHeader {
         let started_unix_ns = clock::realtime_ns();
         let run_id = pmmpi::record::new_run_id(started_unix_ns);

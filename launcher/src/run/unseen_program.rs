@@ -1,4 +1,4 @@
-//! MPI programs that no agent can see into: one rank's process, as its launcher saw it.
+//! Programs in which the agent does not see MPI_Init: measures the process of one rank from outside.
 
 use super::node_record;
 use super::run_folder;
@@ -21,17 +21,16 @@ use pmmpi_rounds::process::Ended;
 use pmmpi_rounds::{Failure, saving};
 use std::sync::atomic::AtomicU64;
 
-/// A process as its parent saw it (CLOCK_MONOTONIC, ns).
+/// A process measured by its parent (CLOCK_MONOTONIC, ns).
 pub struct Around<'a> {
     pub began_ns: i64,
     pub ended_ns: i64,
     pub ended: &'a Ended,
-    /// Of it and all that it started.
+    /// Counters of the process and its descendants.
     pub counters: Counters,
 }
 
-/// The agent never came to measure. What is known is this rank's process, from its start to its end, without
-/// a barrier: a plain run of one rank.
+/// Saves a plain run of one rank: this rank's process from its start to its end, without barriers.
 pub fn keep(
     task: &Task,
     mut header: RunHeader,
@@ -40,7 +39,7 @@ pub fn keep(
     slot: Option<Slot>,
 ) -> Result<(), Failure> {
     (header.mode, header.job.launched_ranks) = (Mode::Plain, None);
-    // What was read for the agent, if this rank was to read it.
+    // This rank may have read the description of the node for the agent; if not, it reads it now.
     let host = shared.take(Blob::Node).ok().filter(|host| !host.is_empty());
     let host = host.unwrap_or_else(|| node_record::part(task.settings.quiet));
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
@@ -83,7 +82,7 @@ fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
 }
 
 impl Around<'_> {
-    /// Since its start, when all were 0.
+    /// The counts since the process started, when all counters were 0.
     fn counts(&mut self) -> Counts {
         let words: Vec<_> = std::iter::repeat_with(AtomicU64::default)
             .take(CounterTable::words_of_snapshots(self.counters.opened()))

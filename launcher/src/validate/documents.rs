@@ -1,13 +1,12 @@
-//! What a human must read: the makers' documentation of events, and their errata.
+//! The documents that a human must read: the vendors' documentation of events and their errata.
 
 use pmmpi::node::Hardware;
 use serde::Serialize;
 
-/// Step of the procedure, vendor, family, first and last model (hexadecimal), title, address. Where family or models
-/// are empty, any.
+/// Columns: step of the procedure, vendor, family, first and last model (hexadecimal), title, address. An empty family
+/// or model matches all.
 const DOCUMENTS: &str = include_str!("documents.csv");
 
-/// One document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Document {
     /// "documentation" (step 3) or "errata" (step 4).
@@ -16,7 +15,7 @@ pub struct Document {
     pub url: &'static str,
 }
 
-/// Those for this processor, what is written for it alone first.
+/// The documents for this processor; those for specific models come first.
 pub fn of(hardware: &Hardware) -> Vec<Document> {
     let mut found: Vec<(bool, Document)> =
         DOCUMENTS.lines().skip(1).filter_map(|line| document(line, hardware)).collect();

@@ -1,4 +1,4 @@
-//! Which event of this machine each name stands for.
+//! The event of this machine for each name.
 
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -8,13 +8,13 @@ use pmmpi_events::names::{Asked, EventNames, Places, Resolved};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Events of one group: as many as any processor counts at once, with the NMI watchdog on.
+/// Events per group: as many as any processor can count at once, even with the NMI watchdog on.
 pub const GROUP_EVENTS: usize = 3;
 
-/// Of a processor's own events, by its maker's name: event, vendor, family, first and last model, perf's raw code.
+/// Events with vendors' names. Columns: event, vendor, family, first and last model, perf's raw code.
 const VENDORS: &str = include_str!("vendors.csv");
 
-// linux/perf_event.h: perf_hw_id, and the caches' id | operation << 8 | result << 16.
+// linux/perf_event.h: perf_hw_id; for caches, id | operation << 8 | result << 16.
 const GENERIC: [(&str, u32, u64); 5] = [
     ("branches", kind::HARDWARE, 4),
     ("branch-misses", kind::HARDWARE, 5),
@@ -23,8 +23,8 @@ const GENERIC: [(&str, u32, u64); 5] = [
     ("L1-dcache-load-misses", kind::CACHE, 0x1_0000),
 ];
 
-/// What sysfs calls the event that the kernel maps its own name to: on x86 by that name, on Arm by the architecture's
-/// (drivers/perf/arm_pmuv3.c, armv8_pmuv3_perf_map; of two the first that is there).
+/// Names in sysfs of the events to which the kernel maps its generic names; the first that exists is used. On x86
+/// sysfs has the generic name, on Arm the architecture's name (drivers/perf/arm_pmuv3.c, armv8_pmuv3_perf_map).
 const ALIASES: [(&str, &[&str]); 4] = [
     ("cycles", &["cpu-cycles", "cpu_cycles"]),
     ("instructions", &["instructions", "inst_retired"]),
@@ -32,20 +32,20 @@ const ALIASES: [(&str, &[&str]); 4] = [
     ("branch-misses", &["branch-misses", "br_mis_pred"]),
 ];
 
-/// The msr PMU's.
+/// An event of the PMU `msr`.
 const TSC: &str = "tsc";
 
-/// Events that have a name here.
+/// The events that pmmpi can name on this machine.
 pub struct KnownEvents {
-    /// By the name that kernels have for them.
+    /// Each with the name that the test kernels use.
     events: Vec<(String, Event)>,
     hardware: Hardware,
     root: PathBuf,
-    /// PMUs whose sysfs may show what a name stands for.
+    /// PMUs in whose sysfs folder the event of a name may be.
     pmus: Vec<String>,
 }
 
-/// A kind of core, on a processor that has several.
+/// A kind of core on a hybrid processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoreKind {
     pub pmu: String,
@@ -55,7 +55,7 @@ pub struct CoreKind {
 }
 
 impl CoreKind {
-    /// None where all cores are of one kind.
+    /// All kinds of cores; empty if all cores are of one kind.
     pub fn all(root: &Path) -> Vec<Self> {
         let cycles = EventNames::of(root).resolve("cycles", |_| Err(String::new())).unwrap_or_default();
         let kind = |Resolved { event, places, pmu }| match (event.name.split_once('/'), places) {
@@ -71,7 +71,7 @@ impl CoreKind {
         events.filter_map(kind).collect()
     }
 
-    /// What every kernel knows, on this kind alone: as `--events` names and encodes it (linux/perf_event.h,
+    /// Restricts a generic event to this kind of core, with the name and encoding of `--events` (linux/perf_event.h,
     /// PERF_PMU_TYPE_SHIFT).
     fn own(&self, mut event: Event) -> Event {
         if matches!(event.encoding.kind, kind::HARDWARE | kind::CACHE) {
@@ -82,32 +82,32 @@ impl CoreKind {
     }
 }
 
-/// What a name stands for (step 2 of the procedure).
+/// The event that a name stands for (step 2 of the procedure).
 #[derive(Clone, Debug, Serialize)]
 pub struct Mapping {
     pub event: String,
-    /// attr.type
+    /// perf_event_attr.type
     pub kind: u32,
-    /// attr.config
+    /// perf_event_attr.config
     pub config: String,
-    /// The processor's own code, where the kernel shows it; who maps it, where it does not.
+    /// The processor's own code if the kernel shows it, else who maps the name.
     pub stands_for: String,
-    /// What the maker knows to be wrong with it on this processor (step 4).
+    /// The vendor's errata for the event on this processor (step 4).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errata: Vec<String>,
-    /// Whose `config` is, where `kind` is another one after each boot.
+    /// The PMU, if its `kind` may change with each boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmu: Option<String>,
-    /// The name of this part of the event, where `--group` counts it under one.
+    /// The name under which `--group` counts this part of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_as: Option<String>,
 }
 
 impl KnownEvents {
-    /// On this processor; of several kinds of cores on one.
+    /// For this processor; on a hybrid processor, for the kind of core `of`.
     pub fn new(hardware: &Hardware, root: &Path, of: Option<&CoreKind>) -> Self {
         let generic = GENERIC.map(|(name, kind, config)| Event::counted(name, Encoding::new(kind, config)));
-        // A code of the processor's own is one of one kind of core, and the table does not say of which.
+        // A raw code is valid for one kind of core only, and the table does not say for which.
         let vendors = VENDORS.lines().skip(1).filter(|_| of.is_none());
         let vendors = vendors.filter_map(|line| vendor_event(line, hardware));
         let tsc = tsc_event(root);
@@ -116,18 +116,17 @@ impl KnownEvents {
             Some(kind) => (event.name.clone(), kind.own(event)),
             None => (event.name.clone(), event),
         };
-        // The processor's PMU is called cpu on x86, and after its kind elsewhere.
+        // The processor's PMU has the name "cpu" on x86 and the name of its kind elsewhere.
         let pmus = of.map_or(vec!["cpu", "armv8_pmuv3_0", "armv8_pmuv3"], |kind| vec![kind.pmu.as_str()]);
         let pmus = pmus.into_iter().map(str::to_owned).collect();
         Self { events: events.map(named).collect(), hardware: hardware.clone(), root: root.to_owned(), pmus }
     }
 
-    /// By its name.
     pub fn find(&self, name: &str) -> Option<Event> {
         self.events.iter().find(|(known, _)| known == name).map(|(_, event)| event.clone())
     }
 
-    /// Events of one of these may share a group.
+    /// The PMU of the event; events of one PMU may share a group.
     pub fn pmu(&self, event: &Event) -> u32 {
         match event.encoding.kind {
             kind::CACHE | kind::RAW => kind::HARDWARE,
@@ -135,7 +134,6 @@ impl KnownEvents {
         }
     }
 
-    /// What each name stands for.
     pub fn mappings(&self) -> Vec<Mapping> {
         let mapping = |(name, event): &(String, Event)| Mapping {
             event: event.name.clone(),
@@ -297,7 +295,7 @@ mod tests {
         let [atom, core] = kinds.as_slice() else { panic!("{kinds:?}") };
         let event = known(atom).find("instructions").unwrap();
         assert_eq!((event.name.as_str(), event.encoding.config[0]), ("cpu_atom/instructions/", 10 << 32 | 1));
-        // As a run has it, which counts the default set on each kind.
+        // A run that counts the default set on each kind has the same events.
         let asked = EventNames::of(&root).resolve("instructions", |_| Err(String::new())).unwrap();
         let [Asked::Event(resolved)] = asked.as_slice() else { panic!("{asked:?}") };
         assert_eq!(

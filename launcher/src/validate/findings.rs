@@ -1,4 +1,4 @@
-//! What was found, and what it is worth.
+//! The findings and the verdicts.
 
 use super::Reference;
 use super::documents::{self, Document};
@@ -11,7 +11,7 @@ use pmmpi_kernels::{Expected, Kernel};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The whole answer: what `--format json` prints and what is kept (docs/schema/validate.schema.json).
+/// The whole result, as `--format json` prints it and as pmmpi stores it (docs/schema/validate.schema.json).
 #[derive(Debug, Serialize)]
 pub struct Findings {
     pub schema_version: u32,
@@ -20,48 +20,48 @@ pub struct Findings {
     pub cpu: Cpu,
     /// uname -r
     pub os_release: Option<String>,
-    /// The hardware thread that everything ran on; of several kinds of cores on the first.
+    /// The hardware thread on which the kernels ran; on a hybrid processor, the first one.
     pub hardware_thread: u32,
-    /// Where cores differ.
+    /// On a hybrid processor, one entry per kind of core.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<OnKind>,
     pub repeats: usize,
     pub mappings: Vec<Mapping>,
     pub documents: Vec<Document>,
-    /// What STREAM's bytes were measured with; null where no kernel of its ran.
+    /// The arrays and caches of the STREAM kernels; null if none of these kernels ran.
     pub memory: Option<MemoryFindings>,
     pub kernels: Vec<KernelFindings>,
     pub events: Vec<EventFinding>,
     #[serde(skip)]
     pub kept: StoredAt,
-    /// False where kinds of cores were left out.
+    /// False if some kinds of cores are missing.
     #[serde(skip)]
     pub is_all: bool,
 }
 
-/// The same work on one kind of core.
+/// The kernels on one kind of core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OnKind {
-    /// Its events are named by it.
+    /// The prefix of its events' names.
     pub pmu: String,
     pub hardware_thread: u32,
 }
 
-/// Arrays that no cache holds.
+/// Arrays that are too large for the caches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryFindings {
-    /// Caches of the hardware thread, from the second level on.
+    /// Size of the hardware thread's caches from the second level on.
     pub cache_bytes: Option<u64>,
-    /// Each of three.
+    /// Size of each of the three arrays.
     pub array_bytes: Option<u64>,
-    /// Why nothing was measured.
+    /// Why the traffic was not measured.
     pub reason: Option<String>,
 }
 
-/// Where the findings went.
+/// Where pmmpi stored the findings.
 #[derive(Debug)]
 pub enum StoredAt {
-    /// Only some kernels ran, or not on all kinds of cores.
+    /// Nowhere, because only some kernels ran, or not on all kinds of cores.
     NotAll,
     In(PathBuf),
     Not(String),
@@ -70,7 +70,7 @@ pub enum StoredAt {
 /// The processor in detail (step 1 of the procedure).
 #[derive(Debug, Serialize)]
 pub struct Cpu {
-    /// All of the following that changes what counters count.
+    /// The properties below that change what counters count, as one name.
     pub name: String,
     pub vendor: Option<String>,
     pub model_name: Option<String>,
@@ -81,7 +81,7 @@ pub struct Cpu {
     pub hypervisor: bool,
 }
 
-/// One kernel, and the events that were held against it.
+/// One kernel, and the events compared with it.
 #[derive(Debug, Serialize)]
 pub struct KernelFindings {
     pub name: &'static str,
@@ -92,44 +92,44 @@ pub struct KernelFindings {
     pub checks: Vec<EventCheck>,
 }
 
-/// One event over one kernel.
+/// One event compared with one kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventCheck {
     pub event: String,
-    /// Of the kernel's loop, where there were others than its own.
+    /// Trips of the kernel's loop, if they differ from the kernel's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trips: Option<u64>,
-    /// "paper", or the clock that was read beside it.
+    /// "paper", or the clock read beside the counter.
     pub against: &'static str,
-    /// No fewer and no more; of a clock as it was read beside the median.
+    /// Lower and upper limit; for a clock, its value in the section of the median.
     pub expected: Option<[f64; 2]>,
-    /// The median, without what two snapshots cost.
+    /// The median, minus the overhead of the snapshots.
     pub measured: Option<f64>,
-    /// What two snapshots cost; at memory controllers what others moved meanwhile.
+    /// The count that two snapshots add; for memory controllers, the traffic of other programs.
     pub overhead: Option<f64>,
-    /// As a fraction of what was expected.
+    /// As a fraction of the expected value.
     pub deviation: Option<f64>,
     pub quality: Quality,
     pub running_share: Option<f64>,
     pub verdict: &'static str,
-    /// Why there is no verdict, or of what it is one.
+    /// Why there is no verdict, or what limits it.
     pub reason: Option<String>,
 }
 
-/// One event over all kernels: as good as the worst of them.
+/// One event over all kernels: the worst of its checks decides.
 #[derive(Debug, Serialize)]
 pub struct EventFinding {
     pub name: String,
     pub verdict: &'static str,
-    /// The largest.
+    /// The largest deviation.
     pub deviation: Option<f64>,
-    /// The kernel that it was found with.
+    /// The kernel with this deviation.
     pub kernel: Option<&'static str>,
     pub reason: Option<String>,
 }
 
 impl EventCheck {
-    /// What several sections say.
+    /// The result of several sections: their median.
     pub fn of(event: &str, reference: &Reference, measured: &[Measured], overhead: Option<f64>) -> Self {
         let (against, paper) = match reference {
             Reference::Paper(_) => ("paper", true),
@@ -153,12 +153,12 @@ impl EventCheck {
         if paper {
             check.expected = measured.first().and_then(|one| one.expected);
         }
-        // What was extrapolated says as much of the kernel's guess as of the counter.
+        // A scaled count tests the kernel's extrapolation as much as the counter.
         if !matches!(quality, Quality::Exact | Quality::Partial) {
             return check;
         }
         let Some(deviation) = median(measured.iter().filter_map(Measured::deviation).collect()) else {
-            // A clock that is not invariant, or a core that others took in each repeat.
+            // The clock is not invariant, or other threads took the core in each repeat.
             check.reason =
                 Some("nothing to compare it with: is the core busy? Choose another (--cpu)".to_owned());
             return check;
@@ -171,7 +171,7 @@ impl EventCheck {
         check
     }
 
-    /// Of an event that could not be looked for.
+    /// For an event that could not be tried.
     pub fn missing(expected: &Expected, trips: u64, quality: Quality, why: &str) -> Self {
         Self {
             event: expected.event.to_owned(),
@@ -197,7 +197,7 @@ impl KernelFindings {
 }
 
 impl Findings {
-    /// Before any kernel ran.
+    /// Findings without any kernel yet.
     pub fn new(facts: &NodeFacts, hardware_thread: u32, repeats: usize) -> Self {
         let hardware = &facts.hardware;
         Self {
@@ -228,7 +228,7 @@ impl Findings {
         }
     }
 
-    /// The kernel's own events are the same on each kind of core.
+    /// Adds mappings that are new: the Linux kernel's own events repeat on each kind of core.
     pub fn add_mappings(&mut self, mappings: Vec<Mapping>) {
         let known = |all: &[Mapping], one: &Mapping| {
             all.iter().any(|known| known.event == one.event && known.counted_as == one.counted_as)
@@ -240,7 +240,7 @@ impl Findings {
         }
     }
 
-    /// A kernel on one kind of core, beside what it came to on others.
+    /// Adds the result of a kernel on one kind of core to its results on the others.
     pub fn add(&mut self, held: KernelFindings) {
         match self.kernels.iter_mut().find(|known| known.name == held.name) {
             Some(known) => {
@@ -251,7 +251,7 @@ impl Findings {
         }
     }
 
-    /// Each event by the worst of its checks (step 7 of the procedure).
+    /// Judges each event by the worst of its checks (step 7 of the procedure).
     pub fn judge(&mut self) {
         let mut events: Vec<EventFinding> = Vec::new();
         for (kernel, check) in self.kernels.iter().flat_map(|held| held.checks.iter().map(|c| (held.name, c)))

@@ -1,8 +1,8 @@
-//! STREAM's bytes, at the memory controllers: what is read and what is written, apart.
+//! The bytes that STREAM kernels read and write at the memory controllers.
 //!
-//! Of all counters of memory traffic these alone must agree with paper: what a cache counts depends on prefetches, retries and
-//! who else asked (McCalpin 2013), but a line that is not in a cache crosses a controller once, whoever asked for it, and so
-//! does one that has to leave.
+//! Only these counters of memory traffic must agree with counts known in advance. Counts of a cache depend on
+//! prefetches, retries and other requests for the same line (McCalpin 2013). But a line that no cache holds crosses a
+//! controller once, whoever asks for it, and so does a modified line that leaves the caches.
 
 mod controllers;
 mod room;
@@ -25,10 +25,10 @@ use room::ArraySize;
 use std::path::{Path, PathBuf};
 use traffic::{Clock, Moved};
 
-/// Something that kernels say of controllers, and the metric that computes it.
+/// An expected count of kernels for the controllers, and the metric that computes it.
 struct Bytes {
     event: &'static str,
-    /// In bytes a second.
+    /// Name of the metric, in bytes per second.
     metric: &'static str,
 }
 
@@ -37,15 +37,15 @@ const WRITTEN: usize = 1;
 const BYTES: [Bytes; 3] = [
     Bytes { event: "dram_read_bytes", metric: "dram_read_bandwidth" },
     Bytes { event: "dram_write_bytes", metric: "dram_write_bandwidth" },
-    // Where the two cannot be told apart.
+    // For controllers that do not separate reads and writes.
     Bytes { event: "dram_bytes", metric: "dram_bandwidth" },
 ];
 const LINE_BYTES: u64 = 64;
 
-/// A background that may be off by more than this part of what is expected leaves no verdict.
+/// There is no verdict if the uncertainty of the background exceeds this fraction of the expected value.
 const UNSTEADY: f64 = 0.05;
 
-/// The memory controllers of the socket that the thread is pinned to.
+/// The memory controllers of the socket of the pinned thread.
 pub struct MemoryControllers {
     cpu: CpuKind,
     claims: Claims,
@@ -53,20 +53,20 @@ pub struct MemoryControllers {
     room: Result<ArraySize, String>,
     root: PathBuf,
     hardware_thread: u32,
-    /// Three arrays, first touched by the pinned thread: they lie at its own socket.
+    /// Three arrays. The pinned thread touches them first, so they are in the memory of its own socket.
     arrays: Option<Prepared>,
     clock: Clock,
 }
 
-/// Stores that fill a line and do not read it first, though they go through the caches.
+/// Which stores may fill a line without reading it first ("claim" it), or may read it although they should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claims {
     Never,
-    /// Plain ones may: from Ice Lake on, SpecI2M (Laukemann, Gruber, Hager, Oryspayev, Wellein: CloverLeaf on Intel
-    /// Multi-Core CPUs: A Case Study in Write-Allocate Evasion, 2023).
+    /// Plain stores may claim a line: from Ice Lake on, SpecI2M (Laukemann, Gruber, Hager, Oryspayev, Wellein:
+    /// CloverLeaf on Intel Multi-Core CPUs: A Case Study in Write-Allocate Evasion, 2023).
     Plain,
-    /// Plain ones may (Arm's write streaming mode, in the cores' technical reference manuals), and those past the
-    /// caches need not (STNP is a hint).
+    /// Plain stores may claim a line (Arm's write streaming mode, in the cores' technical reference manuals), and
+    /// non-temporal stores may read it (STNP is a hint).
     Any,
 }
 
@@ -87,7 +87,8 @@ impl Claims {
 }
 
 impl MemoryControllers {
-    /// Of a hardware thread of the machine whose files are below `root`. Nothing is opened, and no memory is taken yet.
+    /// Finds the controllers for a hardware thread of the machine whose files are below `root`. Opens no counters and
+    /// allocates no memory yet.
     pub fn new(root: &Path, hardware: &Hardware, hardware_thread: u32) -> Self {
         let cpu = CpuKind::of_node(hardware);
         let found = Controllers::find(root, hardware, hardware_thread).ok_or_else(|| why_none(hardware));
@@ -96,12 +97,11 @@ impl MemoryControllers {
         Self { cpu, claims, found, room, root: root.to_owned(), hardware_thread, arrays: None, clock }
     }
 
-    /// What each name stands for.
     pub fn mappings(&self) -> Vec<Mapping> {
         self.found.as_ref().map(|found| found.mappings.clone()).unwrap_or_default()
     }
 
-    /// What STREAM is measured with.
+    /// The arrays and caches of the measurement.
     pub fn found(&self) -> findings::MemoryFindings {
         let room = self.room.as_ref().ok();
         findings::MemoryFindings {
@@ -111,7 +111,7 @@ impl MemoryControllers {
         }
     }
 
-    /// Runs a kernel of STREAM between snapshots of the controllers, so many times.
+    /// Runs a STREAM kernel `times` times between snapshots of the controllers.
     pub fn checks(&mut self, kernel: &Kernel, times: usize) -> Vec<EventCheck> {
         let nothing = |quality, why: &str| {
             let of_controllers =
@@ -127,7 +127,7 @@ impl MemoryControllers {
         let trips = room.array_bytes / LINE_BYTES;
         let open = |pass: &Selection| pass.open(Target::ThisThread, None);
         let mut moved = vec![Moved::default(); times];
-        // One pass is open at a time: its events are all that a PMU has room for.
+        // Only one pass is open at a time, because its events may use all counters of a PMU.
         if controllers.passes.iter().all(|pass| open(pass).opened().handles.is_empty()) {
             controllers.passes.iter().for_each(|pass| traffic::leave_out(open(pass).opened(), &mut moved));
             return self.judged(kernel, trips, &moved);
@@ -150,7 +150,7 @@ impl MemoryControllers {
         }
         for pass in &controllers.passes {
             traffic::measure(&mut open(pass), self.clock, &mut moved, || {
-                // SAFETY: arrays that were prepared for so many trips of such kernels.
+                // SAFETY: the arrays were prepared for this number of trips of such kernels.
                 unsafe { (kernel.body.run)(trips, arrays.start(), arrays.stride()) };
             });
         }
@@ -202,12 +202,12 @@ impl MemoryControllers {
     }
 
     fn evaluate(&self, inputs: &MetricInputs, metric: &str) -> Option<MetricValue> {
-        // Of one second, bytes a second are bytes.
+        // With an elapsed time of one second, bytes per second are bytes.
         let inputs = inputs.clone().with_quantity("elapsed_s", 1.0);
         evaluate(&self.cpu, &inputs).into_iter().find(|value| value.metric.name == metric)
     }
 
-    /// What a kernel reads, writes or both.
+    /// The bytes that a kernel reads, writes or both, by the index `at` in [`BYTES`].
     fn expected(&self, of: &Kernel, at: usize) -> Option<Expected> {
         let of_kernel = |of: &Kernel, at: usize| {
             of.expected().into_iter().find(|expected| expected.event == BYTES[at].event)
@@ -254,7 +254,7 @@ fn reason(net: &MetricValue) -> Option<String> {
     })
 }
 
-/// As `pmmpi doctor` has it.
+/// The same advice as in `pmmpi doctor`.
 fn why_none(hardware: &Hardware) -> String {
     let mend = match hardware.cpu_vendor.as_deref() {
         _ if hardware.hypervisor => "virtual machines are given none",

@@ -1,4 +1,4 @@
-//! The core that everything is measured on.
+//! Pins the thread to the hardware thread of the measurement.
 
 use pmmpi::node::CpuSet;
 use pmmpi_rounds::Failure;
@@ -7,7 +7,7 @@ use std::io;
 /// Words of a CPU mask: 65,536 hardware threads.
 const WORDS: usize = 1024;
 
-/// The calling thread on one hardware thread, until this value is dropped.
+/// Keeps the calling thread on one hardware thread until this value is dropped.
 pub struct Pinned {
     before: Box<[u64; WORDS]>,
     cpu: u32,
@@ -15,7 +15,7 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// To this hardware thread, or to the one that the thread is on.
+    /// Pins to `cpu`, or to the current hardware thread.
     pub fn to(cpu: Option<u32>) -> Result<Self, Failure> {
         let allowed = CpuSet::allowed();
         // SAFETY: no arguments.
@@ -36,12 +36,11 @@ impl Pinned {
         Ok(Self { before, cpu, another })
     }
 
-    /// The hardware thread.
     pub fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// Another one that this process may use.
+    /// Another hardware thread that this process may use.
     pub fn another(&self) -> Option<u32> {
         self.another
     }
@@ -49,14 +48,14 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // What the thread was allowed before it still is, unless somebody changed it meanwhile.
+        // This fails only if the allowed hardware threads have changed meanwhile.
         let _ = set_affinity(&self.before);
     }
 }
 
 fn affinity() -> io::Result<Box<[u64; WORDS]>> {
     let mut mask = Box::new([0u64; WORDS]);
-    // SAFETY: writes at most the size that it is given.
+    // SAFETY: the kernel writes at most the given size.
     let bytes = unsafe {
         libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<[u64; WORDS]>(), mask.as_mut_ptr())
     };
@@ -64,7 +63,7 @@ fn affinity() -> io::Result<Box<[u64; WORDS]>> {
 }
 
 fn set_affinity(mask: &[u64; WORDS]) -> io::Result<()> {
-    // SAFETY: reads the size that it is given.
+    // SAFETY: the kernel reads the given size.
     let failed =
         unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<[u64; WORDS]>(), mask.as_ptr()) };
     if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! A kernel between two snapshots, again and again.
+//! Runs a kernel between two snapshots, several times.
 
 use super::Reference;
 use pmmpi::counters::counter_table::was_read;
@@ -9,28 +9,26 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is read beside a counter, and must agree with it.
+/// A clock read beside a counter that must agree with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// CLOCK_THREAD_CPUTIME_ID, against the task clock.
+    /// CLOCK_THREAD_CPUTIME_ID, compared with the task clock.
     CpuTime,
-    /// The time stamp counter, against the msr PMU's.
+    /// The time stamp counter, compared with that of the PMU `msr`.
     Tsc,
-    /// The same, against reference cycles: equal while the core is never halted.
+    /// The time stamp counter, compared with reference cycles: equal if the core never halts.
     TscWhileRunning,
 }
 
-/// As the default set has it.
 const CONTEXT_SWITCHES: &str = "context_switches";
 
-/// The kernel that clocks are compared over: the longest that stays in user mode.
+/// The kernel for the comparison of clocks: the longest one that stays in user mode.
 pub const CLOCKS_KERNEL: &str = "cycles";
 
 impl Beside {
-    /// All of them.
     pub const ALL: [Self; 3] = [Beside::CpuTime, Beside::Tsc, Beside::TscWhileRunning];
 
-    /// The event that it is held against.
+    /// The event that must agree with the clock.
     pub fn event(self) -> &'static str {
         match self {
             Beside::CpuTime => "task_clock_ns",
@@ -39,12 +37,12 @@ impl Beside {
         }
     }
 
-    /// True of a clock that stops where another thread has the core, as counters of a thread do.
+    /// True for a clock that stops while another thread has the core, as a thread's counters do.
     fn stops(self) -> bool {
         self == Beside::CpuTime
     }
 
-    /// What is read beside the counter.
+    /// The name of the clock.
     pub fn name(self) -> &'static str {
         match self {
             Beside::CpuTime => "CPU time of the thread",
@@ -53,12 +51,12 @@ impl Beside {
     }
 }
 
-/// Clocks beside the counters.
+/// The values of all clocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clocks {
     cpu_ns: f64,
     tsc: Option<f64>,
-    /// How often the thread lost its core to another one.
+    /// How often another thread took the core.
     interruptions: i64,
 }
 
@@ -66,7 +64,7 @@ impl Clocks {
     fn read() -> Self {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: both are live locals that the calls fill in; zeros are valid where they fail.
+        // SAFETY: the calls fill in live locals; if they fail, zeros are valid.
         let usage = unsafe {
             libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
             libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now);
@@ -95,38 +93,38 @@ impl Clocks {
     }
 }
 
-/// One section: each event of the only set, and the clocks.
+/// One section: a reading of each event of the only set, and the clocks.
 struct Section {
     readings: Vec<Reading>,
     clocks: Clocks,
 }
 
 impl Section {
-    /// True where no other thread had the core meanwhile.
+    /// True if no other thread took the core meanwhile.
     fn was_alone(&self) -> bool {
         self.clocks.interruptions == 0
     }
 }
 
-/// One event in one section.
+/// The value of one event in one section.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub quality: Quality,
     pub running_share: Option<f64>,
-    /// Why there is no value, or not all of it.
+    /// Why there is no value, or why it is incomplete.
     pub reason: Option<String>,
     pub value: Option<f64>,
     pub expected: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// What a counter said, less what the snapshots cost.
+    /// `value` is the reading minus the overhead of the snapshots.
     pub fn of(reading: &Reading, value: Option<f64>, expected: Option<[f64; 2]>) -> Self {
         let (quality, running_share, reason) = (reading.quality(), reading.running_share(), reading.reason());
         Self { quality, running_share, reason, value, expected }
     }
 
-    /// How far outside of what was expected, as a fraction of it; counts below 1 are compared to 1.
+    /// How far the value is outside the expected range, as a fraction of the nearer limit; a limit below 1 counts as 1.
     pub fn deviation(&self) -> Option<f64> {
         let (value, [low, high]) = (self.value?, self.expected?);
         Some(if value < low {
@@ -139,22 +137,23 @@ impl Measured {
     }
 }
 
-/// Several sections with the kernel, and several with nothing.
+/// Several sections with the kernel, and several without work.
 pub struct Repeats {
     full: Vec<Section>,
     empty: Vec<Section>,
 }
 
-/// Times that are added where others took the core, as a multiple of those wanted.
+/// The most tries if other threads take the core, as a multiple of the wanted repeats.
 const MOST_TRIES: usize = 4;
 
-/// Runs a kernel on these CPUs' memory until it had the core alone so many times. Where nothing was opened it is not run.
+/// Runs a kernel until it had the core alone `times` times, at most `MOST_TRIES` times as often. Does not run it if no
+/// event opens. `cpus` are the hardware threads for [`pmmpi_kernels::Memory::prepare`].
 pub fn repeat(kernel: &Kernel, cpus: [u32; 2], times: usize, probe: &mut dyn Probe) -> io::Result<Repeats> {
     let words: [Vec<AtomicU64>; 2] =
         std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
     let mut section = |run: Function, trips, memory: &Prepared| measure(probe, &words, run, trips, memory);
     let none = pmmpi_kernels::Memory::None.prepare(0, cpus)?;
-    // The first time brings code and tables into memory.
+    // The first section loads code and tables into memory.
     section(EMPTY, 0, &none);
     let empty: Vec<Section> = (0..times).map(|_| section(EMPTY, 0, &none)).collect();
     let nothing_open =
@@ -189,18 +188,18 @@ fn measure(
 ) -> Section {
     let start = Clocks::read();
     probe.snapshot(&words[0]);
-    // SAFETY: memory that was prepared for this kernel and these trips.
+    // SAFETY: the memory was prepared for this kernel and these trips.
     unsafe { run(trips, memory.start(), memory.stride()) };
     probe.snapshot(&words[1]);
     let clocks = Clocks::read().since(start);
     let readings = readings(probe.opened(), &words[0], &words[1]);
     for word in words.iter().flatten() {
-        word.store(0, Relaxed); // a snapshot that fails leaves what was there
+        word.store(0, Relaxed); // a failed snapshot leaves the old values
     }
     Section { readings, clocks }
 }
 
-/// Of each event of the first set, in its order.
+/// The readings of the first set's events, in their order.
 fn readings(opened: &Opened, start: &[AtomicU64], stop: &[AtomicU64]) -> Vec<Reading> {
     let Some(set) = opened.sets.first() else { return Vec::new() };
     let missing =
@@ -225,8 +224,9 @@ fn readings(opened: &Opened, start: &[AtomicU64], stop: &[AtomicU64]) -> Vec<Rea
 }
 
 impl Repeats {
-    /// Event `at` of the group in each repeat, without the snapshots' own part, beside what was expected. Repeats in
-    /// which another thread had the core are left out where there are others; a clock that ran on then is no reference.
+    /// Event `at` of the group in each repeat, minus the overhead of the snapshots, with its expected value. Leaves
+    /// out repeats in which another thread took the core, if there are other repeats. If there are none, a clock
+    /// that did not stop meanwhile is no reference.
     pub(super) fn of(&self, at: usize, reference: Reference, trips: u64) -> Vec<Measured> {
         if self.full.is_empty() {
             let expected = match reference {
@@ -257,7 +257,7 @@ impl Repeats {
             .collect()
     }
 
-    /// What two snapshots add to event `at`: the median of sections without work.
+    /// The count that two snapshots add to event `at`: the median of the sections without work.
     pub fn overhead(&self, at: usize) -> Option<f64> {
         let value = |section: &Section| section.readings[at].value().map(|value| value as f64);
         median(self.empty.iter().map(value).collect::<Option<Vec<f64>>>()?)
@@ -269,13 +269,14 @@ impl Repeats {
     }
 }
 
-/// What a kernel comes to. That others took the core in between is no error of the counter of switches.
+/// The expected count of a kernel. Other threads that take the core add context switches, so the upper limit grows by
+/// their number.
 fn on_paper(expected: Expected, trips: u64, interruptions: i64) -> [f64; 2] {
     let more = if expected.event == CONTEXT_SWITCHES { interruptions.max(0) as f64 } else { 0.0 };
     [expected.low.of(trips), expected.high.of(trips) + more]
 }
 
-/// The middle one, or the lower of two: a value that occurred.
+/// The middle value, or the lower of the two middle values, so that the result is a measured value.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()
@@ -288,7 +289,8 @@ mod tests {
     use pmmpi::counters::event::{Encoding, Event};
     use pmmpi::counters::probe::{CounterHandle, Scripted, Set};
 
-    /// One group of two events; `counts` of each snapshot, all the time or half of it.
+    /// One group of two events. `counts` has the counts of each snapshot; the group runs all the time if `running`
+    /// is 2, half of the time if it is 1.
     fn scripted(counts: impl IntoIterator<Item = [u64; 2]>, running: u64) -> Scripted {
         let event = |name| (Event::counted(name, Encoding::new(0, 0)), None);
         let set = Set { events: vec![event("a"), event("b")], groups: vec![vec![0, 1]], ..Set::default() };
@@ -307,10 +309,10 @@ mod tests {
 
     #[test]
     fn what_snapshots_cost_is_taken_off() {
-        // Once and three times without work, once and three times with it.
+        // Sections: one warm-up and three without work; then one warm-up and the repeats with work.
         let empty = [[0, 0], [9, 9], [10, 0], [13, 2], [20, 0], [23, 2], [30, 0], [39, 2]];
         let first = [[0, 0], [900, 9]];
-        // As often as may be: on a busy machine others take the core.
+        // Snapshots for the most tries, because other threads may take the core on a busy machine.
         let full = (0..3 * MOST_TRIES as u64).flat_map(|time| [[200 * time, 0], [200 * time + 103, 7]]);
         let mut probe = scripted(empty.into_iter().chain(first).chain(full), 2);
         let repeats = repeat(loads(), [0, 0], 3, &mut probe).unwrap();

@@ -5,7 +5,6 @@ use pmmpi::text::printable;
 use pmmpi_events::validation::{EventVerdict, TRUSTED};
 use std::fmt::Write;
 
-/// For a terminal.
 pub fn render(findings: &Findings) -> String {
     let mut text = String::new();
     // Writing into a string cannot fail.
@@ -47,7 +46,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
 }
 
 fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
-    // A vendor's name may be longer than leaves room for the rest: that is on the next line then.
+    // After a longer name, such as a vendor's, the rest goes to the next line.
     const WIDEST: usize = 30;
     let widths = findings.events.iter().map(|event| event.name.len()).filter(|width| *width <= WIDEST);
     let width = widths.max().unwrap_or(0).max("EVENT".len());
@@ -63,7 +62,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
         let line = format!("{name:width$}  {:16}  {}", words(event), printable(stands_for));
         writeln!(text, "{}", line.trim_end())?;
     }
-    // A reason is said once.
+    // Each reason appears once, with all its events.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for event in &findings.events {
         let Some(reason) = event.reason.as_deref() else { continue };
@@ -79,7 +78,7 @@ fn events(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// Each erratum of the events above once.
+/// Prints each erratum of the events once.
 fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let mut known: Vec<(&str, Vec<&str>)> = Vec::new();
     for event in &findings.events {
@@ -145,7 +144,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// In lines of a terminal's, those after the first indented.
+/// Wraps text to the width of a terminal; lines after the first start with `indent`.
 fn wrapped(words: &str, indent: &str) -> String {
     const WIDTH: usize = 76;
     let mut text = String::new();
@@ -165,7 +164,7 @@ fn wrapped(words: &str, indent: &str) -> String {
     text
 }
 
-/// Events whose counts are bytes end so.
+/// The end of the names of events that count bytes.
 const BYTES: &str = "_bytes";
 
 fn whole(count: f64) -> String {
@@ -197,6 +196,6 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     match &findings.kept {
         StoredAt::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
         StoredAt::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
-        StoredAt::Not(_) => Ok(()), // said as a warning
+        StoredAt::Not(_) => Ok(()), // `run` prints a warning
     }
 }

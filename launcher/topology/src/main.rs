@@ -1,7 +1,7 @@
 //! Reads this node's topology with hwloc and writes it to stdout in wire form.
 //!
-//! A program of its own, so that the launcher, which is started on every rank, links no hwloc, and so
-//! that whatever goes wrong in reading a machine's tables ends this process and no other.
+//! It is a separate program, so that the launcher, which runs on every rank, links no hwloc, and so that a crash while
+//! hwloc reads a machine's tables ends only this process.
 
 use hwlocality::Topology as Machine;
 use hwlocality::object::TopologyObject;
@@ -29,8 +29,8 @@ fn write() -> Result<(), Box<dyn Error>> {
     Ok(std::io::stdout().write_all(&bytes)?)
 }
 
-/// The whole node, whatever part of it this job may use. The x86 component is left out: it binds the
-/// process to each core in turn to ask its CPUID, and the kernel's tables say the same.
+/// Reads the whole node, even if this job may use only a part of it. Leaves out hwloc's x86 component: it binds the
+/// process to each core in turn to read its CPUID, and the kernel's tables contain the same facts.
 fn read() -> Result<Machine, Box<dyn Error>> {
     Ok(Machine::builder().with_flags(BuildFlags::INCLUDE_DISALLOWED)?.without_component("x86")?.build()?)
 }
@@ -84,7 +84,7 @@ fn caches(machine: &Machine) -> Vec<CacheLevel> {
     counts.into_iter().map(row).collect()
 }
 
-/// No machine has four thousand million of anything that is counted here.
+/// No machine has more than 2^32 of the objects that this program counts.
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -7,20 +7,20 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// All that is known of metrics.
+/// All definitions.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    /// Where formulas and codes come from.
+    /// Documents with the formulas and codes.
     pub sources: Vec<FormulaSource>,
-    /// Events that are opened together, and what they tell.
+    /// Events that are opened together.
     pub groups: Vec<EventGroup>,
-    /// Named numbers that are no counts.
+    /// Named numbers that are not counts.
     pub quantities: Vec<Quantity>,
-    /// What is computed.
+    /// All metrics, in the order of the file.
     pub metrics: Vec<Metric>,
-    /// What speaks against using a measurement.
+    /// Reasons not to trust a measurement.
     pub rules: Vec<Rule>,
-    /// One event table a processor; the last is everybody's.
+    /// One event table per kind of processor; the last one is for all other processors.
     pub tables: Vec<CpuTable>,
 }
 
@@ -28,7 +28,7 @@ pub struct Catalogue {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FormulaSource {
-    /// First word of every citation of it.
+    /// The first word of each citation.
     pub key: String,
     /// Author, title, date.
     pub text: String,
@@ -38,28 +38,28 @@ pub struct FormulaSource {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventGroup {
-    /// As --group has it.
+    /// The name in --group.
     pub name: String,
     /// One line.
     pub text: String,
 }
 
-/// A number that is no count.
+/// A number that is not a count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// As formulas have it.
+    /// The name in formulas.
     pub name: String,
     /// "1" for pure numbers.
     pub unit: String,
     /// One line.
     pub text: String,
-    /// Its source, where it has a default.
+    /// The source of the default.
     pub source: Option<String>,
-    /// What it is where nobody gives it.
+    /// The value if no input gives one.
     pub default: Option<Formula>,
 }
 
-/// Something that is computed from counts.
+/// A value computed from counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// One word.
@@ -72,53 +72,53 @@ pub struct Metric {
     pub unit: String,
     /// One line.
     pub text: String,
-    /// A source's key, and where in it.
+    /// A source's key, and the place in it.
     pub source: String,
-    /// What one value is of.
+    /// What one value covers.
     pub per: Per,
-    /// Set where it is a bound of what cannot be computed.
+    /// Set if the metric is a bound of a value that cannot be computed.
     pub bound: Option<Bound>,
-    /// Tables of the processors that it is for; empty for all.
+    /// Tables of its processors; empty for all processors.
     pub cpus: Vec<String>,
-    /// What the inputs must satisfy, or there is no value.
+    /// Conditions that the inputs must satisfy; otherwise there is no value.
     pub checks: Vec<Condition>,
 }
 
-/// Which bound.
+/// The kind of bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
-    /// What is asked for is not smaller.
+    /// The true value is not smaller.
     Lower,
-    /// What is asked for is not larger.
+    /// The true value is not larger.
     Upper,
 }
 
-/// What speaks against using a measurement.
+/// A reason not to trust a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// One word.
     pub code: String,
-    /// It is raised where all of these hold.
+    /// The rule is raised if all of these hold.
     pub when: Vec<Condition>,
-    /// What that means, and what to do.
+    /// What the rule means, and what to do.
     pub text: String,
-    /// True where the measurement is to be discarded.
+    /// True if the measurement must be discarded.
     pub discards: bool,
     /// A source's key, and where in it.
     pub source: String,
 }
 
-/// What names in formulas mean on some processors.
+/// The meaning of the names in formulas on some processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuTable {
     /// One word.
     pub name: String,
-    /// For people.
+    /// A description for users.
     pub text: String,
     /// Where its codes come from.
     pub source: String,
-    /// Whose it is; empty for everybody's.
+    /// Its processors; empty for the table of all other processors.
     pub cpus: Vec<Range>,
     /// The table that it inherits from, by name.
     pub inherits: Option<String>,
@@ -137,32 +137,32 @@ pub enum Meaning {
     Event(EventSpec),
     /// Computed from counts.
     Formula {
-        /// How.
+        /// Over events of this table.
         formula: Formula,
-        /// How it differs from what its name promises.
+        /// How it differs from what its name suggests.
         note: Option<String>,
     },
-    /// Nothing here counts it: why.
+    /// The processor cannot count it, for this reason.
     Absent(String),
 }
 
 /// An event, not yet resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSpec {
-    /// As formulas have it.
+    /// The name in formulas.
     pub name: String,
-    /// What perf(1) takes: a generic name, or pmu/terms/. A PMU's name stands for all PMUs whose names begin
-    /// with it, whose counts are added.
+    /// The event as perf(1) takes it: a generic name, or pmu/terms/. A PMU's name stands for all PMUs whose names
+    /// begin with it; their counts are added.
     pub encoding: String,
     /// The vendor's name.
     pub vendor_name: Option<String>,
-    /// How it differs from what its name promises.
+    /// How it differs from what its name suggests.
     pub note: Option<String>,
     /// Where it is counted.
     pub scope: Scope,
-    /// The hardware thread of a core on which it is counted, where one is meant.
+    /// The hardware thread of a core that counts it; `None` if it is not limited to one.
     pub sibling: Option<Sibling>,
-    /// Suggested sampling period (events a sample).
+    /// Suggested sampling period (events per sample).
     pub period: Option<u64>,
 }
 
@@ -177,7 +177,7 @@ pub enum Sibling {
 }
 
 impl Sibling {
-    /// Its place among its core's hardware threads, by the kernel's numbers.
+    /// Its index among the core's hardware threads, ordered by the kernel's numbers.
     pub fn index(self) -> usize {
         match self {
             Sibling::A => 0,
@@ -186,19 +186,19 @@ impl Sibling {
     }
 }
 
-/// What one value of a metric is of.
+/// What one value of a metric covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
-    /// All ranks of a run: its counts are their sums.
+    /// All ranks of a run: counts are sums over the ranks.
     #[default]
     Run,
-    /// One core. Of a run: the mean over its cores.
+    /// One core. The value of a run is the mean over its cores.
     Core,
 }
 
 impl Catalogue {
-    /// The table of this processor, else everybody's.
+    /// The table of this processor, else the last one.
     pub fn table(&self, cpu: &CpuKind) -> Option<&CpuTable> {
         self.tables
             .iter()
@@ -221,8 +221,8 @@ impl Catalogue {
         self.metrics.iter().filter(move |metric| metric.groups.iter().any(|of| of == group))
     }
 
-    /// Events that a group needs on a processor, each once, in the order in which its metrics name them; none
-    /// for metrics that cannot be computed there.
+    /// Events that a group needs on a processor, each once, in the order in which its metrics name them. Skips
+    /// metrics that cannot be computed there.
     pub fn events_of<'a>(&'a self, group: &'a str, table: &'a CpuTable) -> Vec<&'a EventSpec> {
         let mut events: Vec<&EventSpec> = Vec::new();
         for metric in self.metrics_of(group).filter(|metric| table.computes(metric)) {
@@ -232,35 +232,35 @@ impl Catalogue {
     }
 }
 
-/// All that is known of metrics. The files are part of the program and tests hold that they can be read, so
-/// that the empty catalogue in place of unreadable ones is nobody's.
+/// All definitions. The files are compiled into the program, and tests make sure that they can be read. So the
+/// empty catalogue for unreadable files never occurs.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| Catalogue::load().unwrap_or_default())
 }
 
 impl Metric {
-    /// Its own and those of its checks.
+    /// The metric's own formula and those of its checks.
     pub fn formulas(&self) -> impl Iterator<Item = &Formula> {
         std::iter::once(&self.formula).chain(self.checks.iter().flat_map(Condition::sides))
     }
 }
 
 impl CpuTable {
-    /// What a name means here; `None` for names that no table knows, as those of quantities.
+    /// The meaning of a name; `None` for names that no table has, such as quantities.
     pub fn meaning(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)
     }
 
-    /// True where a metric is for this table's processors.
+    /// True if the metric is for this table's processors.
     pub fn has(&self, metric: &Metric) -> bool {
         metric.cpus.is_empty() || metric.cpus.contains(&self.name)
     }
 
-    /// True where every name of a metric means something here.
+    /// True if the metric is for these processors and none of its names is absent.
     pub fn computes(&self, metric: &Metric) -> bool {
         let is_absent = |name: &String| matches!(self.meaning(name), Some(Meaning::Absent(_)));
-        // One level: no definition names another.
+        // One level is enough: no definition names another one.
         let lacks = |name: &String| match self.meaning(name) {
             Some(Meaning::Formula { formula, .. }) => formula.names().iter().any(is_absent),
             _ => is_absent(name),
@@ -279,12 +279,12 @@ impl CpuTable {
         metric.formulas().for_each(|formula| self.add_events(formula, events));
     }
 
-    /// A formula's events, and those of what it is made of, that `events` has not got.
+    /// Adds a formula's events, and those of the definitions that it names, unless `events` has them.
     fn add_events<'a>(&'a self, formula: &Formula, events: &mut Vec<&'a EventSpec>) {
         for name in formula.names() {
             match self.meaning(name) {
                 Some(Meaning::Event(event)) if !events.contains(&event) => events.push(event),
-                // One level: no definition names another.
+                // One level is enough: no definition names another one.
                 Some(Meaning::Formula { formula, .. }) => {
                     for name in formula.names() {
                         if let Some(Meaning::Event(event)) = self.meaning(name)

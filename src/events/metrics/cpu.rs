@@ -1,16 +1,16 @@
-//! Which processor: CPUID's vendor, family and model.
+//! The kind of a processor: CPUID's vendor, family and model.
 
 use pmmpi::node::Hardware;
 use serde::Deserialize;
 
-/// A processor, as its event tables tell them apart. The default is one that nothing is known of.
+/// The kind of a processor, by which event tables are chosen. The default is an unknown processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuKind {
     /// CPUID's vendor, "GenuineIntel" or "AuthenticAMD".
     pub vendor: String,
-    /// CPUID's family, extended one included: 0x10 is AMD's family 10h.
+    /// CPUID's family, including the extended one: 0x10 is AMD's family 10h.
     pub family: u32,
-    /// CPUID's model, extended one included.
+    /// CPUID's model, including the extended one.
     pub model: u32,
 }
 
@@ -37,7 +37,7 @@ impl CpuKind {
         Self { vendor: "GenuineIntel".into(), family: 6, model }
     }
 
-    /// That of a node; the default where the node does not say.
+    /// The processor of a node; the default if the node's facts lack it.
     pub fn of_node(hardware: &Hardware) -> Self {
         match (&hardware.cpu_vendor, hardware.cpu_family, hardware.cpu_model) {
             (Some(vendor), Some(family), Some(model)) => Self { vendor: vendor.clone(), family, model },
@@ -47,7 +47,7 @@ impl CpuKind {
 }
 
 impl Range {
-    /// True where `cpu` is one of them.
+    /// True if the range contains `cpu`.
     pub fn holds(&self, cpu: &CpuKind) -> bool {
         let [first, last] = self.models;
         self.vendor == cpu.vendor && self.family == cpu.family && (first..=last).contains(&cpu.model)

@@ -1,4 +1,4 @@
-//! The engine: from counts to metrics, or to the reason why there is none.
+//! The engine: computes metrics from counts, or the reason why there is no value.
 
 use super::catalogue::{Catalogue, CpuTable, Meaning, Metric, Rule, catalogue};
 use super::cpu::CpuKind;
@@ -11,59 +11,59 @@ use std::fmt;
 /// A metric, evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricValue {
-    /// Which.
+    /// The metric.
     pub metric: &'static Metric,
-    /// What it came to, or why there is nothing.
+    /// The value, or why there is none.
     pub result: Result<Value, Lack>,
 }
 
-/// What a formula came to.
+/// The value of a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     /// In the metric's unit; finite.
     pub value: f64,
     /// The worst quality of the counts in it.
     pub quality: Quality,
-    /// The smallest running share of the counts in it, where any is known.
+    /// The smallest known running share of the counts in it.
     pub running_share: Option<f64>,
-    /// Which count is not exact, and why; or which is not to be trusted.
+    /// Which count is not exact, and why; or which count is unusable.
     pub remark: Option<String>,
-    /// The worst of the events in it.
+    /// The worst verdict on the events in it.
     pub trust: EventVerdict,
 }
 
 /// Why there is no value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lack {
-    /// The metric is not for this processor: why.
+    /// The metric is not for this processor, for this reason.
     NotHere(String),
     /// A count is missing.
     Unmeasured {
-        /// Which.
+        /// The name of the count.
         name: String,
-        /// How.
+        /// The quality of the missing count.
         quality: Quality,
-        /// Why.
+        /// Why it is missing.
         reason: String,
     },
     /// A quantity was not given.
     Unknown(String),
-    /// This divisor came to 0.
+    /// This divisor is 0.
     Nothing(String),
-    /// The counts contradict one another: this does not hold.
+    /// The counts contradict each other: this condition does not hold.
     Contradiction(String),
-    /// A step of the formula came to more than an f64 can hold.
+    /// A step of the formula exceeds the range of f64.
     NotFinite,
 }
 
-/// What came of a rule.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleJudgement {
-    /// It speaks against the measurement.
+    /// The rule speaks against the measurement.
     Raised,
-    /// It does not.
+    /// The rule does not speak against the measurement.
     Clear,
-    /// It cannot be judged.
+    /// The rule cannot be judged.
     Unknown(Lack),
 }
 
@@ -73,7 +73,7 @@ impl MetricValue {
         self.result.as_ref().ok().map(|value| value.value)
     }
 
-    /// What it is worth.
+    /// The quality of the value, or of the missing value.
     pub fn quality(&self) -> Quality {
         match &self.result {
             Ok(value) => value.quality,
@@ -89,7 +89,8 @@ impl MetricValue {
         }
     }
 
-    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that failed.
+    /// False without a value, with a running share below [`super::RUNNING_SHARE_FLOOR`], and with an unusable
+    /// event: no verdict may rest on such a value.
     pub fn supports_verdict(&self) -> bool {
         self.result.as_ref().is_ok_and(Value::supports_verdict)
     }
@@ -103,7 +104,7 @@ impl Value {
 }
 
 impl Lack {
-    /// As the quality of a value that there is not.
+    /// The quality of the missing value.
     pub fn quality(&self) -> Quality {
         match self {
             Lack::NotHere(_) => Quality::Unsupported,
@@ -137,7 +138,7 @@ impl fmt::Display for Lack {
     }
 }
 
-/// Every metric, in the catalogue's order, as these inputs have it on this processor.
+/// Every metric of these inputs on this processor, in the catalogue's order.
 pub fn evaluate(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<MetricValue> {
     let catalogue = catalogue();
     let Some(table) = catalogue.table(cpu) else { return Vec::new() };
@@ -146,19 +147,18 @@ pub fn evaluate(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<MetricValue> {
     catalogue.metrics.iter().map(of).collect()
 }
 
-/// What a name of formulas comes to on this processor: a count, or what its table makes of counts.
+/// The value of a name in formulas on this processor: a count, or what its table computes from counts.
 pub fn amount(cpu: &CpuKind, inputs: &MetricInputs, name: &str) -> Result<Value, Lack> {
     let catalogue = catalogue();
     let table = catalogue.table(cpu).ok_or_else(|| Lack::Unknown(name.to_owned()))?;
     Engine { catalogue, table, inputs }.name(name, DEEPEST)
 }
 
-/// One metric.
 pub(super) fn evaluate_one(table: &CpuTable, inputs: &MetricInputs, metric: &Metric) -> Result<Value, Lack> {
     Engine { catalogue: catalogue(), table, inputs }.metric(metric)
 }
 
-/// Every rule, in the catalogue's order, and what came of it.
+/// Every rule and its result, in the catalogue's order.
 pub fn judge(cpu: &CpuKind, inputs: &MetricInputs) -> Vec<(&'static Rule, RuleJudgement)> {
     let catalogue = catalogue();
     let Some(table) = catalogue.table(cpu) else { return Vec::new() };
@@ -172,8 +172,8 @@ struct Engine<'a> {
     inputs: &'a MetricInputs,
 }
 
-/// Definitions name events and quantities; quantities' defaults name quantities. More levels than there can
-/// be.
+/// Limit of nested definitions, larger than any that occurs: definitions name events and quantities, and the
+/// defaults of quantities name quantities.
 const DEEPEST: u32 = 8;
 
 impl Engine<'_> {
@@ -196,7 +196,7 @@ impl Engine<'_> {
         let mut unknown = None;
         for condition in &rule.when {
             match self.condition(condition) {
-                // Nothing is concluded from a counter that failed.
+                // An unusable event decides nothing.
                 Ok((_, value)) if value.trust == EventVerdict::Unusable => {
                     let (name, reason) = (condition.text().to_owned(), UNUSABLE.to_owned());
                     let lack = Lack::Unmeasured { name, quality: Quality::Unavailable, reason };
@@ -223,7 +223,7 @@ impl Engine<'_> {
         for name in formula.names() {
             match (self.name(name, depth), &lack) {
                 (Ok(value), _) => found.push(value),
-                // What no measurement could have is said first.
+                // Report first what no measurement on this processor can have.
                 (Err(Lack::NotHere(reason)), _) => return Err(Lack::NotHere(reason)),
                 (Err(other), None) => lack = Some(other),
                 (Err(_), Some(_)) => {}
@@ -240,7 +240,8 @@ impl Engine<'_> {
         Ok(found.into_iter().fold(Value::exact(value), Value::taint))
     }
 
-    /// What was given counts, also where a table knows how to compute it or that nothing here counts it.
+    /// A given input has priority, even if the table can compute the name or says that the processor cannot count
+    /// it.
     fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
         if let Some(input) = self.inputs.count(name) {
             let reason = match input.trust {
@@ -283,13 +284,13 @@ impl Engine<'_> {
 }
 
 impl Value {
-    /// Nothing speaks against it.
+    /// A value without any reservation.
     fn exact(value: f64) -> Self {
         let (quality, trust) = (Quality::Exact, EventVerdict::Trusted);
         Self { value, quality, running_share: None, remark: None, trust }
     }
 
-    /// This value, no better than the other.
+    /// This value, with quality and trust no better than the other's.
     pub(super) fn taint(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
         let shares = [self.running_share, other.running_share];
@@ -306,5 +307,5 @@ impl Value {
     }
 }
 
-/// Why an event is not to be trusted.
+/// The remark on an unusable event.
 const UNUSABLE: &str = "unusable on this processor, as `pmmpi validate` found";

@@ -44,13 +44,13 @@ enum Step {
     Add,
     Subtract,
     Multiply,
-    /// The divisor's place in the text, for whoever divides by nothing.
+    /// The divisor's place in the text, for the error of a division by 0.
     Divide(Range<usize>),
     Min,
     Max,
 }
 
-/// Why a text is no formula.
+/// Why a text is not a formula.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// Where (bytes from the start).
@@ -62,9 +62,9 @@ pub struct Malformed {
 /// Why a formula has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoValue {
-    /// This divisor came to 0.
+    /// This divisor is 0.
     Zero(String),
-    /// A step came to more than an f64 can hold.
+    /// A step exceeds the range of f64.
     NotFinite,
 }
 
@@ -80,7 +80,7 @@ impl Formula {
     /// Parses `text`.
     ///
     /// # Errors
-    /// Where `text` is not a formula, or is longer or deeper nested than any that a person would read.
+    /// If `text` is not a formula, or exceeds the limits of length and nesting.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let mut parser = Parser { text, at: 0, depth: 0, names: Vec::new(), steps: Vec::new() };
         if text.len() > LONGEST {
@@ -93,20 +93,20 @@ impl Formula {
         }
     }
 
-    /// As it was written.
+    /// The text that was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Each name in it once, in the order of their first places.
+    /// Each name once, in the order of first occurrence.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Its value where the names have these, in the order of [`Formula::names`].
+    /// The value of the formula for these values of its names, in the order of [`Formula::names`].
     ///
     /// # Errors
-    /// Where a divisor is 0, a step is not finite, or a name has no value.
+    /// If a divisor is 0, a step is not finite, or a name has no value.
     pub fn value(&self, values: &[f64]) -> Result<f64, NoValue> {
         let mut stack: Vec<f64> = Vec::new();
         for step in &self.steps {
@@ -145,7 +145,7 @@ impl Condition {
     /// Parses two formulas with <, <=, > or >= in between.
     ///
     /// # Errors
-    /// As [`Formula::parse`], and where there is no comparison.
+    /// Those of [`Formula::parse`], and a missing comparison.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let missing = Malformed { at: 0, what: "no <, <=, > or >=" };
         let at = text.find(['<', '>']).ok_or(missing)?;
@@ -158,17 +158,17 @@ impl Condition {
         Ok(Self { text: text.to_owned(), left: Formula::parse(left)?, order, right })
     }
 
-    /// As it was written.
+    /// The text that was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What is compared.
+    /// The two compared formulas.
     pub fn sides(&self) -> [&Formula; 2] {
         [&self.left, &self.right]
     }
 
-    /// Whether it holds where the sides have these values.
+    /// Whether the condition holds for these values of its sides.
     pub fn holds(&self, [left, right]: [f64; 2]) -> bool {
         match self.order {
             Order::Less => left < right,

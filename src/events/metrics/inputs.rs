@@ -1,25 +1,25 @@
-//! What metrics are computed from: counts by name, each with what it is worth, and quantities.
+//! The inputs of metrics: counts by name, each with its quality, and quantities.
 
 use crate::validation::EventVerdict;
 use pmmpi::counters::event::Event;
 use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
-/// Running share under which a value is no basis for a verdict.
+/// Running share below which a value does not support a verdict.
 ///
-/// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Of n slices a share s was
-/// counted; where an event's rate varies from slice to slice by c (standard deviation over mean), the
-/// extrapolated count is off by c sqrt((1 - s) / (s n)), the error of a sample of s n out of n. For a run of
-/// 10 s (n = 2500) whose rate varies by half, that is 2 % at s = 0.2 and 3 % at s = 0.1. 3 % is the slowdown
-/// from which on the report has a verdict on a node.
+/// The kernel counts multiplexed events in slices of, say, 4 ms and extrapolates. Let n be the number of slices, s
+/// the share of slices that were counted, and c the variation of the event's rate from slice to slice (standard
+/// deviation over mean). Then the error of the extrapolated count is c sqrt((1 - s) / (s n)), that of a sample of s
+/// n out of n. For a run of 10 s (n = 2500) and c = 0.5 the error is 2 % at s = 0.2 and 3 % at s = 0.1. The report
+/// gives a verdict on a node from a slowdown of 3 % on.
 pub const RUNNING_SHARE_FLOOR: f64 = 0.2;
 
-/// True where a verdict may rest on a value that was counted for this share of the time, by events of this worth.
+/// True if a verdict may rest on a value with this running share and this verdict on its events.
 pub(super) fn supports_verdict(running_share: Option<f64>, trust: EventVerdict) -> bool {
     running_share.is_none_or(|share| share >= RUNNING_SHARE_FLOOR) && trust != EventVerdict::Unusable
 }
 
-/// Counts and quantities by the names that formulas have.
+/// Counts and quantities by their names in formulas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetricInputs {
     counts: BTreeMap<String, MetricInput>,
@@ -29,15 +29,15 @@ pub struct MetricInputs {
 /// A count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricInput {
-    /// In the event's unit, samples already multiplied by their period; absent where it was not counted.
+    /// In the event's unit; samples are already multiplied by their period. `None` if it was not counted.
     pub value: Option<f64>,
-    /// What it is worth.
+    /// The quality of the value, or of the missing value.
     pub quality: Quality,
-    /// Part of the time that it was counted, 0 to 1, where that is known.
+    /// Share of the time in which it was counted, 0 to 1, if known.
     pub running_share: Option<f64>,
-    /// Why there is no value, or not all of it.
+    /// Why there is no value, or only a part of it.
     pub reason: Option<String>,
-    /// What the event is worth on this processor.
+    /// The verdict on the event on this processor.
     pub trust: EventVerdict,
 }
 
@@ -75,24 +75,23 @@ impl MetricInput {
         Self { value, quality: Quality::Scaled, running_share: None, reason, trust: EventVerdict::Unknown }
     }
 
-    /// A reading, each count of which is `scale` of the event's unit
-    /// ([`pmmpi::counters::event::Event::scale`]).
+    /// From a reading; one count is `scale` of the event's unit ([`pmmpi::counters::event::Event::scale`]).
     pub fn reading(reading: &Reading, scale: f64) -> Self {
         let value = reading.value().map(|count| count as f64 * scale);
         let quality = reading.quality();
         let running_share = reading.running_share().map(|share| share.clamp(0.0, 1.0));
-        // A count that does not fit when scaled to the whole time has a quality and no value.
+        // A count that overflows when it is extrapolated has a quality but no value.
         let quality = if value.is_none() && quality.has_value() { Quality::Overflowed } else { quality };
         Self { value, quality, running_share, reason: reading.reason(), trust: EventVerdict::Unknown }
     }
 
-    /// False where nothing must be concluded from it: see [`super::RUNNING_SHARE_FLOOR`]; nor from a counter that
-    /// failed.
+    /// False without a value, with a running share below [`super::RUNNING_SHARE_FLOOR`], and with an unusable
+    /// event: no verdict may rest on such a count.
     pub fn supports_verdict(&self) -> bool {
         self.value.is_some() && supports_verdict(self.running_share, self.trust)
     }
 
-    /// Both together, as of two ranks: no better than the worse, and nothing where one is.
+    /// The sum of both, as of two ranks. It has the worse quality, and no value if one of them has none.
     pub fn plus(self, other: Self) -> Self {
         let quality = worse(self.quality, other.quality);
         let shares = [self.running_share, other.running_share];
@@ -108,24 +107,24 @@ impl MetricInput {
 }
 
 impl MetricInputs {
-    /// Nothing yet.
+    /// No inputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this count, added to what is there under this name.
+    /// Adds this count to the one of the same name.
     pub fn with(mut self, name: &str, input: MetricInput) -> Self {
         self.add(name, input);
         self
     }
 
-    /// With this quantity.
+    /// Sets this quantity.
     pub fn with_quantity(mut self, name: &str, value: f64) -> Self {
         self.set(name, value);
         self
     }
 
-    /// Adds a count to what is there under this name.
+    /// Adds a count to the one of the same name.
     pub fn add(&mut self, name: &str, input: MetricInput) {
         let sum = match self.counts.remove(name) {
             Some(there) => there.plus(input),
@@ -134,7 +133,7 @@ impl MetricInputs {
         self.counts.insert(name.to_owned(), sum);
     }
 
-    /// Adds what an event came to, as of one rank.
+    /// Adds a reading of an event, as of one rank.
     pub fn add_event(&mut self, event: &Event, reading: &Reading) {
         self.add(&event.name, MetricInput::reading(reading, event.scale));
     }

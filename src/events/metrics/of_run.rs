@@ -1,4 +1,4 @@
-//! What a run gives to the engine.
+//! The engine's inputs from a run.
 
 use super::cpu::CpuKind;
 use super::evaluate::{MetricValue, evaluate, judge};
@@ -13,8 +13,8 @@ use pmmpi::node::CpuSet;
 use pmmpi::record::{RankRecord, Run};
 use std::collections::HashSet;
 
-/// Every metric of a run, over all ranks that were measured: of their own threads, of what belongs to no core, and of
-/// cores the mean.
+/// Every metric of a run over all measured ranks: from the counts of their own threads and of units outside the
+/// cores, and for metrics of cores the mean over cores.
 pub fn of_run(run: &Run, trust: &Trust) -> Vec<MetricValue> {
     let mut values = of_ranks(run, trust);
     for of_cores in per_core::of_cores(run, &trust.of_run(run)) {
@@ -25,22 +25,22 @@ pub fn of_run(run: &Run, trust: &Trust) -> Vec<MetricValue> {
     values
 }
 
-/// The same without a look at each core of each node: metrics of cores have no value.
+/// Like [`of_run`], but without a look at each core of each node: metrics of cores have no value.
 pub fn of_ranks(run: &Run, trust: &Trust) -> Vec<MetricValue> {
     evaluate(&cpu_of(run), &inputs(run, trust))
 }
 
-/// What names mean on the processor of all nodes.
+/// The event table for the processor of all nodes.
 pub fn table_of_run(run: &Run) -> Option<&'static CpuTable> {
     catalogue().table(&cpu_of(run))
 }
 
-/// Every rule, and what came of it.
+/// Every rule and its result.
 pub fn rules_of_run(run: &Run, trust: &Trust) -> Vec<(&'static Rule, RuleJudgement)> {
     judge(&cpu_of(run), &inputs(run, trust))
 }
 
-/// The processor of all nodes; the unknown one where they differ: its table has what every processor counts.
+/// The processor of all nodes. If nodes differ, the unknown processor: its table has what every processor counts.
 fn cpu_of(run: &Run) -> CpuKind {
     let kinds = run
         .nodes
@@ -51,9 +51,9 @@ fn cpu_of(run: &Run) -> CpuKind {
     kinds.next().filter(|_| kinds.next().is_none()).unwrap_or_default()
 }
 
-/// Sums over ranks; times are means over ranks, each between its own t1 and t2.
+/// Counts are sums over ranks. Times are means over ranks, each between its own t1 and t2.
 fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
-    // Times are of the ranks that came to the end: so must counts be.
+    // Only ranks that reached the end have times, so use only their counts.
     let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     let wanted = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
@@ -73,13 +73,13 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
         run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
     if let Some(ticks) = ticks {
         inputs.set("tsc", ticks / ranks);
-        // Both counted on the same ranks over the same time.
+        // Ticks and time are of the same ranks over the same time.
         inputs.set("tsc_hz", ticks / worked_s);
     }
     inputs
 }
 
-/// Sums of counts, and the sums of those that are one event in several parts of a machine.
+/// Inputs from sums of counts. Also adds the sums over events that are one event in several parts of a machine.
 pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
     let mut inputs = MetricInputs::new();
     let sums = totals::sums(totals);
@@ -102,8 +102,8 @@ pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
     inputs
 }
 
-/// Hardware threads that ranks may use, each rank with its host: added over hosts. (A host has its threads once,
-/// however many clocks it has.)
+/// How many hardware threads the ranks may use, summed over hosts. `allowed` has each rank's host and threads. (A
+/// host's threads count once, even if the host has several clocks.)
 pub fn hardware_threads<'a>(allowed: impl Iterator<Item = (&'a str, &'a CpuSet)>) -> u64 {
     let mut ranges: Vec<(&str, u32, u32)> = Vec::new();
     for (host, allowed) in allowed {
@@ -111,7 +111,7 @@ pub fn hardware_threads<'a>(allowed: impl Iterator<Item = (&'a str, &'a CpuSet)>
     }
     ranges.sort_unstable();
     ranges.dedup();
-    // Not thread by thread: a file may say that there are four thousand million.
+    // Sums ranges, not single threads: a file may claim four thousand million threads.
     let (mut count, mut end) = (0, ("", 0));
     for (host, first, last) in ranges {
         let from = if end.0 == host { u64::from(first).max(end.1) } else { first.into() };

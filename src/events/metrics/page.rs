@@ -1,4 +1,4 @@
-//! docs/metrics.md, made of the catalogue.
+//! Writes docs/metrics.md from the catalogue.
 
 use super::catalogue::{Bound, Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
 use super::formula::Condition;

@@ -1,4 +1,4 @@
-//! Metrics of cores: what was counted on the hardware threads of each core, and the mean over all cores.
+//! Metrics of cores: each is computed from the counts of a core's hardware threads, then averaged over all cores.
 
 use super::catalogue::{CpuTable, Meaning, Metric, Per, Sibling, catalogue};
 use super::cpu::CpuKind;
@@ -14,7 +14,7 @@ use pmmpi::counters::reading::{Quality, Reading, WhyUnavailable};
 use pmmpi::record::{RankRecord, Run};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What each metric of cores came to; none where nothing was to be counted on siblings.
+/// Every metric of cores; empty if no rank was to count on siblings.
 pub(super) fn of_cores(run: &Run, trust: &RunTrust) -> Vec<MetricValue> {
     let metrics = catalogue().metrics.iter().filter(|metric| metric.per == Per::Core);
     let mut means: Vec<(&'static Metric, Mean)> = metrics.map(|metric| (metric, Mean::default())).collect();
@@ -32,26 +32,26 @@ pub(super) fn of_cores(run: &Run, trust: &RunTrust) -> Vec<MetricValue> {
     means.into_iter().filter_map(value).collect()
 }
 
-/// A node on whose siblings one of its ranks was to count.
+/// A node with a rank that was to count on siblings.
 struct Node<'a> {
     run: &'a Run,
-    /// How far a clock's rate may be off.
+    /// Limit of a clock's rate error, as a fraction.
     drift: f64,
     host: &'a str,
-    /// Of that rank; `None` where it did not come to its end.
+    /// The record of that rank; `None` if the rank did not reach its end.
     record: Option<&'a RankRecord>,
     table: Option<&'static CpuTable>,
     crystal: Crystal,
-    /// Names that stand for what is counted on siblings.
+    /// Names of the events that siblings count.
     siblings: Vec<(&'static str, Sibling)>,
-    /// By the hardware thread; under `None` what could be counted nowhere.
+    /// By hardware thread; `None` holds what could be counted on no hardware thread.
     rows: BTreeMap<Option<u32>, Vec<&'a CountRow>>,
-    /// Hardware threads of each core, where the node's topology is known.
+    /// Hardware threads of each core; empty if the node's topology is unknown.
     cores: BTreeMap<u32, Vec<u32>>,
 }
 
 struct Core<'a> {
-    /// As the node's topology has it.
+    /// The number in the node's topology.
     number: Option<u32>,
     threads: &'a [u32],
 }
@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
         self.siblings.iter().find(|(known, _)| *known == name).map(|(_, sibling)| *sibling)
     }
 
-    /// Those of its topology, and for each first sibling that is in none of them another one.
+    /// The cores of the topology, and another one for each first sibling that the topology lacks.
     fn cores(&self) -> Vec<Core<'_>> {
         let known = self.cores.iter().map(|(number, threads)| Core { number: Some(*number), threads });
         let placed: BTreeSet<u32> = self.cores.values().flatten().copied().collect();
@@ -128,7 +128,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What was counted on a core between t1 and t2 of the rank that did.
+    /// What was counted on a core between t1 and t2 of the counting rank.
     fn inputs(&self, core: &Core, trust: &RunTrust) -> MetricInputs {
         let mut inputs = MetricInputs::new();
         for (name, sibling) in &self.siblings {
@@ -139,7 +139,7 @@ impl<'a> Node<'a> {
                 (None, Some(why)) => Some(unavailable(why)),
                 (input, _) => input,
             };
-            // What is not there was not asked for, and the engine says so.
+            // The user did not ask for a missing count; the engine reports that.
             input.into_iter().for_each(|input| inputs.add(name, input));
         }
         let Crystal { crystal_hz, .. } = self.crystal;
@@ -151,7 +151,7 @@ impl<'a> Node<'a> {
         inputs
     }
 
-    /// What an event came to at a place.
+    /// The sum of an event's readings at a place.
     fn input(&self, name: &str, place: Option<u32>, trust: &RunTrust) -> Option<MetricInput> {
         let readings = self.rows.get(&place)?.iter().flat_map(|row| readings(&self.run.counts, row));
         let named = readings.filter(|(event, _)| event.name == name);
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
             return;
         }
         ticks.into_iter().for_each(|ticks| inputs.set("tsc_hz", ticks / (worked_ns * 1e-9)));
-        // Siblings are read within one snapshot, and tsc_hz is as good as the clock.
+        // All siblings are read within one snapshot, and tsc_hz is as exact as the clock.
         let [start_ns, stop_ns] = self.run.counts.cost.map_or([0; 2], |[_, most]| most.snapshots_ns);
         let apart = (start_ns as f64 + stop_ns as f64).max(0.0) / worked_ns;
         inputs.set("smt_slack", apart + self.drift);
@@ -199,12 +199,12 @@ fn unavailable(reason: String) -> MetricInput {
     }
 }
 
-/// Over those cores that have a value.
+/// The mean over the cores that have a value.
 #[derive(Default)]
 struct Mean {
     cores: usize,
     sum: f64,
-    /// What all of them together are worth.
+    /// The worst quality and trust of these cores.
     worth: Option<Value>,
     held: usize,
     /// The first core that is left out, and why.
@@ -229,7 +229,7 @@ impl Mean {
         }
     }
 
-    /// `None` where there was no core.
+    /// `None` without any core.
     fn result(self) -> Option<Result<Value, Lack>> {
         let Some(worth) = self.worth else { return self.without.map(|(_, lack)| Err(lack)) };
         let value = self.sum / self.held as f64;

@@ -1,4 +1,4 @@
-//! The catalogue as it is written down in metrics.toml and cpus/*.toml.
+//! Reads the catalogue from metrics.toml and cpus/*.toml.
 
 use super::catalogue::{
     Bound, Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule,
@@ -64,12 +64,12 @@ impl Catalogue {
             let table = CpuTable::resolve(raw, &catalogue.tables)?;
             catalogue.tables.push(table);
         }
-        // A table stands after those that it inherits from; everybody's is the first of these.
+        // The files list the table for all other processors first; `tables` has it last.
         catalogue.tables.reverse();
         Ok(catalogue)
     }
 
-    /// The catalogue of the files.
+    /// Reads the files that are compiled into the program.
     pub(super) fn load() -> Result<Self, String> {
         Self::parse(include_str!("metrics.toml"), &TABLES)
     }
@@ -98,7 +98,7 @@ impl CpuTable {
             _ => None,
         });
         for name in formulas.flat_map(Formula::names) {
-            // Constants are no such level.
+            // Constants are allowed: they name nothing.
             if let Some(Meaning::Formula { formula, .. }) = table.meaning(name)
                 && !formula.names().is_empty()
             {

@@ -1,4 +1,4 @@
-//! What the tests of metrics share.
+//! Helpers for the tests of metrics.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn exact(counts: &[(&str, u64)]) -> MetricInputs {
         .fold(MetricInputs::new(), |inputs, (name, count)| inputs.with(name, MetricInput::exact(*count)))
 }
 
-/// TSC cycles of a core in which (both, a alone, b alone, neither) of its hardware threads were busy.
+/// Counts of a core for TSC cycles in which (both, a alone, b alone, neither) of its hardware threads were busy.
 fn core([both, a, b, neither]: [u64; 4]) -> MetricInputs {
     exact(&[("ref_cycles_a", both + a), ("ref_cycles_b", both + b), ("ref_cycles_core", both + a + b)])
         .with_quantity("tsc", (both + a + b + neither) as f64)

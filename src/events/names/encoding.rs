@@ -1,22 +1,22 @@
-//! From the terms of a name to the configuration that the kernel takes.
+//! Turns the terms of a name into the configuration that the kernel takes.
 
 use super::error::{NameError, closest};
 use super::fields::WORDS;
 use super::pmu::Pmu;
 use super::syntax::{self, EventTerm};
 
-/// What terms come to.
+/// The result of encoding terms.
 #[derive(Debug, PartialEq)]
 pub struct Encoded {
     pub config: [u64; 3],
     pub scale: f64,
     pub unit: String,
-    /// What `name=` says.
+    /// The value of `name=`.
     pub label: Option<String>,
 }
 
-/// Terms in the order in which they are written: a later one has the last word. An event's name stands for
-/// the fields that the PMU gives for it.
+/// Encodes terms in the order in which they are written; a later term overrides an earlier one. An event's name
+/// stands for the fields that the PMU gives for it.
 pub fn encode(pmu: &Pmu, terms: &[EventTerm]) -> Result<Encoded, NameError> {
     let mut encoded = Encoded { config: [0; 3], scale: 1.0, unit: String::new(), label: None };
     let mut named = false;
@@ -88,7 +88,7 @@ fn set(pmu: &Pmu, term: &EventTerm, encoded: &mut Encoded) -> Result<(), NameErr
 fn number(pmu: &Pmu, term: &EventTerm, text: &str) -> Result<u64, NameError> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let digits = hex.unwrap_or(text);
-    // from_str_radix takes a sign.
+    // from_str_radix would accept a sign.
     let value = if digits.starts_with(['+', '-']) {
         None
     } else {
@@ -101,7 +101,7 @@ fn is_label(text: &str) -> bool {
     super::sysfs::is_name(text)
 }
 
-/// The event of the PMU's own that has this code.
+/// The PMU's own event with this code.
 pub fn known_as(pmu: &Pmu, config: [u64; 3]) -> Option<Encoded> {
     let own = |name: String| encode(pmu, &[EventTerm { name, value: None }]).ok();
     pmu.events().into_iter().filter_map(own).find(|own| own.config == config)

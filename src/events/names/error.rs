@@ -1,34 +1,34 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a name is no event here.
+/// Why a name is not an event on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// It cannot be read.
+    /// The text has a syntax error.
     Syntax {
-        /// The part that cannot.
+        /// The part with the error.
         text: String,
         /// What is wrong.
         problem: String,
     },
-    /// Nobody here knows it.
+    /// This machine does not know the name.
     Unknown {
         /// As it was typed, without modes.
         name: String,
-        /// Names like it.
+        /// Similar names.
         like: Vec<String>,
         /// Why no vendor's names were looked up.
         vendor: Option<String>,
-        /// Why no tracepoints were.
+        /// Why no tracepoints were looked up.
         tracepoints: Option<String>,
     },
     /// There is no such PMU.
     UnknownPmu {
         /// As it was typed.
         name: String,
-        /// Names like it.
+        /// Similar names.
         like: Vec<String>,
-        /// All there are.
+        /// All PMUs of this machine.
         pmus: Vec<String>,
     },
     /// The PMU has neither a field nor an event of this name.
@@ -39,10 +39,10 @@ pub enum NameError {
         term: String,
         /// Its fields.
         fields: Vec<String>,
-        /// Names of its events like it.
+        /// Similar names of its events.
         like: Vec<String>,
     },
-    /// A term with a value that cannot be.
+    /// A term with an impossible value.
     Term {
         /// The PMU.
         pmu: String,
@@ -51,14 +51,14 @@ pub enum NameError {
         /// What is wrong.
         problem: String,
     },
-    /// PMUs that are not one another's like have an event of this name.
+    /// PMUs of different kinds have an event of this name.
     Ambiguous {
         /// As it was typed.
         name: String,
         /// Those PMUs.
         pmus: Vec<String>,
     },
-    /// It is not counted in the modes that were asked for.
+    /// The event cannot be counted in the requested modes.
     Modes {
         /// As it was typed.
         event: String,
@@ -70,28 +70,28 @@ pub enum NameError {
         /// As it was typed.
         event: String,
     },
-    /// It is not counted in the scope that was asked for.
+    /// The event cannot be counted in the requested scope.
     Scope {
         /// Its name.
         event: String,
-        /// The scope in which it is.
+        /// The scope in which it can be counted.
         instead: &'static str,
     },
-    /// Events in braces that no kernel counts at the same instants.
+    /// Events in braces that no kernel can count at the same instants.
     Apart {
-        /// One.
+        /// One of the events.
         one: String,
-        /// One of another PMU.
+        /// An event of another PMU.
         other: String,
     },
-    /// A vendor's tables have it, but not so.
+    /// A vendor's tables have the event, but refuse this form of it.
     Vendor {
         /// As it was typed.
         name: String,
-        /// What they say.
+        /// The reason that they give.
         why: String,
     },
-    /// A file of the kernel's is not what it should be.
+    /// A file of the kernel does not have the expected content.
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -166,11 +166,10 @@ fn maybe_end(question: &str) -> String {
     if question.is_empty() { ".".to_owned() } else { question.to_owned() }
 }
 
-/// Up to three names that a typing error may have been made in: those that are nearest. A name may have been
-/// typed without its PMU's, or its table's.
+/// Up to three names that are nearest to a mistyped one. The user may have typed a name without its PMU or table.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     const MOST: usize = 3;
-    // Longer ones are no names, and the distance takes the square of the length.
+    // Longer texts are not names, and the distance takes time proportional to the square of the length.
     const LONGEST: usize = 128;
     if typed.len() > LONGEST {
         return Vec::new();

@@ -1,15 +1,15 @@
-//! Fields of a PMU's events: the bits that a value is written to.
+//! Fields of a PMU's events: which bits take a value.
 
-/// Where a field's value goes, as a file in `format` says: "config:0-7,32-35".
+/// The bits for a field's value, as a file in `format` lists them: "config:0-7,32-35".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// 0 for config, 1 for config1, 2 for config2.
     word: usize,
-    /// Its bits, the lowest of the value in the lowest of these.
+    /// Its bits. The lowest bit of the value goes into the lowest of these.
     mask: u64,
 }
 
-/// The fields of every PMU, for those who know the code.
+/// The fields of every PMU, for users who know the code.
 pub const WORDS: [&str; 3] = ["config", "config1", "config2"];
 
 impl Field {
@@ -26,7 +26,7 @@ impl Field {
         Some(Self { word, mask })
     }
 
-    /// Writes a value into its bits, in place of what was there; false where it needs more bits.
+    /// Writes a value into the field's bits and replaces their content; false if the value does not fit.
     pub fn set(self, config: &mut [u64; 3], value: u64) -> bool {
         let bits = self.mask.count_ones();
         if bits < 64 && value >> bits != 0 {

@@ -1,4 +1,4 @@
-//! Names that every kernel knows (linux/perf_event.h), spelt as perf-list(1) has them, and pmmpi's own.
+//! Names that every kernel knows (linux/perf_event.h), spelt as in perf-list(1), and pmmpi's own names.
 
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -17,7 +17,7 @@ const HARDWARE: [&[&str]; 10] = [
     &["ref-cycles"],
 ];
 
-/// perf_sw_ids, with their numbers: not all of them count something.
+/// perf_sw_ids with their numbers. Those that count nothing are left out.
 const SOFTWARE: [(u64, &[&str]); 10] = [
     (0, &["cpu-clock"]),
     (1, &["task-clock"]),
@@ -33,7 +33,7 @@ const SOFTWARE: [(u64, &[&str]); 10] = [
 
 const CPU_CLOCK: u64 = 0;
 
-/// perf_hw_cache_id, with the operations that it has: loads, stores, prefetches.
+/// perf_hw_cache_id, with its operations: loads, stores, prefetches.
 const CACHES: [(&str, [bool; 3]); 7] = [
     ("L1-dcache", [true, true, true]),
     ("L1-icache", [true, false, true]),
@@ -43,16 +43,16 @@ const CACHES: [(&str, [bool; 3]); 7] = [
     ("branch", [true, false, false]),
     ("node", [true, true, true]),
 ];
-/// perf_hw_cache_op_id: several, one.
+/// perf_hw_cache_op_id: plural and singular.
 const OPERATIONS: [(&str, &str); 3] = [("loads", "load"), ("stores", "store"), ("prefetches", "prefetch")];
 
-/// One that every kernel knows: its own name here, the others it goes by, and what it is.
+/// An event that every kernel knows. The first name is pmmpi's, the others are aliases.
 pub struct GenericEvent {
     pub names: Vec<String>,
     pub event: Event,
 }
 
-/// All that every kernel knows, and pmmpi's own.
+/// All events that every kernel knows, and pmmpi's own.
 pub fn all() -> Vec<GenericEvent> {
     let mut all = Vec::new();
     let mut add = |names: &[&str], encoding: Encoding, unit: &str| {
@@ -92,7 +92,7 @@ pub fn all() -> Vec<GenericEvent> {
     all
 }
 
-/// The event of this name; capitals, hyphens and underscores make no difference.
+/// The event of this name. Ignores case, and does not distinguish hyphens and underscores.
 pub fn named(name: &str) -> Option<Event> {
     let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
     let wanted = plain(name);
@@ -102,7 +102,7 @@ pub fn named(name: &str) -> Option<Event> {
         .map(|known| known.event)
 }
 
-/// The same of those that the processor counts.
+/// Like [`named`], but only events that the processor counts.
 pub fn of_the_processor(name: &str) -> Option<Event> {
     named(name).filter(|event| event.encoding.kind != kind::SOFTWARE)
 }
@@ -116,7 +116,8 @@ fn default_event(encoding: Encoding) -> Option<Event> {
     default::groups().into_iter().flatten().find(|event| event.encoding == encoding)
 }
 
-/// Modes make no difference to which counter can count it: cycles, instructions or reference cycles.
+/// The fixed counter for instructions (0), cycles (1) or reference cycles (2); `None` for other events. Modes do
+/// not matter.
 pub fn fixed_counter(encoding: Encoding, is_core_pmu: bool) -> Option<u8> {
     match (encoding.kind, encoding.config) {
         (kind::HARDWARE, [id, 0, 0]) => match id & u64::from(u32::MAX) {

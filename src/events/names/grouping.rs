@@ -1,4 +1,4 @@
-//! Which events are counted at the same instants.
+//! Decides which events are counted at the same instants.
 
 use super::error::NameError;
 use super::generic;
@@ -10,37 +10,36 @@ use pmmpi::counters::probe::Scope;
 /// How many events a PMU counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Counters for any event. No interface of the kernel's tells how many there are.
+    /// Counters for any event. No interface of the kernel shows their number.
     pub general: usize,
-    /// True where cycles, instructions and reference cycles have counters of their own beside them: Intel.
+    /// True if cycles, instructions and reference cycles have additional counters of their own: Intel.
     pub fixed: bool,
 }
 
 /// Groups that are counted at the same places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterPlan {
-    /// How they are counted.
+    /// The scope of these events.
     pub scope: Scope,
-    /// Where.
+    /// Where they are counted.
     pub places: Places,
-    /// What.
+    /// What is counted.
     pub groups: Vec<Group>,
 }
 
 impl Capacity {
-    /// Of a processor by its vendor_id. Four general ones: so many has every processor for servers of the
-    /// last fifteen years where both hardware threads of a core are in use.
+    /// The capacity of a processor by its vendor_id. Every server processor of the last fifteen years has four
+    /// general counters while both hardware threads of a core are in use.
     pub fn of_vendor(vendor_id: Option<&str>) -> Self {
         Self { general: 4, fixed: vendor_id == Some("GenuineIntel") }
     }
 }
 
-/// Packs what was asked for into few groups that the counters allow, in the order in which it was asked for.
-/// Events in braces stay together, whatever that takes. One that was asked for twice is counted once, but in
-/// braces.
+/// Packs the requested events into few groups that fit the counters, in the order of the request. Events in braces
+/// stay together, even if they do not fit. An event that is requested twice is counted once, except in braces.
 ///
-/// Events of cores are counted in `scope`, and it is an error if that is the sockets'; what belongs to no
-/// core is counted where it can be.
+/// Events of cores are counted in `scope`; the scope of sockets is an error for them. Events that belong to no core
+/// are counted where it is possible.
 pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<CounterPlan>, NameError> {
     let mut making: Vec<Making> = Vec::new();
     for asked in asked {
@@ -52,7 +51,7 @@ pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<C
             }
             Asked::Together(members) => {
                 for group in together(members)? {
-                    // A program's own events may stand among a PMU's, whose places are the narrower ones.
+                    // A group may contain software events; the places of a PMU's events are narrower.
                     let Some(event) = group.iter().find(|event| !is_software(event)).or(group.first()) else {
                         continue;
                     };
@@ -71,7 +70,7 @@ pub fn plan(asked: Vec<Asked>, scope: Scope, capacity: Capacity) -> Result<Vec<C
     Ok(making.into_iter().map(plan).collect())
 }
 
-/// A plan in the making.
+/// An unfinished plan.
 struct Making {
     scope: Scope,
     places: Places,
@@ -81,7 +80,7 @@ struct Making {
 struct Packed {
     pmu: u32,
     events: Vec<Resolved>,
-    /// In braces: nothing is added.
+    /// From braces: takes no further event.
     closed: bool,
 }
 
@@ -95,7 +94,7 @@ impl Making {
             }
             Places::Threads(_) => scope,
         };
-        // A program is followed to whatever hardware thread it runs on.
+        // Counters of a program follow it to every hardware thread.
         let places = if scope == Scope::Task { Places::Threads(None) } else { event.places.clone() };
         let known = all.iter().position(|made| made.scope == scope && made.places == places);
         let at = known.unwrap_or_else(|| {
@@ -120,7 +119,8 @@ impl Making {
     }
 }
 
-/// Counters for any event that these take together: the first of each fixed counter's takes that one.
+/// How many general counters these events need together. The first event of each fixed counter takes that counter
+/// instead.
 fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -> usize {
     let mut taken = [false; 3];
     let mut general = 0;
@@ -140,7 +140,7 @@ fn is_software(resolved: &Resolved) -> bool {
     matches!(resolved.pmu, kind::SOFTWARE | kind::TRACEPOINT)
 }
 
-/// Members of braces as groups: one for each PMU where several count each of them.
+/// Turns the members of braces into groups: one per PMU if several PMUs count every member.
 fn together(members: Vec<Vec<Resolved>>) -> Result<Vec<Vec<Resolved>>, NameError> {
     let (software, counted): (Vec<_>, Vec<_>) =
         members.into_iter().partition(|member| member.iter().all(is_software));
@@ -168,7 +168,7 @@ fn together(members: Vec<Vec<Resolved>>) -> Result<Vec<Vec<Resolved>>, NameError
     let software: Vec<Resolved> = software.into_iter().flatten().collect();
     match &mut groups[..] {
         [only] => only.extend(software),
-        // Beside one kind of core's it would count there alone.
+        // In the group of one kind of core, a software event would count only there.
         _ if !software.is_empty() => groups.push(software),
         _ => {}
     }

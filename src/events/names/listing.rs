@@ -9,16 +9,16 @@ pub struct Listed {
     pub name: String,
     /// Other names of it.
     pub aliases: Vec<String>,
-    /// Who knows it.
+    /// Where the name comes from.
     pub origin: Origin,
-    /// What it comes to here: more than one event where several PMUs count it.
+    /// The resolved events: more than one if several PMUs count it.
     pub events: Vec<Resolved>,
 }
 
-/// Who knows an event's name.
+/// Where an event's name comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Every kernel, for the processor's events or its own.
+    /// Every kernel knows it: an event of the processor or of the kernel.
     Kernel,
     /// A PMU, by its name without the number of an instance.
     Pmu(String),
@@ -31,7 +31,7 @@ impl Listed {
 }
 
 impl EventNames {
-    /// All events that the kernel has names for. What cannot be read is not among them.
+    /// All events that the kernel has names for, except those that cannot be read.
     pub fn listed(&self) -> Vec<Listed> {
         let mut all = Vec::new();
         for known in generic::all() {
@@ -61,7 +61,7 @@ impl EventNames {
         all
     }
 
-    /// PMUs of which events can be written field by field, each with its fields.
+    /// PMUs whose events can be written field by field, each with its fields.
     pub fn fields(&self) -> Vec<(String, Vec<String>)> {
         let of = |(family, pmus): (&str, Vec<Pmu>)| {
             let fields = pmus.first().map(Pmu::fields).unwrap_or_default();
@@ -70,12 +70,12 @@ impl EventNames {
         self.families().into_iter().filter_map(of).collect()
     }
 
-    /// PMUs that are one another's like, by their common name.
+    /// The instances of each PMU, by their common name.
     fn families(&self) -> Vec<(&str, Vec<Pmu>)> {
         let mut families: Vec<(&str, Vec<Pmu>)> = Vec::new();
         for name in &self.pmus {
             let Ok(pmu) = Pmu::read(&self.devices, name) else { continue };
-            // A PMU of that very name is another one than its instances.
+            // If one PMU has exactly the common name, the numbered PMUs are not its instances.
             let family = match pmu_family(name) {
                 family if self.pmus.iter().any(|pmu| pmu == family) => name.as_str(),
                 family => family,

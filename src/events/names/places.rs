@@ -4,15 +4,15 @@ use pmmpi::node::CpuSet;
 /// Where an event can be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// In any thread of a program, and on each of these hardware threads; on all where none are named.
+    /// In any thread of a program, and on each of these hardware threads; on all if `None`.
     Threads(Option<CpuSet>),
-    /// In no program. Each of these hardware threads stands for what it belongs to, such as a socket: the
-    /// `cpumask` of the PMU.
+    /// Not in a program. Each of these hardware threads stands for a larger unit, such as its socket: the `cpumask`
+    /// of the PMU.
     Socket(CpuSet),
 }
 
 impl Places {
-    /// True where it can be counted in this scope.
+    /// True if it can be counted in this scope.
     pub fn allow(&self, scope: Scope) -> bool {
         match self {
             Places::Threads(_) => scope != Scope::Socket,
@@ -20,8 +20,7 @@ impl Places {
         }
     }
 
-    /// The hardware threads on which it is opened in the scopes core and socket, of those that are `online`;
-    /// ascending.
+    /// The `online` hardware threads on which it is opened in the scopes core and socket; ascending.
     pub fn cpus(&self, online: &CpuSet) -> Vec<u32> {
         let numbers =
             |set: &CpuSet| set.0.iter().flat_map(|(first, last)| *first..=*last).collect::<Vec<u32>>();
@@ -35,7 +34,7 @@ impl Places {
         }
     }
 
-    /// True where there is no hardware thread to count on.
+    /// True if there is no hardware thread to count on.
     pub(super) fn is_nowhere(&self) -> bool {
         matches!(self, Places::Threads(Some(set)) | Places::Socket(set) if set.0.is_empty())
     }

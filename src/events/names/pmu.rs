@@ -1,4 +1,4 @@
-//! What sysfs says of one PMU.
+//! The description of one PMU in sysfs.
 
 use super::error::NameError;
 use super::fields::Field;
@@ -7,7 +7,7 @@ use super::sysfs;
 use pmmpi::node::CpuSet;
 use std::path::{Path, PathBuf};
 
-/// One PMU. Its fields and events are read as they are asked for: a server has a hundred PMUs.
+/// One PMU. It reads fields and events only on request: a server has a hundred PMUs.
 #[derive(Clone, Debug)]
 pub struct Pmu {
     pub name: String,
@@ -21,26 +21,26 @@ pub struct Pmu {
 pub struct DescribedEvent {
     /// Its fields, as a user would write them.
     pub terms: String,
-    /// Multiplies a count into its unit.
+    /// A value is count x scale.
     pub scale: f64,
-    /// See `scale`.
+    /// The unit of a value.
     pub unit: String,
 }
 
-/// No machine has as many hardware threads.
+/// More hardware threads than any machine has.
 const MOST_CPUS: u32 = 1 << 20;
 
 /// The files in `events` that describe another file there.
 const BESIDE: [&str; 4] = [".scale", ".unit", ".per-pkg", ".snapshot"];
 
-/// True where the PMU has a name for this event.
+/// True if the PMU has a name for this event.
 pub fn has_event(devices: &Path, pmu: &str, event: &str) -> bool {
     let described = BESIDE.iter().any(|ending| event.ends_with(ending));
     sysfs::is_name(event) && !described && devices.join(pmu).join("events").join(event).is_file()
 }
 
 impl Pmu {
-    /// One that sysfs lists.
+    /// Reads a PMU that sysfs lists.
     pub fn read(devices: &Path, name: &str) -> Result<Self, NameError> {
         let folder = devices.join(name);
         let file = folder.join("type");
@@ -61,7 +61,7 @@ impl Pmu {
         Ok(Self { name: name.to_owned(), folder, kind, places })
     }
 
-    /// The bits of one of its fields; `None` where it has no such field.
+    /// The bits of one of its fields; `None` if it has no such field.
     pub fn field(&self, name: &str) -> Result<Option<Field>, NameError> {
         let file = self.folder.join("format").join(name);
         if !sysfs::is_name(name) || !file.exists() {
@@ -88,7 +88,7 @@ impl Pmu {
         self.folder.parent().is_some_and(|devices| has_event(devices, &self.name, name))
     }
 
-    /// An event of its own; `None` where it has no such event.
+    /// One of its events; `None` if it has no such event.
     pub fn event(&self, name: &str) -> Result<Option<DescribedEvent>, NameError> {
         if !self.has_event(name) {
             return Ok(None);
@@ -116,7 +116,7 @@ impl Pmu {
     }
 }
 
-/// Bytes are bytes: the kernel has MiB.
+/// Converts to base units: the kernel uses MiB where pmmpi uses bytes.
 fn base_unit(unit: &str) -> (String, f64) {
     let (name, factor) = match unit {
         "KiB" => ("bytes", 1024.0),

@@ -1,4 +1,4 @@
-//! The text of a list of events, taken apart as perf does it.
+//! Parses the text of a list of events as perf does.
 
 use super::error::NameError;
 use pmmpi::counters::event::Modes;
@@ -18,7 +18,7 @@ pub struct WantedEvent {
     /// As it was typed.
     pub text: String,
     pub what: What,
-    /// `None` where the text leaves it open.
+    /// `None` if the text names no modes.
     pub modes: Option<Modes>,
 }
 
@@ -35,7 +35,7 @@ pub struct EventTerm {
     pub value: Option<String>,
 }
 
-/// Nobody counts more.
+/// Longer than any sensible list (bytes).
 const LONGEST: usize = 1 << 16;
 
 impl Item {
@@ -48,7 +48,7 @@ impl Item {
 }
 
 impl WantedEvent {
-    /// Its name, if it is not a PMU's terms.
+    /// Its name; `None` for a PMU's terms.
     pub fn name(&self) -> Option<&str> {
         match &self.what {
             What::Name(name) => Some(name),
@@ -97,7 +97,7 @@ pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
         .collect()
 }
 
-/// At commas that are in neither slashes nor braces. No part is empty.
+/// Splits at commas outside of slashes and braces. No part is empty.
 fn split(text: &str) -> Result<Vec<&str>, NameError> {
     let (mut parts, mut begin, mut in_slashes, mut depth) = (Vec::new(), 0, false, 0u32);
     for (at, byte) in text.bytes().enumerate() {
@@ -152,7 +152,7 @@ fn wanted(text: &str, of_group: Option<Modes>) -> Result<WantedEvent, NameError>
     Ok(WantedEvent { text: text.to_owned(), what, modes: modes.or(of_group) })
 }
 
-/// Some of u, k and h (the hypervisor), each once; h beside k only: in kernel mode the hypervisor's is counted, too.
+/// Parses some of u, k and h (the hypervisor), each once. h needs k: counting kernel mode includes the hypervisor.
 fn modes(text: &str) -> Option<Modes> {
     let mut letters: Vec<u8> = text.bytes().collect();
     letters.sort_unstable();
@@ -164,10 +164,10 @@ fn modes(text: &str) -> Option<Modes> {
     }
 }
 
-/// What may stand behind an event.
+/// The problem with unknown text behind an event.
 pub const MODES_UNDERSTOOD: &str = "behind an event only modes are understood: u (user), k or kh (kernel, with the hypervisor's part), uk or ukh (all)";
 
-/// What stands between a PMU's slashes, or in a file of its `events`.
+/// Parses the text between a PMU's slashes, or of a file of its `events`.
 pub fn terms(text: &str) -> Result<Vec<EventTerm>, NameError> {
     let term = |part: &str| {
         let (name, value) = match part.split_once('=') {

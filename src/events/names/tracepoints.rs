@@ -5,22 +5,23 @@ use super::sysfs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Where the kernel shows them: the file system's own place, and the one below debugfs
+/// Where the kernel shows tracepoints: the file system's own place, and the one below debugfs
 /// (Documentation/trace/ftrace.rst).
 const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
-/// What is known of a name.
+/// The result of looking up a name.
 #[derive(Debug, PartialEq)]
 pub enum Tracepoint {
     /// Its number: the configuration of its event.
     Known(u64),
-    /// No tracepoint is called so.
+    /// No tracepoint has this name.
     Unknown,
-    /// Nobody can tell: why.
+    /// The user cannot read the tracepoints, for this reason.
     Hidden(String),
 }
 
-/// The tracepoint of this name, in the machine below `root`. A subsystem that has no such tracepoint is an error.
+/// The tracepoint of this name, in the machine below `root`. If the subsystem exists without this tracepoint, that
+/// is an error.
 pub fn find(root: &Path, name: &str) -> Result<Tracepoint, NameError> {
     let Some((subsystem, event)) = parts(name) else { return Ok(Tracepoint::Unknown) };
     let mut why = "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)".to_owned();
@@ -53,7 +54,7 @@ pub fn find(root: &Path, name: &str) -> Result<Tracepoint, NameError> {
     Ok(Tracepoint::Hidden(why))
 }
 
-/// The subsystem, and the event. Vendors' names have capitals, or two colons.
+/// Splits a name into subsystem and event. Vendors' names have capitals or two colons, and give `None`.
 fn parts(name: &str) -> Option<(&str, &str)> {
     let (subsystem, event) = name.split_once(':')?;
     let is_lower = !subsystem.bytes().any(|b| b.is_ascii_uppercase());

@@ -1,19 +1,19 @@
 use pmmpi::counters::event::Encoding;
 use serde::{Deserialize, Serialize};
 
-/// What somebody with a vendor's tables says of a name, as it travels from `pmmpi-names`.
+/// The answer of `pmmpi-names`, which has the vendors' tables, to one name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VendorAnswer {
     /// It is an event.
     Found(Vendor),
     /// No table of this processor has it.
     Unknown {
-        /// Names like it that one has.
+        /// Similar names in a table.
         like: Vec<String>,
     },
-    /// It is there, but not with these unit masks or modifiers.
+    /// A table has the event, but not with these unit masks or modifiers.
     Refused {
-        /// Why not, and how else.
+        /// Why not, and what is possible instead.
         why: String,
     },
 }
@@ -23,7 +23,7 @@ pub enum VendorAnswer {
 pub struct Vendor {
     /// As it was typed, without modes.
     pub name: String,
-    /// The whole name, with the table's and with all unit masks and modifiers.
+    /// The full name, including the table and all unit masks and modifiers.
     pub full_name: String,
     /// For the kernel.
     pub encoding: Encoding,
@@ -46,7 +46,7 @@ impl Default for VendorAnswer {
     }
 }
 
-/// Up to three of `names` in which a typing error may have been made.
+/// Up to three of `names` that are nearest to a mistyped one.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     super::error::closest(typed, names)
 }

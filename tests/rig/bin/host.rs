@@ -1,8 +1,8 @@
-//! `pmmpi-rig-host NAME OFFSET_NS -- COMMAND...` runs COMMAND on a host of its own: with that host
-//! name, and with clocks since boot that are off by OFFSET_NS. CLOCK_REALTIME stays the machine's.
+//! `pmmpi-rig-host NAME OFFSET_NS -- COMMAND...` runs COMMAND on a simulated host: with this host name, and with
+//! clocks since boot that are off by OFFSET_NS. CLOCK_REALTIME stays that of the machine.
 //!
-//! `pmmpi-rig-host --rsh TABLE [ssh's options] NAME COMMAND...` does so as a remote shell would; TABLE
-//! is a file of lines `NAME OFFSET_NS`.
+//! `pmmpi-rig-host --rsh TABLE [ssh's options] NAME COMMAND...` does the same like a remote shell; TABLE is a file of
+//! lines `NAME OFFSET_NS`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -41,13 +41,13 @@ fn remote_shell(args: &[String]) -> Result<(), String> {
     on_host(&[name, offset, "--", "sh", "-c", &script].map(str::to_owned))
 }
 
-/// From the first word that is no option of ssh(1)'s and no option's value: `-x -o K=V HOST ...`.
+/// The words from the first one that is neither an option of ssh(1) nor an option's value: `-x -o K=V HOST ...`.
 fn after_options(mut words: &[String]) -> &[String] {
     const TAKE_A_VALUE: &str = "BbcDEeFIiJLlmOopQRSWw";
     while let [option, rest @ ..] = words
         && option.starts_with('-')
     {
-        // In `-xoK=V` the value is in the same word, in `-xo K=V` it is the next one.
+        // In `-xoK=V` the value is in the same word; in `-xo K=V` it is the next word.
         let value_is_next = option.find(|c| TAKE_A_VALUE.contains(c)) == Some(option.len() - 1);
         words = &rest[usize::from(value_is_next).min(rest.len())..];
     }
@@ -56,7 +56,7 @@ fn after_options(mut words: &[String]) -> &[String] {
 
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-/// Which step of becoming another host failed, and why.
+/// The step that failed, and why.
 type Failure = (&'static str, io::Error);
 
 fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
@@ -71,7 +71,7 @@ fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
         write("/proc/self/gid_map", &format!("0 {group} 1"))?;
     }
     let (seconds, nanos) = (offset_ns.div_euclid(1_000_000_000), offset_ns.rem_euclid(1_000_000_000));
-    // ERANGE: the clock would show a time before it was zero.
+    // ERANGE: the clock would show a time below zero.
     write(
         "/proc/self/timens_offsets",
         &format!("monotonic {seconds} {nanos}\nboottime {seconds} {nanos}\n"),
@@ -79,13 +79,13 @@ fn enter(name: &str, offset_ns: i64) -> Result<(), Failure> {
     // SAFETY: the name is valid for its length; the descriptor is open while setns uses it.
     unsafe {
         check("sethostname", libc::sethostname(name.as_ptr().cast(), name.len()))?;
-        // Newer kernels enter it at exec, older ones at fork only.
+        // New kernels enter it at exec, older ones only at fork.
         let path = c"/proc/self/ns/time_for_children";
         let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         check("open time_for_children", fd)?;
         check("setns", libc::setns(fd, CLONE_NEWTIME))?;
     }
-    // What a login on that host would say.
+    // The variable that a login on that host would set.
     // SAFETY: this process has one thread.
     unsafe { std::env::set_var("HOSTNAME", OsString::from(name)) };
     Ok(())

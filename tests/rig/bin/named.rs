@@ -1,5 +1,6 @@
-//! `pmmpi-rig-named COMMAND...` runs COMMAND where every file has a name, as on NFS and Lustre: open(2) with O_TMPFILE says
-//! EOPNOTSUPP, whatever the file system. A filter of system calls does that (seccomp(2)), for all that COMMAND starts.
+//! `pmmpi-rig-named COMMAND...` runs COMMAND without unnamed files, as on NFS and Lustre: open(2) with O_TMPFILE
+//! gives EOPNOTSUPP on any file system. A filter of system calls (seccomp(2)) does this for COMMAND and all its
+//! children.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-// struct seccomp_data: the system call's number, and the lower half of the third argument, which are openat's flags.
+// struct seccomp_data: the number of the system call, and the lower half of the third argument, openat's flags.
 const NUMBER: u32 = 0;
 const FLAGS: u32 = 16 + 2 * 8;
 

@@ -1,4 +1,4 @@
-//! The table while it is filled: what every reader must do alike, so that nothing is lost in silence.
+//! The table while readers fill it. It does what all readers must do alike, so that no row is lost silently.
 
 mod repeated;
 
@@ -10,12 +10,12 @@ use crate::table::class::{self, ClassBy, Key, Parts};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Longest name of a node, run, class or session (bytes). Lists of hosts are long; a file without line ends
-/// is longer.
+/// Longest name of a node, run, class or session, in bytes. Lists of hosts are long, but a file without line ends is
+/// longer.
 const NAME_MAX_BYTES: usize = 4096;
-/// More counters are a mistake, and each may take memory for every row.
+/// More counters than this are a mistake: each counter may need memory for every row.
 const MOST_COUNTERS: usize = 4096;
-/// What counters cannot be named: these have a meaning in what is read or exported.
+/// Names that a counter cannot have: they have another meaning in files that pmmpi reads or exports.
 const COLUMNS: [&str; 10] = [
     "node",
     "run",
@@ -31,22 +31,22 @@ const COLUMNS: [&str; 10] = [
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
 
-/// Results as they grow.
+/// The results so far.
 pub(crate) struct Building {
     results: Results,
     path: PathBuf,
     counters: Vec<(String, Vec<f64>)>,
     slots: HashMap<String, usize>,
-    /// The last run of each node, of those whose files do not number them.
+    /// The last run number of each node and session, for files that do not number their runs.
     last_run: HashMap<(String, String), u64>,
-    /// Rows of runs of long files.
+    /// The rows of runs in long files.
     long_runs: hashbrown::HashMap<[u32; 4], usize>,
-    /// Those that are asked for; else all.
+    /// Names of the counters to keep. `None`: keep all.
     wanted: Option<&'static [&'static str]>,
-    /// Numbers of the table's `all_parts`; `None` where these are not kept.
+    /// Index of each entry of the table's `all_parts`. `None` if parts are not kept.
     parts: Option<HashMap<Parts, u32>>,
-    /// The class that each row was declared to be of, whatever makes a class now: a run is known by it. `None` where it
-    /// is the row's class.
+    /// The class that each row was declared to be in. It identifies a run, whatever makes up a class now. `None` if
+    /// it equals the row's class.
     declared: Option<Vec<u32>>,
     class_by: ClassBy,
     progress: Progress,
@@ -74,12 +74,12 @@ impl Building {
         }
     }
 
-    /// Who is told how far reading is.
+    /// Reports how much is read.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// What follows comes from this file.
+    /// The rows that follow come from this file.
     pub fn begin(&mut self, path: &Path, format: FileFormat) {
         self.path = path.to_owned();
         let is_own = format == FileFormat::Run;
@@ -92,51 +92,51 @@ impl Building {
         });
     }
 
-    /// So many rows are likely to come: a file may claim anything.
+    /// Reserves memory for rows. A file may claim any number, so there is a limit.
     pub fn expect_rows(&mut self, rows: usize) {
         const MOST: usize = 1 << 24;
         self.results.table.reserve(rows.min(MOST));
     }
 
-    /// The file that is read now is one of an archive's.
+    /// True if the current file belongs to an archive.
     pub fn is_of_archive(&self) -> bool {
         self.results.sources.last().is_some_and(|source| source.is_own)
     }
 
-    /// Says so.
+    /// Marks the current file as part of an archive.
     pub fn begin_archive(&mut self) {
         if let Some(source) = self.results.sources.last_mut() {
             source.is_own = true;
         }
     }
 
-    /// The file that is read now.
+    /// The current file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Files that were read so far.
+    /// Number of files read so far.
     pub fn files_read(&self) -> usize {
         self.results.sources.len()
     }
 
-    /// A file that is of no archive.
+    /// The first file that does not belong to an archive.
     pub fn first_of_others(&self) -> Option<&Path> {
         self.results.sources.iter().find(|source| !source.is_own).map(|source| source.path.as_path())
     }
 
-    /// Files that gave nothing so far.
+    /// Files that could not be used so far.
     pub fn files_unusable(&self) -> &[Unusable] {
         &self.results.unusable
     }
 
-    /// Files so far, usable or not.
+    /// Number of files so far, usable or not.
     pub fn sources(&self) -> usize {
         self.results.sources.len() + self.results.unusable.len()
     }
 
-    /// A file of which nothing was understood is unusable; one that could not be read to its end is so from
-    /// there on.
+    /// Ends the current file. With a fault and no row the file is unusable; with a fault after some rows, the rest of
+    /// the file counts as one rejected row.
     pub fn end(&mut self, fault: Option<ImportFault>) {
         let Some(fault) = fault else { return };
         match self.results.sources.last() {
@@ -157,17 +157,17 @@ impl Building {
         self.results.rejected.last().map_or(0, |rejected| rejected.line).max(row.into())
     }
 
-    /// A file that gives nothing.
+    /// Notes a file that cannot be used.
     pub fn unusable(&mut self, path: &Path, fault: ImportFault) {
         self.results.unusable.push(Unusable { path: path.to_owned(), reason: fault.to_string() });
     }
 
-    /// A file in a folder that is not meant.
+    /// Notes a file in a folder that no reader recognizes.
     pub fn foreign(&mut self, path: &Path) {
         self.results.foreign.push(path.to_owned());
     }
 
-    /// Adds a row that makes sense, and gives its number; rejects any other.
+    /// Adds a valid row and returns its number; rejects any other row.
     pub fn add(&mut self, row: &ResultRow<'_>) -> Option<usize> {
         match self.checked(row) {
             Ok(row) => self.add_numbered(&row),
@@ -201,7 +201,7 @@ impl Building {
         })
     }
 
-    /// What a class is made of, where that is kept.
+    /// The index of `parts` in `all_parts`; 0 if parts are not kept.
     pub(super) fn parts_number(&mut self, parts: impl FnOnce() -> Parts) -> u32 {
         let Some(numbers) = &mut self.parts else { return 0 };
         let all = &mut self.results.table.all_parts;
@@ -211,13 +211,13 @@ impl Building {
         })
     }
 
-    /// True where the class matters that rows were declared to be of, beside the one that they have.
+    /// True if the declared class of a row is kept beside its class.
     pub(super) fn keeps_declared(&self) -> bool {
         self.declared.is_some()
     }
 
-    /// The number of a name, or what is wrong with it. In a run of pmmpi's own it is whatever a kernel or a shell took
-    /// for one.
+    /// The number of a name, or what is wrong with the name. In pmmpi's own runs any name is valid that the kernel or
+    /// a shell accepted.
     pub(super) fn number(&mut self, column: Column, text: &str) -> Result<u32, String> {
         let table = &mut self.results.table;
         let (names, what, is_needed) = match column {
@@ -236,7 +236,7 @@ impl Building {
         Ok(names.number(text))
     }
 
-    /// As [`Self::add`].
+    /// Like [`Self::add`].
     pub(super) fn add_numbered(&mut self, row: &Numbered) -> Option<usize> {
         let table = &mut self.results.table;
         let at = table.len();
@@ -269,7 +269,7 @@ impl Building {
         Some(at)
     }
 
-    /// Adds rows that make sense, and gives the number of the first.
+    /// Adds valid rows and returns the number of the first.
     pub(super) fn add_part(&mut self, part: &RowPart) -> usize {
         let table = &mut self.results.table;
         let (first, rows) = (table.len(), part.node.len());
@@ -301,12 +301,13 @@ impl Building {
         first
     }
 
-    /// Runs that their files do not number are 1, 2, ... on each node in a session, over all files. Another file makes
-    /// other numbers of them: an archive needs a session, which is taken as a whole.
+    /// Numbers the runs of files that do not number them: 1, 2, ... per node and session, over all files. The numbers
+    /// depend on which files are read. An archive therefore needs a session name, and a session must be exported as a
+    /// whole.
     pub fn next_run(&mut self, node: &str, session: &str) -> Result<String, &'static str> {
         if self.parts.is_some() && session.is_empty() {
             return Err(
-                "which run it is nobody says, and an archive has to know: name {run} or {session} in --path-pattern",
+                "an archive needs a run number for each row; this file has none: name {run} or {session} in --path-pattern",
             );
         }
         let last = self.last_run.entry((node.to_owned(), session.to_owned())).or_default();
@@ -314,8 +315,9 @@ impl Building {
         Ok(last.to_string())
     }
 
-    /// Where values of this name go; `None` of one that nobody asked for, that is a column of another meaning, or one
-    /// too many. Capital and small letters are the same, as with columns.
+    /// Index of the counter of this name. `None` if the caller did not ask for it, if its name is that of a column
+    /// with another meaning, or if there are too many counters. Capital and small letters are equal, as in column
+    /// names.
     pub fn counter(&mut self, name: &str) -> Option<usize> {
         let key = name.to_ascii_lowercase();
         if let Some(slot) = self.slots.get(&key) {
@@ -331,17 +333,17 @@ impl Building {
         Some(slot)
     }
 
-    /// Whether anybody asked for it.
+    /// True if the caller asked for this counter.
     pub fn wants(&self, counter: &str) -> bool {
         self.wanted.is_none_or(|wanted| wanted.contains(&counter))
     }
 
-    /// The number of no reason.
+    /// The number of the empty reason.
     pub(super) fn no_lack(&mut self) -> u32 {
         self.results.table.lacks.number("")
     }
 
-    /// A value of a row that was added. One of a name that cannot be a counter's is counted as not read.
+    /// Sets a value of an added row. If the name cannot be a counter's, the value counts as unread.
     pub fn set_by_name(&mut self, name: &str, row: usize, value: f64) {
         match self.counter(name) {
             Some(slot) => self.set(slot, row, value),
@@ -350,7 +352,7 @@ impl Building {
         }
     }
 
-    /// A value of a row that was added.
+    /// Sets a value of an added row.
     pub fn set(&mut self, slot: usize, row: usize, value: f64) {
         if let Some((_, values)) = self.counters.get_mut(slot) {
             if values.len() <= row {
@@ -360,7 +362,7 @@ impl Building {
         }
     }
 
-    /// Adds to the value of a row that was added. With one that is none there is no sum.
+    /// Adds to a value of an added row. If one value is not finite, the sum is absent.
     pub fn sum(&mut self, slot: usize, row: usize, value: f64) {
         let Some((_, values)) = self.counters.get_mut(slot) else { return };
         if values.len() <= row {
@@ -374,7 +376,7 @@ impl Building {
         };
     }
 
-    /// The row of a run of long files, known by node, run, class and session.
+    /// The row of a run in long files; the key is node, run, class and session.
     pub(super) fn long_run(&self, key: [u32; 4]) -> Option<usize> {
         self.long_runs.get(&key).copied()
     }
@@ -383,29 +385,29 @@ impl Building {
         self.long_runs.insert(key, row);
     }
 
-    /// Whether a row comes from another file than is read now.
+    /// True if a row comes from another file than the current one.
     pub(super) fn is_of_another_file(&self, row: usize) -> bool {
         self.results.table.source[row] as usize + 1 != self.results.sources.len()
     }
 
-    /// No sum of a row's is one.
+    /// Marks all sums of a row as absent.
     pub(super) fn withdraw(&mut self, row: usize) {
         for value in self.counters.iter_mut().filter_map(|(_, values)| values.get_mut(row)) {
             *value = if value.is_nan() { *value } else { f64::INFINITY };
         }
     }
 
-    /// Number of the class of a row that was added.
+    /// Number of the class of an added row.
     pub fn class(&self, row: usize) -> u32 {
         self.results.table.class[row]
     }
 
-    /// Time of a row that was added (s).
+    /// Time of an added row (s).
     pub fn elapsed_s(&self, row: usize) -> f64 {
         self.results.table.elapsed_s[row]
     }
 
-    /// Takes the values of this file back.
+    /// Removes this counter's values of the current file.
     pub fn unset(&mut self, slot: usize) {
         let rows = self.results.sources.last().map_or(0, |source| source.rows as usize);
         let first = self.results.table.len().saturating_sub(rows);
@@ -414,7 +416,7 @@ impl Building {
         }
     }
 
-    /// A row that makes no sense.
+    /// Counts a row as rejected.
     pub fn reject(&mut self, line: u64, reason: impl Into<String>) {
         self.results.rejected_rows += 1;
         if let Some(source) = self.results.sources.last_mut() {
@@ -423,7 +425,7 @@ impl Building {
         self.keep(line, reason);
     }
 
-    /// Rows that make no sense, after as many as are named.
+    /// Counts rows as rejected without a reason for each.
     pub fn reject_unnamed(&mut self, rows: u64) {
         self.results.rejected_rows += rows;
         if let Some(source) = self.results.sources.last_mut() {
@@ -431,7 +433,7 @@ impl Building {
         }
     }
 
-    /// Values that make no sense, in rows that do; the first of them are told.
+    /// Counts values as rejected in rows that are accepted; `first` has the reasons of the first of them.
     pub fn reject_values(&mut self, count: u64, first: Vec<(u64, String)>) {
         self.results.rejected_values += count;
         for (line, reason) in first {
@@ -446,31 +448,31 @@ impl Building {
         }
     }
 
-    /// Something that was understood and has no place in the table.
+    /// Counts values that the reader understood but that have no place in the table.
     pub fn unread(&mut self, name: &str, values: u64) {
         let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         *self.results.unread.entry(name).or_default() += values;
     }
 
-    /// Some row has these: the keys among them are known.
+    /// Notes the class keys in these parts of a row.
     pub fn has_parts(&mut self, parts: &Parts, is_own: bool) {
         let by = self.class_by.clone();
         parts.names(&by, is_own).for_each(|name| self.has_class_key(name));
     }
 
-    /// Some row has a key of this name.
+    /// Notes a class key that some row has.
     pub fn has_class_key(&mut self, key: &str) {
         if !self.results.class_keys.contains(key) {
             self.results.class_keys.insert(key.to_owned());
         }
     }
 
-    /// The file that is read now is of an archive, and does not say what its classes are made of.
+    /// Notes that the current file of an archive does not say what its classes consist of.
     pub fn has_no_parts(&mut self) {
         self.results.without_parts = true;
     }
 
-    /// What was read, each row once.
+    /// The results, with each row once.
     pub fn finish(mut self) -> Results {
         let rows = self.results.table.len();
         for (name, mut values) in std::mem::take(&mut self.counters) {
@@ -499,9 +501,9 @@ fn name(what: &str, text: &str, needed: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The beginning of a text for a message, whatever it holds.
+/// The beginning of a text for a message; replaces control characters.
 pub(super) fn shown(text: &[u8]) -> String {
-    // No character is longer than 4 bytes.
+    // A character has at most 4 bytes.
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN * 4)]);
     let mut short: String = head.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect();
     if head.chars().nth(SHOWN).is_some() || text.len() > SHOWN * 4 {

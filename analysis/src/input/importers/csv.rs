@@ -1,8 +1,8 @@
-//! `node,run,elapsed_s`, and `class`, `session`, `started` where there are such columns; any further numeric
-//! column is a counter. What all rows of a file have in common may stand in its path instead of a column.
+//! Reads CSV files with the columns `node,run,elapsed_s` and perhaps `class`, `session`, `started`. Any other numeric
+//! column is a counter. A value that all rows of a file share may be in the file's path instead of a column.
 //!
-//! Each line is read for itself. A quoted field cannot hold a line end, so that a quote too many costs one
-//! row and not all that follow.
+//! The reader reads each line on its own. A quoted field cannot contain a line end, so a missing quote costs one row
+//! and not all rows after it.
 
 use super::building::{Building, shown};
 use super::path_pattern::PathParts;
@@ -15,10 +15,10 @@ use hashbrown::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-/// Longer lines are no rows (bytes).
+/// Longer lines are rejected (bytes).
 const LINE_MAX_BYTES: u64 = 1 << 20;
 
-/// Reads rows until the end. Blank lines count as nothing.
+/// Reads rows until the end and ignores blank lines.
 pub(super) fn read(
     source: impl Read,
     options: &ImportOptions,
@@ -61,16 +61,16 @@ pub(super) fn read(
     if any { Ok(()) } else { Err(ImportFault::NoRows) }
 }
 
-/// The one that the header has; commas in doubt.
+/// The most frequent delimiter in the header; a comma if several are equally frequent.
 fn delimiter(header: &[u8]) -> u8 {
     let count = |delimiter: u8| header.iter().filter(|byte| **byte == delimiter).count();
     [b',', b';', b'\t'].into_iter().rev().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b',')
 }
 
 struct Line<'a> {
-    /// From 1.
+    /// Counted from 1.
     number: u64,
-    /// Without its end; `None` where it is too long.
+    /// Without the line end; `None` if the line is too long.
     content: Option<&'a [u8]>,
 }
 
@@ -103,14 +103,14 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Splits lines at delimiters, without the quotes.
+/// Splits lines at delimiters and removes quotes.
 struct Fields {
     reader: Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// The fields of one line, without white space around them.
+/// The fields of one line, without surrounding white space.
 struct Split<'a> {
     text: &'a [u8],
     ends: &'a [usize],
@@ -126,7 +126,7 @@ impl Fields {
         if memchr::memchr_iter(b'"', line).count() % 2 == 1 {
             return Err("a quote that is not closed".to_owned());
         }
-        // No field is longer than its line, and no line has more fields than bytes and one.
+        // A field is never longer than its line. A line has at most as many fields as bytes, plus one.
         if self.text.len() < line.len() + 1 {
             self.text.resize(line.len() + 1, 0);
         }
@@ -136,7 +136,7 @@ impl Fields {
         self.reader.reset();
         let (mut read, mut written, mut count) = (0, 0, 0);
         loop {
-            // An empty input tells the reader that this is the end.
+            // An empty input tells the reader that the line has ended.
             let (result, input, output, ends) =
                 self.reader.read_record(&line[read..], &mut self.text[written..], &mut self.ends[count..]);
             read += input;
@@ -165,12 +165,12 @@ impl<'a> Split<'a> {
     fn get(&self, at: usize) -> &'a [u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         let field = self.text[start..self.ends[at]].trim_ascii();
-        // A quote after a space begins no quoted field, and is meant to.
+        // A quote after a space does not start a quoted field for the reader, but the writer meant one.
         field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
     }
 }
 
-/// What each column is.
+/// The meaning of each column.
 struct Columns {
     count: usize,
     node: Option<usize>,
@@ -187,11 +187,11 @@ struct Columns {
 struct Classes {
     by: ClassBy,
     columns: Vec<(usize, Key)>,
-    /// What the path says.
+    /// The class from the path.
     place: Option<(Key, Arc<str>)>,
     /// By the values of the columns.
     known: HashMap<Vec<u8>, Class>,
-    /// Those of the row that is read now.
+    /// Values of the current row.
     values: Vec<u8>,
 }
 
@@ -329,7 +329,7 @@ impl Columns {
         }
     }
 
-    /// A column of which most values are no numbers is text.
+    /// Drops each column in which most values are not numbers: it is text.
     fn finish(self, building: &mut Building) {
         self.wrong_starts.tell(building);
         for counter in self.counters {
@@ -355,7 +355,7 @@ impl Columns {
 impl Classes {
     fn find(names: &[String], place: &PathParts, options: &ImportOptions) -> Self {
         let asked = options.class_by.columns();
-        // A run is known by the class that was declared, whatever makes a class.
+        // The declared class identifies a run, whatever makes up a class.
         let declared = (!options.class_by.has(&Key::Class)).then_some((&Key::Class, "class"));
         let at = |column: &str| names.iter().position(|name| name.eq_ignore_ascii_case(column));
         let columns = asked.chain(declared).filter_map(|(key, column)| Some((at(column)?, key.clone())));
@@ -389,7 +389,7 @@ impl Classes {
     }
 }
 
-/// What tools write for "not measured".
+/// Texts that tools write for "not measured".
 fn is_absent(field: &[u8]) -> bool {
     const ABSENT: [&[u8]; 6] = [b"", b"na", b"n/a", b"nan", b"null", b"none"];
     field.len() <= 4 && ABSENT.iter().any(|absent| field.eq_ignore_ascii_case(absent))

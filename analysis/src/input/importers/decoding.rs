@@ -1,5 +1,5 @@
-//! Tells a parent process which Parquet file is decoded now. A damaged file can crash this process; the parent then starts
-//! it again without that file.
+//! Tells a parent process which Parquet file this process decodes. A damaged file can crash this process; the parent
+//! then starts it again without that file.
 
 use super::ImportFault;
 use std::io::{PipeWriter, Write};
@@ -10,7 +10,8 @@ use std::rc::Rc;
 /// Ends each message. A path cannot contain it.
 const END: u8 = 0;
 
-/// Tells which file is decoded, and refuses files that crashed an earlier process. The default does neither.
+/// Tells which file this process decodes, and refuses files that crashed an earlier process. The default does
+/// neither.
 #[derive(Clone, Debug, Default)]
 pub struct Decoding {
     fatal: Vec<PathBuf>,
@@ -23,7 +24,7 @@ impl Decoding {
         Self { fatal, teller: teller.map(Rc::new) }
     }
 
-    /// From all that a process wrote: the file that it decoded when it ended.
+    /// Takes all that a process wrote. Returns the file that the process decoded when it ended.
     pub fn interrupted(told: &[u8]) -> Option<PathBuf> {
         let last = told.strip_suffix(&[END])?.rsplit(|byte| *byte == END).next()?;
         (!last.is_empty()).then(|| PathBuf::from(std::ffi::OsString::from_vec(last.to_vec())))

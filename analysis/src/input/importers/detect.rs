@@ -1,21 +1,21 @@
-//! Which reader knows a file. Its content says so: names are what people make of them.
+//! Finds the reader for a file by its content, because users choose file names freely.
 
 use super::ImportFault;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of a file that are looked at. Batch systems and launchers write before HPL does.
+/// Number of bytes that decide the format. Batch systems and launchers may write text before HPL does.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// A format that is read.
+/// A format of input files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// A run file of pmmpi's own.
+    /// A run file of pmmpi.
     Run,
-    /// A table in text: `node,run,elapsed_s` and more.
+    /// A text table: `node,run,elapsed_s` and more columns.
     Csv,
-    /// The same in Parquet; also what `pmmpi export` wrote.
+    /// The same table in Parquet; also what `pmmpi export` writes.
     Parquet,
     /// Output of HPL, or of HPC Challenge (hpccoutf.txt).
     Hpl,
@@ -28,11 +28,11 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Each that other tools write, too.
+    /// Each format that other tools write.
     pub const ALL: [Self; 6] =
         [Self::Csv, Self::Parquet, Self::Hpl, Self::Hyperfine, Self::Reframe, Self::Superbench];
 
-    /// As options and messages call it.
+    /// The name in options and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Run => "pmr",
@@ -45,7 +45,7 @@ impl FileFormat {
         }
     }
 
-    /// The one of that name.
+    /// The format with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
@@ -58,7 +58,7 @@ impl FileFormat {
 /// The content of a file, from its first byte.
 pub(super) type Content = Box<dyn Read>;
 
-/// Opens a file and says what it is. `-` is stdin.
+/// Opens a file and detects its format. The path `-` is stdin.
 pub(super) fn open(path: &Path, format: Option<FileFormat>) -> Result<(FileFormat, Content), ImportFault> {
     let mut source: Box<dyn Read> = match path == Path::new("-") {
         true => Box::new(io::stdin()),
@@ -78,8 +78,8 @@ pub(super) fn open(path: &Path, format: Option<FileFormat>) -> Result<(FileForma
     Ok((format, Box::new(io::Cursor::new(head).chain(source))))
 }
 
-/// What a file with this beginning is. The extension (lower case) decides only where the content does not: a
-/// damaged CSV or JSON file is told as such.
+/// The format of a file with this beginning. The extension (lower case) decides only if the content does not. So a
+/// damaged CSV or JSON file gets a message for its format.
 pub fn detect(head: &[u8], extension: Option<&str>) -> Option<FileFormat> {
     if head.starts_with(b"PAR1") || extension == Some("parquet") {
         return Some(FileFormat::Parquet);
@@ -115,14 +115,14 @@ pub fn detect(head: &[u8], extension: Option<&str>) -> Option<FileFormat> {
     (known.count() >= 2 || matches!(extension, Some("csv" | "tsv"))).then_some(FileFormat::Csv)
 }
 
-/// One line of JSON after another; an object that is alone in its file may be written over many.
+/// True for one JSON object per line (JSON Lines). A single object in a file may be spread over many lines.
 fn first_line_is_an_object(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     let line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
     line.trim_ascii_end().ends_with(b"}") || line.len() as u64 + 64 > HEAD_BYTES
 }
 
-/// What people give by mistake.
+/// Recognizes files that users often give by mistake.
 fn looks_like(head: &[u8], extension: Option<&str>) -> Option<&'static str> {
     if head.starts_with(b"\x1f\x8b") || head.starts_with(b"\x28\xb5\x2f\xfd") {
         return Some("compressed data: unpack it first");

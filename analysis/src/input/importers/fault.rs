@@ -1,61 +1,61 @@
-//! Why a file gives no results.
+//! Why a file cannot be used.
 
 use super::FileFormat;
 use super::building::shown;
 use std::fmt;
 use std::io;
 
-/// Columns of a table of results.
+/// Columns that a table of results must have.
 const REQUIRED: [&str; 3] = ["node", "run", "elapsed_s"];
 
 /// What is wrong with a whole file.
 #[derive(Debug)]
 pub enum ImportFault {
-    /// The system says why.
+    /// The system's error.
     Unreadable(io::Error),
     /// It has no content.
     Empty,
-    /// It names its columns and has nothing else.
+    /// It has column names but no rows.
     NoRows,
-    /// A folder without results; `files` in it were looked at.
+    /// A folder without results; `files` files in it were examined.
     EmptyFolder {
-        /// Looked at.
+        /// Number of examined files.
         files: usize,
     },
-    /// No reader knows it.
+    /// No reader recognizes it.
     Unknown {
-        /// What it looks like, if that is known.
+        /// What it looks like, if known.
         looks_like: Option<&'static str>,
     },
-    /// A CSV file without columns that are needed.
+    /// A CSV file that lacks required columns.
     MissingColumns {
-        /// Those.
+        /// The missing columns.
         missing: Vec<&'static str>,
-        /// What its first line says.
+        /// The first line of the file.
         found: String,
-        /// What may be meant.
+        /// Which column the user may have meant.
         hint: String,
     },
-    /// Run files are read elsewhere.
+    /// Another module reads run files.
     OwnRun,
-    /// It must be looked at more than once.
+    /// The reader reads the file more than once, and a pipe allows one reading.
     Pipe,
-    /// What its library says.
+    /// The message of the library that reads it.
     Damaged(String),
-    /// Two columns of one name.
+    /// Two columns have this name.
     TwoColumns(String),
-    /// Its JSON ends early or is none.
+    /// It is not JSON, or its JSON ends early.
     NoJson(serde_json::Error),
-    /// It is JSON of another form; what is missing or wrong.
+    /// JSON with another structure; the text says what is missing or wrong.
     OtherForm(String),
-    /// A version of its format that is not known.
+    /// A version of the format that the reader does not know.
     OtherVersion {
-        /// As it says.
+        /// The version in the file.
         found: String,
-        /// Known ones.
+        /// The known versions.
         known: &'static str,
     },
-    /// Its path does not fit the pattern.
+    /// Its path does not match the pattern.
     OtherPath(String),
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for ImportFault {
 }
 
 impl ImportFault {
-    /// Of the columns that are needed, which are `given`; the header has `names`.
+    /// `given` tells which required columns exist; the header has `names`.
     pub(super) fn missing_columns(given: [bool; 3], names: &[impl AsRef<str>]) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let missing =
@@ -106,7 +106,7 @@ impl ImportFault {
     }
 }
 
-/// What is near to `elapsed_s`, and headers that are none.
+/// A hint for a column that may be `elapsed_s` under another name, and for a first line that is not a header.
 fn hint(names: &[&str]) -> String {
     const OTHER_UNITS: [&str; 12] = [
         "ns",

@@ -1,4 +1,4 @@
-//! Files in folders, in an order that does not depend on the file system.
+//! Lists the files in folders, in an order that does not depend on the file system.
 
 use pmmpi::partial::SUFFIX;
 use pmmpi::record::runfile::EXTENSION;
@@ -6,31 +6,30 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders within folders that are looked into.
+/// Depth to which subfolders are searched.
 const DEPTH: usize = 16;
 
-/// What a path is.
+/// The kind of a path.
 pub(super) enum Listed {
-    /// To be read as it is.
+    /// A file, a pipe or stdin.
     File,
     /// A folder.
     Folder {
-        /// Its files and those below it, by path.
+        /// Its files and the files in its subfolders, sorted by path.
         files: Vec<PathBuf>,
-        /// Folders in it that cannot be looked into.
+        /// Subfolders that cannot be read.
         unreadable: Vec<(PathBuf, io::Error)>,
     },
 }
 
-/// What a path holds. Links to folders are not followed: they may lead in circles. Hidden files are not
-/// looked at.
+/// Lists a path. Ignores links to folders, because they may form a circle, and hidden files.
 pub(super) fn list(path: &Path) -> io::Result<Listed> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
         return Ok(Listed::File);
     }
     let (mut files, mut unreadable) = (Vec::new(), Vec::new());
     walk(path, DEPTH, &mut files, &mut unreadable)?;
-    // Run files in the folder itself, and what is left of runs, are read elsewhere.
+    // Another module reads the run files in the folder itself, and partial runs.
     files.retain(|file| file.parent() != Some(path) || file.extension().is_none_or(|e| e != EXTENSION));
     files.sort();
     unreadable.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -58,14 +57,14 @@ fn walk(
                 unreadable.push((path, error));
             }
         } else if std::fs::metadata(&path).map_or(true, |target| target.is_file()) {
-            // A link that leads nowhere is told as unreadable.
+            // A broken link stays in the list; reading it reports the error.
             files.push(path);
         }
     }
     Ok(())
 }
 
-/// Tells files that were there before, by another path or through a link.
+/// Recognizes a file that was read before, by another path or through a link.
 #[derive(Default)]
 pub(super) struct Once {
     known: HashSet<PathBuf>,

@@ -1,7 +1,7 @@
-//! Output of HPL (`HPL.out`), and of HPC Challenge, in which HPL's stands (`hpccoutf.txt`): one row a line of
-//! results.
+//! Reads the output of HPL (`HPL.out`) and of HPC Challenge (`hpccoutf.txt`), which contains HPL's output: one row
+//! per line of results.
 //!
-//! HPC Challenge appends to its file: each of its headings begins a part with a host and a start of its own.
+//! HPC Challenge appends to its file. Each of its headings begins a part with its own host and start time.
 //!
 //! ```text
 //! T/V                N    NB     P     Q               Time                 Gflops
@@ -14,13 +14,13 @@ use super::row::ResultRow;
 use super::{ImportFault, ImportOptions, REJECTED_KEPT, path_pattern};
 use std::io::{BufRead, BufReader, Read};
 
-/// File names that say nothing of a node.
+/// File names that do not name a node.
 const GENERIC: [&str; 5] = ["hpl", "hpccoutf", "hpl_results", "xhpl", "hpcc"];
-/// No line of HPL's is longer (bytes).
+/// No line of HPL is longer (bytes).
 const LINE_MAX_BYTES: usize = 1 << 16;
 
-/// Reads the results of a file. One whose residual failed, or was not checked though the file says that it
-/// is, is rejected.
+/// Reads the results of a file. Rejects a result if its residual failed, or if the residual is missing although the
+/// file says that HPL checks residuals.
 pub(super) fn read(
     source: impl Read,
     options: &ImportOptions,
@@ -96,28 +96,28 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What was read so far.
+/// What the reader has read so far.
 #[derive(Default)]
 struct Output {
     solved: Vec<Solved>,
     rejected: Vec<(u64, String)>,
-    /// Beyond those that are named.
+    /// Number of rejected rows beyond those in `rejected`.
     more_rejected: u64,
     state: State,
-    /// Residuals above it fail. It is not printed where none is checked.
+    /// A larger residual fails. HPL prints no threshold if it checks no residual.
     threshold: Option<f64>,
-    /// The last one is being read.
+    /// The last one is the current part.
     parts: Vec<Part>,
-    /// Tests that HPL says it made, those that it skipped included.
+    /// Number of tests that HPL reports, including skipped tests.
     tests: Option<u64>,
 }
 
-/// One run of HPC Challenge, or all of a file of HPL's.
+/// One run of HPC Challenge, or a whole file of HPL.
 #[derive(Default)]
 struct Part {
     hostname: Option<String>,
     started_unix_ns: Option<i64>,
-    /// HPL_time of the summary, which has more digits.
+    /// HPL_time in the summary; it has more digits than the table.
     time_s: Option<f64>,
 }
 
@@ -126,13 +126,13 @@ enum State {
     /// Between results.
     #[default]
     Idle,
-    /// The head of a table was read, its line was not.
+    /// The heading of a table was read, but no result line yet.
     Announced(u64),
-    /// A result that waits for its residual.
+    /// A result line was read, but no residual yet.
     Unchecked(Solved),
-    /// Its residual was read; older versions have three.
+    /// A residual passed. Older versions of HPL print three.
     Checked(Solved),
-    /// One of them failed: the result is rejected already.
+    /// A residual failed, and the result is already rejected.
     Failed,
 }
 
@@ -145,13 +145,13 @@ struct Solved {
     nb: f64,
     p: f64,
     q: f64,
-    /// As printed: two decimals.
+    /// As printed, with two decimals.
     time: Printed,
     gflops: Printed,
     residual: Option<f64>,
 }
 
-/// A number and half of its last digit.
+/// A number and half the value of its last digit.
 #[derive(Clone, Copy)]
 struct Printed {
     value: f64,
@@ -206,7 +206,7 @@ impl Output {
         }
     }
 
-    /// What was pending is over.
+    /// Finishes the pending result.
     fn settle(&mut self, number: u64) {
         match std::mem::take(&mut self.state) {
             State::Idle | State::Failed => {}
@@ -247,7 +247,7 @@ impl Output {
         };
     }
 
-    /// What HPL says that it did must have been found.
+    /// Rejects the tests that HPL reports but that the file does not contain.
     fn end(&mut self, last: u64) {
         self.settle(last);
         let found = (self.solved.len() + self.rejected.len()) as u64 + self.more_rejected;
@@ -258,7 +258,7 @@ impl Output {
                     self.reject(last, reason);
                 }
             }
-            None if found == 0 => self.reject(last, "no result: HPL did not come so far"),
+            None if found == 0 => self.reject(last, "no result: HPL ended before it"),
             None => {}
         }
     }
@@ -278,8 +278,8 @@ impl Part {
     }
 }
 
-/// `WR11C2R4`: W, the order of the process grid, digits and letters of the algorithm. HPCC has lines that
-/// begin with WALL.
+/// Result lines begin like `WR11C2R4`: W, the order of the process grid, then digits and letters for the algorithm.
+/// HPC Challenge also prints lines that begin with WALL.
 fn is_result(text: &str) -> bool {
     matches!(text.as_bytes(), [b'W', b'R' | b'C', digit, ..] if digit.is_ascii_digit())
 }
@@ -302,7 +302,7 @@ impl Solved {
         };
         let (n, nb, p, q) = (whole("N")?, whole("NB")?, whole("P")?, whole("Q")?);
         let (time, gflops) = (number("Time")?, number("Gflops")?);
-        // Some makers' HPL adds the rate of a GPU, in parentheses.
+        // HPL versions of some vendors add the rate of a GPU in parentheses.
         match fields.next() {
             Some(more) if !more.starts_with('(') => {
                 Err(format!("`{}` after Gflops is one field too many", shown(more.as_bytes())))
@@ -311,7 +311,7 @@ impl Solved {
         }
     }
 
-    /// What must be equal in runs that are compared.
+    /// The class: parameters that must be equal in compared runs.
     fn class(&self) -> String {
         format!("HPL N={} NB={} P={} Q={} {}", self.n, self.nb, self.p, self.q, self.variant)
     }
@@ -328,8 +328,8 @@ impl Solved {
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// The time, from where it has most digits: HPCC's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2 N^2
-    /// operations), or Time, of which short runs have few. All that is printed must agree.
+    /// The time, from the source with the most digits: HPC Challenge's summary, Gflops (HPL_pdtest.c: 2/3 N^3 + 3/2
+    /// N^2 operations), or Time, which has few digits for short runs. All printed values must agree.
     fn seconds(&self, summary_s: Option<f64>) -> Result<f64, String> {
         let (time, rate) = (self.time, self.gflops);
         if !(time.value.is_finite() && time.value >= 0.0 && rate.value.is_finite() && rate.value > 0.0) {
@@ -338,7 +338,7 @@ impl Solved {
         let operations = self.n * self.n * (2.0 / 3.0 * self.n + 1.5);
         let by_rate = operations / (rate.value * 1e9);
         let share = rate.half_digit / rate.value;
-        // Makers' versions count operations of the order of N^2 in other ways.
+        // Vendors' versions differ in how they count operations of the order N^2.
         let tolerance = time.half_digit + by_rate * (share + 2.0 / self.n + 1e-3);
         if (by_rate - time.value).abs() > tolerance {
             return Err(format!("Time {} s and Gflops {} contradict one another", time.value, rate.value));

@@ -1,4 +1,4 @@
-//! `hyperfine --export-json`: one row a timed run of each command.
+//! Reads `hyperfine --export-json`: one row per timed run of each command.
 
 use super::building::Building;
 use super::row::ResultRow;
@@ -6,10 +6,10 @@ use super::{ImportFault, ImportOptions, json};
 use serde_json::Value;
 use std::io::Read;
 
-/// File names that say nothing of a node.
+/// File names that do not name a node.
 const GENERIC: [&str; 4] = ["hyperfine", "results", "result", "bench"];
 
-/// Reads the runs of each command. Where a run did not exit with 0 it is rejected.
+/// Reads the runs of each command. Rejects a run whose exit status is not 0.
 pub(super) fn read(
     source: impl Read,
     options: &ImportOptions,
@@ -77,7 +77,7 @@ pub(super) fn read(
     if entry == 0 { Err(ImportFault::NoRows) } else { Ok(()) }
 }
 
-/// The command or its name, and its parameters: what differs in these ought not to take equally long.
+/// The class: the command or its name, and its parameters. Runs with other parameters may take another time.
 fn class(result: &Value) -> String {
     let mut class = json::text(result, "command").to_owned();
     if let Some(parameters) = result.get("parameters").and_then(Value::as_object) {
@@ -89,7 +89,7 @@ fn class(result: &Value) -> String {
     class
 }
 
-/// Why a run does not count; `None` where it succeeded.
+/// Why a run does not count; `None` if it succeeded.
 fn failure(code: Option<&Value>) -> Option<String> {
     match code {
         None => Some("it has no exit code".into()),

@@ -1,8 +1,8 @@
-//! Points in time as RFC 3339 writes them.
+//! Points in time in the form of RFC 3339.
 
-/// Nanoseconds since 1970-01-01T00:00:00Z of `2026-11-21T20:35:00.25+01:00`; a space or small letters do for
-/// `T` and `Z` (RFC 3339, 5.6). `None` where it is none, or before 1678 or after 2261. A leap second is the
-/// first of the next minute.
+/// Nanoseconds since 1970-01-01T00:00:00Z of a text like `2026-11-21T20:35:00.25+01:00`. A space may replace `T`, and
+/// small letters are allowed for `T` and `Z` (RFC 3339, 5.6). `None` if the text is not such a time, or before 1678
+/// or after 2261. A leap second equals the first second of the next minute.
 pub(super) fn unix_ns(text: &[u8]) -> Option<i64> {
     let digits = |from: usize, count: usize| {
         let part = text.get(from..from + count)?;
@@ -24,7 +24,7 @@ pub(super) fn unix_ns(text: &[u8]) -> Option<i64> {
         if count == 0 {
             return None;
         }
-        // Beyond nanoseconds nothing is kept.
+        // Digits after nanoseconds are dropped.
         ns = (0..9).fold(0, |sum, i| sum * 10 + if i < count { i64::from(fraction[i] - b'0') } else { 0 });
         at += 1 + count;
     }
@@ -52,7 +52,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, days_from_civil.
+/// Source: Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, days_from_civil.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);

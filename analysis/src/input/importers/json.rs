@@ -1,10 +1,10 @@
-//! What the readers of JSON have in common.
+//! Common parts of the JSON readers.
 
 use super::ImportFault;
 use serde_json::Value;
 use std::io::Read;
 
-/// A document, whole.
+/// Reads a whole JSON document.
 pub(super) fn document(mut source: impl Read) -> Result<Value, ImportFault> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
@@ -12,7 +12,7 @@ pub(super) fn document(mut source: impl Read) -> Result<Value, ImportFault> {
     value(bytes).map_err(ImportFault::NoJson)
 }
 
-/// JSON, also as Python writes it: its `NaN` and `Infinity`, which JSON does not have, are read as null.
+/// Parses JSON as Python writes it: `NaN` and `Infinity`, which JSON does not have, become null.
 pub(super) fn value(bytes: &[u8]) -> serde_json::Result<Value> {
     let has = |text: &[u8]| memchr::memmem::find(bytes, text).is_some();
     match has(b"NaN") || has(b"Infinity") {
@@ -37,7 +37,7 @@ fn without_pythons_own(bytes: &[u8]) -> Vec<u8> {
         match byte {
             b'"' => quoted = !quoted,
             b'\\' if quoted => {
-                // What is escaped ends no text.
+                // An escaped quote does not end a text.
                 if let Some((&escaped, after)) = rest.split_first() {
                     out.push(escaped);
                     rest = after;
@@ -55,7 +55,7 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], Impor
     list.map(Vec::as_slice).ok_or_else(|| ImportFault::OtherForm(format!("`{key}` is no list")))
 }
 
-/// A text in an object; empty where there is none.
+/// A text in an object; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -66,7 +66,7 @@ pub(super) fn unix_ns(seconds: &Value) -> Option<i64> {
     (ns.is_finite() && ns.abs() < i64::MAX as f64).then_some(ns as i64)
 }
 
-/// A time in a unit as tools write it, in seconds; `None` where the unit is none of time.
+/// A time in seconds, from a value in a unit as tools write it. `None` if it is not a unit of time.
 pub(super) fn seconds(value: f64, unit: &str) -> Option<f64> {
     match unit.trim() {
         "s" | "sec" | "secs" | "second" | "seconds" => Some(value),

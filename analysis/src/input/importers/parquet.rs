@@ -1,7 +1,7 @@
-//! The columns of the results CSV in Parquet, from any writer; and what `pmmpi export` wrote.
+//! Reads Parquet files with the columns of the results CSV, from any writer, and archives of `pmmpi export`.
 //!
-//! With the columns `event` and `value` the file is long: a run has many rows, whose values are summed event by
-//! event. A file is read some row groups at a time and may be larger than memory; the table must not be.
+//! A file with the columns `event` and `value` is long: a run has many rows, and the reader sums their values per
+//! event. The reader reads a few row groups at a time. The file may be larger than memory; the table may not.
 
 mod classes;
 mod columns;
@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Once};
 
-/// Rows that are decoded at a time: enough to give each column to a thread.
+/// Rows that are decoded at a time: enough to give each column a thread of its own.
 const ROWS_AT_A_TIME: usize = 1 << 19;
-/// Of one row group.
+/// The most rows of one row group that are decoded at a time.
 const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
-/// How many files are read now, on any thread.
+/// Number of files that any thread reads now.
 static READING: AtomicUsize = AtomicUsize::new(0);
 /// Reads rows until the end.
 pub(super) fn read(path: &Path, options: &ImportOptions, building: &mut Building) -> Result<(), ImportFault> {
@@ -33,7 +33,8 @@ pub(super) fn read(path: &Path, options: &ImportOptions, building: &mut Building
         return Err(ImportFault::Pipe);
     }
     quiet();
-    // A damaged file can make the library panic, which ends here (rows that were read before stay), or crash the process.
+    // A damaged file can make the library panic or crash the process. A panic ends here, and rows from before it
+    // stay.
     READING.fetch_add(1, Ordering::Relaxed);
     let read = options.decoding.of(path, || {
         let read = catch_unwind(AssertUnwindSafe(|| read_all(path, options, building)));
@@ -69,7 +70,7 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
     };
     let mut told = 0;
     std::thread::scope(|scope| {
-        // The next part is decoded while this one is looked at.
+        // A thread decodes the next part while this thread reads the current part.
         let (sender, frames) = sync_channel(0);
         let (slices, decode) = (&slices, &decode);
         let decoding = scope.spawn(move || {
@@ -79,7 +80,7 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
             let added = frame
                 .and_then(|frame| rows::add(&frame, *first as u64, &mut columns, building).map_err(damaged));
             if added.is_err() {
-                // One more is counted with the reason.
+                // The caller counts one more rejected row, with the reason.
                 building.reject_unnamed((metadata.num_rows as u64).saturating_sub(*first as u64 + 1));
                 return added;
             }
@@ -87,7 +88,7 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
             building.progress().add(done - told);
             told = done;
         }
-        // It ends early where it panics, and where nobody takes what it sends.
+        // The thread ends early if it panics, or if this thread stops receiving.
         drop(frames);
         decoding.join().map_err(|_| contradiction())
     })?;
@@ -95,7 +96,7 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
     Ok(())
 }
 
-/// Row groups, several of small ones and parts of large ones; first row and number of rows of each slice.
+/// Combines small row groups and divides large ones. Returns first row and number of rows of each slice.
 fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
     let mut slices: Vec<(usize, usize)> = Vec::new();
     let mut end = 0usize;
@@ -103,7 +104,7 @@ fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
         let rows = group.num_rows().min(u32::MAX as usize);
         match slices.last_mut() {
             Some((_, before)) if *before + rows <= ROWS_AT_A_TIME => *before += rows,
-            // What comes before a part is looked at again for each: not more of them than must be.
+            // The library reads the start of a row group again for each of its parts, so there are few parts.
             _ if rows > MOST_ROWS_AT_A_TIME => {
                 let parts = (0..rows).step_by(ROWS_AT_A_TIME);
                 slices.extend(parts.map(|at| (end.saturating_add(at), ROWS_AT_A_TIME.min(rows - at))));
@@ -115,7 +116,7 @@ fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
     slices
 }
 
-/// What a file says of its rows decides how much memory is asked for.
+/// Checks the row counts in a file, because they decide how much memory the reader requests.
 fn check(metadata: &FileMetadata) -> Result<(), ImportFault> {
     let mut left = metadata.num_rows;
     for group in &metadata.row_groups {
@@ -138,7 +139,7 @@ fn damaged(error: PolarsError) -> ImportFault {
     ImportFault::Damaged(error.to_string())
 }
 
-/// A panic over a damaged file is an error that is told, once.
+/// Suppresses the panic message while a file is read: the reader reports the damage as an error.
 fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,12 +1,12 @@
-//! Node, run, class and session from where a file lies: `{session}/{node}/hpl-{run}.out`.
+//! Finds node, run, class and session in a file's path: `{session}/{node}/hpl-{run}.out`.
 
 use super::{ImportFault, ImportOptions};
 use std::fmt;
 use std::path::{Component, Path};
 use std::str::FromStr;
 
-/// A pattern of the last parts of a path. `{node}`, `{run}`, `{class}` and `{session}` each stand for some
-/// characters within one part and name them, `*` stands for any; as many as possible, from left to right.
+/// A pattern for the last parts of a path. `{node}`, `{run}`, `{class}` and `{session}` each match and name one or
+/// more characters within one part; `*` matches without a name. A match from the left is as long as possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     parts: Vec<Vec<Piece>>,
@@ -27,7 +27,7 @@ enum Field {
     Session,
 }
 
-/// What a path says.
+/// What a path says about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PathParts {
     pub node: Option<String>,
@@ -126,7 +126,7 @@ impl PathPattern {
     }
 }
 
-/// What the placeholders stand for, if `name` is of this form. Each stands for a character at least.
+/// The values of the placeholders if `name` matches. Each placeholder matches at least one character.
 fn matched<'a>(pieces: &[Piece], name: &'a str) -> Option<Vec<(Field, &'a str)>> {
     match pieces {
         [] => name.is_empty().then(Vec::new),
@@ -143,7 +143,7 @@ fn matched<'a>(pieces: &[Piece], name: &'a str) -> Option<Vec<(Field, &'a str)>>
 }
 
 impl ImportOptions {
-    /// What the path of a file says, with the node that was given.
+    /// What the path of a file says. If the path names no node, uses the given node.
     pub(super) fn place(&self, path: &Path) -> Result<PathParts, ImportFault> {
         let mut place = match &self.path {
             None => PathParts::default(),
@@ -158,8 +158,8 @@ impl ImportOptions {
     }
 }
 
-/// The node that a file without a pattern belongs to: its name without the extension or, where that says only
-/// what wrote it, the folder that it is in.
+/// The node of a file if there is no pattern: the file name without its extension. If the file name only says which
+/// tool wrote it, uses the name of the file's folder.
 pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, ImportFault> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = match generic.iter().any(|generic| stem.eq_ignore_ascii_case(generic)) {
@@ -171,7 +171,7 @@ pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, ImportFau
     })
 }
 
-/// The name of the folder that a file is in.
+/// The name of the file's folder.
 pub(super) fn folder_of(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.file_name()?.to_string_lossy().into_owned())

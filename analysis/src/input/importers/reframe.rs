@@ -1,7 +1,7 @@
-//! ReFrame's run report: one row a test case that came to its performance.
+//! Reads ReFrame's run report: one row per test case that reached its performance stage.
 //!
-//! The time is a performance variable in a unit of time. ReFrame's own `time_run` has the wait in the queue
-//! in it, and is read only where it is asked for by name.
+//! The time is a performance variable in a unit of time. ReFrame's own `time_run` includes the wait in the queue, so
+//! it is used only if the caller asks for it by name.
 
 use super::building::{Building, shown};
 use super::row::ResultRow;
@@ -9,7 +9,7 @@ use super::{ImportFault, ImportOptions, instant, json};
 use serde_json::Value;
 use std::io::Read;
 
-/// Versions of the report that are known: of ReFrame 3.10 to 3.12, 4.0 to 4.6, and 4.7 on.
+/// Known versions of the report: from ReFrame 3.10 to 3.12, 4.0 to 4.6, and 4.7 or later.
 const KNOWN: &str = "2.x, 3.x and 4.x";
 
 /// Reads the test cases of each run of a session.
@@ -48,7 +48,7 @@ pub(super) fn read(
             }
         }
     }
-    // They are in the report of the session that ran them.
+    // The report of the session that ran these cases contains them.
     if let Some(restored) =
         document.get("restored_cases").and_then(Value::as_array).filter(|list| !list.is_empty())
     {
@@ -57,7 +57,7 @@ pub(super) fn read(
     if entry == 0 { Err(ImportFault::NoRows) } else { Ok(()) }
 }
 
-/// What holds for all test cases of a report.
+/// Values that all test cases of a report share.
 struct Session<'a> {
     name: &'a str,
     host: &'a str,
@@ -109,7 +109,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Name and value of what took the time.
+    /// Name and value of the time.
     fn time<'a>(&self, case: &Value, variables: &[Variable<'a>]) -> Result<(&'a str, f64), String>
     where
         Self: 'a,
@@ -146,7 +146,7 @@ impl Session<'_> {
         elapsed_s.map(|s| (chosen.name, s)).ok_or_else(|| format!("{} is no number", chosen.name))
     }
 
-    /// The host, or the list of several. Without a batch system it is the one that ran ReFrame.
+    /// The host, or the list of hosts. Without a batch system it is the host that ran ReFrame.
     fn nodes(&self, case: &Value) -> Result<String, String> {
         let list = ["job_nodelist", "nodelist"].into_iter().find_map(|key| case.get(key));
         let nodes = match list {
@@ -164,7 +164,7 @@ impl Session<'_> {
     }
 }
 
-/// What succeeded, and what failed for its performance alone: the slow are not to be left out.
+/// Accepts cases that succeeded and cases that failed only in performance: slow runs must stay in.
 fn usable(case: &Value) -> Result<(), String> {
     let result = json::text(case, "result");
     let failed_late = json::text(case, "fail_phase") == "performance";
@@ -179,7 +179,7 @@ fn usable(case: &Value) -> Result<(), String> {
     }
 }
 
-/// Up to version 3 it is a text, whose offset has no colon.
+/// The start time. Up to version 3 it is a text whose offset has no colon.
 fn start(info: &Value) -> Option<i64> {
     if let Some(seconds) = info.get("time_start_unix") {
         return json::unix_ns(seconds);
@@ -189,7 +189,7 @@ fn start(info: &Value) -> Option<i64> {
     instant::unix_ns(format!("{head}:{minutes}").as_bytes())
 }
 
-/// The beginning of a session is its name, with the beginning of its uuid where it has one.
+/// The session's name: its start time, and the first characters of its uuid if it has one.
 fn session_name(info: &Value) -> String {
     let began = json::text(info, "time_start");
     match json::text(info, "uuid").get(..8) {
@@ -206,8 +206,9 @@ fn name(case: &Value) -> &str {
         .unwrap_or("without a name")
 }
 
-/// `name @system:partition+environ, variable`. `system` has the partition in it up to version 3. A parameter
-/// that ReFrame adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3) tells runs of the same apart.
+/// Class: `name @system:partition+environ, variable`. Up to version 3, `system` includes the partition. The class
+/// omits parameters that ReFrame adds itself (`%.nid=`, `%.repeat_no=`; `%$` up to version 3): they differ between
+/// runs of the same test.
 fn class(case: &Value, metric: &str) -> String {
     let system = json::text(case, "system");
     let partition = match json::text(case, "partition") {
@@ -223,8 +224,8 @@ fn class(case: &Value, metric: &str) -> String {
     format!("{name} @{system}{partition}+{environ}, {metric}")
 }
 
-/// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit; up to version 3
-/// `perfvars` is a list of objects.
+/// `perfvalues` maps `system:partition:variable` to value, reference, bounds and unit. Up to version 3, `perfvars` is
+/// a list of objects instead.
 fn variables<'a>(case: &'a Value) -> Vec<Variable<'a>> {
     if let Some(values) = case.get("perfvalues").and_then(Value::as_object) {
         let variable = |(key, tuple): (&'a String, &'a Value)| Variable {

@@ -1,27 +1,27 @@
-//! Rows on their way into the table.
+//! Rows that readers add to the table.
 
 use crate::table::class::Parts;
 
-/// A run as a reader understood it.
+/// One run, as a reader understood it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResultRow<'a> {
     pub line: u64,
     pub node: &'a str,
     pub run: &'a str,
-    /// `run` is the id of a run of pmmpi's.
+    /// True if `run` is the id of a run of pmmpi.
     pub is_own: bool,
-    /// Empty: none, as for the session.
+    /// Empty if there is none; the same holds for `session`.
     pub class: &'a str,
-    /// What the class is made of; `None` where it was declared as it is.
+    /// What the class consists of; `None` if the file declared the class as a whole.
     pub parts: Option<&'a Parts>,
     pub session: &'a str,
     pub elapsed_s: f64,
     pub started_unix_ns: Option<i64>,
-    /// `NAME: REASON`; empty where nobody said so.
+    /// `NAME: REASON` of a missing counter; empty if there is no reason.
     pub lack: &'a str,
 }
 
-/// The same, with the numbers of names that were checked and numbered.
+/// The same row, with numbers in place of names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
     pub line: u64,
@@ -37,26 +37,26 @@ pub(super) struct Numbered {
     pub lack: u32,
 }
 
-/// Rows one after another, column by column.
+/// Consecutive rows, column by column.
 #[derive(Debug)]
 pub(super) struct RowPart {
-    /// Of the first.
+    /// Line of the first row.
     pub line: u64,
     pub node: Vec<u32>,
     pub run: Vec<u32>,
     pub is_own: Vec<bool>,
     pub class: Vec<u32>,
-    /// Empty where they are not kept, both.
+    /// `declared` and `parts` are empty if they are not kept.
     pub declared: Vec<u32>,
     pub parts: Vec<u32>,
     pub session: Vec<u32>,
     pub elapsed_s: Vec<f64>,
     pub started_unix_ns: Vec<i64>,
-    /// Of all.
+    /// Reason for all rows.
     pub lack: u32,
 }
 
-/// Stands for a text that is no name: the row is rejected.
+/// Number of a text that is not a valid name: the row is rejected.
 pub(super) const WRONG: u32 = u32::MAX;
 
 impl RowPart {
@@ -76,7 +76,7 @@ impl RowPart {
         }
     }
 
-    /// True where all rows make sense.
+    /// True if all rows are valid.
     pub fn is_whole(&self) -> bool {
         let names = [&self.node, &self.run, &self.class, &self.declared, &self.session];
         names.iter().all(|numbers| !numbers.contains(&WRONG))
@@ -84,7 +84,7 @@ impl RowPart {
     }
 }
 
-/// Which column a name is for.
+/// The column of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Node,

@@ -1,8 +1,8 @@
-//! SuperBench's results-summary.jsonl: one object a node, one row a time in it.
+//! Reads SuperBench's results-summary.jsonl: one object per node, and one row per time in it.
 //!
-//! Metrics are named `<benchmark>/[<repetition>/]<metric>[:<rank>]` (SuperBench, runner.py). Which of them
-//! are times, and in which unit, stands in its documentation alone: `UNITS` is that table. A rate is no
-//! time, and its inverse is none either: what is not a time is counted as unread.
+//! Metrics are named `<benchmark>/[<repetition>/]<metric>[:<rank>]` (SuperBench, runner.py). Only SuperBench's
+//! documentation says which of them are times, and in which unit; `UNITS` is that table. A rate is not a time, and
+//! neither is its inverse. Metrics that are not times count as unread.
 
 use super::building::{Building, shown};
 use super::row::ResultRow;
@@ -10,7 +10,7 @@ use super::{ImportFault, ImportOptions};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 
-/// Part of a benchmark's name, part of a metric's name, units in a second. The first that fits counts.
+/// Part of a benchmark's name, part of a metric's name, units per second. The first match counts.
 const UNITS: [(&str, &str, f64); 19] = [
     ("disk-benchmark", "_lat_ns_", 1e9),
     ("cpu-memory-bw-latency", "_lat", 1e9),
@@ -30,16 +30,16 @@ const UNITS: [(&str, &str, f64); 19] = [
     ("tensorrt-inference", "_time_", 1e3),
     ("ort-inference", "_time", 1e3),
     ("pytorch-", "_time", 1e3),
-    // Of all models: fp32_train_step_time.
+    // For all models: fp32_train_step_time.
     ("", "step_time", 1e3),
 ];
 
-/// Names of versions before 0.6, whose documentation gives the same units.
+/// Names of versions before 0.6; their documentation gives the same units.
 const OLD_UNITS: [(&str, &str, f64); 3] =
     [("", "steptime_", 1e3), ("kernel-launch", "_overhead", 1e3), ("pytorch-", "_cost", 1e3)];
 
-/// Reads the times of each node: all, or those whose name contains the metric that is asked for. A line that
-/// is no object with a node is rejected.
+/// Reads the times of each node: all, or those whose name contains the requested metric. Rejects a line that is not
+/// an object with a node.
 pub(super) fn read(
     source: impl Read,
     options: &ImportOptions,
@@ -131,10 +131,10 @@ fn metric(
     });
 }
 
-/// A metric's name in its parts.
+/// The parts of a metric's name.
 struct Name<'a> {
     benchmark: &'a str,
-    /// What stands between, a model's name for instance.
+    /// What is between benchmark and metric, for example a model's name.
     middle: Option<&'a str>,
     metric: &'a str,
     repetition: Option<&'a str>,
@@ -162,7 +162,7 @@ impl<'a> Name<'a> {
             .join("/")
     }
 
-    /// Repetitions and ranks are counted from 0 by SuperBench. A rank is a GPU of the node.
+    /// SuperBench counts repetitions and ranks from 0. A rank is a GPU of the node.
     fn run(&self) -> String {
         match (self.repetition, self.rank) {
             (None, None) => "0".into(),
@@ -171,7 +171,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// `None` for what is no time.
+    /// `None` if the metric is not a time.
     fn per_second(&self) -> Option<f64> {
         let fits = |(benchmark, metric, _): &&(&str, &str, f64)| {
             self.benchmark.starts_with(benchmark) && self.metric.contains(metric)

@@ -1,8 +1,8 @@
-//! Values that make no sense, in rows that do.
+//! Values that are not valid, in rows that are.
 
 use super::building::Building;
 
-/// All are counted, the first are told.
+/// Counts all of them and keeps the first.
 #[derive(Default)]
 pub(super) struct Wrong {
     count: u64,
@@ -10,7 +10,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// Of one column, or of one file.
+    /// Number of values of one column, or of one file, that are kept with a reason.
     const TOLD: usize = 10;
 
     pub fn add(&mut self, line: u64, reason: impl FnOnce() -> String) {
@@ -24,7 +24,7 @@ impl Wrong {
         self.count
     }
 
-    /// Counts them as rejected.
+    /// Adds them to the rejected values.
     pub fn tell(self, building: &mut Building) {
         building.reject_values(self.count, self.first);
     }

@@ -1,5 +1,4 @@
-//! Where the nodes of a class lie: how many are how much slower than its median, and which of them are not
-//! OK.
+//! A plot of a class: how many nodes are slower than its median by how much, and which nodes are not OK.
 
 use super::{escaped, style_of};
 use crate::render::cells::percent;
@@ -7,22 +6,22 @@ use crate::stats::verdict::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 
-/// Of the picture, in its own units.
+/// Width of the picture, in its own units.
 const WIDTH: f64 = 760.0;
-/// Of the columns alone.
+/// Height of the columns alone.
 const HEIGHT: f64 = 90.0;
-/// Left and right of them.
+/// Space left and right of the columns.
 const MARGIN: f64 = 20.0;
 const COLUMNS: usize = 90;
-/// A node among thousands is still seen.
+/// One node among thousands must stay visible.
 const LEAST_HEIGHT: f64 = 4.0;
-/// The slowest that are not OK; each has a line of its own.
+/// The number of slowest nodes that are not OK and get a label; each label has its own line.
 const NAMED: usize = 5;
 const LINE: f64 = 16.0;
-/// Classes of fewer are read faster in the table.
+/// A smaller class is easier to read in the table.
 const LEAST_NODES: usize = 3;
 
-/// A node that was compared.
+/// A node that was compared with its class.
 struct Point<'a> {
     node: &'a NodeReport,
     slowdown: f64,
@@ -36,7 +35,7 @@ impl<'a> Point<'a> {
     }
 }
 
-/// `None` where there is nothing to see. Nodes come slowest first.
+/// The plot; `None` if there are too few nodes. `nodes` begins with the slowest.
 pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
     let points: Vec<Point> = nodes.iter().filter_map(|node| Point::of(node)).collect();
     if points.len() < LEAST_NODES {
@@ -44,7 +43,7 @@ pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
     }
     let least = points.iter().map(|point| point.slowdown).fold(0.0, f64::min);
     let most = points.iter().map(|point| point.slowdown).fold(0.0, f64::max);
-    // Halves: the difference of the two largest numbers is none.
+    // Halves, because the difference of the two largest numbers would be infinite.
     let part = |slowdown: f64| (slowdown / 2.0 - least / 2.0) / (most / 2.0 - least / 2.0).max(1e-6);
     let column = |point: &Point| ((part(point.slowdown) * COLUMNS as f64) as usize).min(COLUMNS - 1);
     let left = |column: usize| MARGIN + (WIDTH - 2.0 * MARGIN) * column as f64 / COLUMNS as f64;
@@ -85,7 +84,7 @@ pub fn of_class(number: usize, nodes: &[&NodeReport]) -> Option<String> {
     ))
 }
 
-/// A name with a line down to its column, on the side where there is room.
+/// A name with a line down to its column, on the side that has more room.
 fn label(point: &Point, x: f64, y: f64, bottom: f64) -> String {
     const LONGEST: usize = 40;
     let (anchor, beside) = if x > WIDTH / 2.0 { ("end", -4.0) } else { ("start", 4.0) };
@@ -102,7 +101,7 @@ fn label(point: &Point, x: f64, y: f64, bottom: f64) -> String {
     )
 }
 
-/// The median of the class, and the two ends.
+/// The axis with the median of the class and its two ends.
 fn axis(median: f64, bottom: f64, [least, most]: [f64; 2]) -> String {
     let below = bottom + LINE;
     let end = |x: f64, anchor: &str, slowdown: f64| match slowdown {
@@ -112,7 +111,7 @@ fn axis(median: f64, bottom: f64, [least, most]: [f64; 2]) -> String {
             percent(slowdown, 1)
         ),
     };
-    // The ends have their numbers below the median's, which may be anywhere between.
+    // The median's label is below the labels of the ends, because it may be close to either.
     let of_median = below + LINE * 0.8;
     format!(
         "<line class=\"axis\" x1=\"{MARGIN}\" y1=\"{bottom:.1}\" x2=\"{:.1}\" y2=\"{bottom:.1}\"/>\n\

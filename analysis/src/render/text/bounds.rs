@@ -1,11 +1,11 @@
-//! Bounds of anybody's stamps.
+//! Shows the result of `pmmpi bounds`.
 
 use super::line;
 use crate::stamps_csv::{Stamped, StampedBounds};
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::text::{count, seconds_between};
 
-/// Bounds of stamps.
+/// The bounds of each run or region in the stamps file, then rejected rows.
 pub fn bounds(stamped: &Stamped, name: &str) -> String {
     let mut text = String::new();
     for job in &stamped.bounds {

@@ -1,4 +1,4 @@
-//! Who was waited for.
+//! Shows which node the others waited for.
 
 use super::{and_more, line, shown};
 use crate::render::cells::seconds;
@@ -6,7 +6,7 @@ use crate::report::lateness::{NodeWait, WORTH_A_WORD};
 use crate::report::run::RunReport;
 use pmmpi::text::seconds_between;
 
-/// Of the latest run of several nodes.
+/// The nodes of the latest run with several nodes.
 pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let latest = runs.iter().rev().find_map(|run| Some((run, run.waited_for.as_ref()?)));
     let Some((run, waited_for)) = latest else { return };
@@ -21,7 +21,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
             &format!("no node is proved to have come last (last run of several nodes){waiting}"),
         );
     }
-    // Little enough for a line.
+    // A single line suffices.
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
         let (least, _) = between(waited_for.lateness_s);
         let said = format!("{last} came last, by {least} s at least (last run of several nodes){waiting}");
@@ -42,7 +42,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     line(text, &format!("{last} came last, with its rank {rank}{waiting}"));
 }
 
-/// The longest work and the shortest wait of its ranks: those of the last one, as a rule.
+/// The longest work and the shortest wait of the node's ranks; usually both belong to its last rank.
 fn row(text: &mut String, node: &NodeWait) {
     let ([.., work], [wait, ..]) = (node.work_s, node.wait_s);
     let [work, wait] = [work, wait].map(seconds);

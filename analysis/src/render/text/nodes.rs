@@ -1,4 +1,4 @@
-//! Nodes and runs that are slow.
+//! Shows slow nodes and slow runs.
 
 use super::{and_more, line, shown};
 use crate::render::answer;
@@ -7,13 +7,13 @@ use crate::report::Report;
 use crate::stats::verdict::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
-/// A line each.
+/// The answer, one sentence per line.
 pub fn answer(text: &mut String, report: &Report) {
     line(text, "");
     answer::of(report).iter().for_each(|sentence| line(text, sentence));
 }
 
-/// Of all sessions.
+/// Slow runs of all sessions.
 pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
     if runs.is_empty() {
         return;
@@ -30,7 +30,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
     and_more(text, hidden, "slow runs");
 }
 
-/// Since when.
+/// Nodes that grew slower, and since when.
 pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
     if drifts.is_empty() {
         return;
@@ -48,7 +48,7 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
     and_more(text, hidden, "nodes");
 }
 
-/// The slowest nodes, and what their classes are.
+/// The slowest nodes, and a list of their classes.
 pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
     if nodes.is_empty() {
         return;

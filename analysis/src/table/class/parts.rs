@@ -1,11 +1,11 @@
-//! What a class is made of, before anybody says which of it counts.
+//! What a class consists of, before [`ClassBy`] selects the keys that count.
 
 use super::{ClassBy, Key, NO_CLASS};
 use pmmpi::node::Hardware;
 use pmmpi::record::{NodeRecord, Run};
 use std::sync::Arc;
 
-/// What is known of where and how a run was made: one text a key, none of them empty. An archive has a column for each.
+/// What is known about where and how a run was made: one text per key, never empty. An archive has a column for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parts(Vec<(Key, Arc<str>)>);
 
@@ -19,12 +19,12 @@ impl FromIterator<(Key, Arc<str>)> for Parts {
 }
 
 impl Parts {
-    /// Of a class that somebody else declared; no text is none.
+    /// The parts of a class that was declared as a whole; none if the text is empty.
     pub fn declared(class: &str) -> Self {
         [(Key::Class, class.into())].into_iter().collect()
     }
 
-    /// Of a node of a run of pmmpi's that has `ranks` there. `work` is that of the run: [`of_work`].
+    /// The parts of a node with `ranks` ranks in a run of pmmpi. `work` is the result of [`of_work`] for this run.
     pub(super) fn of_node(node: &NodeRecord, ranks: usize, run: &Run, work: &[(Key, Arc<str>)]) -> Self {
         let facts = node.facts.as_ref().map(|facts| &facts.hardware);
         let known = |key: Key, text: Option<String>| text.map(|text| (key, text.into()));
@@ -38,7 +38,7 @@ impl Parts {
         hardware.into_iter().flatten().chain(work.iter().cloned()).collect()
     }
 
-    /// One more, if there is none of its key.
+    /// Adds a part if there is none with this key.
     pub fn add(&mut self, key: &Key, text: &str) {
         if !text.is_empty()
             && let Err(place) = self.0.binary_search_by(|(known, _)| known.cmp(key))
@@ -47,7 +47,7 @@ impl Parts {
         }
     }
 
-    /// All of them.
+    /// All parts.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &str)> {
         self.0.iter().map(|(key, text)| (key, &**text))
     }
@@ -57,7 +57,8 @@ impl Parts {
         self.iter().find(|(known, _)| *known == key).map(|(_, text)| text)
     }
 
-    /// Names of labels of a run of pmmpi's own; of others' results the keys that name a column of theirs.
+    /// For a run of pmmpi, the names of its requested labels. For other tools' results, the requested names that
+    /// match a column.
     pub(crate) fn names<'a>(&'a self, by: &'a ClassBy, is_own: bool) -> impl Iterator<Item = &'a str> {
         let asked = by.keys().filter(move |key| match is_own {
             true => self.get(key).is_some(),
@@ -66,8 +67,8 @@ impl Parts {
         asked.filter_map(|key| if let Key::Named(name) = key { Some(name.as_str()) } else { None })
     }
 
-    /// The class of a run of pmmpi's own. What its record does not say is "unknown"; a class that is declared, by a
-    /// file that has been an archive's and lost the parts, is what it is.
+    /// The class of a run of pmmpi. Missing parts appear as "unknown". If there is a declared class, it is used as it
+    /// is: then the file was part of an archive and has lost the parts.
     pub fn class_of_own(&self, by: &ClassBy) -> String {
         if let Some(class) = self.get(&Key::Class) {
             return if by.has(&Key::Class) { class.to_owned() } else { String::new() };
@@ -93,7 +94,7 @@ impl Parts {
             asked(Key::Kernel, "Linux ", "Linux unknown"),
         ];
         let texts: Vec<String> = texts.into_iter().flatten().collect();
-        // Facts of a node have a processor, known or not.
+        // A node whose hardware is known always has this part.
         if self.get(&Key::Cpu).is_none() && !texts.is_empty() {
             return "unknown node".to_owned();
         }
@@ -113,8 +114,8 @@ impl Parts {
         labels.join(" ")
     }
 
-    /// The class of what another tool measured: `sku=a, HPL N=1000`, in the order of the keys. Names of columns are the
-    /// same in small and capital letters.
+    /// The class of a result of another tool, for example `sku=a, HPL N=1000`, in the order of the keys. Capital and
+    /// small letters are equal in column names.
     pub fn class_of_others(&self, by: &ClassBy) -> String {
         let text = |(key, name): (&Key, &str)| {
             let (_, text) = self.iter().find(|(known, _)| key.names(known))?;
@@ -124,7 +125,7 @@ impl Parts {
     }
 }
 
-/// Command and labels.
+/// The command and the labels.
 pub(super) fn of_work(run: &Run) -> Vec<(Key, Arc<str>)> {
     let labels = run.header.labels.iter();
     let labels = labels.map(|(name, text)| (Key::Named(name.clone()), text.as_str().into()));
@@ -142,7 +143,7 @@ fn processor(facts: &Hardware) -> String {
     )
 }
 
-/// Whole GiB: the kernel's own share differs by some MiB from boot to boot.
+/// Whole GiB: the part that the kernel reserves differs by some MiB from boot to boot.
 fn gibibytes(bytes: u64) -> String {
     format!("{} GiB", (bytes + (1 << 29)) >> 30)
 }

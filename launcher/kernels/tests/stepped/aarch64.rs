@@ -1,12 +1,12 @@
-//! Instructions of A64, as far as kernels are made of them: Arm Architecture Reference Manual, "A64
-//! instruction set encoding".
+//! Decodes the A64 instructions that the kernels use: Arm Architecture Reference Manual, "A64 instruction set
+//! encoding".
 
 use super::Executed;
 use std::mem::MaybeUninit;
 
-/// Where a stopped process is.
+/// The position of a stopped process.
 pub struct Position {
-    /// The next instruction.
+    /// Address of the next instruction.
     pub next: u64,
     link: u64,
 }
@@ -16,7 +16,7 @@ impl Position {
         let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
         let bytes = size_of_val(&registers);
         let mut place = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: bytes };
-        // SAFETY: the kernel fills in all of it, as it says.
+        // SAFETY: the kernel fills in the whole structure; `iov_len` confirms this.
         let registers = unsafe {
             assert_eq!(libc::ptrace(libc::PTRACE_GETREGSET, process, libc::NT_PRSTATUS, &mut place), 0);
             assert_eq!(place.iov_len, bytes);
@@ -25,7 +25,7 @@ impl Position {
         Self { next: registers.pc, link: registers.regs[30] }
     }
 
-    /// Where a function returns to that has just begun: it is in the link register.
+    /// The return address of a function that has just begun: it is in the link register.
     pub fn back(&self) -> u64 {
         self.link
     }
@@ -41,16 +41,16 @@ impl Decoder {
     }
 
     /// # Safety
-    /// An instruction is there.
+    /// `place` must be the address of an instruction.
     pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {
-        // SAFETY: the caller's; instructions are aligned to their 4 bytes.
+        // SAFETY: the caller guarantees an instruction; instructions are aligned to 4 bytes.
         let code = unsafe { (place as *const u32).read() };
         if code == RETURN {
             return;
         }
         executed.instructions += 1.0;
         match code >> 25 & 0xf {
-            // Branches, exceptions, system instructions; kernels have SVC of the latter two.
+            // Branches, exceptions, system instructions; of the latter two, kernels have only SVC.
             0b1010 | 0b1011 => executed.branches += f64::from(u8::from(code & 0xffe0_001f != SVC)),
             0b0100 | 0b0110 | 0b1100 | 0b1110 => access(code, executed),
             _ => executed.operations += operations(code),
@@ -60,7 +60,7 @@ impl Decoder {
 
 const SVC: u32 = 0xd400_0001;
 
-/// Loads and stores of one register at an unsigned offset, and of pairs.
+/// Counts loads and stores of one register at an unsigned offset, and of pairs.
 fn access(code: u32, executed: &mut Executed) {
     let is_vector = code >> 26 & 1 == 1;
     let is_load = code >> 22 & 1 == 1;
@@ -79,7 +79,7 @@ fn access(code: u32, executed: &mut Executed) {
     }
 }
 
-/// Of two doubles: FADD, FMUL, FMLA.
+/// Operations of FADD, FMUL and FMLA on two doubles.
 fn operations(code: u32) -> f64 {
     match code & 0xffe0_fc00 {
         0x4e60_d400 | 0x6e60_dc00 => 2.0,

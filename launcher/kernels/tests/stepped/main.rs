@@ -1,5 +1,5 @@
-//! The paper against the machine: each kernel is run one instruction at a time (ptrace(2)), and each instruction is
-//! decoded where it is executed. No performance counter is asked.
+//! Compares the expected counts with the machine: the test runs each kernel one instruction at a time (ptrace(2)) and
+//! decodes each executed instruction. It uses no performance counters.
 
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
@@ -8,21 +8,21 @@ mod machine;
 use machine::{Decoder, Position};
 use pmmpi_kernels::{Body, EMPTY, Function, Memory, Prepared, all};
 
-/// Nothing here takes more, unless it never ends.
+/// No test needs more steps; a kernel that exceeds them does not end.
 const MOST_STEPS: u64 = 1_000_000;
 
-/// What was executed, the return left out.
+/// Counts of the executed instructions, without the return.
 #[derive(Debug, Default, PartialEq)]
 struct Executed {
     instructions: f64,
     branches: f64,
     loads: f64,
     stores: f64,
-    /// Of doubles; a multiply-add is two.
+    /// Floating-point operations on doubles; a multiply-add counts as two.
     operations: f64,
     loaded_bytes: f64,
     stored_bytes: f64,
-    /// Of these, bytes that were stored past the caches.
+    /// The part of `stored_bytes` from non-temporal stores.
     streamed_bytes: f64,
 }
 
@@ -42,14 +42,14 @@ impl Executed {
 struct Child(libc::pid_t);
 
 impl Child {
-    /// A copy of this process that stops, and then calls `run`.
+    /// Starts a copy of this process that stops and then calls `run`.
     fn start(run: Function, trips: u64, memory: &Prepared) -> Self {
         let (start, stride) = (memory.start(), memory.stride());
-        // SAFETY: the child makes system calls and calls the kernel, which has no locks to find taken.
+        // SAFETY: the child only makes system calls and runs the kernel; neither needs a lock.
         let child = unsafe { libc::fork() };
         assert!(child >= 0);
         if child == 0 {
-            // SAFETY: as above; the memory is a copy of what the parent prepared.
+            // SAFETY: as above; the memory is a copy of the parent's prepared memory.
             unsafe {
                 libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
                 libc::raise(libc::SIGSTOP);
@@ -72,7 +72,7 @@ impl Child {
     }
 
     fn step(&self) {
-        // SAFETY: a stopped child of this process's own.
+        // SAFETY: a stopped child of this process.
         assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.0, 0, 0) }, 0);
         self.wait();
     }
@@ -80,7 +80,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: a child of this process's own, which nobody else waits for.
+        // SAFETY: a child of this process for which no other code waits.
         unsafe {
             libc::kill(self.0, libc::SIGKILL);
             libc::waitpid(self.0, std::ptr::null_mut(), 0);
@@ -107,9 +107,9 @@ fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
     while position.next != back {
         let place = position.next;
         position = step();
-        // After a system call Arm's kernel stops twice, the second time for nothing.
+        // After a system call, Linux on Arm stops twice; the second stop executes nothing.
         if position.next != place {
-            // SAFETY: both processes have one image; this is its code.
+            // SAFETY: both processes have the same image, so the address is code here, too.
             unsafe { decoder.count(place, &mut executed) };
         }
     }
@@ -117,7 +117,7 @@ fn step_through(run: Function, trips: u64, memory: &Prepared) -> Executed {
 }
 
 fn cpus() -> [u32; 2] {
-    // SAFETY: asks which CPU this is.
+    // SAFETY: reads the current CPU.
     let here = unsafe { libc::sched_getcpu() } as u32;
     [here, here]
 }
@@ -145,7 +145,7 @@ fn each_kernel_does_what_its_table_says() {
                     "L1-dcache-stores" => executed.stores,
                     _ => continue,
                 };
-                // What code does is in the middle, but where all that is counted is others'.
+                // The count of the code is the middle of the range, or 0 if only other code causes the event.
                 let [low, high] = [expected.low.of(trips), expected.high.of(trips)];
                 let middle = if low == 0.0 { 0.0 } else { (low + high) / 2.0 };
                 assert!((counted - middle).abs() < 1e-6, "{} {expected:?}: {counted}", kernel.name);
@@ -164,7 +164,7 @@ fn an_empty_one_does_nothing() {
 fn kernels_run_to_their_end_in_full_size() {
     for kernel in all().iter().filter(|kernel| (kernel.body.runs_here)()) {
         let memory = kernel.memory.prepare(kernel.trips, cpus()).unwrap();
-        // SAFETY: memory that was made for this kernel and these trips.
+        // SAFETY: the memory was prepared for this kernel and these trips.
         unsafe { (kernel.body.run)(kernel.trips, memory.start(), memory.stride()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Instructions of x86_64, by iced-x86.
+//! Decodes x86_64 instructions with iced-x86.
 
 use super::Executed;
 use iced_x86::{DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess};
@@ -6,10 +6,10 @@ use std::mem::MaybeUninit;
 
 const LONGEST_INSTRUCTION: usize = 15;
 
-/// Where a stopped process is.
+/// The position of a stopped process.
 pub struct Position {
     process: libc::pid_t,
-    /// The next instruction.
+    /// Address of the next instruction.
     pub next: u64,
     stack: u64,
 }
@@ -17,7 +17,7 @@ pub struct Position {
 impl Position {
     pub fn of(process: libc::pid_t) -> Self {
         let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
-        // SAFETY: the kernel fills in all of it.
+        // SAFETY: the kernel fills in the whole structure.
         let registers = unsafe {
             assert_eq!(libc::ptrace(libc::PTRACE_GETREGS, process, 0, registers.as_mut_ptr()), 0);
             registers.assume_init()
@@ -25,7 +25,7 @@ impl Position {
         Self { process, next: registers.rip, stack: registers.rsp }
     }
 
-    /// Where a function returns to that has just begun: it lies on the stack.
+    /// The return address of a function that has just begun: it is on the stack.
     pub fn back(&self) -> u64 {
         // SAFETY: reads a word of a stopped child's memory.
         unsafe { libc::ptrace(libc::PTRACE_PEEKDATA, self.process, self.stack, 0) as u64 }
@@ -40,9 +40,9 @@ impl Decoder {
     }
 
     /// # Safety
-    /// An instruction is there.
+    /// `place` must be the address of an instruction.
     pub unsafe fn count(&mut self, place: u64, executed: &mut Executed) {
-        // SAFETY: the caller's; code goes on beyond it.
+        // SAFETY: the caller guarantees an instruction; more code follows it.
         let code = unsafe { std::slice::from_raw_parts(place as *const u8, LONGEST_INSTRUCTION) };
         let instruction = iced_x86::Decoder::with_ip(64, code, place, DecoderOptions::NONE).decode();
         assert!(!instruction.is_invalid());
@@ -51,7 +51,7 @@ impl Decoder {
             return;
         }
         executed.instructions += 1.0;
-        // A system call is none: no kernel here calls a function.
+        // A system call is no branch, and no kernel calls a function.
         let branches = [FlowControl::ConditionalBranch, FlowControl::UnconditionalBranch];
         executed.branches += f64::from(u8::from(branches.contains(&flow)));
         executed.operations += operations(instruction.mnemonic());
@@ -60,7 +60,7 @@ impl Decoder {
             match memory.access() {
                 OpAccess::Read => executed.load(bytes),
                 OpAccess::Write => executed.store(bytes, instruction.mnemonic() == Mnemonic::Movntpd),
-                // lea, whose operand is no access
+                // lea does not access its operand.
                 OpAccess::None | OpAccess::NoMemAccess => {}
                 both => panic!("{instruction:?}: {both:?}"),
             }

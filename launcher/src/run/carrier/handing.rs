@@ -1,4 +1,4 @@
-//! What launchers of a node say to the process that carries for them, without ever waiting but for an answer.
+//! The messages between the launchers of a node and the carrier. Only the wait for an answer blocks.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -7,41 +7,42 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// From a follower to its leader.
+/// A message from a follower to its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CarrierWord {
-    /// With its shared memory's descriptor and, where room for the run was set aside, that file's.
+    /// Registers a rank. The message carries the descriptor of its shared memory and, if this launcher has reserved
+    /// disk space, of that file.
     Here = b'h',
-    /// Its rank has ended badly, and it waits for an answer.
+    /// The rank ended badly; the launcher waits for an answer.
     Ended = b'e',
 }
 
-/// What becomes of a launcher's question.
+/// The answer to [`CarrierWord::Ended`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum CarrierAnswer {
-    /// What its rank left was written, or why not.
+    /// The rank's data was written, or why not.
     Is(Result<(), String>),
-    /// The leader lives and has not answered.
+    /// The leader lives but has not answered in time.
     Late,
     /// The leader has ended.
     Gone,
 }
 
-/// A leader's answer where all went well; else why not.
+/// The answer if all went well; any other answer is an error text.
 const KEPT: &[u8] = b"\0";
 const LONGEST_ANSWER: usize = 512;
 const MOST_FILES: usize = 2;
-/// Room for a header and as many descriptors, rounded up.
+/// Space for a header and [`MOST_FILES`] descriptors, rounded up.
 const CONTROL_WORDS: usize = 8;
 
-/// At most [`MOST_FILES`]: unix(7), SCM_RIGHTS.
+/// Sends `words` and at most [`MOST_FILES`] descriptors (unix(7), SCM_RIGHTS).
 pub fn send(to: &UnixStream, words: &[CarrierWord], files: &[RawFd]) -> io::Result<()> {
     let bytes: Vec<u8> = words.iter().map(|word| *word as u8).collect();
     let mut control = [0u64; CONTROL_WORDS];
     let mut data = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: all zeros are a message; the buffers outlive the call; the control buffer is aligned, and has room
-    // for what is written there.
+    // SAFETY: an all-zero msghdr is valid; the buffers outlive the call; the control buffer is aligned and large
+    // enough.
     let sent = unsafe {
         let mut message: libc::msghdr = zeroed();
         (message.msg_iov, message.msg_iovlen) = (&mut data, 1);
@@ -63,13 +64,14 @@ pub fn send(to: &UnixStream, words: &[CarrierWord], files: &[RawFd]) -> io::Resu
     }
 }
 
-/// What a follower has said since, and the descriptors that came with it; `None` at its end.
+/// The new words of a follower and the descriptors that came with them; empty if there is nothing new, `None` after the
+/// follower has closed the connection.
 pub fn receive(from: &UnixStream) -> io::Result<Option<(Vec<u8>, Vec<File>)>> {
     let mut bytes = [0u8; 16];
     let mut control = [0u64; CONTROL_WORDS];
     let mut files = Vec::new();
     let mut data = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // SAFETY: as in `send`; each descriptor that came is new, and nothing else owns it.
+    // SAFETY: as in `send`; each received descriptor is new, and nothing else owns it.
     let received = unsafe {
         let mut message: libc::msghdr = zeroed();
         (message.msg_iov, message.msg_iovlen) = (&mut data, 1);
@@ -100,7 +102,7 @@ pub fn receive(from: &UnixStream) -> io::Result<Option<(Vec<u8>, Vec<File>)>> {
     }
 }
 
-/// To a follower that waits for it. One that has gone does not.
+/// Answers a follower. Errors are ignored: a follower that has ended needs no answer.
 pub fn reply(to: &UnixStream, kept: &Result<(), String>) {
     let bytes = match kept {
         Ok(()) => KEPT,
@@ -118,7 +120,7 @@ pub fn reply(to: &UnixStream, kept: &Result<(), String>) {
     };
 }
 
-/// The leader's answer, by then.
+/// Waits for the leader's answer until `deadline`. `from` must not block.
 pub fn answer(mut from: &UnixStream, deadline: Instant) -> CarrierAnswer {
     loop {
         let mut answer = [0; LONGEST_ANSWER];
@@ -140,10 +142,10 @@ pub fn answer(mut from: &UnixStream, deadline: Instant) -> CarrierAnswer {
     }
 }
 
-/// Sleeps until something happens at one of them, or for so long.
+/// Sleeps until one of the descriptors is ready, at most for `longest`.
 pub fn wait(poll: &mut [libc::pollfd], longest: Duration) {
     let ms = libc::c_int::try_from(longest.as_millis() + 1).unwrap_or(libc::c_int::MAX);
-    // SAFETY: as many live structures as it says. An interruption is one more look.
+    // SAFETY: the pointer and the length are those of a live slice. After an interruption, the caller looks once more.
     unsafe { libc::poll(poll.as_mut_ptr(), poll.len() as libc::nfds_t, ms) };
 }
 

@@ -1,4 +1,4 @@
-//! Who carries for a node: it sleeps until there is something to carry.
+//! The leader carries for its node. It sleeps until there is something to carry.
 
 use super::FIRST;
 use super::handing::{self, CarrierWord};
@@ -11,45 +11,45 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// Between two looks whether ranks have come to t1, at most.
+/// The longest interval between two checks whether ranks have reached t1.
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
-/// Between two times that what has changed is carried: at first, and at most.
+/// The first and the longest interval between two times of carrying changed data.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
-/// Ranks of a job that ends badly end at about the same time: what comes within so long is carried at once. At first,
-/// and at most.
+/// Ranks of a job that ends badly end at about the same time, so the leader collects them and carries them together.
+/// These are the first and the longest interval between two such times.
 const BATCH: Duration = Duration::from_millis(50);
 const LONGEST_BATCH: Duration = Duration::from_secs(1);
-/// How long a launcher that carries after the carrying process was killed waits for others to end.
+/// How long a launcher that leads after the carrier was killed waits for other ranks to end.
 const LINGER: Duration = Duration::from_millis(200);
-/// Of another node than rank 0's: how long after `FIRST`, and how much later for each node there may be, so that
-/// not all make their files at once.
+/// Nodes other than rank 0's carry first at `FIRST` plus `AFTER_RANK_0` plus a multiple of `PER_NODE`, so that not all
+/// nodes create their files at the same time.
 const AFTER_RANK_0: Duration = Duration::from_millis(200);
 const PER_NODE: Duration = Duration::from_micros(100);
 
-/// Carries what the ranks of its node left in shared memory.
+/// Writes the data of its node's ranks from shared memory to disk.
 pub struct CarrierLeader {
     listener: Option<UnixListener>,
     members: Members,
-    /// Of launchers that have come and not yet said for which rank.
+    /// Launchers that have connected but not yet registered a rank.
     silent: Vec<UnixStream>,
-    /// When what has changed is carried next, and how long from then to the next time.
+    /// When to carry changed data next (before the first time: when to check for t1), and the interval before it.
     next: Instant,
     pause: Duration,
-    /// Some rank had come to t1 when it was looked at last.
+    /// True if a rank had reached t1 at the last check.
     started: bool,
-    /// The first moment of the first programs has passed.
+    /// True after changed data was carried for the first time.
     begun: bool,
-    /// When what ended ranks left was carried last, and how long until that is done again.
+    /// When the data of ended ranks was carried last, and the shortest interval to the next time.
     carried: Option<Instant>,
     batch: Duration,
 }
 
 impl CarrierLeader {
-    /// Of a launcher's own rank, and of those whose launchers come to `listener`.
+    /// For a launcher's own rank, and for the ranks whose launchers connect to `listener`.
     pub fn new(listener: Option<UnixListener>, own: Member, header: RunHeader) -> Self {
         if let Some(listener) = &listener {
-            // Where that fails, no connection is accepted.
+            // If this fails, `accept` may block until a launcher connects.
             let _ = listener.set_nonblocking(true);
         }
         let (next, pause) = (Instant::now() + FIRST, FIRST);
@@ -68,7 +68,7 @@ impl CarrierLeader {
         }
     }
 
-    /// Until no launcher of the node is left, in the process that [`super::process::start`] makes.
+    /// Carries until no launcher of the node is left. Runs in the process that [`super::process::start`] makes.
     pub fn run(&mut self) {
         while self.is_needed() || self.is_needed_after_all() {
             let batch = self.carried.filter(|_| self.members.any_ended()).map(|carried| carried + self.batch);
@@ -77,7 +77,7 @@ impl CarrierLeader {
             self.listen(until.saturating_duration_since(Instant::now()), batch.is_none());
             self.look();
         }
-        // Who comes now is to lead; the end of this process may take its time.
+        // From now on, a new launcher must lead itself: the end of this process may take long.
         self.listener = None;
     }
 
@@ -87,15 +87,15 @@ impl CarrierLeader {
         is_connected || self.members.any_ended() || in_doubt || !self.silent.is_empty()
     }
 
-    /// Before this process ends: who comes at the last moment counts, too.
+    /// The last check before this process ends: accepts launchers that connected at the last moment.
     fn is_needed_after_all(&mut self) -> bool {
         self.members.withdraw_saved();
         self.accept();
         self.is_needed()
     }
 
-    /// Carries what a launcher's own rank left that ended badly, and what others did that end meanwhile: in that
-    /// launcher, after the carrying process was killed.
+    /// For a launcher that leads after the carrier was killed: carries its own rank, which ended badly, and others
+    /// that end badly meanwhile. Gives the result for its own rank.
     pub fn keep_own(&mut self) -> Result<(), String> {
         self.members.all[0].end = MemberEnd::Badly;
         self.accept();
@@ -108,7 +108,7 @@ impl CarrierLeader {
                 own = own.or(self.carry_ended());
             }
         }
-        own.unwrap_or_else(|| Err("nothing is known of its rank".to_owned()))
+        own.unwrap_or_else(|| Err("its rank is unknown".to_owned()))
     }
 
     fn look(&mut self) {
@@ -146,7 +146,7 @@ impl CarrierLeader {
         self.next = now + self.pause;
     }
 
-    /// How much later than rank 0's node this one carries first.
+    /// The delay of this node's first carrying after that of rank 0's node.
     fn turn(&self) -> Duration {
         if self.members.all.iter().any(Member::is_rank_0) {
             return Duration::ZERO;
@@ -163,17 +163,17 @@ impl CarrierLeader {
         own
     }
 
-    /// Other launchers wait in the queue until the first moment has passed, or the first launcher has ended: in a
-    /// short job they need be heard but once.
+    /// True if the leader accepts connections at once. Before the first carrying, other launchers wait in the queue
+    /// until the first launcher ends: in a short job, the leader then wakes up only once for all of them.
     fn hears_all(&self) -> bool {
         self.begun || self.members.all[0].connection.is_none()
     }
 
-    /// Sleeps until a message comes, or for so long. Without connections it sleeps for so long.
+    /// Sleeps until a message comes, at most for `longest`. Without `listens`, it always sleeps for `longest`.
     fn listen(&mut self, longest: Duration, listens: bool) {
         let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let connection = |member: &Member| member.connection.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        // One a member, then the silent ones, then the listener: a descriptor below zero is left out.
+        // One entry per member, then the silent ones, then the listener; poll(2) ignores negative descriptors.
         let mut poll: Vec<_> = self.members.all.iter().map(|member| on(connection(member))).collect();
         poll.extend(self.silent.iter().map(|launcher| on(launcher.as_raw_fd())));
         poll.extend(
@@ -192,7 +192,7 @@ impl CarrierLeader {
         }
     }
 
-    /// Whoever has come.
+    /// Accepts all waiting connections.
     fn accept(&mut self) {
         while let Some(accepted) = self.listener.as_ref().map(UnixListener::accept) {
             let follower = match accepted {
@@ -200,23 +200,24 @@ impl CarrierLeader {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => {
-                    // With no descriptor left it would be ready for ever: others lead for themselves.
+                    // Without free descriptors, the listener would always be ready. Close it: other launchers lead
+                    // themselves.
                     self.listener = None;
                     return;
                 }
             };
-            // Anybody on the machine may know the name.
+            // Every user of the machine can connect to this name.
             if local_socket::is_own(&follower) && follower.set_nonblocking(true).is_ok() {
                 self.welcome(follower);
             }
         }
     }
 
-    /// The rank of a launcher that has come, as soon as it says which.
+    /// Registers the rank of a new launcher, or keeps the launcher in `silent` until it sends its rank.
     fn welcome(&mut self, launcher: UnixStream) {
         let Ok(Some((words, files))) = handing::receive(&launcher) else { return };
         if words.is_empty() {
-            self.silent.push(launcher); // it has connected, and is about to send
+            self.silent.push(launcher); // it has connected but not yet sent
             return;
         }
         let mut files = files.into_iter();
@@ -224,7 +225,7 @@ impl CarrierLeader {
         if let Some(Ok(mut member)) = shared.map(|shared| Member::of(shared, room, launcher)) {
             hear(&mut member, &words);
             self.members.all.push(member);
-            // A program that a rank starts later has a first moment of its own.
+            // A program that a rank starts later is carried soon after its start, too.
             if self.begun {
                 self.pause = SHORTEST;
                 self.next = self.next.min(Instant::now() + SHORTEST);
@@ -259,7 +260,7 @@ mod tests {
         (CarrierLeader::new(Some(listener), member(), header), name)
     }
 
-    /// On a crowded node much may happen between the two.
+    /// On a busy node, a long time may pass between the connection and the first message.
     #[test]
     fn a_launcher_that_connects_and_speaks_later_is_heard() {
         let (mut leader, name) = leader("later");
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(leader.members.all.len(), 1, "what is over is forgotten");
     }
 
-    /// A rank that has sent what it measured, to a rank 0 that was killed before it came.
+    /// The rank has sent its record, but rank 0 was killed before it came.
     #[test]
     fn what_was_sent_and_never_saved_is_carried() {
         let folder = std::env::temp_dir().join(format!("rig-sent-{}.partial", std::process::id()));
@@ -310,7 +311,7 @@ mod tests {
         std::fs::remove_file(folder.with_extension("pmr")).unwrap();
     }
 
-    /// A program that a rank starts after another one has a first moment of its own.
+    /// A program that a rank starts after another one is carried soon after its start.
     #[test]
     fn who_joins_late_is_looked_at_soon() {
         let (mut leader, name) = leader("joins");

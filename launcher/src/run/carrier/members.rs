@@ -1,4 +1,4 @@
-//! The ranks whose shared memory a leader has, and how they get to the disk.
+//! The ranks whose shared memory a leader has, and how it writes their data to disk.
 
 use super::{FIRST, handing};
 use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
@@ -18,23 +18,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// A rank has sent what it measured, and then its launcher has gone: rank 0 has saved the run within this time, or never will.
+/// For a rank whose launcher ended after the rank had sent its record: if rank 0 has not saved the run within this
+/// time, it never will.
 const SAVED_WITHIN: Duration = Duration::from_secs(2);
-/// How much longer a rank that has come to t2 is left alone: others are about to come there, too.
+/// How much later a rank that has reached t2 is carried: the others will probably reach t2 soon, too.
 const LATER: Duration = Duration::from_secs(1);
 
 /// One rank of the node.
 pub struct Member {
     shared: Arc<SharedMemory>,
     room: Option<File>,
-    /// To its launcher; `None` where that has gone, or is this process.
+    /// To its launcher; `None` if the launcher has ended or is this process.
     pub connection: Option<UnixStream>,
     told: Option<CarrierNote>,
-    /// When it was first seen to have come to t1.
+    /// When the leader first saw that it had reached t1.
     seen: Option<Instant>,
-    /// Nothing more comes of it.
     pub end: MemberEnd,
-    /// What was carried of it last.
+    /// Hash of the data that was carried last.
     carried: Option<u64>,
 }
 
@@ -42,68 +42,67 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberEnd {
     NotYet,
-    /// Its launcher has gone after the rank had sent what it measured. Whether rank 0 received it is not known: if the run is
-    /// not saved at this time, the rank is carried.
+    /// Its launcher ended after the rank had sent its record. The leader does not know whether rank 0 received it:
+    /// if the run is not saved at this time, the rank is carried.
     InDoubt(Instant),
-    /// Its launcher waits for an answer, if it is another one.
+    /// It ended badly. Its launcher, if it is another process, waits for an answer.
     Badly,
-    /// What was to be done about it is done.
+    /// Nothing remains to do for it.
     Done,
 }
 
-/// All that a leader has.
+/// All ranks of a leader.
 pub struct Members {
     pub all: Vec<Member>,
-    /// The leader's own; each rank's launcher has one in its shared memory.
+    /// The leader's own header. Each other launcher has one in its shared memory.
     header: RunHeader,
-    /// No other rank of the node can come: others may have leaders of their own.
+    /// True if no other launcher can connect: other ranks of the node may have leaders of their own.
     alone: bool,
-    /// One in each folder. There are several where ranks that were started together are jobs of their own.
+    /// One per folder. There are several if ranks of one launch are separate MPI jobs.
     files: Vec<NodeFile>,
 }
 
 impl Member {
-    /// The rank of this launcher.
+    /// The rank of this process's launcher.
     pub fn own(shared: Arc<SharedMemory>, room: Option<File>) -> Self {
         Self { shared, room, connection: None, told: None, seen: None, end: MemberEnd::NotYet, carried: None }
     }
 
-    /// The rank of another one.
+    /// The rank of another launcher.
     pub fn of(shared: File, room: Option<File>, connection: UnixStream) -> io::Result<Self> {
         Ok(Self::own(Arc::new(SharedMemory::from_file(shared)?), room).with(connection))
     }
 
-    /// Its launcher is at the other end of this.
+    /// Sets the connection to its launcher.
     pub fn with(self, connection: UnixStream) -> Self {
         Self { connection: Some(connection), ..self }
     }
 
-    /// Those of its files.
+    /// The descriptors of its shared memory and its reserved file.
     pub fn descriptors(&self) -> Vec<RawFd> {
         let shared = self.shared.file().as_raw_fd();
         std::iter::once(shared).chain(self.room.as_ref().map(AsRawFd::as_raw_fd)).collect()
     }
 
-    /// How far its rank has come.
     pub fn phase(&self) -> Phase {
         self.shared.live().phase()
     }
 
-    /// It has, or is to have, what all ranks measured.
     pub fn is_rank_0(&self) -> bool {
         self.shared.live().rank.load(Relaxed) == 0
     }
 
-    /// Ranks in its job.
+    /// The number of ranks in its job.
     pub fn size(&self) -> u32 {
         self.shared.live().size.load(Relaxed)
     }
 
-    /// Its launcher has: killed or in doubt, if it has not said that it is done with its rank.
+    /// Notes that its launcher has ended. If the launcher had not finished with its rank, the rank ended badly or is in
+    /// doubt.
     pub fn has_gone(&mut self) {
         self.connection = None;
         if self.shared.live().is_settled() {
-            self.room = None; // what is there may be a whole run by now
+            self.room = None; // the file may be a saved run by now
         }
         if self.end != MemberEnd::NotYet || self.shared.live().is_settled() {
             return;
@@ -117,8 +116,8 @@ impl Member {
         };
     }
 
-    /// Its run has lasted for longer than the first moment, and cannot have been saved: it works, or has long waited
-    /// for another node's ranks.
+    /// True if its run has lasted longer than `FIRST` and is not saved yet: the rank still works, or has waited
+    /// long for other ranks.
     fn is_to_be_carried(&self, now: Instant) -> bool {
         let least = match self.phase() {
             Phase::Started => FIRST,
@@ -139,7 +138,7 @@ impl Member {
         self.told.as_ref().map(|told| told.folder.clone())
     }
 
-    /// Its run is kept there, as far as that is known.
+    /// True if the rank has reported `folder` as the folder of its partial run.
     fn is_of(&self, folder: &Path) -> bool {
         self.told.as_ref().is_some_and(|told| told.folder == folder)
     }
@@ -163,12 +162,12 @@ impl Members {
         Self { all: vec![own], header, alone, files: Vec::new() }
     }
 
-    /// True where something is to be carried at once.
+    /// True if a rank ended badly, so that its data must be carried at once.
     pub fn any_ended(&self) -> bool {
         self.all.iter().any(|member| member.end == MemberEnd::Badly)
     }
 
-    /// When `leave_no_doubt` has to be called next.
+    /// When to call `leave_no_doubt` next.
     pub fn in_doubt_until(&self) -> Option<Instant> {
         let until = |member: &Member| match member.end {
             MemberEnd::InDoubt(until) => Some(until),
@@ -177,7 +176,7 @@ impl Members {
         self.all.iter().filter_map(until).min()
     }
 
-    /// Decides about each rank in doubt whose time has come: its run is saved, or the rank is to be carried.
+    /// Decides about each rank in doubt whose time is over: its run is saved, or the rank ended badly.
     pub fn leave_no_doubt(&mut self, now: Instant) {
         for member in &mut self.all {
             if matches!(member.end, MemberEnd::InDoubt(until) if now >= until) {
@@ -189,7 +188,7 @@ impl Members {
         }
     }
 
-    /// Notes which ranks have come to t1; true where any has.
+    /// Notes which ranks have reached t1; true if any has.
     pub fn see(&mut self, now: Instant) -> bool {
         for member in self.all.iter_mut().filter(|member| member.phase() >= Phase::Started) {
             member.seen.get_or_insert(now);
@@ -197,7 +196,7 @@ impl Members {
         self.all.iter().any(|member| member.seen.is_some())
     }
 
-    /// What has changed of runs in which a rank still works. What fails may go well the next time.
+    /// Carries changed data of runs in which a rank still works. Ignores errors: the next time may succeed.
     pub fn carry_living(&mut self, now: Instant) {
         self.see(now);
         for folder in self.folders() {
@@ -209,7 +208,7 @@ impl Members {
         self.withdraw_saved();
     }
 
-    /// Takes back what was written of runs that were saved as a whole meanwhile.
+    /// Removes what was written for runs that rank 0 has saved meanwhile.
     pub fn withdraw_saved(&mut self) {
         let Self { all, files, .. } = self;
         for file in files.iter_mut().filter(|file| file.is_begun()) {
@@ -221,8 +220,8 @@ impl Members {
         self.forget();
     }
 
-    /// Lets go what no more is to be done about: a rank may start thousands of programs. The first member is this process's
-    /// own launcher.
+    /// Drops finished members, because a rank may start thousands of programs. Keeps the first member, which
+    /// belongs to the launcher that started this process.
     fn forget(&mut self) {
         let Self { all, files, .. } = self;
         let is_begun =
@@ -237,13 +236,13 @@ impl Members {
         files.retain(NodeFile::is_begun);
     }
 
-    /// True where a launcher's rank has not been carried: it may come to t1 at any time.
+    /// True if the rank of a connected launcher has not been carried yet: it may reach t1 at any time.
     pub fn any_fresh(&self) -> bool {
         self.all.iter().any(|member| member.connection.is_some() && member.carried.is_none())
     }
 
-    /// What ranks left that ended badly, and what else has changed; tells those who wait. Gives what became of the
-    /// first one, if that was among them.
+    /// Carries the data of ranks that ended badly and other changed data of the same runs, and answers the waiting
+    /// launchers. Gives the result for the first member, if it is among them.
     pub fn carry_ended(&mut self) -> Option<Result<(), String>> {
         let mut own = None;
         for folder in self.folders() {
@@ -252,7 +251,7 @@ impl Members {
                 continue;
             }
             let kept = match is_saved(&folder) {
-                // By a launcher that was killed before it had done all.
+                // The launcher that saved it was killed before it could remove the partial run.
                 true => {
                     partial::remove(&folder);
                     Ok(())
@@ -269,11 +268,11 @@ impl Members {
                 }
             }
         }
-        // Of one that said nothing there is nothing.
+        // These ranks reported no folder, so there is no data.
         for member in self.all.iter_mut().filter(|member| member.end == MemberEnd::Badly) {
             member.end = MemberEnd::Done;
             if let Some(connection) = &member.connection {
-                handing::reply(connection, &Err("nothing is known of its rank".to_owned()));
+                handing::reply(connection, &Err("its rank is unknown".to_owned()));
             }
         }
         own
@@ -286,12 +285,12 @@ impl Members {
         folders
     }
 
-    /// The last time that there is something to carry.
+    /// Carries for the last time, with a second attempt after errors that it can correct.
     fn carry_surely(&mut self, folder: &Path) -> Result<(), String> {
         let mut kept = self.carry(folder);
         match kept.as_ref().map_err(io::Error::raw_os_error) {
-            // No whole run will come of this job, so the room that was set aside for it is free: of a file without a
-            // name and without a byte.
+            // This job will not save a whole run, so release the disk space reserved for it. Only a file without a name
+            // and without data is safe to release.
             Err(Some(libc::ENOSPC | libc::EDQUOT)) => {
                 let is_empty = |room: &&File| room.metadata().is_ok_and(|m| m.nlink() == 0 && m.len() == 0);
                 let its = self.all.iter().filter(|member| member.is_of(folder));
@@ -313,7 +312,7 @@ impl Members {
         kept.map_err(|e| e.to_string())
     }
 
-    /// One frame to the file in `folder`, if there is something new.
+    /// Adds one frame to the file in `folder`, if there is new data.
     fn carry(&mut self, folder: &Path) -> io::Result<()> {
         let at = self.files.iter().position(|file| file.folder() == folder);
         let at = at.unwrap_or_else(|| {
@@ -356,7 +355,7 @@ fn is_saved(folder: &Path) -> bool {
     folder.with_extension(EXTENSION).exists()
 }
 
-/// Whose run is kept in `folder`, as the launcher of the lowest rank here has it.
+/// The description of the run in `folder`, from the launcher of its lowest rank here.
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
     let lowest = its.min_by_key(|member| member.shared.live().rank.load(Relaxed))?;

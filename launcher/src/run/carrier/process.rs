@@ -1,5 +1,4 @@
-//! The process that carries for a node: it outlives the launchers of its ranks, whoever kills them, and ends when
-//! the last of them has.
+//! The carrier process of a node. It survives the killing of the ranks' launchers, and ends after the last of them.
 
 use super::leader::CarrierLeader;
 use super::members::Member;
@@ -10,9 +9,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Starts it, as a copy of this process before it has started anything else: no program has to be found and
-/// loaded. `own` is the rank of this launcher. Gives the connection to it, or `None` where the system has no room for
-/// another process.
+/// Starts the carrier as a fork of this process, so that it need not find and load a program. Call it before this
+/// process starts any other. `own` is the rank of this launcher. Gives the connection to the carrier, or `None` if it
+/// cannot start.
 pub fn start(own: Member, listener: Option<UnixListener>, header: RunHeader) -> Option<UnixStream> {
     let (connection, launcher) = UnixStream::pair().ok()?;
     connection.set_nonblocking(true).ok()?;
@@ -24,8 +23,8 @@ pub fn start(own: Member, listener: Option<UnixListener>, header: RunHeader) -> 
     match unsafe { libc::fork() } {
         -1 => None,
         0 => {
-            // Nothing of this process's own is undone: no destructor, no output that it has buffered.
-            std::mem::forget(connection); // closed with all others
+            // The copy must not run the parent's destructors or flush its buffers.
+            std::mem::forget(connection); // `detach` closes it with all others
             let carried = catch_unwind(AssertUnwindSafe(move || {
                 if detach(&kept) {
                     CarrierLeader::new(listener, own.with(launcher), header).run();
@@ -38,8 +37,8 @@ pub fn start(own: Member, listener: Option<UnixListener>, header: RunHeader) -> 
     }
 }
 
-/// No process waits for this one, and no signal to the job ends it: what holds the launchers' pipes and sockets
-/// open would be waited for. False where that cannot be.
+/// Detaches this process from the job: no signal to the job ends it. It closes all inherited descriptors, because other
+/// processes wait until the launchers' pipes and sockets are closed. False if that fails.
 fn detach(kept: &[RawFd]) -> bool {
     // SAFETY: plain system calls on this process and on descriptors that nothing here uses again.
     unsafe {
@@ -48,7 +47,7 @@ fn detach(kept: &[RawFd]) -> bool {
         libc::sigprocmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"pmmpi-carrier".as_ptr());
-        // No folder is in use because of this process.
+        // This process must keep no folder in use.
         libc::chdir(c"/".as_ptr());
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         if null < 0 {
@@ -65,7 +64,7 @@ fn detach(kept: &[RawFd]) -> bool {
             libc::close(descriptor);
         }
     }
-    // Each rank of the node takes a descriptor or two.
+    // Each rank of the node needs one or two descriptors.
     std::mem::forget(DescriptorRoom::make());
     true
 }

@@ -1,4 +1,4 @@
-//! Which events of the memory controllers tell the bytes that were read and written, and on which hardware threads.
+//! The events of memory controllers that give the bytes read and written, and the hardware threads to open them on.
 
 use super::BYTES;
 use pmmpi::counters::event::Event;
@@ -13,14 +13,14 @@ use std::path::Path;
 
 use crate::validate::events::Mapping;
 
-/// What counts the traffic of one socket's memory.
+/// The memory controllers of one socket.
 pub struct Controllers {
-    /// What can be counted at once.
+    /// Each pass contains the events that can be counted at once.
     pub passes: Vec<Selection>,
     pub mappings: Vec<Mapping>,
 }
 
-/// One name of a formula's, or one of [`BYTES`], with its event on each PMU that has it.
+/// An event of a formula, or one of [`BYTES`], on each PMU that has it.
 struct Counted {
     name: String,
     encoding: String,
@@ -30,11 +30,11 @@ struct Counted {
 struct Instance {
     event: Event,
     pmu: u32,
-    /// One hardware thread of the socket, in its name.
+    /// The hardware thread on which to open the event for the socket.
     cpus: Vec<u32>,
 }
 
-/// Where there is no table for a processor: the kernel's own names of bytes read and bytes written
+/// The kernel's own names for bytes read and bytes written, for processors without a table
 /// (arch/x86/events/intel/uncore_snbep.c and uncore_snb.c).
 const KERNELS: [[&str; 2]; 3] = [
     ["uncore_imc/cas_count_read/", "uncore_imc/cas_count_write/"],
@@ -42,17 +42,17 @@ const KERNELS: [[&str; 2]; 3] = [
     ["uncore_imc_free_running/data_read/", "uncore_imc_free_running/data_write/"],
 ];
 
-/// Counters of a controller: four on Intel's (uncore_snbep.c, num_counters) and AMD's (amd_uncore's NUM_COUNTERS_NB), for any
-/// event.
+/// Counters per controller: four on Intel (uncore_snbep.c, num_counters) and AMD (amd_uncore's NUM_COUNTERS_NB). Each
+/// can count any event.
 const COUNTERS: usize = 4;
 
 impl Controllers {
-    /// Of the socket of a hardware thread, on the machine whose files are below `root`.
+    /// Finds the controllers of the socket of hardware thread `cpu`, on the machine whose files are below `root`.
     pub fn find(root: &Path, hardware: &Hardware, cpu: u32) -> Option<Self> {
         let (names, online) = (EventNames::of(root), online(root)?);
         let near = |other: &u32| match (socket(root, cpu), socket(root, *other)) {
             (Some(own), Some(other)) => own == other,
-            // Where nothing is known of sockets there is one.
+            // Without information about sockets, assume one.
             _ => true,
         };
         let counted = |name: &str, encoding: &str| {
@@ -86,7 +86,7 @@ impl Controllers {
     }
 }
 
-/// What the event table of this processor has of memory controllers: reads and writes apart, or else their sum.
+/// The events of memory controllers in the table of this processor: reads and writes separately, or else their sum.
 fn specs(hardware: &Hardware) -> Option<Vec<&'static EventSpec>> {
     let catalogue = catalogue();
     let table = catalogue.table(&CpuKind::of_node(hardware))?;
@@ -106,7 +106,7 @@ fn specs(hardware: &Hardware) -> Option<Vec<&'static EventSpec>> {
 }
 
 impl Instance {
-    /// `None` of a PMU in cores, and of another socket's.
+    /// `None` for a PMU of a core or of another socket.
     fn on(resolved: Resolved, name: &str, online: &CpuSet, near: impl Fn(&u32) -> bool) -> Option<Self> {
         let Places::Socket(_) = resolved.places else { return None };
         let mut cpus = resolved.places.cpus(online);
@@ -128,7 +128,7 @@ impl Counted {
             let events = metric.zip(table).map(|(metric, table)| table.events_of(metric)).unwrap_or_default();
             events.iter().any(|spec| spec.name == self.name)
         };
-        // One that is the kernel's bears the name of the bytes.
+        // An event from `KERNELS` already has the name of the bytes.
         let bytes = BYTES.iter().find(of).map_or(self.name.as_str(), |bytes| bytes.event);
         let several = match self.instances.len() {
             1 => String::new(),
@@ -146,7 +146,7 @@ impl Counted {
     }
 }
 
-/// All that fits into the counters at once, and then the rest: what is multiplexed is no basis for trust.
+/// Divides the events into passes that fit into the counters, because multiplexed counts would give no verdict.
 fn passes(all: Vec<Counted>) -> Vec<Selection> {
     let mut passes: Vec<Vec<Counted>> = Vec::new();
     for counted in all {
@@ -163,7 +163,7 @@ fn passes(all: Vec<Counted>) -> Vec<Selection> {
     passes.into_iter().map(selection).collect()
 }
 
-/// One group for each controller: its reads and writes are counted at the same instants.
+/// One group per controller, so that reads and writes count over the same time.
 fn selection(pass: Vec<Counted>) -> Selection {
     let mut sets: Vec<(u32, WantedSet)> = Vec::new();
     for Instance { event, pmu, cpus } in pass.into_iter().flat_map(|counted| counted.instances) {
@@ -189,7 +189,7 @@ mod tests {
     use super::super::tests::{Root, processor};
     use super::*;
 
-    /// Each pass: each set's hardware threads, and the PMU's number and code of each of its events.
+    /// For each pass and set: the hardware threads, and the name, PMU number and code of each event.
     type Found = Vec<Vec<(Vec<u32>, Vec<(String, u32, u64)>)>>;
 
     fn found(root: &Root, hardware: &Hardware, cpu: u32) -> Found {
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn each_makers_controllers_are_found() {
-        // Two subchannels: two events for reads and two for writes.
+        // Two subchannels need two events for reads and two for writes.
         let root = Root::sockets(&[&[0, 1]]);
         root.pmu("uncore_imc_0", 20, "0", &FORMAT, &[]);
         let names = ["dram_reads_0", "dram_reads_1", "dram_writes_0", "dram_writes_1"];
@@ -238,7 +238,7 @@ mod tests {
         let events: Vec<(&str, u32, u64)> =
             names.into_iter().zip(codes).map(|(name, code)| (name, 20, code)).collect();
         assert_eq!(found(&root, &processor("GenuineIntel", 6, 0xad), 0), [[(vec![0], named(&events))]]);
-        // Zen 4: each controller names a hardware thread of its own socket.
+        // Zen 4: the mask of each controller names a hardware thread of its own socket.
         let root = Root::sockets(&[&[0, 1], &[2, 3]]);
         let format = [("event", "config:0-7"), ("rdwrmask", "config:8-9")];
         for (number, mask) in [(15, "0"), (16, "2")] {
@@ -246,7 +246,7 @@ mod tests {
         }
         let events = named(&[("dram_reads", 16, 0x10a), ("dram_writes", 16, 0x20a)]);
         assert_eq!(found(&root, &processor("AuthenticAMD", 0x19, 0x11), 3), [[(vec![2], events)]]);
-        // Zen 2 has eight channels, four counters, and no reads apart from writes.
+        // Zen 2 has eight channels and four counters, and does not count reads and writes separately.
         let root = Root::sockets(&[&[0, 1]]);
         let format = [("event", "config:0-7,32-35,59-60"), ("umask", "config:8-15")];
         root.pmu("amd_df", 13, "0", &format, &[]);
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(found(&root, &client, 0), [[(vec![0], expected)]]);
         let mappings = Controllers::find(root.path(), &client, 0).unwrap().mappings;
         assert_eq!((&mappings[0].event[..], &mappings[0].counted_as), ("dram_read_bytes", &None));
-        // One that does not say that it counts bytes is something else.
+        // An event without a unit of bytes counts something else.
         let root = Root::sockets(&[&[0, 1]]);
         root.pmu(
             "uncore_imc",
@@ -290,13 +290,13 @@ mod tests {
         let root = Root::sockets(&[&[0, 1]]);
         let skylake = processor("GenuineIntel", 6, 0x55);
         assert!(found(&root, &skylake, 0).is_empty());
-        // In cores, and on another socket alone.
+        // A PMU of a core, and a controller of another socket only.
         root.pmu("cpu", 4, "", &FORMAT, &[]);
         assert!(found(&root, &skylake, 0).is_empty());
         let root = Root::sockets(&[&[0], &[1]]);
         root.pmu("uncore_imc_0", 20, "1", &FORMAT, &[]);
         assert!(found(&root, &skylake, 0).is_empty());
-        // Counted on a core, not in a scope of its own.
+        // This processor counts memory events in the PMU of a core, not in the scope socket.
         root.pmu("cpu", 4, "", &FORMAT, &[]);
         assert!(found(&root, &processor("AuthenticAMD", 0x10, 2), 0).is_empty());
         assert!(Controllers::find(Path::new("/nonexistent"), &skylake, 0).is_none());

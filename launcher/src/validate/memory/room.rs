@@ -1,33 +1,35 @@
-//! How large arrays must be for caches to hold next to nothing of them, and whether there is room for such.
+//! The size of arrays of which the caches hold almost nothing, and whether enough memory is free.
 
 use super::controllers::socket;
 use pmmpi::node::CpuSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each of the three arrays takes, and what it is measured by.
+/// The size of each of the three arrays, and of the caches that determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArraySize {
-    /// Of the caches that the hardware thread fills: its second level and those beyond.
+    /// Sum of the hardware thread's caches from the second level on.
     pub cache_bytes: u64,
     pub array_bytes: u64,
 }
 
-/// STREAM's run rules (McCalpin): each array at least four times the caches. Twice that where memory allows.
+/// Size of an array as a multiple of the caches. STREAM's run rules (McCalpin) ask for at least four; pmmpi takes twice
+/// that if memory allows.
 const LEAST: u64 = 4;
 const ENOUGH: u64 = 8;
-/// No array is smaller, whatever the caches: the counters' own noise is.
+/// The smallest array: with less, the counters' own noise matters.
 const SMALLEST: u64 = 64 << 20;
 pub const ARRAYS: u64 = 3;
 
 impl ArraySize {
-    /// For arrays that a thread on this hardware thread touches first, on the machine whose files are below `root`.
+    /// Finds the size of arrays that a thread on hardware thread `cpu` touches first, on the machine whose files
+    /// are below `root`. The error says what is missing.
     pub fn find(root: &Path, cpu: u32) -> Result<Self, String> {
         let cache_bytes =
             caches(root, cpu).ok_or("sysfs does not say how large this processor's caches are")?;
         let free = free_bytes(root, cpu).ok_or("/proc/meminfo does not say how much memory is free")?;
         let array = |times: u64| (times * cache_bytes).max(SMALLEST);
-        // Others need memory, too, and the page cache is theirs.
+        // Other programs need memory, too, and use the page cache.
         let fits = |array: &u64| array.saturating_mul(ARRAYS) <= free / 2;
         match [ENOUGH, LEAST].map(array).into_iter().find(fits) {
             Some(array_bytes) => Ok(Self { cache_bytes, array_bytes }),
@@ -49,8 +51,7 @@ fn text(path: PathBuf) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// All of its data caches from the second level on: a line is in one of them, or, where they repeat one another, in
-/// more.
+/// The sum of the data caches from the second level on. It is an upper limit, because a line may be in several of them.
 fn caches(root: &Path, cpu: u32) -> Option<u64> {
     let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache"));
     let indices = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
@@ -59,13 +60,13 @@ fn caches(root: &Path, cpu: u32) -> Option<u64> {
         let holds_data = text(index.join("type"))? != "Instruction";
         (level >= 2 && holds_data).then(|| size(&text(index.join("size"))?))?
     };
-    // More than any machine has is nonsense.
+    // Ignore impossible sizes.
     let sizes: Vec<u64> = indices.filter_map(size).filter(|bytes| *bytes < 1 << 40).collect();
     Some(sizes.iter().sum()).filter(|bytes| *bytes > 0)
 }
 
-/// A NUMA node of another socket that has some of these bytes: the process's memory policy, or a node that filled up
-/// meanwhile, may have sent them there.
+/// A NUMA node of another socket that holds some of these bytes: because of the process's memory policy, or because
+/// the near node filled up meanwhile.
 pub fn elsewhere(root: &Path, cpu: u32, start: *const u8, bytes: u64) -> Option<u32> {
     const SAMPLES: u64 = 96;
     let own = socket(root, cpu)?;
@@ -78,12 +79,12 @@ pub fn elsewhere(root: &Path, cpu: u32, start: *const u8, bytes: u64) -> Option<
     (0..SAMPLES).map(sample).filter_map(node_of).find(is_anothers)
 }
 
-/// The NUMA node of the page at an address: get_mempolicy(2). `None` where the kernel knows no such nodes.
+/// The NUMA node of the page at an address: get_mempolicy(2). `None` if the call fails.
 fn node_of(address: *const u8) -> Option<u32> {
     const MPOL_F_NODE: libc::c_ulong = 1;
     const MPOL_F_ADDR: libc::c_ulong = 2;
     let mut node: libc::c_int = -1;
-    // SAFETY: writes an int to a live local; the address is looked up and not followed.
+    // SAFETY: the kernel writes an int to a live local; it does not access the memory at the address.
     let failed = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -97,7 +98,7 @@ fn node_of(address: *const u8) -> Option<u32> {
     u32::try_from(node).ok().filter(|_| !failed)
 }
 
-/// "32768K", "2M".
+/// Parses "32768K" or "2M" to bytes.
 fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -111,8 +112,8 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// What can be had without taking anything from anybody: the least of the system's, the nearest memory's and the control
-/// groups'.
+/// The memory that pmmpi can use without disturbing other programs: the minimum over the system, the nearest NUMA node
+/// and the control groups.
 fn free_bytes(root: &Path, cpu: u32) -> Option<u64> {
     let system = kib(&text(root.join("proc/meminfo"))?, "MemAvailable:")?;
     [Some(system), near(root, cpu), of_groups(root)].into_iter().flatten().min()
@@ -123,8 +124,8 @@ fn kib(meminfo: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Free on the NUMA node of this hardware thread. What is not free there is taken from another one, whose controllers
-/// are not looked at.
+/// Free memory of the NUMA node of this hardware thread. More memory would come from another node, whose controllers
+/// pmmpi does not read.
 fn near(root: &Path, cpu: u32) -> Option<u64> {
     let nodes = CpuSet::parse(&text(root.join("sys/devices/system/node/online"))?)?;
     let mut numbers = nodes.numbers();
@@ -137,7 +138,7 @@ fn near(root: &Path, cpu: u32) -> Option<u64> {
     kib(&text(root.join(format!("sys/devices/system/node/node{node}/meminfo")))?, "MemFree:")
 }
 
-/// What the control groups of this process leave: a batch system ends a job that takes more.
+/// What the limits of this process's control groups leave: a batch system kills a job that exceeds them.
 fn of_groups(root: &Path) -> Option<u64> {
     let groups = text(root.join("proc/self/cgroup"))?;
     let mut least: Option<u64> = None;
@@ -148,7 +149,8 @@ fn of_groups(root: &Path) -> Option<u64> {
             "memory" => ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
             _ => continue,
         };
-        // A limit holds for all that is below it. Inside of a container the path may be another one's.
+        // A limit applies to all groups below it, so check each ancestor. Inside a container, the path itself may not
+        // exist.
         for path in Path::new(path.trim_start_matches('/')).ancestors() {
             let folder = root.join(mount).join(path);
             let number = |name: &str| text(folder.join(name))?.parse::<u64>().ok();
@@ -186,7 +188,7 @@ mod tests {
     fn arrays_are_several_times_the_caches() {
         let milan = machine("512K", "32768K", 64 << 20);
         assert_eq!(find(&milan), Ok(ArraySize { cache_bytes: 65 * MIB / 2, array_bytes: 260 * MIB }));
-        // 3D V-Cache: what one core reaches of 1,152 MiB in all.
+        // 3D V-Cache: one core reaches only a part of the 1,152 MiB.
         let genoa_x = machine("1024K", "98304K", 64 << 20);
         assert_eq!(find(&genoa_x).unwrap().array_bytes, 8 * 97 * MIB);
         // A last-level cache of more than 1 GiB, with much memory, less, and too little.
@@ -200,7 +202,7 @@ mod tests {
                 }
             }
         }
-        // However small the caches are.
+        // Small caches still give the smallest array.
         assert_eq!(find(&machine("256K", "1M", 8 << 20)).unwrap().array_bytes, SMALLEST);
     }
 
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(found(), Some(node));
         root.put(&cpus, "0\n");
         assert_eq!(found(), None);
-        // A node without hardware threads is no other socket's.
+        // A node without hardware threads belongs to no other socket.
         root.put(&cpus, "\n");
         assert_eq!(found(), None);
         assert_eq!(node_of(std::ptr::null()), None);

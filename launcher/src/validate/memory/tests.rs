@@ -1,4 +1,4 @@
-//! Memory controllers that are made up: their files, and what they count.
+//! Fake memory controllers: their files and their counts.
 
 use super::*;
 use crate::validate::findings::{Findings, KernelFindings};
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A machine's files, removed in the end.
+/// A fake machine's files; drop removes them.
 pub struct Root(PathBuf);
 
 impl Root {
@@ -26,7 +26,7 @@ impl Root {
         Self(path)
     }
 
-    /// With these hardware threads in each socket.
+    /// A machine with these hardware threads in each socket.
     pub fn sockets(sockets: &[&[u32]]) -> Self {
         let root = Self::new();
         for (socket, cpu) in
@@ -50,7 +50,7 @@ impl Root {
         fs::write(path, text).unwrap();
     }
 
-    /// Level, type and size of each of a hardware thread's.
+    /// Adds the caches of a hardware thread: level, type and size of each.
     pub fn caches(&self, cpu: u32, caches: &[(u32, &str, &str)]) {
         for (index, (level, kind, size)) in caches.iter().enumerate() {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
@@ -60,7 +60,7 @@ impl Root {
         }
     }
 
-    /// Without a mask it is one of cores.
+    /// Adds a PMU; with an empty mask, it is a PMU of cores.
     pub fn pmu(&self, name: &str, number: u32, mask: &str, format: &[(&str, &str)], events: &[(&str, &str)]) {
         let folder = format!("sys/bus/event_source/devices/{name}");
         self.put(&format!("{folder}/type"), &format!("{number}\n"));
@@ -87,8 +87,8 @@ fn skylake() -> Hardware {
     processor("GenuineIntel", 6, 0x55)
 }
 
-/// A socket whose two controllers count what this kernel counts itself: the PMU `software` stands in for `uncore_imc`,
-/// with these bits for events.
+/// A socket with two controllers that count software events of this Linux kernel: the PMU `software` replaces
+/// `uncore_imc`, with these bits for events.
 fn stand_in(event: &str, cpu: u32) -> Root {
     let root = Root::sockets(&[&[0, 1]]);
     root.caches(cpu, &[(2, "Unified", "1024K")]);
@@ -104,12 +104,12 @@ fn of_event<'a>(checks: &'a [EventCheck], event: &str) -> &'a EventCheck {
     checks.iter().find(|check| check.event == event).unwrap_or_else(|| panic!("{event} in {checks:?}"))
 }
 
-/// From sysfs through perf_event_open(2) on the hardware thread of the mask to the verdict that a report has. What is
-/// counted is no traffic, so the verdict must be that.
+/// The whole way from sysfs through perf_event_open(2), on the hardware thread of the mask, to the verdict in a report.
+/// The events count no traffic, so the verdict must be "unusable".
 #[test]
 fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     let pinned = Pinned::to(None).unwrap();
-    // 0x04: migrations to and from this hardware thread. An array of 64 MiB.
+    // 0x04 counts migrations to and from this hardware thread. An array has 64 MiB.
     let root = stand_in("config:0-7", pinned.cpu());
     let hardware = skylake();
     let mut memory = MemoryControllers::new(root.path(), &hardware, pinned.cpu());
@@ -118,7 +118,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     let trips = (64 << 20) / LINE_BYTES;
     assert_eq!(checks.len(), 2);
     if of_event(&checks, "dram_read_bytes").quality == Quality::Denied {
-        // Not root, and paranoid above 0.
+        // This user is not root, and perf_event_paranoid is above 0.
         assert!(checks[0].reason.as_ref().unwrap().ends_with("as memory controllers, to 0"));
         return;
     }
@@ -148,15 +148,15 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     run.nodes.push(pmmpi::record::NodeRecord { key, facts: Some(facts), topology: None });
     let trust = trust.of_run(&run);
     let event = |name: &str, kind, config| Event::counted(name, Encoding::new(kind, config));
-    // As --group memory counts it, and by the user's own words; after another boot under another number.
+    // As --group memory counts it and as the user types it; after another boot, the PMU has another number.
     assert_eq!(trust.of(&event("dram_reads", 77, 4)), EventVerdict::Unusable);
     assert_eq!(trust.of(&event("uncore_imc_1/event=0x04,umask=0x0c/", 78, 4)), EventVerdict::Unusable);
     assert_eq!(trust.of(&event("uncore_imc_1/event=0x05/", 78, 5)), EventVerdict::Unknown);
-    // Which had the number that controllers have now.
+    // Another PMU with the number that the controllers had at the validation.
     assert_eq!(trust.of(&event("uncore_cha_0/event=0x04/", kind::SOFTWARE, 4)), EventVerdict::Unknown);
 }
 
-/// The clock of the hardware thread runs at its rate whatever the kernel does: all of it is background.
+/// The event is the clock of the hardware thread, which runs at a constant rate: its whole count is background.
 #[test]
 fn what_is_counted_all_the_time_is_taken_off() {
     let pinned = Pinned::to(None).unwrap();
@@ -165,14 +165,14 @@ fn what_is_counted_all_the_time_is_taken_off() {
     let checks = memory.checks(kernel("copy").unwrap(), 3);
     let read = of_event(&checks, "dram_read_bytes");
     if read.quality != Quality::Denied {
-        // A count a nanosecond of each of two controllers, each count a line.
+        // Each of the two controllers counts one line per nanosecond.
         assert!(read.overhead.unwrap() > 1e6, "{read:?}");
-        // Of a machine that stops and goes on, the background is not steady: nothing is concluded then.
+        // If the machine stops for a while, the background is not steady, and there is no verdict.
         assert!(["unusable", "not counted here"].contains(&read.verdict), "{read:?}");
     }
 }
 
-/// A thread that is nobody's, where the kernel lets nobody count what belongs to no core.
+/// A thread of the user `nobody`, on a kernel that does not let ordinary users count outside the cores.
 #[test]
 fn who_may_not_count_them_is_told_and_takes_no_memory() {
     // SAFETY: no arguments.
@@ -184,11 +184,11 @@ fn who_may_not_count_them_is_told_and_takes_no_memory() {
     }
     let checked = std::thread::spawn(|| {
         let root = stand_in("config:0-7", 0);
-        // SAFETY: of this thread alone, since it is not the C library that is asked.
+        // SAFETY: the system call, unlike the C library's function, changes this thread only.
         assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 65534, -1) }, 0);
         let mut memory = MemoryControllers::new(root.path(), &skylake(), 0);
         let checks = memory.checks(kernel("copy").unwrap(), TIMES);
-        // SAFETY: as above; the folder is root's to remove.
+        // SAFETY: as above. Only root may remove the folder.
         assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 0, -1) }, 0);
         (checks, memory.arrays.is_none())
     });
@@ -199,7 +199,7 @@ fn who_may_not_count_them_is_told_and_takes_no_memory() {
 
 thread_local!(static NOW_NS: Cell<i64> = const { Cell::new(0) });
 
-/// Each look takes a millisecond.
+/// Each call adds a millisecond.
 fn clock() -> i64 {
     NOW_NS.set(NOW_NS.get() + 1_000_000);
     NOW_NS.get()
@@ -208,7 +208,7 @@ fn clock() -> i64 {
 const TRIPS: u64 = 1 << 20;
 const TIMES: usize = 3;
 
-/// What two controllers count of reads and writes in each run of the kernel, and in each interval without it.
+/// The reads and writes that two controllers count in each run of the kernel and in each interval without it.
 struct Script {
     kernel: [f64; 2],
     idle: [f64; 2],
@@ -222,7 +222,7 @@ impl Script {
             let expected = kernel.expected().into_iter().find(|expected| expected.event == BYTES[at].event);
             expected.map(|expected| (expected.low.of(TRIPS) + expected.high.of(TRIPS)) / 2.0).unwrap()
         };
-        // A count is a line.
+        // Each count is one line.
         let lines = [bytes(READ) * of_reads / 64.0, bytes(WRITTEN) * of_writes / 64.0];
         Self { kernel: lines, idle: [0.0; 2], gap: None, running: 1 }
     }
@@ -243,7 +243,7 @@ impl Script {
             for end in [false, true] {
                 if end {
                     time += 2;
-                    // Half of it on each of the two.
+                    // Each controller counts half.
                     (0..2).for_each(|at| counts[at] = counts[at].wrapping_add((add[at] / 2.0) as i64 as u64));
                 }
                 let group = [2, time, time / 2 * (1 + self.running), counts[0], counts[1]];
@@ -272,10 +272,10 @@ fn bytes_are_judged_as_any_other_count() {
         let judged =
             |reads, writes| Script::exactly(kernel(of).unwrap(), reads, writes).checks(of, &skylake());
         assert_eq!(verdicts(&judged(1.0, 1.0)), [("trusted", "exact"); 2], "{of}");
-        // Twice as much, as where each access is counted on both halves of a line; or half.
+        // Twice as much, as if each half of a line counts; and half as much.
         assert_eq!(verdicts(&judged(2.0, 1.0)), [("unusable", "exact"), ("trusted", "exact")], "{of}");
         assert_eq!(verdicts(&judged(0.5, 0.5)), [("unusable", "exact"); 2], "{of}");
-        // Reads alone.
+        // Reads only.
         assert_eq!(verdicts(&judged(1.0, 0.0)), [("trusted", "exact"), ("unusable", "exact")], "{of}");
         let near = judged(1.0, 0.8);
         assert_eq!(verdicts(&near), [("trusted", "exact"), ("within", "exact")], "{of}");
@@ -283,7 +283,7 @@ fn bytes_are_judged_as_any_other_count() {
     }
 }
 
-/// A store past the caches reads nothing. A counter that counts what the caches ask for would show the difference.
+/// A non-temporal store reads no line; a plain store does. The counted reads must show this difference.
 #[test]
 fn write_allocate_shows_as_reads_and_stores_past_the_caches_without() {
     let as_if = |of: &str, moved: &str, hardware: &Hardware| {
@@ -291,14 +291,15 @@ fn write_allocate_shows_as_reads_and_stores_past_the_caches_without() {
     };
     let (milan, icx) = (processor("AuthenticAMD", 0x19, 0x11), processor("GenuineIntel", 6, 0x6a));
     let grace = processor("0x41", 8, 0xd4f);
-    // The kernel's name, and whose bytes are found. (Of Arm's makers there is no table: Zen 4's bytes under its own.)
+    // The kernel, and the kernel whose bytes the counters show. There is no table for Arm, so below only the expected
+    // ranges are compared for it.
     for (of, moved, verdict) in [("copy-nt", "copy", "unusable"), ("copy", "copy-nt", "unusable")] {
         assert_eq!(as_if(of, moved, &milan), verdict, "{of}");
         assert_eq!(as_if(of, moved, &skylake()), verdict, "{of}");
     }
-    // Ice Lake may claim a line that it will fill, and never reads one that is stored past the caches.
+    // Ice Lake may claim a line that it will fill, and never reads a line for a non-temporal store.
     assert_eq!((as_if("copy", "copy-nt", &icx), as_if("copy-nt", "copy", &icx)), ("trusted", "unusable"));
-    // On Arm either may be.
+    // On Arm, both kinds of stores may read or not.
     let memory = MemoryControllers::new(Path::new("/nonexistent"), &grace, 0);
     let ranges = ["copy", "copy-nt"].map(|of| memory.expected(kernel(of).unwrap(), READ).unwrap());
     assert_eq!(ranges[0], ranges[1]);
@@ -309,14 +310,14 @@ fn write_allocate_shows_as_reads_and_stores_past_the_caches_without() {
 fn others_traffic_is_taken_off_and_said_and_where_it_is_not_steady_nothing_is() {
     let triad = kernel("triad").unwrap();
     let mut script = Script::exactly(triad, 1.0, 1.0);
-    // Each look at the clock takes a millisecond: intervals without work have three, the kernel one.
+    // Each call of the clock takes a millisecond: intervals without work have three, the kernel one.
     let background = 1000.0;
     script.idle = script.kernel.map(|_| 3.0 * background);
     script.kernel = script.kernel.map(|lines| lines + background);
     let checks = script.checks("triad", &skylake());
     assert_eq!(verdicts(&checks), [("trusted", "exact"); 2]);
     assert_eq!(checks[0].overhead.map(f64::round), Some(64.0 * background));
-    // More by as much as the kernel moves, in every other interval.
+    // Every other interval has additional traffic, as much as TRIPS lines.
     let sections = |idle: [f64; 4]| {
         let section = |lines: f64| traffic::Traffic {
             counts: ["dram_reads", "dram_writes"]
@@ -345,7 +346,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
     let exact = || Script::exactly(copy, 1.0, 1.0);
     for (script, quality, why) in [
         (Script { running: 0, ..exact() }, "scaled", "50.0 % of the time"),
-        // A count that runs backwards.
+        // The count runs backwards.
         (
             Script { kernel: exact().kernel.map(|lines| -lines), ..exact() },
             "overflowed",
@@ -359,7 +360,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
             "{checks:?}"
         );
     }
-    // Nothing of it could be opened.
+    // No event opens.
     let refused = |gap: Gap| {
         let events = ["dram_reads", "dram_writes"];
         let events = events.map(|name| (Event::counted(name, Encoding::new(20, 0)), Some(gap))).into();
@@ -382,7 +383,7 @@ fn what_was_not_counted_is_not_judged_and_says_why() {
     assert!(denied.iter().all(|check| check.measured.is_none() && check.expected.is_some()));
 }
 
-/// Which of both it is: no controllers, or no room for arrays that caches do not hold.
+/// The reason is one of two: no controllers, or no memory for arrays larger than the caches.
 #[test]
 fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
     let checks = |root: &Root, hardware: &Hardware| {
@@ -408,7 +409,8 @@ fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
     assert!(quality == "unavailable" && why.starts_with("too little memory"), "{why}");
 }
 
-/// Zen 2's controllers count both together; the sum is judged, and what is told apart nowhere says so.
+/// Zen 2's controllers count reads and writes together: only the sum has a verdict, the two parts say why they have
+/// none.
 #[test]
 fn where_reads_and_writes_are_one_count_their_sum_is_judged() {
     let zen2 = processor("AuthenticAMD", 0x17, 0x31);

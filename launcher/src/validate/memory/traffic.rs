@@ -1,9 +1,9 @@
-//! What crosses memory controllers while a kernel runs, without what others move at the same time.
+//! The traffic of a kernel at the memory controllers, without the traffic of other programs at the same time.
 //!
-//! Controllers count for a socket, whoever it is that reads and writes. So before and after each run of the kernel the thread
-//! stays on its core for as long, and touches nothing but registers: what is counted then is the others' and the
-//! counters' own. Per second it is taken off the kernel's count, as the mean of before and after; half of what these two
-//! differ by is how far off that may be.
+//! Controllers count all reads and writes of a socket. So before and after each run of the kernel, the thread spins for
+//! the same time and touches only registers: the counts of these intervals are the background, from other programs and
+//! from the counters themselves. The mean of both background rates, times the kernel's time, is subtracted from the
+//! kernel's count. Half the difference of both is the uncertainty of the background.
 
 use pmmpi::counters::counter_table::was_read;
 use pmmpi::counters::probe::GROUP_HEAD;
@@ -14,32 +14,33 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// ns since some instant.
+/// Gives ns since a fixed instant.
 pub type Clock = fn() -> i64;
 
-/// What was counted from one snapshot to another, by name: the sum over the controllers of a socket.
+/// Counts between two snapshots, by name: sums over the controllers of a socket.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     pub counts: BTreeMap<String, MetricInput>,
     pub ns: f64,
 }
 
-/// One run of a kernel, between two intervals without.
+/// One run of a kernel, between two intervals without it.
 #[derive(Clone, Debug, Default)]
 pub struct Moved {
-    /// Without the background.
+    /// The kernel's traffic: counts minus the background.
     pub net: MetricInputs,
-    /// What others moved meanwhile.
+    /// The traffic of others meanwhile.
     pub background: MetricInputs,
-    /// How far the background may be off.
+    /// The uncertainty of the background.
     pub unsteady: MetricInputs,
 }
 
-/// Runs `work` once for nothing and then once for each of these, between two intervals as long as it took.
+/// Runs `work` once as a warm-up and then once per element of `into`, each time between two intervals of the same
+/// length as the warm-up.
 pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work: impl FnMut()) {
     let words: [Vec<AtomicU64>; 2] =
         std::array::from_fn(|_| (0..probe.opened().words()).map(|_| AtomicU64::new(0)).collect());
-    // Afterwards caches hold what they hold after each of the runs.
+    // The warm-up leaves the caches in the state that each run leaves.
     let start = clock();
     work();
     let took = clock().saturating_sub(start);
@@ -58,7 +59,7 @@ pub fn measure(probe: &mut dyn Probe, clock: Clock, into: &mut [Moved], mut work
     }
 }
 
-/// The same of what is not open: why.
+/// Stores the reasons, if no event opens.
 pub fn leave_out(opened: &Opened, into: &mut [Moved]) {
     let empty = Traffic { counts: closed(opened), ns: 1.0 };
     into.iter_mut().for_each(|moved| moved.add(&empty, &empty, &empty));
@@ -70,7 +71,7 @@ fn section(
     clock: Clock,
     work: &mut dyn FnMut(),
 ) -> Traffic {
-    words.iter().flatten().for_each(|word| word.store(0, Relaxed)); // a snapshot that fails leaves what was there
+    words.iter().flatten().for_each(|word| word.store(0, Relaxed)); // a failed snapshot leaves the old values
     probe.snapshot(&words[0]);
     let start = clock();
     work();
@@ -96,7 +97,7 @@ fn section(
     Traffic { counts, ns }
 }
 
-/// Events that could not be opened.
+/// The events that did not open, with the reason.
 fn closed(opened: &Opened) -> BTreeMap<String, MetricInput> {
     let mut counts = BTreeMap::new();
     for set in &opened.sets {
@@ -120,7 +121,7 @@ fn add(counts: &mut BTreeMap<String, MetricInput>, name: &str, input: MetricInpu
 }
 
 impl Moved {
-    /// Adds what was counted in one run of the kernel.
+    /// Adds the counts of one run of the kernel.
     pub(super) fn add(&mut self, before: &Traffic, kernel: &Traffic, after: &Traffic) {
         for (name, count) in &kernel.counts {
             let others = [before, after].map(|section| Some((section.counts.get(name)?, section.ns)));
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn what_others_move_is_taken_off_by_the_time_that_it_took() {
         let moved = moved(&section(10.0, 100.0), &section(1060.0, 300.0), &section(60.0, 200.0));
-        // 0.1 a ns before and 0.3 after.
+        // 0.1 per ns before and 0.3 per ns after.
         let expected = [1000.0, 60.0, 30.0];
         values(&moved).iter().zip(expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} {b}"));
     }
@@ -182,12 +183,12 @@ mod tests {
         }
         let nothing = Traffic { counts: BTreeMap::new(), ns: 0.0 };
         assert_eq!(moved(&nothing, &known, &known).net, MetricInputs::new());
-        // A clock that stood still tells no rate.
+        // If the clock does not advance, there is no rate.
         let still = moved(&section(1.0, 0.0), &known, &known);
         assert_eq!(still.net.count("x").unwrap().value, None);
     }
 
-    /// Others that move the same all the time change nothing.
+    /// Other programs with constant traffic do not change the result.
     #[test]
     fn a_steady_background_cancels() {
         for rate in [0.0, 1e-3, 7.5, 1e3] {

@@ -4,7 +4,7 @@ use super::{sapphire_rapids, skylake, zen2};
 use crate::metrics::*;
 use std::collections::BTreeSet;
 
-/// The names of a formula and of what its names stand for.
+/// Collects the names of a formula, and those of the definitions behind them.
 fn all_names(formula: &Formula, table: &CpuTable, names: &mut BTreeSet<String>) {
     for name in formula.names() {
         names.insert(name.clone());
@@ -76,7 +76,7 @@ fn the_catalogue_is_in_order() {
     }
 }
 
-/// What is counted on siblings cannot be added up over cores.
+/// Counts of siblings cannot be added up over cores.
 #[test]
 fn metrics_of_siblings_are_those_of_cores() {
     for metric in &catalogue().metrics {
@@ -93,7 +93,7 @@ fn metrics_of_siblings_are_those_of_cores() {
     }
 }
 
-/// Nothing is opened, and nothing explained, that no metric asks for.
+/// Some metric or rule uses every name of every table.
 #[test]
 fn every_name_of_a_table_is_some_metrics() {
     for table in &catalogue().tables {
@@ -115,7 +115,8 @@ fn groups_open_what_their_metrics_need_and_no_more() {
         catalogue().events_of(group, table).into_iter().map(|event| event.name.as_str()).collect()
     };
     assert_eq!(events(&zen2(), "efficiency"), ["instructions", "cycles"]);
-    // Zen's indirect method lacks the page table walker's requests, so that its other events are of no use.
+    // Zen cannot count the requests of the page table walker, so the other events of the indirect method are of no
+    // use.
     assert!(!events(&zen2(), "cache").contains(&"l2_requests_dc"));
     assert!(events(&CpuKind::amd(0x10, 2), "cache").contains(&"l2_requests_tlb"));
     assert_eq!(events(&zen2(), "smt"), ["ref_cycles_a", "ref_cycles_b"]);
@@ -138,7 +139,7 @@ fn nodes_that_say_nothing_of_their_processor_have_everybodys_table() {
     assert_eq!(CpuKind::of_node(&hardware), zen2());
 }
 
-/// What is counted without asking is what the default group needs.
+/// The default events are those that the default group needs.
 #[test]
 fn the_default_group_is_the_default_set() {
     let everybodys = catalogue().table(&CpuKind::default()).unwrap();
@@ -267,7 +268,7 @@ fn table_1_is_computed_on_family_10h_and_answered_everywhere() {
         "fp_exception_rate",
     ];
     for table in &catalogue().tables {
-        // Every event of the table comes to 1000.
+        // Every event of the table counts 1000.
         let events = table.names.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Event(_)));
         let inputs =
             events.fold(MetricInputs::new(), |inputs, (name, _)| inputs.with(name, MetricInput::exact(1000)));
@@ -291,7 +292,7 @@ fn table_1_is_computed_on_family_10h_and_answered_everywhere() {
     }
 }
 
-/// What the note prints for each family, event select and unit mask.
+/// The event selects and unit masks that the note prints for each family.
 #[test]
 fn families_10h_and_k8_have_the_printed_codes() {
     let encoding = |cpu: &CpuKind, name: &str| match catalogue().table(cpu).unwrap().meaning(name) {
@@ -331,7 +332,7 @@ fn families_10h_and_k8_have_the_printed_codes() {
         };
         assert_eq!([encoding(&ten, name), encoding(&eight, name)], [printed.clone(), printed], "{name}");
     }
-    // FAMDEP, and what family 10h alone has.
+    // Codes that differ between the families (FAMDEP), and those that only family 10h has.
     assert_eq!(encoding(&ten, "dtlb_l1_miss_l2_hit"), "cpu/event=0x45,umask=0x07/");
     assert_eq!(encoding(&eight, "dtlb_l1_miss_l2_hit"), "cpu/event=0x45/");
     assert_eq!(encoding(&ten, "dtlb_l1_miss_l2_miss"), "cpu/event=0x46,umask=0x07/");
@@ -349,7 +350,7 @@ fn families_10h_and_k8_have_the_printed_codes() {
     assert_eq!(encoding(&ten, "dp_flops"), "cpu/event=0x03,umask=0x78/");
 }
 
-/// docs/metrics.md is what the catalogue says.
+/// docs/metrics.md agrees with the catalogue.
 #[test]
 fn the_page_of_metrics_is_up_to_date() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");

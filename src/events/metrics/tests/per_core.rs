@@ -1,4 +1,4 @@
-//! Metrics of cores, of runs that were made by hand.
+//! Metrics of cores, on runs that are made by hand.
 
 use crate::metrics::*;
 use crate::validation::Trust;
@@ -13,9 +13,9 @@ use pmmpi::record::{End, HostPart, LostRank, Mode, NodeRecord, RankRecord, Run, 
 use proptest::prelude::*;
 
 const SPLIT: [&str; 4] = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
-/// TSC cycles of one of the 25 MHz crystal's, at 2.1 GHz (McCalpin-2018-09).
+/// TSC cycles per cycle of the 25 MHz crystal, at 2.1 GHz (McCalpin-2018-09).
 const RATIO: u64 = 84;
-/// Crystal cycles for which the nodes worked, and what one takes (ns).
+/// Crystal cycles for which the nodes worked, and the duration of one (ns).
 const WORKED: u64 = 1_000_000;
 const CRYSTAL_NS: u64 = 40;
 const CORES: u32 = 6;
@@ -23,7 +23,7 @@ const CORES: u32 = 6;
 /// Crystal cycles in which (both, the first alone, the second alone) of a core's hardware threads were busy.
 type Busy = [u64; 3];
 
-/// Two ranks a node, of which the first counts; threads n and n + CORES are siblings, in two sockets.
+/// Two ranks per node; the first one counts. Threads n and n + CORES are siblings. The cores are in two sockets.
 fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
     let header = RunHeader::new("run".into(), vec!["./a".into()], Mode::Mpi, 0);
     let mut run = Run::empty(header, 2 * busy.len() as u32);
@@ -107,13 +107,13 @@ fn counted(row: &mut CountRow) -> &mut GroupCounts {
     row.groups[0].as_mut().unwrap()
 }
 
-/// A part of the time, on each core another.
+/// Each core is busy for another part of the time.
 fn busy() -> Vec<Vec<Busy>> {
     let core = |node: u64, core: u64| [100_000 * core, 50_000 * (node + 1), 10_000 * (core + node)];
     (0..2).map(|node| (0..u64::from(CORES)).map(|at| core(node, at)).collect()).collect()
 }
 
-/// The mean over the cores of those nodes of a part of the time.
+/// The share of this part of the time, averaged over the cores of these nodes.
 fn mean(busy: &[Vec<Busy>], part: usize) -> f64 {
     let cores = busy.iter().flatten();
     let share = |core: &Busy| core.get(part).copied().unwrap_or(WORKED - core.iter().sum::<u64>()) as f64;
@@ -134,7 +134,7 @@ fn the_split_of_a_run_is_the_mean_over_its_cores() {
     let run = run(&skylake(), &busy, 2);
     assert_split(&run, &busy, Quality::Exact);
     assert_eq!(metric(&run, "smt_both").reason(), None);
-    // Of the ranks' own threads nothing was counted.
+    // Nothing was counted on the ranks' own threads.
     assert_eq!(metric(&run, "ipc").value(), None);
     let alone =
         of_ranks(&run, &Trust::default()).into_iter().find(|value| value.metric.name == "smt_both").unwrap();
@@ -145,7 +145,7 @@ fn the_split_of_a_run_is_the_mean_over_its_cores() {
 fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     let mut busy = busy();
     let mut run = run(&skylake(), &busy, 2);
-    // The union is more than both together.
+    // The union exceeds the sum of both threads.
     let [both, a, b] = busy[1].remove(2);
     counted(row_of(&mut run, 1, 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
     assert_split(&run, &busy, Quality::Partial);
@@ -155,13 +155,13 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     assert!(reason.starts_with(expected), "{reason}");
     // The bounds need no union.
     assert_eq!(metric(&run, "smt_both_upper").quality(), Quality::Exact);
-    // Less than one of them alone.
+    // The union is less than one thread alone.
     busy[0].remove(4);
     counted(row_of(&mut run, 0, 4, 0)).counts[1] = 0;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
     assert!(reason.starts_with("2 of 12 cores left out, the first core 4 of node0: the counts"), "{reason}");
-    // On all cores.
+    // The same on all cores.
     run.counts.rows.iter_mut().filter(|row| row.set == 0).for_each(|row| counted(row).counts[1] = 0);
     let both = metric(&run, "smt_both");
     assert!(matches!(both.result, Err(Lack::Contradiction(_))), "{both:?}");
@@ -175,7 +175,7 @@ fn siblings_that_were_not_read_at_one_instant_do_not_contradict_one_another() {
     let of_core = |run: &mut Run| counted(row_of(run, 0, 3, 0)).counts[0] += RATIO * late;
     of_core(&mut run);
     assert_eq!(metric(&run, "smt_both").quality(), Quality::Partial);
-    // Between the first reading and the last of the two snapshots.
+    // The two snapshots took long enough to explain the difference.
     let took = |ns: i64| Cost { opening_ns: 5, snapshots_ns: [ns, ns] };
     let apart_ns = (late * CRYSTAL_NS) as i64;
     run.counts.cost = Some([took(0), took(apart_ns / 2)]);
@@ -194,12 +194,12 @@ fn a_core_without_a_count_is_left_out_and_says_why() {
     let reason = metric(&run, "smt_both").reason().unwrap();
     let expected = "1 of 12 cores left out, the first core 1 of node0: ref_cycles_b: no counter is open";
     assert!(reason.starts_with(expected), "{reason}");
-    // One that went offline before anything was opened there.
+    // A hardware thread that went offline before pmmpi opened counters there.
     busy[0].remove(2);
     run.counts.rows.retain(|row| (row.rank, row.cpu) != (0, Some(3)));
     assert_split(&run, &busy, Quality::Partial);
     assert!(metric(&run, "smt_both").reason().unwrap().starts_with("2 of 12 cores"));
-    // A count for a part of the time makes the mean no better.
+    // A count for a part of the time makes the mean scaled.
     let mut run = self::run(&skylake(), &self::busy(), 2);
     let scaled = counted(row_of(&mut run, 1, 0, 1));
     (scaled.enabled_ns, scaled.counts[0]) = (18, scaled.counts[0] / 2);
@@ -237,12 +237,12 @@ fn where_nothing_could_be_counted_it_is_said() {
         reason.starts_with("ref_cycles_b: no core of the node has") && reason.contains("SMT"),
         "{reason}"
     );
-    // Cores of more than two.
+    // Cores with more than two hardware threads.
     let four = closed(Gap::Unavailable(WhyUnavailable::NoSuchThread), &[], 4);
     assert_eq!(four.reason().unwrap(), "ref_cycles_b: the core has 4 hardware threads, and this is of two");
 }
 
-/// Half of the nodes have SMT off, and one kind of core of others.
+/// One of the two nodes has SMT off.
 #[test]
 fn cores_of_one_hardware_thread_are_left_out_of_the_others() {
     let mut busy = busy();
@@ -271,7 +271,7 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     let expected =
         "6 of 12 cores left out, the first hardware thread 0 of node1: ref_cycles_b: which hardware";
     assert!(reason.starts_with(expected), "{reason}");
-    // The rank that counted there was killed: between which times is not known.
+    // The counting rank was killed, so the times of its counts are unknown.
     let mut killed = known.clone();
     killed.ranks.retain(|rank| rank.rank != 2);
     killed.lost.push(LostRank {
@@ -284,11 +284,11 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     });
     assert_split(&killed, &busy, Quality::Partial);
     let reason = metric(&killed, "smt_both").reason().unwrap();
-    assert!(reason.contains("core 0 of node1: ") && reason.contains("did not come to the end"), "{reason}");
+    assert!(reason.contains("core 0 of node1: ") && reason.contains("did not complete its work"), "{reason}");
     let mut without_tsc = known;
     without_tsc.ranks.iter_mut().for_each(|rank| rank.tsc = None);
     assert!(metric(&without_tsc, "smt_both").reason().unwrap().starts_with("tsc_hz was not given"));
-    // Nothing was asked for.
+    // The user asked for no counts.
     without_tsc.counts = Counts::default();
     let nothing = metric(&without_tsc, "smt_both_lower");
     assert_eq!(nothing.reason().unwrap(), "ref_cycles_a: not among the events that were counted");
@@ -326,7 +326,8 @@ fn any_busy() -> impl Strategy<Value = Vec<Vec<Busy>>> {
 }
 
 proptest! {
-    /// The four parts are all of the time, each is what it was, and the bounds hold the one that they are of.
+    /// The four parts add up to the whole time, each part is right, and the bounds enclose the part of both
+    /// threads.
     #[test]
     fn parts_add_up_and_bounds_enclose(busy in any_busy(), skylake_nodes in any::<bool>()) {
         let hardware = if skylake_nodes { skylake() } else { zen2() };
@@ -378,7 +379,7 @@ proptest! {
     }
 }
 
-/// Sapphire Rapids: each sibling counts its part of the union, in cycles of the crystal's.
+/// Sapphire Rapids: each sibling counts its part of the union, in crystal cycles.
 fn distributed(crystal: Crystal) -> Run {
     let hardware = Hardware { crystal, ..hardware("GenuineIntel", 6, 0x8f) };
     let mut run = run(&hardware, &busy(), 2);
@@ -400,16 +401,16 @@ fn distributed(crystal: Crystal) -> Run {
 fn the_crystals_ratio_turns_parts_of_the_union_into_the_split() {
     let crystal = Crystal { crystal_hz: None, tsc_ratio: Some([2 * RATIO as u32, 2]) };
     assert_split(&distributed(crystal), &busy(), Quality::Exact);
-    // Where only the rate is told, it is as good as the clock that the TSC's was measured with.
+    // With the rate alone, the result is as exact as the clock that measured the TSC's rate.
     let told = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: None };
     assert_split(&distributed(told), &busy(), Quality::Exact);
-    // A nominal rate that is wrong, as where it comes of a rounded frequency, is not asked where the ratio is known.
+    // With a known ratio, a wrong nominal rate (from a rounded frequency) has no effect.
     let rounded = Crystal { crystal_hz: Some(24_000_000), ..crystal };
     assert_split(&distributed(rounded), &busy(), Quality::Exact);
     let unknown = metric(&distributed(Crystal::default()), "smt_both");
     assert_eq!((unknown.value(), unknown.quality()), (None, Quality::Unavailable));
     assert!(unknown.reason().unwrap().contains("crystal_hz was not given"), "{unknown:?}");
-    // Events that count the TSC after all are no split: CORE would be more than both together.
+    // With a wrong ratio of 1, the union would be less than one thread alone.
     let not_so = Crystal { tsc_ratio: Some([1, 1]), ..crystal };
     assert!(matches!(metric(&distributed(not_so), "smt_both").result, Err(Lack::Contradiction(_))));
 }
@@ -419,7 +420,7 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     let folder = std::env::temp_dir().join(format!("test-crystals-{}", std::process::id()));
     let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
     let mut run = distributed(crystal);
-    // A cluster of several kinds of nodes, and one of which no rank reported.
+    // A cluster with several kinds of nodes, and a node from which no rank reported.
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
     let key = NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 };
     run.nodes.push(NodeRecord { key, facts: None, topology: None });
@@ -431,7 +432,7 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     assert_eq!(read.unwrap(), run);
 }
 
-/// What travels from rank to rank is the same node.
+/// Decoding returns the same facts.
 #[test]
 fn a_nodes_crystal_travels_with_its_facts() {
     let hardware = Hardware {

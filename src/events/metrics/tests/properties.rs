@@ -1,4 +1,4 @@
-//! What holds of all inputs.
+//! Properties of all inputs.
 
 use super::{core, metric, skylake, zen2};
 use crate::metrics::*;
@@ -48,7 +48,7 @@ fn any_cpu() -> impl Strategy<Value = CpuKind> {
 }
 
 proptest! {
-    /// Every metric has a finite value with a quality that has one, or none and a reason.
+    /// Every metric has either a finite value and a quality that allows one, or no value and a reason.
     #[test]
     fn evaluation_is_total(cpu in any_cpu(), inputs in any_inputs()) {
         let values = evaluate(&cpu, &inputs);
@@ -67,13 +67,13 @@ proptest! {
         prop_assert_eq!(judge(&cpu, &inputs).len(), catalogue().rules.len());
     }
 
-    /// No metric is better than a count in its formula.
+    /// No metric has a better quality than a count in its formula.
     #[test]
     fn quality_never_improves(cpu in any_cpu(), inputs in any_inputs()) {
         let table = catalogue().table(&cpu).unwrap();
         for value in evaluate(&cpu, &inputs) {
             let mut names = BTreeSet::new();
-            // A name that was given stands for itself.
+            // A given count hides the definition of its name.
             let mut todo = vec![&value.metric.formula];
             while let Some(formula) = todo.pop() {
                 for name in formula.names() {
@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(sum.quality, b.plus(a).quality);
     }
 
-    /// What was busy is found again, and the bounds hold it.
+    /// The split returns the busy parts, and the bounds enclose them.
     #[test]
     fn the_split_is_exact_and_within_the_bounds(parts in prop::array::uniform4(0u64..1 << 40)) {
         prop_assume!(parts.iter().sum::<u64>() > 0);

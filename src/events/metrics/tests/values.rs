@@ -1,4 +1,4 @@
-//! Values, their quality, and the reasons why there is none.
+//! Values, their quality, and why a value is missing.
 
 use super::{exact, metric, sapphire_rapids, skylake, zen2};
 use crate::metrics::*;
@@ -15,7 +15,7 @@ fn events_add_up_in_their_unit() {
     let mut inputs = MetricInputs::new().with_quantity("elapsed_s", 2.0);
     inputs.add_event(&event, &reading);
     inputs.add_event(&event, &reading);
-    // Given under a name that everybody's table cannot compute, it counts.
+    // A given count is used, although the table `any` cannot compute this name.
     assert_eq!(metric(&CpuKind::default(), &inputs, "read_bandwidth").value(), Some(640.0));
 }
 
@@ -72,7 +72,7 @@ fn what_is_missing_says_which_and_why() {
     assert_eq!(metric(&zen2(), &zero, "context_switch_rate").value(), None);
     let zero = zero.with("context_switches", MetricInput::exact(3));
     assert_eq!(metric(&zen2(), &zero, "context_switch_rate").reason().unwrap(), "elapsed_s is 0");
-    // A misaligned access is not the same on a processor without any other event.
+    // The table `any` has no events of the L3 cache.
     assert!(matches!(metric(&CpuKind::default(), &zero, "l3_miss_ratio").result, Err(Lack::NotHere(_))));
 }
 
@@ -113,7 +113,7 @@ fn ranks_add_up_and_one_without_a_count_leaves_none() {
     let gap = MetricInput::reading(&Reading::missing(Gap::Unavailable(WhyUnavailable::NoSnapshot)), 1.0);
     let sum = sum.plus(gap);
     assert_eq!((sum.value, sum.quality), (None, Quality::Unavailable));
-    assert!(sum.reason.unwrap().contains("did not come"));
+    assert!(sum.reason.unwrap().contains("did not complete"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
     assert_eq!(long(&section(1.0, 10_001, 1_000_000)), RuleJudgement::Raised);
     let discards = |code: &str| catalogue().rules.iter().find(|rule| rule.code == code).unwrap().discards;
     assert!(discards("kernel-cycles-in-short-section") && !discards("kernel-cycle-share"));
-    // Where the kernel may not be counted, nothing can be said of it.
+    // If the user may not count the kernel, the rule is unknown.
     let denied = MetricInput::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0);
     let unknown = MetricInputs::new().with("instructions_kernel", denied).with_quantity("elapsed_s", 1e-4);
     assert!(matches!(short(&unknown), RuleJudgement::Unknown(Lack::Unmeasured { .. })));
@@ -161,7 +161,7 @@ fn short_sections_are_discarded_for_any_kernel_instruction_and_long_ones_flagged
 
 #[test]
 fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
-    // A 2.1 GHz Skylake counts the union with its 25 MHz crystal: 84 TSC cycles a count (McCalpin).
+    // A 2.1 GHz Skylake counts the union with its 25 MHz crystal: 84 TSC cycles per count (McCalpin).
     let skylake_core = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50), ("ref_xclk_any", 80)])
         .with_quantity("tsc", 84.0 * 100.0)
         .with_quantity("tsc_hz", 2.1e9);
@@ -169,7 +169,7 @@ fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
     let names = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
     let split = |cpu: &CpuKind, inputs: &MetricInputs| names.map(|name| share(cpu, inputs, name));
     assert_eq!(split(&skylake(), &skylake_core), [0.3, 0.3, 0.2, 0.2]);
-    // Later ones split the union among the siblings.
+    // Later processors split the union among the siblings.
     let later = exact(&[("ref_cycles_a", 84 * 60), ("ref_cycles_b", 84 * 50)])
         .with("ref_distributed_a", MetricInput::exact(45))
         .with("ref_distributed_b", MetricInput::exact(35))
@@ -179,7 +179,7 @@ fn the_split_needs_the_union_and_says_where_it_contradicts_itself() {
     assert!(reason.contains("crystal"), "{reason}");
     let later = later.with_quantity("crystal_hz", 25e6);
     assert_eq!(split(&sapphire_rapids(), &later), [0.3, 0.3, 0.2, 0.2]);
-    // CORE below the larger, and above the sum.
+    // ref_cycles_core below the larger count, and above the sum of both.
     for union in [59, 111] {
         let wrong = exact(&[("ref_cycles_a", 60), ("ref_cycles_b", 50), ("ref_cycles_core", union)])
             .with_quantity("tsc", 200.0);

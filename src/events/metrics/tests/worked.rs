@@ -1,11 +1,11 @@
-//! Section 5 of AMD-2008: both programs' samples, and what the note prints of them.
+//! Section 5 of AMD-2008: the samples of both programs, and the values that the note prints.
 
 use crate::metrics::{CpuKind, MetricInput, MetricInputs, evaluate};
 
 /// "All four events" were sampled with this period (5.2); the samples of 5.1 agree with its elapsed time.
 const PERIOD: u64 = 50_000;
-/// 5.3 and 5.4 do not print their periods. Their rates need that of retired instructions to be ten times the
-/// others'.
+/// 5.3 and 5.4 do not print their periods. Their rates require that the period of retired instructions is ten times
+/// that of the other events.
 const CACHE_PERIOD: u64 = PERIOD / 10;
 const CLOCK_HZ: f64 = 2.2e9;
 
@@ -83,7 +83,7 @@ fn table_5_2_memory_bandwidth() {
     }
 }
 
-/// The same without the note's rounding of the seconds in between: these are right, and five of the six
+/// The same without the note's intermediate rounding of the seconds. These figures are right; five of the six
 /// printed figures are not.
 #[test]
 fn table_5_2_without_rounding_in_between() {
@@ -124,7 +124,7 @@ fn table_5_3_data_cache() {
     };
     assert_eq!(format!("{:.1}", misses(&classic) / misses(&improved)), "4.6");
     assert_eq!(format!("{:.1}", 1.0 / 0.085), "11.8");
-    // The other program's "71.5 (1/0.014)" is neither that nor what the samples give.
+    // The note's "71.5 (1/0.014)" for the improved program is neither 1/0.014 nor what the samples give.
     assert_eq!(format!("{:.1}", 1.0 / 0.014), "71.4");
     assert_eq!(format!("{:.1}", 1.0 / value(&improved, "dc_miss_rate")), "70.1");
 }

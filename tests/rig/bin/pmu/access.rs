@@ -1,4 +1,4 @@
-//! Who may count, and who may read without the kernel.
+//! Checks which users may count, and who may read counters without the kernel.
 
 use crate::{AROUND, CYCLES, Check, INSTRUCTIONS, LOOP, TURNS, hardware, unless};
 use pmmpi::counters::event::Modes;
@@ -13,10 +13,10 @@ pub fn permissions() -> Check {
     unless(!wrong.is_empty(), if wrong.is_empty() { format!("{asked} cells") } else { wrong.join("; ") })
 }
 
-/// Arm's; x86 allows it from the start.
+/// Arm's setting; x86 allows it from the start.
 const USER_ACCESS: &str = "/proc/sys/kernel/perf_user_access";
 
-/// Lets programs read registers, or not; false where the kernel has no such setting.
+/// Allows or forbids that programs read registers. Returns false if the kernel has no such setting.
 pub fn user_access(allow: bool) -> Result<bool, String> {
     let has = fs::exists(USER_ACCESS).unwrap_or(false);
     if has {
@@ -45,7 +45,8 @@ pub fn registers() -> Check {
         let (own, kernel) = (after - before, kernel_after - kernel_before);
         found.push(format!("{name} {own} read here, {kernel} by read(2)"));
         let is_loop = id != INSTRUCTIONS || (LOOP..LOOP + AROUND).contains(&own);
-        // Each read lies within the next: the kernel's may only be more, by what it takes to get there.
+        // Each pair of reads encloses the other: the kernel's count may only be larger, by the cost of the system
+        // calls.
         if !is_loop || !(own..own + own / 1000).contains(&kernel) {
             return Err(found.join("; "));
         }

@@ -1,4 +1,4 @@
-//! What it costs to read a counter: in instructions, where they are counted one by one, and in time.
+//! The cost of reading a counter: in instructions, if the processor counts them exactly, and in time.
 
 use crate::access::user_access;
 use crate::{CYCLES, INSTRUCTIONS, hardware};
@@ -12,14 +12,14 @@ use std::hint::black_box;
 const READS: u64 = 1000;
 const BATCHES: usize = 101;
 
-/// Of one read: instructions in user mode and in the kernel, where they are counted, and time (ns).
+/// The cost of one read: instructions in user mode and in the kernel, if counted, and time (ns).
 struct Cost {
     user: Option<f64>,
     kernel: Option<f64>,
     ns: f64,
 }
 
-/// A table: each way to read each event, the loop's own cost left out.
+/// Prints a table with each way to read each event, without the cost of the loop itself.
 pub fn table() -> Result<(), String> {
     user_access(true)?;
     println!("{:28} {:>12} {:>12} {:>12}", "ONE READ OF", "USER INSTR", "KERNEL INSTR", "NS");
@@ -33,7 +33,7 @@ pub fn table() -> Result<(), String> {
         };
         let register = counter.register().ok_or_else(|| format!("{name} is in no register"))?;
         let nothing = cost(|| Some(0));
-        // SAFETY: the counter, which is open, is in it, and nothing else runs that could move it.
+        // SAFETY: the register holds this open counter, and nothing else runs that could move it.
         let bare = cost(|| unsafe { black_box(register).read() });
         let own = cost(|| black_box(&counter).read_register());
         let call = cost(|| counter.read().ok());
@@ -50,7 +50,7 @@ pub fn table() -> Result<(), String> {
     Ok(())
 }
 
-/// Medians of many.
+/// The medians of many batches.
 fn cost(mut read: impl FnMut() -> Option<u64>) -> Cost {
     let of = |name, modes| vec![Event::counted(name, hardware(INSTRUCTIONS, modes))];
     let groups = [of("user", Modes::User), of("kernel", Modes::Kernel)];

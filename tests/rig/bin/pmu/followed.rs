@@ -1,4 +1,4 @@
-//! Threads and children.
+//! Checks counts of threads and children.
 
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, is_near, unless};
 use pmmpi::counters::event::{Encoding, Event, Modes, kind};
@@ -8,7 +8,7 @@ use rig::known_counts::{Watched, turns};
 use std::process::Command;
 use std::thread;
 
-/// The loop on this thread, on others, and in children.
+/// Runs the loop on this thread, on other threads, and in children.
 pub fn work(threads: u64, children: u64, count: u64) -> Result<(), String> {
     thread::scope(|scope| {
         (0..threads).for_each(|_| drop(scope.spawn(|| turns(count))));
@@ -17,7 +17,7 @@ pub fn work(threads: u64, children: u64, count: u64) -> Result<(), String> {
     })
 }
 
-/// This program again, at work.
+/// Starts this program again with the command `work`.
 fn run(args: &[String]) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let status = Command::new(own).arg("work").args(args).status().map_err(|e| e.to_string())?;
@@ -27,7 +27,7 @@ fn run(args: &[String]) -> Result<(), String> {
 const THREADS: u64 = 4;
 const CHILDREN: u64 = 2;
 
-/// The loop on all threads and in all children, without what it takes to start them.
+/// The counts of the loop on all threads and in all children, without the cost of starting them.
 fn followed(target: Target, run: fn(u64) -> Result<(), String>) -> Check {
     let groups = vec![
         vec![Event::counted("instructions:u", hardware(INSTRUCTIONS, Modes::User))],
@@ -59,7 +59,7 @@ pub fn next_program() -> Check {
     followed(Target::NextProgram, |turns| run(&[THREADS, CHILDREN, turns].map(|number| number.to_string())))
 }
 
-/// As the preloaded library reads what the launcher opened.
+/// Reads a counter that the launcher opened, like the preloaded library.
 pub fn handed() -> Check {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let told = handed_down(&own, hardware(INSTRUCTIONS, Modes::User), "turns")?;
@@ -67,7 +67,7 @@ pub fn handed() -> Check {
     unless(!(LOOP..LOOP + AROUND).contains(&value), told)
 }
 
-/// The processor's watchpoints, on all threads.
+/// Counts with the processor's watchpoints on all threads.
 pub fn watched() -> Check {
     static WATCHED: Watched = Watched::new();
     const WRITES: u64 = 1000;

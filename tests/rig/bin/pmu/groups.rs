@@ -1,4 +1,4 @@
-//! Groups, and more events than counters.
+//! Checks groups, and more events than counters.
 
 use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
 use pmmpi::counters::event::{Event, Group, Modes};
@@ -8,7 +8,7 @@ use rig::counting::Counted;
 use rig::known_counts::turns;
 use rig::users::pin;
 
-/// Long against the few milliseconds after which the kernel lets others count.
+/// Long compared with the few milliseconds after which the kernel switches to other events.
 const LONG: u64 = 20;
 const EVENTS: usize = 24;
 
@@ -17,7 +17,7 @@ fn group_of(events: usize, first: usize) -> Group {
     (first..first + events).map(event).collect()
 }
 
-/// Of each group that was opened, its events' counts as they are, and how long they were counted.
+/// For each opened group, the counts of its events, and how long they were counted.
 fn rows(counted: &Counted) -> Vec<(Vec<u64>, u64, u64)> {
     let groups = counted.counts.rows.iter().flat_map(|row| &row.groups).flatten();
     groups.map(|group| (group.counts.clone(), group.enabled_ns, group.running_ns)).collect()
@@ -85,7 +85,7 @@ pub fn hardware_thread() -> Check {
     let reading = counted.of("instructions:u")?;
     let value = reading.value().unwrap_or(0);
     let cpus: Vec<Option<u32>> = counted.counts.rows.iter().map(|row| row.cpu).collect();
-    // Others may work there, too.
+    // Other processes may also work there.
     let wrong = reading.quality() != Quality::Exact || value < LOOP || cpus != [Some(cpu)];
     unless(wrong, format!("{value} {} on {cpus:?}", reading.quality().name()))
 }

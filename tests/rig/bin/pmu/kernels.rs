@@ -1,4 +1,4 @@
-//! Kernels whose counts are known on paper, counted one by one.
+//! Checks kernels with known counts by counting every instruction.
 
 use crate::{Check, instructions, unless};
 use pmmpi::counters::perf_event_open::Target;
@@ -6,10 +6,10 @@ use pmmpi_kernels::{EMPTY, Function, Memory, Prepared};
 use rig::counting::Counted;
 use std::process::Command;
 
-/// Whatever a kernel does in user mode is counted to the instruction: its table is right.
+/// The counted instructions of each kernel in user mode equal those of its table.
 pub fn on_paper() -> Check {
     let (mut counted, mut wrong) = (0, Vec::new());
-    // One hardware thread is enough: a thread that is where it is asked to be makes the same calls.
+    // One hardware thread is enough: a thread that already is where it should be makes the same calls.
     let prepared = |memory: Memory, trips| memory.prepare(trips, [0, 0]).map_err(|e| e.to_string());
     let nothing = user_instructions(EMPTY, 0, &prepared(Memory::None, 0)?)?;
     for kernel in pmmpi_kernels::all().iter().filter(|kernel| (kernel.body.runs_here)()) {
@@ -28,12 +28,12 @@ pub fn on_paper() -> Check {
 
 fn user_instructions(run: Function, trips: u64, memory: &Prepared) -> Result<u64, String> {
     let (start, stride) = (memory.start(), memory.stride());
-    // SAFETY: memory that was prepared for this kernel and these trips.
+    // SAFETY: the memory was prepared for this kernel and this number of trips.
     let call = || unsafe { std::hint::black_box(run)(trips, start, stride) };
     Counted::during(&instructions(), Target::ThisThread, call).value("instructions:u")
 }
 
-/// The same kernels one instruction at a time: the test of their own crate, where it was built for this machine.
+/// The same kernels, one instruction at a time: runs the test of their own crate, if it was built for this machine.
 pub fn stepped() -> Check {
     let program = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("stepped");
     let output = Command::new(&program).output().map_err(|e| format!("{}: {e}", program.display()))?;

@@ -1,4 +1,4 @@
-//! One thread.
+//! Checks counts on one thread.
 
 use crate::{AROUND, Check, INSTRUCTIONS, LOOP, TURNS, cpu_ns, hardware, instructions, is_near, unless};
 use pmmpi::counters::default;
@@ -35,7 +35,7 @@ pub fn the_default_set() -> Check {
         .collect();
     let found = found.join(", ");
     for (event, reading) in &all {
-        // PMUv3 has no event for it: arch/arm64/kernel/perf_event.c, armv8_pmuv3_perf_map.
+        // PMUv3 has no event for this: arch/arm64/kernel/perf_event.c, armv8_pmuv3_perf_map.
         let lacks = cfg!(target_arch = "aarch64") && event.name == "ref_cycles";
         let expected = if lacks { Quality::Unsupported } else { Quality::Exact };
         if reading.quality() != expected {
@@ -44,7 +44,7 @@ pub fn the_default_set() -> Check {
     }
     let in_user_mode = counted.value("instructions")? - counted.value("instructions_kernel")?;
     let clock_ns = counted.value("task_clock_ns")?;
-    // The group is read one event after the other, in the kernel.
+    // The kernel reads the events of a group one after another.
     let wrong = in_user_mode.abs_diff(LOOP) > 10_000 || !is_near(clock_ns, cpu_ns, 20_000);
     unless(wrong, format!("{found}; {cpu_ns} ns by getrusage"))
 }
@@ -59,7 +59,7 @@ pub fn modes() -> Check {
         Ok((counted.value("u")?, counted.value("k")?))
     };
     const CALLS: u64 = 10_000;
-    // The timer's interrupts are the kernel's part of a loop of a twentieth of a second.
+    // In a loop of a twentieth of a second, the kernel's part comes from timer interrupts.
     let (loop_user, loop_kernel) = split(&|| turns(TURNS))?;
     // SAFETY: a system call without arguments.
     let (calls_user, calls_kernel) =
@@ -74,18 +74,18 @@ pub fn modes() -> Check {
     unless(wrong, found)
 }
 
-/// Events of which some are not this processor's: they have a value and are exact, or say why not.
+/// Events that this processor may lack: each has a value and is exact, or has a reason.
 pub fn lacking() -> Check {
-    const CHAIN: u64 = 0x1e; // the kernel's to use
+    const CHAIN: u64 = 0x1e; // reserved for the kernel
     const BR_RETIRED: u64 = 0x21;
-    // linux/perf_event.h: enum perf_hw_id from 2 on (caches, branches, bus, stalls, reference cycles), and of
-    // perf_hw_cache_id, _op_id, _result_id all there are.
+    // linux/perf_event.h: enum perf_hw_id from 2 on (caches, branches, bus, stalls, reference cycles), and all
+    // combinations of perf_hw_cache_id, _op_id, _result_id.
     let generic = (2..10).map(|id| ("hardware", Encoding::new(kind::HARDWARE, id)));
     let cache = (0..7 * 3 * 2).map(|n| {
         let (id, operation, result) = (n / 6, n / 2 % 3, n % 2);
         ("cache", Encoding::new(kind::CACHE, id | operation << 8 | result << 16))
     });
-    // The architecture's own, which the kernel opens whether the processor has them or not.
+    // The architecture's own events. The kernel opens them even if the processor lacks them.
     let raw = (1..=0x30).filter(|code| *code != CHAIN).map(|code| ("raw", Encoding::new(kind::RAW, code)));
     let raw = raw.filter(|_| cfg!(target_arch = "aarch64"));
     let mut missing = 0;
@@ -103,17 +103,17 @@ pub fn lacking() -> Check {
         }
     }
     let found = format!("{missing} unsupported; counted: {}", counted.join(", "));
-    // Whether the kernel has begun to ask the processor for raw codes, too.
+    // Whether this kernel also asks the processor for raw codes.
     let found =
         format!("{found}; the kernel {} raw 0x21", if opens(BR_RETIRED) { "opens" } else { "refuses" });
     unless(cfg!(target_arch = "aarch64") && missing == 0, found)
 }
 
-/// perf_event_open(2) itself.
+/// Calls perf_event_open(2) directly.
 fn opens(raw: u64) -> bool {
     const SIZE: u64 = 64; // PERF_ATTR_SIZE_VER0
     let attr = [u64::from(kind::RAW) | SIZE << 32, raw, 0, 0, 0, 0, 0, 0];
-    // SAFETY: attributes of the size that they name; the descriptor is this function's own.
+    // SAFETY: the attributes have the size that they state; the descriptor belongs to this function.
     unsafe {
         let descriptor = libc::syscall(libc::SYS_perf_event_open, attr.as_ptr(), 0, -1, -1, 0) as i32;
         descriptor >= 0 && libc::close(descriptor) == 0

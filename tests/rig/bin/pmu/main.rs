@@ -1,11 +1,11 @@
-//! `pmmpi-rig-pmu` checks what a processor's counters say of loops whose counts are known on paper, one line a check
-//! as TAP has it: "ok NAME: what was found", "not ok NAME: why". Needs root, and a processor that counts each
-//! instruction once: qemu's with -icount.
+//! `pmmpi-rig-pmu` compares a processor's counters with loops whose counts are known, one line per check in the form
+//! of TAP: "ok NAME: what was found", "not ok NAME: why". It needs root, and a processor that counts each instruction
+//! exactly once: qemu's with -icount.
 //!
-//! `pmmpi-rig-pmu cells USER` says for each question of `rig::perf_rights` how its count would be.
-//! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads a counter that was handed down around the work.
-//! `pmmpi-rig-pmu cost` prints what a read of a counter costs.
-//! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` lets threads and children run the loop, and itself, too.
+//! `pmmpi-rig-pmu cells USER` prints for each question of `rig::perf_rights` the quality of its count.
+//! `pmmpi-rig-pmu inherited pages|turns DESCRIPTOR ID` reads an inherited counter before and after the work.
+//! `pmmpi-rig-pmu cost` prints the cost of reading a counter.
+//! `pmmpi-rig-pmu work THREADS CHILDREN TURNS` runs the loop in threads, in children, and in its own main thread.
 
 mod access;
 mod cost;
@@ -26,7 +26,7 @@ const CYCLES: u64 = 0;
 const INSTRUCTIONS: u64 = 1;
 const TURNS: u64 = 10_000_000;
 const LOOP: u64 = TURNS * TURN_INSTRUCTIONS;
-/// What it takes to come out of one read(2) and into the next.
+/// Instructions from the end of one read(2) to the begin of the next.
 const AROUND: u64 = 100;
 
 /// What was found, or what is wrong.
@@ -137,7 +137,7 @@ fn is_near(value: u64, expected: u64, parts_per_million: u64) -> bool {
     value.abs_diff(expected) <= expected / 1_000_000 * parts_per_million
 }
 
-/// Time that this process and the children it has waited for were on a processor (ns).
+/// CPU time of this process and of the children that it has waited for (ns).
 fn cpu_ns() -> Result<u64, String> {
     let mut total = 0;
     for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {

@@ -1,4 +1,4 @@
-//! The tool itself, on this machine: `pmmpi` beside this program.
+//! Checks the tool itself on this machine: `pmmpi` is beside this program.
 
 use crate::{Check, LOOP, TURNS, is_near, unless};
 use pmmpi::counters::reading::Quality;
@@ -10,7 +10,7 @@ use rig::tool::Folder;
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Runs `pmmpi` with these arguments, and whatever else it needs.
+/// Runs `pmmpi` with these arguments; `more` may configure the command further.
 pub fn pmmpi(args: &[&str], more: impl FnOnce(&mut Command)) -> Result<Output, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("pmmpi");
     let mut command = Command::new(&program);
@@ -18,13 +18,13 @@ pub fn pmmpi(args: &[&str], more: impl FnOnce(&mut Command)) -> Result<Output, S
     command.output().map_err(|e| format!("{}: {e}", program.display()))
 }
 
-/// What it prints as JSON.
+/// The JSON that the command printed.
 pub fn json(output: &Output) -> Result<Value, String> {
     let said = || format!("{}, {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     serde_json::from_slice(&output.stdout).map_err(|e| format!("{e}: {}", said()))
 }
 
-/// The element of a list that is called so.
+/// The element of a list with this name.
 pub fn named<'a>(list: &'a Value, name: &str) -> Result<&'a Value, String> {
     let found = elements(list).iter().find(|one| one["name"] == name);
     found.ok_or_else(|| format!("there is no {name}"))
@@ -34,7 +34,7 @@ pub fn elements(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Something with these keys, as it is.
+/// The values of these keys as text.
 fn says(value: &Value, keys: &[&str]) -> String {
     let of = |key: &&str| value[*key].as_str().map_or_else(|| value[*key].to_string(), str::to_owned);
     keys.iter().map(of).collect::<Vec<_>>().join(" ")
@@ -49,7 +49,7 @@ pub fn doctor() -> Check {
     unless(!has_pmu || software["status"] != "ok", said)
 }
 
-/// What the processor counts opens; what it lacks says so.
+/// Events that the processor counts open; events that it lacks have a reason.
 pub fn events() -> Check {
     let found = json(&pmmpi(&["list", "events", "--format", "json"], |_| ())?)?;
     let opening = ["instructions", "cycles", "page_faults", "armv8_pmuv3/inst_retired/"];
@@ -69,7 +69,7 @@ pub fn events() -> Check {
 const THREADS: u64 = 3;
 const CHILDREN: u64 = 3;
 
-/// This program at work, measured by the tool: its run, and what the tool said of it.
+/// Measures this program's `work` with the tool. Returns the run and the tool's messages.
 fn measured(turns: u64) -> Result<(Run, String), String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let folder = Folder::new("runs");
@@ -95,7 +95,7 @@ fn counted(run: &Run, event: &str) -> Result<u64, String> {
     total.count.filter(|_| total.quality == Quality::Exact).ok_or_else(why)
 }
 
-/// A plain program with threads and children, in the default set and beside it.
+/// A plain program with threads and children, with the default set and an additional event.
 pub fn a_run() -> Check {
     let ((less, _), (more, said)) = (measured(TURNS)?, measured(2 * TURNS)?);
     let loops = 1 + THREADS + CHILDREN;
@@ -114,7 +114,7 @@ pub fn a_run() -> Check {
         ipc.value(),
     );
     let wrong = !is_near(grown, loops * LOOP, 20)
-        // The two are started one after the other, in the kernel.
+        // The kernel starts the two counters one after the other.
         || (all - kernel).abs_diff(in_user_mode) > 10_000
         || ipc.value() != Some(all as f64 / cycles as f64)
         || ipc.quality() != Quality::Exact

@@ -1,4 +1,4 @@
-//! `pmmpi validate` where each instruction is counted once: its verdicts are known beforehand.
+//! Checks `pmmpi validate` on a processor that counts each instruction once: the verdicts are known in advance.
 
 use crate::tool::{elements, json, named, pmmpi};
 use crate::{Check, unless};
@@ -7,10 +7,10 @@ use rig::tool::Folder;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What it printed, what it kept, and its exit status.
+/// What it printed, what it stored, and its exit status.
 type Found = (Value, Trust, Option<i32>);
 
-/// Everything, once.
+/// Runs all kernels, only once.
 static FOUND: LazyLock<Result<Found, String>> = LazyLock::new(|| {
     let folder = Folder::new("trust");
     let output = pmmpi(&["validate", "--format", "json"], |command| {
@@ -29,7 +29,7 @@ fn check<'a>(found: &'a Value, kernel: &str, event: &str) -> Result<&'a Value, S
     check.ok_or_else(|| format!("{event} is not held against {kernel}"))
 }
 
-/// Of each kernel that stays in user mode: what its code does, and beside that what interrupts do.
+/// The counts of kernels that stay in user mode: the instructions of their code, plus those of interrupts.
 pub fn instructions() -> Check {
     let (found, ..) = found()?;
     let (mut largest, mut held) = (0.0f64, 0);
@@ -46,7 +46,7 @@ pub fn instructions() -> Check {
     unless(held == 0, format!("{held} kernels, with at most {:.3} % of interrupts", largest * 100.0))
 }
 
-/// N of N.
+/// Exact counts.
 pub fn to_the_last_one() -> Check {
     let (found, ..) = found()?;
     let mut said = Vec::new();
@@ -62,7 +62,7 @@ pub fn to_the_last_one() -> Check {
     unless(!skipped.contains("two hardware threads"), format!("{}; migrations: {skipped}", said.join(", ")))
 }
 
-/// What can be counted is trusted; what nobody counts is not judged, and the exit status is that of no complaint.
+/// Counted events are trusted, uncounted events have no verdict, and the exit status shows no problem.
 pub fn verdicts() -> Check {
     let (found, kept, status) = found()?;
     let cpu = found["cpu"]["name"].as_str().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Rows of a run that was read before.
+//! Removes rows of runs that were read before.
 
 use super::{Building, shown};
 use crate::input::importers::{REJECTED_KEPT, Rejected, Results};
 use crate::table::Order;
 
 impl Building {
-    /// The first one counts.
+    /// Keeps the first row of each run and rejects the others.
     pub(super) fn remove_repeated(&mut self) {
         let mut declared = self.declared.take();
         let again = match &mut declared {

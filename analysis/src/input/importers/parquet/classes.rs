@@ -1,4 +1,4 @@
-//! From the columns of a part of a file to the class of each row.
+//! Derives the class of each row from the columns of a part of a file.
 
 use super::columns::{ClassColumn, Columns};
 use super::names;
@@ -9,17 +9,17 @@ use crate::table::class::{Key, Parts};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
 
-/// Numbers, of each row.
+/// One number per row.
 #[derive(Default)]
 pub(super) struct Classes {
     pub class: Vec<u32>,
-    /// The class that it was declared to be of; empty where that is the same.
+    /// The declared class; empty if it equals the class.
     pub declared: Vec<u32>,
-    /// What it is made of; empty where that is not kept.
+    /// What the class consists of; empty if parts are not kept.
     pub parts: Vec<u32>,
 }
 
-/// From what is known of a row to what the next column says of it.
+/// One node in a tree of column values: from the columns read before to the value of the next column.
 struct Step {
     before: Option<u32>,
     column: usize,
@@ -48,7 +48,7 @@ impl Classes {
             let class = names::numbers(frame.column(name)?, Column::Class, building)?;
             return Ok(Self { class, ..Self::default() });
         }
-        // Of others' results, and of runs of pmmpi's own.
+        // One root for rows of other tools, one for rows of pmmpi.
         let mut steps = vec![Step::begin(false), Step::begin(true)];
         let mut last: Vec<u32> = is_own.iter().map(|own| u32::from(*own)).collect();
         let has = [is_own.contains(&false), is_own.contains(&true)];
@@ -60,7 +60,7 @@ impl Classes {
             let (column, mut values, says) = (texts.len(), NamePool::default(), [*of_others, *of_own]);
             if has[0] && says[0] || has[1] && says[1] {
                 let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
-                // A pair that was seen is not made again.
+                // Each pair of node and value gets one step.
                 let mut pairs = HashMap::new();
                 for (last, value) in last.iter_mut().zip(numbers) {
                     *last = *pairs.entry((*last, value)).or_insert_with(|| {

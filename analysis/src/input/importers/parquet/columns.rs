@@ -1,4 +1,4 @@
-//! What each column of a Parquet file is.
+//! Finds the meaning of each column of a Parquet file.
 
 use crate::input::importers::building::{Building, shown};
 use crate::input::importers::path_pattern::PathParts;
@@ -8,37 +8,37 @@ use crate::input::importers::{ImportFault, ImportOptions};
 use crate::table::class::{ClassBy, Key};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
-/// Stands for an event that nobody asked for.
+/// Stands for an event that the caller did not ask for.
 pub(super) const UNWANTED: u32 = WRONG - 1;
 
-/// The column that only an archive has.
+/// A column that only archives have.
 const OWN: &str = "measured_by_pmmpi";
 
-/// The columns that are read.
+/// The columns to read.
 pub(super) struct Columns {
     pub node: Option<String>,
     pub run: Option<String>,
     pub elapsed: String,
-    /// Columns of which the class is made.
+    /// Columns that make up the class.
     pub class: Vec<ClassColumn>,
-    /// Columns that only an archive has, which tell what classes are made of, are among those of the file.
+    /// True if the file has the archive columns that say what classes consist of.
     pub has_parts: bool,
-    /// What makes a class of them.
+    /// How these columns make up a class.
     pub class_by: ClassBy,
-    /// What it is made of is kept.
+    /// True if the table keeps what classes consist of.
     pub keep_parts: bool,
     pub session: Option<String>,
     pub started: Option<String>,
     pub is_own: Option<String>,
-    /// Of long files: name of the event, value.
+    /// In long files: column with the event's name, column with the value.
     pub event: Option<[String; 2]>,
-    /// Column and place of its values in the table.
+    /// Column, and index of its counter in the table.
     pub counters: Vec<(String, usize)>,
-    /// What the path says of all rows.
+    /// Values from the path, for all rows.
     pub place: PathParts,
-    /// Numbers of those in the file.
+    /// Indices of these columns in the file.
     projection: Vec<usize>,
-    /// Starts and values that make no sense.
+    /// Start times and values that are not valid.
     pub wrong: Wrong,
 }
 
@@ -46,13 +46,13 @@ pub(super) struct Columns {
 pub(super) struct ClassColumn {
     pub name: String,
     pub key: Key,
-    /// It says something of others' results.
+    /// True if it is part of the class for results of other tools.
     pub of_others: bool,
-    /// And of runs of pmmpi's own.
+    /// True if it is part of the class for runs of pmmpi.
     pub of_own: bool,
 }
 
-/// What can be made of values.
+/// What a column's values can be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -60,13 +60,13 @@ enum Kind {
     Real,
     Truth,
     Instant,
-    /// No row has a value.
+    /// All rows lack a value.
     Null,
     Other,
 }
 
 impl Kind {
-    /// It can be a part of a class.
+    /// True if it can be part of a class.
     fn is_key(self) -> bool {
         matches!(self, Self::Text | Self::Whole | Self::Real | Self::Truth)
     }
@@ -100,7 +100,7 @@ impl Columns {
         if find(OWN).is_some() {
             building.begin_archive();
         }
-        // Of an archive: names of labels differ in small and capital letters.
+        // In an archive, names of labels may differ only in capital letters.
         let is_part = |name: &str| building.is_of_archive() && Key::of_column(name).is_some();
         let is_second = |name: &str| !is_part(name) && find(name).is_some_and(|first| first.0 != name);
         if let Some((name, _)) = all.iter().find(|(name, _)| is_second(name)) {
@@ -112,7 +112,7 @@ impl Columns {
             Some(_) => Err(ImportFault::OtherForm(format!("its column {name} is no {expected}: cast it"))),
             None => Ok(None),
         };
-        // A column with a gap becomes one of floating-point numbers in many a program.
+        // Many programs convert an integer column with missing values to floating-point numbers.
         let text = [Kind::Text, Kind::Whole, Kind::Real];
         let numbers = [Kind::Whole, Kind::Real];
         let node = typed("node", &text, "text or integer")?;
@@ -151,13 +151,14 @@ impl Columns {
         Ok(columns)
     }
 
-    /// An archive has a column for each part of classes; of others' results a column is what its name says.
+    /// An archive has a column for each part of a class. In results of other tools, a column has the meaning of its
+    /// name.
     fn find_class(&mut self, all: &[(&str, Kind)], options: &ImportOptions, building: &Building) {
         let (by, archived) = (&options.class_by, building.is_of_archive());
         let parts = all.iter().filter(|(_, kind)| archived && kind.is_key());
         let parts = parts.filter_map(|(name, _)| Some((*name, Key::of_column(name)?)));
         let parts: Vec<(&str, Key)> = parts.collect();
-        // `class` is what was made of them, unless whoever wrote the file anew left them out.
+        // In an archive `class` is computed from the parts, unless another program rewrote the file without them.
         let has_parts = !parts.is_empty();
         self.has_parts = has_parts;
         for (name, key) in parts {
@@ -170,7 +171,7 @@ impl Columns {
         }
         let declared = (!by.has(&Key::Class)).then_some((&Key::Class, "class"));
         for (key, column) in by.columns().chain(declared) {
-            // Numbers in an archive are not as they were written.
+            // Numbers in an archive may be written in another way than in the original input.
             let may = |kind: &Kind| if archived { *kind == Kind::Text } else { kind.is_key() };
             let is_it = |(name, kind): &&(&str, Kind)| may(kind) && name.eq_ignore_ascii_case(column);
             let name = all.iter().find(is_it).map(|(name, _)| (*name).to_owned());
@@ -183,7 +184,7 @@ impl Columns {
         self.place.class = self.place.class.take().filter(|_| !is_declared);
     }
 
-    /// Whatever other column is of numbers.
+    /// All other columns with numbers are counters.
     fn find_counters(&mut self, all: &[(&str, Kind)], rows: u64, building: &mut Building) {
         if self.event.is_some() {
             return;
@@ -212,12 +213,12 @@ impl Columns {
             || self.counters.iter().any(|(column, _)| column == name)
     }
 
-    /// Numbers of the columns that are read.
+    /// Indices of the columns to read.
     pub fn projection(&self) -> Vec<usize> {
         self.projection.clone()
     }
 
-    /// Tells what was left out.
+    /// Reports the values that were left out.
     pub fn finish(self, building: &mut Building) {
         self.wrong.tell(building);
     }

@@ -1,15 +1,15 @@
-//! From texts of a column to numbers of names, without a look at most of the texts.
+//! Maps the texts of a column to numbers of names, and looks at few of the texts.
 
 use crate::input::importers::building::Building;
 use crate::input::importers::row::{Column, WRONG};
 use polars::prelude::{Column as Values, DataType, PolarsResult};
 
-/// Of each row the number of its text among the names that `column` counts; no text is an empty one.
+/// For each row, the number of its text among the names of `column`. A missing text counts as an empty text.
 pub(super) fn numbers(values: &Values, column: Column, building: &mut Building) -> PolarsResult<Vec<u32>> {
     map(values, |text| building.number(column, text).unwrap_or(WRONG))
 }
 
-/// What `number` makes of each row's text. The same text may be asked for again or not.
+/// For each row, the result of `number` for its text. The function may call `number` more than once for a text.
 pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> PolarsResult<Vec<u32>> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut cache = Cache::new();
@@ -36,7 +36,7 @@ pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> Polar
     let values = values.cast(&DataType::String)?;
     let texts = values.str()?;
     for (array, chunk) in texts.downcast_iter().zip(texts.chunks()) {
-        // A longer text is known by its place, which is one in this array alone.
+        // A long text is identified by its position, which is unique only within this array.
         cache.clear();
         let valid = chunk.validity();
         for (row, view) in array.views().iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn map(values: &Values, mut number: impl FnMut(&str) -> u32) -> Polar
     Ok(numbers)
 }
 
-/// The numbers of texts that came lately.
+/// The numbers of recent texts.
 struct Cache {
     slots: Vec<Option<(u128, u32)>>,
     /// Most rows have the text of the row before.
@@ -58,7 +58,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// A fleet's nodes fit.
+    /// Large enough for the node names of a large cluster.
     const BITS: u32 = 15;
 
     fn new() -> Self {

@@ -1,4 +1,4 @@
-//! From a part of a Parquet file to rows.
+//! Turns a part of a Parquet file into rows of the table.
 
 use super::classes::Classes;
 use super::columns::{Columns, UNWANTED};
@@ -10,7 +10,8 @@ use crate::input::importers::wrong::Wrong;
 use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 
-/// Adds the rows of a frame; `before` rows of the file came before it. A line is the number of the row.
+/// Adds the rows of a frame. The file has `before` rows before the frame. A line is the number of the row in the
+/// file.
 pub(super) fn add(
     frame: &DataFrame,
     before: u64,
@@ -66,7 +67,7 @@ pub(super) fn add(
     }
 }
 
-/// Each row is one of the table.
+/// Each row of the frame becomes one row of the table.
 fn wide(
     frame: &DataFrame,
     before: u64,
@@ -81,7 +82,7 @@ fn wide(
     Ok(())
 }
 
-/// What was counted: place of the counter, and its value in each row.
+/// For each counter: its index in the table, and its value in each row.
 fn values(frame: &DataFrame, before: u64, columns: &mut Columns) -> PolarsResult<Vec<(usize, Vec<f64>)>> {
     let mut all = Vec::new();
     for (name, slot) in &columns.counters {
@@ -97,7 +98,7 @@ fn values(frame: &DataFrame, before: u64, columns: &mut Columns) -> PolarsResult
     Ok(all)
 }
 
-/// In rows that have places in the table.
+/// Sets the values of the rows that are in the table.
 fn set(
     values: &[(usize, Vec<f64>)],
     places: impl Iterator<Item = Option<usize>> + Clone,
@@ -112,7 +113,7 @@ fn set(
     }
 }
 
-/// Each row is a value of a run, whose time is the same in all of its rows.
+/// Each row has one value of a run. All rows of a run must have the same time.
 fn long(
     frame: &DataFrame,
     before: u64,
@@ -180,7 +181,7 @@ fn long(
     Ok(())
 }
 
-/// The row's place in the table; `None` of one that was rejected.
+/// The row's place in the table; `None` if it was rejected.
 fn checked(
     row: &Numbered,
     frame: &DataFrame,
@@ -203,13 +204,13 @@ fn checked(
     None
 }
 
-/// As it stands in a row of the frame.
+/// The text in a row of the frame.
 fn text_of(frame: &DataFrame, name: &str, row: u64) -> Option<String> {
     let value = frame.column(name).ok()?.slice(row as i64, 1).cast(&DataType::String).ok()?;
     value.str().ok()?.get(0).map(str::to_owned)
 }
 
-/// Not a number where there is none.
+/// NaN for a missing value.
 fn reals(values: &Values) -> PolarsResult<Vec<f64>> {
     let values = values.cast(&DataType::Float64)?;
     let mut reals = Vec::with_capacity(values.len());
@@ -219,7 +220,7 @@ fn reals(values: &Values) -> PolarsResult<Vec<f64>> {
     Ok(reals)
 }
 
-/// A time without a zone is taken as UTC.
+/// A time without a time zone counts as UTC.
 fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i64>> {
     let values = match values.dtype() {
         DataType::Date => &values.cast(&DataType::Datetime(TimeUnit::Milliseconds, None))?,
