@@ -13,19 +13,31 @@ ALL = --release --locked --workspace --exclude pmmpi-runner
 PEERS = $(CARGO_TARGET_DIR)/peers
 # The MPIs that a runner is built for: those whose compiler wrapper is here.
 MPIS = $(foreach mpi,openmpi mpich,$(if $(shell command -v mpicc.$(mpi)),$(mpi)))
+# Installs what is missing. A package manager that builds pmmpi says DEPS=:
+DEPS = tests/rig/deps.sh
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help deps build stage test test-pmu lint doc bench bench-pmu simulate demo install uninstall
+VERSION = $(shell sed -n '/^\[workspace.package\]/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: help tool build stage test test-pmu test-dist lint doc bench bench-pmu simulate demo install install-staged runner \
+	uninstall dist deb
 
 help: ## this list
 	@sed -n 's/^\([a-z%-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: ## install the Debian packages that build, tests and demo need
-	@tests/rig/deps.sh
+deps-%: ## install Debian packages: deps-build, deps-demo or deps-test; with DEPS=: none is
+	@$(DEPS) $*
 
-build: deps ## the tool, and a runner for each MPI found
+tool: deps-build ## the tool, and a runner for each MPI found
+	$(CARGO) build $(ALL) --lib --bins
+	@$(MAKE) --no-print-directory stage
+
+build: deps-test ## the tool, and all tests, examples and benchmarks
 	$(CARGO) build $(ALL) --all-targets
 	@$(MAKE) --no-print-directory stage
+	for mpi in $(MPIS); do \
+		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --examples --target-dir $(CARGO_TARGET_DIR)/$$mpi || exit 1; \
+	done
 
 # The launcher is started on every rank: static, it loads no library and starts 0.3 ms sooner; at a fixed
 # place in memory, it need not relocate itself. Where there is no static C library it is the one that
@@ -38,14 +50,10 @@ stage:
 		&& install $(CARGO_TARGET_DIR)/static/$(HOST)/release/pmmpi $(STAGE)/bin \
 		|| install --strip $(RELEASE)/pmmpi $(STAGE)/bin
 	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
-	@$(RELEASE)/examples/manual $(STAGE)/share
-	@$(RELEASE)/examples/report-manual $(STAGE)/share
+	@$(RELEASE)/pmmpi-manual $(STAGE)/share
 	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
 	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/pmmpi-names $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
-	for mpi in $(MPIS); do \
-		MPICC=mpicc.$$mpi $(CARGO) build --release --locked -p pmmpi-runner --bins --examples --target-dir $(CARGO_TARGET_DIR)/$$mpi \
-		&& install --strip $(CARGO_TARGET_DIR)/$$mpi/release/pmmpi-runner $(STAGE)/lib/pmmpi/pmmpi-runner-$$mpi || exit 1; \
-	done
+	@for mpi in $(MPIS); do packages/build-runner.sh mpicc.$$mpi $(CARGO_TARGET_DIR) $(STAGE)/lib/pmmpi || exit 1; done
 
 test: build ## every test
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
@@ -59,7 +67,7 @@ test-pmu: ## counters of a processor that has some, in an emulated machine: from
 bench-pmu: ## what it costs there to read a counter
 	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu cost
 
-lint: deps ## formatting, clippy, dependency policy: no warning is let through
+lint: deps-test ## formatting, clippy, dependency policy: no warning is let through
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 	$(foreach mpi,$(firstword $(MPIS)),MPICC=mpicc.$(mpi) $(CARGO) clippy --release --locked -p pmmpi-runner \
@@ -82,11 +90,15 @@ simulate: build ## what the statistics find on fleets whose truth is known, and 
 	cp $(CARGO_TARGET_DIR)/simulation.md docs/simulation.md
 
 # Without tests, runners and the static launcher, which it does not need. Programs of a build folder find one another there.
-demo: deps ## measure Debian's hpcc on two hosts with clocks of their own, and report
+demo: deps-demo ## measure Debian's hpcc on two hosts with clocks of their own, and report
 	$(CARGO) build $(ALL) --lib --bins
 	@tests/rig/demo.sh $(RELEASE) $(RELEASE)/pmmpi-rig-host
 
-install: build ## into PREFIX (DESTDIR is honoured)
+install: tool ## into PREFIX (DESTDIR is honoured)
+	@$(MAKE) --no-print-directory install-staged
+
+# Builds nothing. STAGE may be another folder of the same form.
+install-staged:
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pmmpi
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(STAGE)/include/* $(DESTDIR)$(PREFIX)/include
@@ -105,8 +117,22 @@ install: build ## into PREFIX (DESTDIR is honoured)
 	install -m 644 slurm/* $(DESTDIR)$(PREFIX)/share/doc/pmmpi/slurm
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs
 	install -m 644 docs/schema/*.json $(DESTDIR)$(PREFIX)/share/doc/pmmpi/docs/schema
+	install -d $(DESTDIR)$(PREFIX)/share/modulefiles/pmmpi
+	install -m 644 packages/modulefile $(DESTDIR)$(PREFIX)/share/modulefiles/pmmpi/$(VERSION)
+
+runner: ## a runner for the MPI of MPICC=/path/to/mpicc, into PREFIX
+	packages/build-runner.sh "$(MPICC)" $(CARGO_TARGET_DIR) $(DESTDIR)$(PREFIX)/lib/pmmpi
+
+dist: tool ## archives of a release, into target/dist: sources with all crates, and binaries
+	CARGO="$(CARGO)" packages/archives.sh $(CARGO_TARGET_DIR) $(VERSION)
+
+deb: tool ## a Debian package, into target/dist
+	packages/deb.sh $(STAGE) $(CARGO_TARGET_DIR)/dist $(VERSION)
+
+test-dist: ## packages and archives: made, installed and used, in the file system of an older distribution too
+	packages/test.sh $(CARGO_TARGET_DIR) $(VERSION)
 
 uninstall: ## what install put into PREFIX (DESTDIR is honoured)
-	cd $(DESTDIR)$(PREFIX) && rm -rf bin/pmmpi bin/pmmpi-report lib/pmmpi share/doc/pmmpi \
+	cd $(DESTDIR)$(PREFIX) && rm -rf bin/pmmpi bin/pmmpi-report lib/pmmpi share/doc/pmmpi share/modulefiles/pmmpi \
 		$(addprefix include/,$(notdir $(wildcard launcher/agent/include/*))) share/man/man1/pmmpi.1 share/man/man1/pmmpi-*.1 \
 		share/bash-completion/completions/pmmpi share/zsh/site-functions/_pmmpi share/fish/vendor_completions.d/pmmpi.fish

@@ -1,11 +1,12 @@
-// One man page from a clap command; included by the programs that write the pages.
+//! One man page from a clap command.
 
 use clap_mangen::Man;
 use std::io::Write;
 use std::path::Path;
 
-/// Sections that the command line does not know, by heading.
-pub type Sections<'a> = &'a [(&'a str, &'a str)];
+/// Heading and text.
+pub type Section = (&'static str, &'static str);
+pub type Sections = &'static [Section];
 
 /// Writes `FOLDER/NAME.1`. The command's usage is the synopsis, its last words are the examples.
 pub fn write(

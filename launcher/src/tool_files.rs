@@ -1,5 +1,5 @@
-//! The tool's other files, found from this program's own place: `PREFIX/bin/pmmpi` has its libraries
-//! in `PREFIX/lib/pmmpi`; in a build tree they lie beside it.
+//! Finds pmmpi's other files from this program's own path. The libraries of `PREFIX/bin/pmmpi` are in
+//! `PREFIX/lib/pmmpi`; in a build tree they are in the same folder as pmmpi.
 
 use crate::launch::RunnerFamily;
 use crate::program;
@@ -11,13 +11,13 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Overrides where libraries are looked for.
+/// If set, the only folder in which pmmpi looks for its files.
 const LIBDIR_VARIABLE: &str = "PMMPI_LIBDIR";
 
-/// The library that is preloaded into MPI programs.
+/// The library that pmmpi preloads into MPI programs.
 pub fn agent() -> Result<PathBuf, Failure> {
     let agent = find("libpmmpi_agent.so")?;
-    // ld.so(8): LD_PRELOAD is a list, separated by spaces or colons.
+    // LD_PRELOAD is a list separated by spaces or colons (ld.so(8)).
     if agent.to_string_lossy().contains([':', ' ']) {
         let agent = agent.display();
         return Err(Failure::own(format_args!(
@@ -33,7 +33,7 @@ pub fn runner(family: RunnerFamily) -> Result<PathBuf, Failure> {
     find(&format!("pmmpi-runner-{name}")).map_err(|failure| {
         Failure::own(format_args!(
             "{failure}\n       This job was started by {name}, for which no runner was built: \
-             install its compiler wrapper and run `make build` again"
+             in pmmpi's sources, run `make runner MPICC=/path/to/mpicc` with the PREFIX of `make install`"
         ))
     })
 }
@@ -43,12 +43,12 @@ pub fn topology() -> Result<PathBuf, Failure> {
     find("pmmpi-topology")
 }
 
-/// The program that looks up the names of vendors' manuals.
+/// The program that looks up event names of vendors' manuals.
 pub fn names() -> Result<PathBuf, Failure> {
     find("pmmpi-names")
 }
 
-/// Becomes `pmmpi-report COMMAND ARGS...`.
+/// Replaces this process with `pmmpi-report COMMAND ARGS...`. Returns only if that fails.
 pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());
     let report = report.map_or_else(|| program::find(OsStr::new("pmmpi-report")), Ok)?;
@@ -58,7 +58,7 @@ pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     Err(program::failure(report.as_os_str(), error.raw_os_error().unwrap_or(libc::EINVAL)))
 }
 
-/// Becomes the runner, which finds its plan in `shared`. Returns only where that fails.
+/// Replaces this process with the runner, which reads its plan from `shared`. Returns only if that fails.
 pub fn exec_runner(runner: &Path, shared: &str) -> Failure {
     let others = std::env::vars_os().filter(|(name, _)| name != SHARED_MEMORY_VARIABLE);
     let environment = others.chain([(SHARED_MEMORY_VARIABLE.into(), shared.into())]);
@@ -66,13 +66,13 @@ pub fn exec_runner(runner: &Path, shared: &str) -> Failure {
     Failure::own(format_args!("{}: {error}", runner.display()))
 }
 
-/// Becomes the runner, which calls MPI_Abort. Returns only where that fails.
+/// Replaces this process with the runner, which calls MPI_Abort. Returns only if that fails.
 pub fn exec_runner_to_abort(runner: &Path) -> Failure {
     let error = exec(runner, &[runner.as_os_str().to_owned(), ABORT.into()], std::env::vars_os());
     Failure::own(format_args!("{}: {error}", runner.display()))
 }
 
-/// With the signal mask and dispositions of this process, which std's exec would change.
+/// Keeps the signal mask and dispositions of this process; std's exec would change them.
 fn exec(
     program: &Path,
     argv: &[OsString],
@@ -97,7 +97,7 @@ fn find(name: &str) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Where libraries and helpers are looked for; none where this program does not know its own path.
+/// The folders in which pmmpi looks for its libraries and programs; none if it cannot read its own path.
 pub fn folders() -> Vec<PathBuf> {
     if let Some(folder) = std::env::var_os(LIBDIR_VARIABLE) {
         return vec![folder.into()];
@@ -107,7 +107,6 @@ pub fn folders() -> Vec<PathBuf> {
     installed.into_iter().chain([own]).collect()
 }
 
-/// The folder of this program.
 pub fn own_folder() -> Option<PathBuf> {
     std::env::current_exe().ok()?.parent().map(Path::to_owned)
 }

@@ -1,18 +1,24 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing and the demo need, or those given, if any is missing.
+# Installs Debian packages that are missing. usage: deps.sh build | demo | test | PACKAGE...
 set -eu
 
-packages="${*:-build-essential pkg-config libhwloc-dev libudev-dev libclang-dev libpfm4
-    openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc libblas3 strace musl-tools
-    gfortran python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl
-    procps slurmctld slurmd slurm-client slurm-wlm-basic-plugins}"
+build="build-essential pkg-config libhwloc-dev libudev-dev libclang-dev"
+demo="$build openmpi-bin hpcc"
+case ${1-} in
+    build) packages=$build ;;
+    demo) packages=$demo ;;
+    test) packages="$demo libopenmpi-dev mpich libmpich-dev libpfm4 libblas3 strace musl-tools gfortran
+        python3-mpi4py python3-pip python3-statsmodels python3-prometheus-client numactl procps environment-modules
+        slurmctld slurmd slurm-client slurm-wlm-basic-plugins" ;;
+    *) packages="$*" ;;
+esac
 
 if ! command -v cargo > /dev/null; then
     echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2
     exit 1
 fi
 if ! command -v dpkg-query > /dev/null; then
-    echo "not a Debian system: install the counterparts of" $packages >&2
+    echo "This is no Debian system. Install the counterparts of:" $packages >&2
     exit 0
 fi
 

@@ -1,4 +1,4 @@
-//! Which MPIs are here, what starts their jobs, and whether pmmpi has a runner for them.
+//! Which MPI libraries and launchers are here, and whether pmmpi has a runner for them.
 
 use super::check::Check;
 use super::command::CommandOutput;
@@ -12,15 +12,15 @@ const LAUNCHERS: [&str; 6] =
     ["mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "mpiexec.mpich"];
 const GET_MPI: &str = "module load openmpi   # or as your site has it; Debian: apt install openmpi-bin";
 
-/// A launcher and whose it is.
+/// A launcher and its MPI.
 struct Found {
     path: PathBuf,
-    /// What it says it is, in a few words; or why it says nothing.
+    /// Its short version text, or why it gives none.
     version: Result<String, String>,
     family: Option<RunnerFamily>,
 }
 
-/// Each launcher in PATH once, whatever its names.
+/// The launchers in PATH; one with several names appears once.
 fn found_launchers(machine: &dyn Machine) -> Vec<Found> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
@@ -37,7 +37,7 @@ fn found_launchers(machine: &dyn Machine) -> Vec<Found> {
     found
 }
 
-/// "Open MPI 4.1.4", "MPICH 4.0.2", or the first line of what else it says.
+/// "Open MPI 4.1.4", "MPICH 4.0.2", or else the first line of the output.
 fn version(said: &CommandOutput) -> Result<String, String> {
     let text = said.text();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -65,7 +65,7 @@ fn family(version: &str) -> Option<RunnerFamily> {
     }
 }
 
-/// What starts MPI jobs here.
+/// The launchers that start MPI jobs here.
 pub fn launchers(machine: &dyn Machine) -> Check {
     const NAME: &str = "mpi";
     let found = found_launchers(machine);
@@ -93,7 +93,7 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     Check::ok(NAME, all.join(", "), "MPI programs are measured from inside: mpirun -n 4 pmmpi ./prog")
 }
 
-/// Whether what is compiled here is of the MPI that starts it.
+/// Whether the compiler and the launcher belong to the same MPI.
 pub fn compiler(machine: &dyn Machine) -> Check {
     const NAME: &str = "mpicc";
     let Some(mpicc) = machine.program("mpicc") else {
@@ -128,8 +128,8 @@ pub fn compiler(machine: &dyn Machine) -> Check {
     }
 }
 
-/// "Open MPI 4.1.4", "MPICH 4.0.2". Open MPI's wrapper has --showme:version; MPICH's, and those built from
-/// it, say "mpicc for MPICH version 4.0.2" with -v.
+/// "Open MPI 4.1.4" or "MPICH 4.0.2". Open MPI's wrapper has --showme:version; with -v, the wrappers of MPICH and its
+/// derivatives print "mpicc for MPICH version 4.0.2".
 fn compilers_version(machine: &dyn Machine, mpicc: &Path) -> Option<String> {
     let said =
         |argument: &str| machine.ask(mpicc, &[argument], &[]).map(|said| said.text()).unwrap_or_default();
@@ -144,7 +144,7 @@ fn compilers_version(machine: &dyn Machine, mpicc: &Path) -> Option<String> {
     open_mpi.map(|number| format!("Open MPI {number}")).or_else(others)
 }
 
-/// MPI libraries that the loader knows, by file; most programs name one of these.
+/// Files of MPI libraries that the loader finds; most programs need one of these.
 fn found_libraries(machine: &dyn Machine) -> Vec<PathBuf> {
     let ldconfig = machine.program("ldconfig").unwrap_or_else(|| "/sbin/ldconfig".into());
     let cache = machine.ask(&ldconfig, &["-p"], &[]).map(|said| said.text()).unwrap_or_default();
@@ -162,8 +162,8 @@ fn found_libraries(machine: &dyn Machine) -> Vec<PathBuf> {
     libraries
 }
 
-/// libmpi.so.40, libmpich.so.12, libmpi_abi.so.1: not the languages' libraries beside it, nor the name that
-/// only compilers use.
+/// True for libmpi.so.40, libmpich.so.12 and libmpi_abi.so.1. False for the libraries of other languages and for names
+/// without a number, which only compilers use.
 fn is_the_c_library(file_name: &str) -> bool {
     let numbered = file_name.split_once(".so.");
     is_mpi_library(file_name)
@@ -172,7 +172,7 @@ fn is_the_c_library(file_name: &str) -> bool {
         })
 }
 
-/// Which libraries MPI programs find.
+/// The MPI libraries that programs find.
 pub fn libraries(machine: &dyn Machine) -> Check {
     const NAME: &str = "libmpi";
     let found = found_libraries(machine);
@@ -184,7 +184,7 @@ pub fn libraries(machine: &dyn Machine) -> Check {
             GET_MPI,
         );
     }
-    // The file behind the link has the version in its name.
+    // The name of the file that the link points to contains the version.
     let version = |path: &Path| {
         let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let (name, file) = (path.display().to_string(), file.file_name().unwrap_or_default().to_owned());
@@ -195,7 +195,7 @@ pub fn libraries(machine: &dyn Machine) -> Check {
     Check::ok(NAME, all.join(", "), "MPI programs find their library")
 }
 
-/// Whose libraries or launchers are here.
+/// The MPI families whose libraries or launchers are here.
 fn families(machine: &dyn Machine) -> Vec<RunnerFamily> {
     let libraries = found_libraries(machine);
     let is_named = |path: &PathBuf, names: &[&str]| {
@@ -203,7 +203,7 @@ fn families(machine: &dyn Machine) -> Vec<RunnerFamily> {
     };
     let launchers: Vec<RunnerFamily> =
         found_launchers(machine).iter().filter_map(|found| found.family).collect();
-    // The sonames of Open MPI since 2.0, and of the MPICH ABI Compatibility Initiative.
+    // The sonames of Open MPI since 2.0 and of the MPICH ABI Compatibility Initiative.
     let [open_mpi, mpich] = [&["libmpi.so.40"][..], &["libmpich.so.12", "libmpi.so.12"][..]]
         .map(|names| libraries.iter().any(|path| is_named(path, names)));
     let is_here = |family: &RunnerFamily| {
@@ -216,7 +216,7 @@ fn families(machine: &dyn Machine) -> Vec<RunnerFamily> {
     [RunnerFamily::OpenMpi, RunnerFamily::Mpich].into_iter().filter(is_here).collect()
 }
 
-/// The programs that measure plain programs under each MPI's launcher.
+/// The runners, which measure plain programs under each MPI's launcher.
 pub fn runners(machine: &dyn Machine) -> Check {
     const NAME: &str = "runners";
     let families = families(machine);
@@ -231,14 +231,14 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     format!("none for {name}, which is here"),
                     format!("plain programs under the mpirun of {name} cannot be measured; MPI programs can"),
                     format!(
-                        "apt install {package} && make install   # in pmmpi's sources; mpicc.{name} must \
-                         be in PATH"
+                        "apt install {package} && make runner MPICC=mpicc.{name}   # in pmmpi's sources, with \
+                         the PREFIX of make install"
                     ),
                 );
             }
             continue;
         };
-        // ld.so(8): lists what would be loaded, and starts nothing.
+        // ld.so(8): the loader lists the libraries and does not start the program.
         let said = machine.ask(&runner, &[], &[("LD_TRACE_LOADED_OBJECTS", OsStr::new("1"))]);
         let missing = match said {
             Ok(said) => missing_library(&said),
@@ -251,8 +251,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
                     NAME,
                     format!("{}: {missing}", runner.display()),
                     format!("plain programs under the mpirun of {name} do not start"),
-                    "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make install, in pmmpi's sources, \
-                     with this MPI",
+                    "export LD_LIBRARY_PATH=FOLDER_OF_LIBMPI   # or: make runner MPICC=/path/to/mpicc, \
+                     in pmmpi's sources",
                 );
             }
             Some(_) => found.push(format!("{name} (whose MPI is not here)")),
@@ -265,14 +265,14 @@ pub fn runners(machine: &dyn Machine) -> Check {
     Check::ok(NAME, found.join(", "), "plain programs are measured under mpirun, in rounds")
 }
 
-/// What ldd(1) would say is not there.
+/// The first missing library, or the error of the loader.
 fn missing_library(said: &CommandOutput) -> Option<String> {
     let text = said.text();
     let missing = text.lines().find(|line| line.contains("not found")).map(|line| line.trim().to_owned());
     missing.or_else(|| (!said.success).then(|| said.complaint()))
 }
 
-/// What started this process: `mpirun -n 1 pmmpi doctor` tells what pmmpi would make of it.
+/// The launcher of this process: `mpirun -n 1 pmmpi doctor` shows how pmmpi sees that launch.
 pub fn launch(machine: &dyn Machine) -> Check {
     const NAME: &str = "launch";
     let launch = Launch::from(|name| machine.variable(name));
@@ -299,7 +299,7 @@ pub fn launch(machine: &dyn Machine) -> Check {
     }
 }
 
-/// Slurm's ways to start MPI programs.
+/// The MPI plugins of srun.
 pub fn slurm(machine: &dyn Machine) -> Check {
     const NAME: &str = "slurm";
     let Some(srun) = machine.program("srun") else {
@@ -323,7 +323,7 @@ pub fn slurm(machine: &dyn Machine) -> Check {
     plugins.sort_unstable();
     plugins.dedup();
     let has = |kind: &str| plugins.iter().any(|plugin| plugin.starts_with(kind));
-    // Words on the list itself, such as "specific pmix plugin versions available".
+    // The words of the list's own text, such as "specific pmix plugin versions available", repeat some names.
     let found = if plugins.is_empty() { "srun has no MPI plugin".into() } else { plugins.join(", ") };
     if has("pmix") && has("pmi2") {
         return Check::ok(NAME, found, "srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH");
@@ -434,7 +434,7 @@ mod tests {
         assert!(check.fix.unwrap().contains("libopenmpi-dev"));
         let check = runners(&Fake::new().program("mpirun", HYDRA));
         assert!(check.fix.unwrap().contains("libmpich-dev"));
-        // The library is here, its launcher is not.
+        // The library is here, but its launcher is not.
         assert_eq!(runners(&Fake::new().program("ldconfig", CACHE)).status, Status::Limits);
     }
 
@@ -453,7 +453,7 @@ mod tests {
         assert!(check.found.ends_with("pmmpi-runner-openmpi: libmpi.so.40 => not found"), "{}", check.found);
         assert!(check.fix.unwrap().contains("LD_LIBRARY_PATH"));
         assert_eq!(runners(&here().answering(RUNNER, failing("exec format error"))).status, Status::Broken);
-        // Of an MPI that is not here nothing is asked.
+        // The runner of an MPI that is not here may lack its library.
         assert_eq!(runners(&Fake::new().answering(RUNNER, not_found())).status, Status::Ok);
     }
 

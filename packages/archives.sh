@@ -1,0 +1,80 @@
+#!/bin/sh
+# Makes the archives of a release in BUILD_FOLDER/dist:
+#   pmmpi-VERSION-source.tar.xz    the sources with those of every crate: builds without a network
+#   pmmpi-VERSION-MACHINE.tar.xz   programs for every Linux with glibc 2.17 (2012) or later. Runners, which link the MPI of a
+#                                  site, are built there: make runner, in the sources
+#
+# usage: archives.sh BUILD_FOLDER VERSION [source | binary]
+set -eu
+build=$1
+version=$2
+which=${3:-all}
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+machine=$(uname -m)
+dist=$build/dist
+mkdir -p "$dist"
+work=$(mktemp -d "${TMPDIR:-/tmp}/dist.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+pack() { # NAME: $work/NAME as an archive, the same bytes from the same files
+    tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -c "$1" \
+        | xz -T0 -6 > "$dist/$1.tar.xz"
+    (cd "$dist" && sha256sum "$1.tar.xz" > "$1.tar.xz.sha256" && du -h "$1.tar.xz")
+}
+
+source_archive() {
+    name=pmmpi-$version-source
+    git archive --prefix="$name/" HEAD | tar -x -C "$work"
+    echo "sources of all crates ..."
+    mkdir "$work/$name/.cargo"
+    (cd "$work/$name" && "$cargo" vendor -q --locked --versioned-dirs vendor > .cargo/config.toml)
+    pack "$name"
+}
+
+binary_archive() {
+    name=pmmpi-$version-$machine
+    stage=$work/stage
+    mkdir -p "$stage/lib/pmmpi"
+    cp -r "$build/pmmpi/include" "$build/pmmpi/share" "$stage"
+    install -D "$build/pmmpi/bin/pmmpi" "$stage/bin/pmmpi" # static
+    install "$build/pmmpi/lib/pmmpi/libpmmpi_agent.so" "$stage/lib/pmmpi" # links glibc 2.17: see its build.rs
+
+    # These two load no library while they run, so they can be static. hwloc asks libudev for the names of disks,
+    # which nothing here reads, and Debian has no static libudev: this one finds none.
+    echo "static programs ..."
+    for function in udev_new udev_unref udev_device_new_from_subsystem_sysname udev_device_get_property_value \
+        udev_device_unref udev_device_new_from_syspath udev_device_get_sysattr_value; do
+        echo "void *$function(void) { return 0; }"
+    done > "$work/udev.c"
+    cc -O2 -c -o "$work/udev.o" "$work/udev.c"
+    ar crs "$work/libudev.a" "$work/udev.o"
+    for program in pmmpi-analysis:pmmpi-report pmmpi-topology:pmmpi-topology; do
+        static "${program%:*}" "${program#*:}"
+    done
+
+    # This one loads libpfm4 where that is installed, so it links the C library, an old one.
+    echo "a program for glibc 2.17 ..."
+    [ -x "$build/zig/bin/cargo-zigbuild" ] || {
+        python3 -m venv "$build/zig"
+        "$build/zig/bin/pip" install -q -r packages/requirements.txt
+    }
+    PATH=$build/zig/bin:$PATH "$cargo" zigbuild -q --release --locked -p pmmpi-names \
+        --target "$machine-unknown-linux-gnu.2.17" --target-dir "$build/zig/target"
+    install --strip "$build/zig/target/$machine-unknown-linux-gnu/release/pmmpi-names" "$stage/lib/pmmpi"
+
+    make --no-print-directory -s install-staged STAGE="$stage" DESTDIR="$work/$name" PREFIX=
+    pack "$name"
+}
+
+static() { # PACKAGE PROGRAM
+    "$cargo" rustc -q --release --locked -p "$1" --bin "$2" --target-dir "$build/portable" -- \
+        -C target-feature=+crt-static -L "$work"
+    case $2 in
+        pmmpi-report) install --strip "$build/portable/release/$2" "$stage/bin" ;;
+        *) install --strip "$build/portable/release/$2" "$stage/lib/pmmpi" ;;
+    esac
+}
+
+[ "$which" = binary ] || source_archive
+[ "$which" = source ] || binary_archive

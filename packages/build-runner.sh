@@ -1,0 +1,47 @@
+#!/bin/sh
+# Builds pmmpi-runner for one MPI: the program that measures plain programs under that MPI's launcher.
+#
+# usage: build-runner.sh MPICC BUILD_FOLDER INTO     installs INTO/pmmpi-runner-openmpi or INTO/pmmpi-runner-mpich
+set -eu
+mpicc=$1
+build=$2
+into=$3
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+
+if ! command -v "$mpicc" > /dev/null; then
+    echo "build-runner: $mpicc: not found. Give the compiler wrapper of the MPI: MPICC=/path/to/mpicc" >&2
+    exit 1
+fi
+family=$("$mpicc" -E -P -x c - << 'END' | sed -n 's/^family //p'
+#include <mpi.h>
+#if defined OPEN_MPI
+family openmpi
+#elif defined MPICH_VERSION || defined MPICH_NAME || defined I_MPI_VERSION
+family mpich
+#endif
+END
+)
+if [ -z "$family" ]; then
+    echo "build-runner: $mpicc: its mpi.h is neither Open MPI's nor of the MPICH family (MPICH, Intel MPI, MVAPICH, Cray)." >&2
+    echo "              No runner is needed for MPI programs; plain programs are measured alone there." >&2
+    exit 1
+fi
+
+# An MPI outside of the system's folders is found again by its path. LD_LIBRARY_PATH goes before it (DT_RUNPATH), so a
+# module of another version of the same MPI still decides.
+rpaths=""
+for option in $("$mpicc" -show); do
+    case $option in
+        -L/usr/lib* | -L/lib*) ;;
+        -L/*) rpaths="$rpaths -C link-arg=-Wl,--enable-new-dtags,-rpath,${option#-L}" ;;
+    esac
+done
+
+# Both runners have nearly all crates in common: the second begins with a copy of the first's.
+for other in openmpi mpich; do
+    [ -d "$build/$family" ] || [ ! -d "$build/$other/release" ] || cp -a "$build/$other" "$build/$family"
+done
+MPICC=$mpicc "$cargo" rustc --release --locked -p pmmpi-runner --bin pmmpi-runner --target-dir "$build/$family" -- $rpaths
+install -d "$into"
+install --strip "$build/$family/release/pmmpi-runner" "$into/pmmpi-runner-$family"

@@ -1,0 +1,43 @@
+# spack repo add packages/spack, then `spack install --no-checksum pmmpi` in the folder of pmmpi-VERSION-source.tar.xz.
+
+import os
+
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
+from spack.package import *
+
+
+class Pmmpi(MakefilePackage):
+    """MPI-aware cluster measurement tool: how long a job really took, with provable bounds, and
+    which nodes and runs were slow."""
+
+    manual_download = True
+    url = f"file://{os.getcwd()}/pmmpi-0.1.0-source.tar.xz"
+
+    license("MIT OR Apache-2.0")
+
+    version("0.1.0")
+
+    depends_on("c", type="build")
+    depends_on("rust@1.88:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("llvm+clang", type="build")  # rsmpi reads mpi.h with libclang
+    depends_on("hwloc@2.1:2")
+    depends_on("mpi")
+
+    @property
+    def build_targets(self):
+        # The package manager brings what is needed, and the MPI that the runner is for.
+        return ["tool", "DEPS=:", "MPIS="]
+
+    def setup_build_environment(self, env):
+        env.set("LIBCLANG_PATH", self.spec["llvm"].prefix.lib)
+
+    def install(self, spec, prefix):
+        make("install-staged", f"PREFIX={prefix}")
+        make("runner", f"MPICC={spec['mpi'].mpicc}", f"PREFIX={prefix}")
+
+    @run_after("install")
+    @on_package_attributes(run_tests=True)
+    def check_install(self):
+        Executable(self.prefix.bin.pmmpi)("--out", self.stage.path, "/bin/true")
