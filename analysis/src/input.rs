@@ -227,6 +227,8 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 self.input.without_time += 1;
                 continue;
             }
+            let missed = read.counted[row.record].most_missed();
+            let missed = missed.map(|(name, why)| format!("{name}: {why}")).unwrap_or_default();
             let added = self.building.add(&ResultRow {
                 line: 1,
                 node,
@@ -237,7 +239,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 session: read.session.as_deref().unwrap_or_default(),
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(read.started_unix_ns),
-                lack: &read.counted[row.record].most_missed().unwrap_or_default(),
+                lack: &missed,
             });
             let Some(at) = added else { continue };
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());

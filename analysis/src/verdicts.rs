@@ -1,6 +1,7 @@
 //! Decides which nodes and runs are slow, and since when: applies the statistics of [`crate::stats`] to each class
 //! and session.
 
+mod cause_text;
 mod history;
 mod judged_node;
 mod judged_session;

@@ -149,7 +149,7 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     said.filter(|((node, _), _)| node.verdict > Some(Verdict::Ok))
         .map(|((_, (truth, factors)), said)| Said {
             truth,
-            name: said.cause.map(|cause| cause.name.to_owned()),
+            name: said.cause.ok().map(|cause| cause.kind.name().to_owned()),
             factors,
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use super::node_counts::Counted;
 use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
-use super::terms::{Decomposition, Identity, Term, TermColumn, decompose, middle_and_spread};
+use super::terms::{Decomposition, Identity, Term, decompose, middle_and_spread};
 use super::verdict::Verdict;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -27,40 +27,164 @@ impl Default for CauseSettings {
 }
 
 /// The explanation of a node's time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// They add up to ln(T / Tref).
     pub terms: BTreeMap<&'static str, f64>,
     /// The parts of some terms; the parts of a term add up to it.
     pub parts: BTreeMap<&'static str, f64>,
     /// Why the node is slow.
-    pub cause: Option<Cause>,
-    /// Why there is no cause.
-    pub reason: Option<String>,
+    pub cause: Result<Cause, NoCause>,
 }
 
 /// Why a node is slow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// A stable name for scripts: a term, perhaps with a slash and a part of the term.
-    pub name: &'static str,
+    /// What made it slow.
+    pub kind: CauseKind,
+    /// The largest term (ln).
+    pub difference: f64,
     /// The term as a fraction of ln(T / Tref). More than 1 if other terms are negative.
     pub share: f64,
     /// How many spreads of its class the term is above the reference.
     pub score: f64,
-    /// The finding for people, with a likely reason.
-    pub text: String,
+}
+
+/// What makes a node slow: a term, perhaps a part of it, and other counts that tell more.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CauseKind {
+    /// Its cores ran at a lower frequency.
+    Frequency,
+    /// Fewer cycles per second on the processor; no reference cycles tell why.
+    NetFrequency,
+    /// Its threads needed more time on the processor; no counters of the processor tell why.
+    OnCpu,
+    /// Its threads were on a processor for less of the time.
+    OffCpu(Option<Unusual>),
+    /// Its hardware threads worked for less of the time.
+    Utilisation(Option<Unusual>),
+    /// The same: the hypervisor gave them to others.
+    Stolen,
+    /// The same, while the kernel had its threads on them.
+    Halted {
+        /// True if cycles in the kernel were not counted: this time may be there.
+        or_in_kernel: bool,
+    },
+    /// More instructions.
+    Instructions,
+    /// More instructions, most of these in the kernel.
+    KernelInstructions(Option<Unusual>),
+    /// More cycles per instruction.
+    Cpi,
+    /// The same, most of these in the kernel.
+    KernelCpi,
+    /// The same, with more bytes into its L2 caches (a fraction).
+    Cache {
+        /// More bytes into L2 caches: 0.05 is 5 %.
+        fills: f64,
+    },
+    /// The same, with more bytes into its L2 caches and more bytes of memory (fractions).
+    SnoopFilter {
+        /// More bytes into L2 caches: 0.05 is 5 %.
+        fills: f64,
+        /// More bytes of memory.
+        bytes: f64,
+    },
+    /// More cycles per instruction, for as many bytes of memory, at a lower bandwidth.
+    Memory,
+    /// One of its ranks worked for longer than the others.
+    Imbalance,
+    /// Its ranks had fewer hardware threads.
+    Cpus,
+    /// Time outside of what was counted.
+    Uncounted,
+    /// No term makes up half of the slowdown and is unusual. The largest terms (at most two, above zero; ln).
+    Mixed(Vec<(Term, f64)>),
+}
+
+impl CauseKind {
+    /// A stable name for scripts: a term, perhaps with a slash and a part of the term.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Frequency => "frequency",
+            Self::NetFrequency => "net-frequency",
+            Self::OnCpu => "on-cpu",
+            Self::OffCpu(_) => "utilisation/off-cpu",
+            Self::Utilisation(_) => "utilisation",
+            Self::Stolen => "utilisation/stolen",
+            Self::Halted { .. } => "utilisation/halted",
+            Self::Instructions => "instructions",
+            Self::KernelInstructions(_) => "instructions/kernel",
+            Self::Cpi => "cpi",
+            Self::KernelCpi => "cpi/kernel",
+            Self::Cache { .. } => "cpi/cache",
+            Self::SnoopFilter { .. } => "cpi/snoop-filter",
+            Self::Memory => "cpi/memory",
+            Self::Imbalance => "imbalance",
+            Self::Cpus => "cpus",
+            Self::Uncounted => "uncounted",
+            Self::Mixed(_) => "mixed",
+        }
+    }
+}
+
+/// A count that is unusually high in the class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unusual {
+    /// Which count.
+    pub name: &'static str,
+    /// The node's value.
+    pub own: f64,
+    /// The median of the class.
+    pub usual: f64,
+}
+
+/// Why no cause is known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoCause {
+    /// No other node of its class was measured.
+    Alone,
+    /// The verdict is OK.
+    NotSlow,
+    /// The node has no counts.
+    NothingCounted,
+    /// A count that a decomposition needs is missing: its name and the reason.
+    Missing {
+        /// The count.
+        name: &'static str,
+        /// Why it is missing.
+        reason: String,
+    },
+    /// Neither instructions and cycles nor a task clock were counted.
+    NoTerms,
+    /// Fewer than half of the nodes of its class have the same counters, or its time is not above zero.
+    NoReference,
+    /// So few nodes of its class have the same counters.
+    FewNodes {
+        /// With the same counters.
+        nodes: usize,
+        /// Needed.
+        needed: usize,
+    },
+    /// It is no slower than the nodes of its class with the same counters.
+    NoSlower,
 }
 
 impl Explanation {
     /// Removes the cause of a node whose verdict is OK or that was not compared.
     pub fn for_verdict(self, verdict: Option<Verdict>) -> Self {
-        let reason = match verdict {
-            None => "no other node of its class was measured",
-            Some(Verdict::Ok) => "nothing stands against the node",
+        let none = match verdict {
+            None => NoCause::Alone,
+            Some(Verdict::Ok) => NoCause::NotSlow,
             Some(_) => return self,
         };
-        Self { cause: None, reason: Some(reason.to_owned()), ..self }
+        Self { cause: Err(none), ..self }
+    }
+}
+
+impl Default for Explanation {
+    fn default() -> Self {
+        Self { terms: BTreeMap::new(), parts: BTreeMap::new(), cause: Err(NoCause::NothingCounted) }
     }
 }
 
@@ -82,21 +206,19 @@ pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &CauseSett
         }
     }
     let nothing = |counted: &Option<Counted>| Explanation {
-        reason: Some(why_nothing(counted.as_ref())),
+        cause: Err(why_nothing(counted.as_ref())),
         ..Explanation::default()
     };
     all.into_iter().zip(class).map(|(one, counted)| one.unwrap_or_else(|| nothing(counted))).collect()
 }
 
-fn why_nothing(counted: Option<&Counted>) -> String {
-    let Some(counted) = counted else { return "nothing was counted".to_owned() };
+fn why_nothing(counted: Option<&Counted>) -> NoCause {
+    let Some(counted) = counted else { return NoCause::NothingCounted };
     if Identity::of(counted).is_some() {
-        return "fewer than half of the nodes of its class have the same counters, or its time is none"
-            .to_owned();
+        return NoCause::NoReference;
     }
-    counted
-        .most_missed()
-        .unwrap_or_else(|| "neither instructions and cycles nor a task clock were counted".to_owned())
+    let missing = counted.most_missed();
+    missing.map_or(NoCause::NoTerms, |(name, reason)| NoCause::Missing { name, reason: reason.to_owned() })
 }
 
 struct Explainer<'a> {
@@ -150,32 +272,24 @@ impl Explainer<'_> {
     fn node(&self, at: usize) -> Explanation {
         let terms = self.whole.terms.iter().map(|column| (column.term.name(), column.differences[at]));
         let parts = self.parts.iter().filter_map(|part| Some((part.name, part.differences[at]?)));
-        let cause = self.cause(at);
-        Explanation {
-            terms: terms.collect(),
-            parts: parts.collect(),
-            reason: cause.as_ref().err().cloned(),
-            cause: cause.ok(),
-        }
+        Explanation { terms: terms.collect(), parts: parts.collect(), cause: self.cause(at) }
     }
 
-    fn cause(&self, at: usize) -> Result<Cause, String> {
+    fn cause(&self, at: usize) -> Result<Cause, NoCause> {
         let slower = self.whole.slower[at];
         let nodes = self.whole.nodes.len();
         if nodes < self.settings.min_nodes {
-            return Err(format!(
-                "{nodes} nodes of its class have the same counters: a cause needs {}",
-                self.settings.min_nodes
-            ));
+            return Err(NoCause::FewNodes { nodes, needed: self.settings.min_nodes });
         }
         let most = self.whole.terms.iter().max_by(|a, b| a.differences[at].total_cmp(&b.differences[at]));
         let Some(most) = most.filter(|_| slower > 0.0) else {
-            return Err("it is no slower than the nodes of its class with the same counters".to_owned());
+            return Err(NoCause::NoSlower);
         };
-        let (share, score) = (most.differences[at] / slower, self.score(most.differences[at], most.spread));
+        let difference = most.differences[at];
+        let (share, score) = (difference / slower, self.score(difference, most.spread));
         let is_named = share >= self.settings.share && score >= self.settings.score;
-        let (name, text) = if is_named { self.named(most, at) } else { ("mixed", self.mixed(at)) };
-        Ok(Cause { name, share, score, text })
+        let kind = if is_named { self.named(most.term, at) } else { CauseKind::Mixed(self.largest(at)) };
+        Ok(Cause { kind, difference, share, score })
     }
 
     fn score(&self, difference: f64, spread: f64) -> f64 {
@@ -209,176 +323,71 @@ impl Explainer<'_> {
         Some(Next { own: own.exp(), usual: usual.exp(), score: self.score(own - usual, spread) })
     }
 
-    fn named(&self, column: &TermColumn, at: usize) -> (&'static str, String) {
-        let more = percent(column.differences[at].exp_m1());
-        let less = percent(-(-column.differences[at]).exp_m1());
-        match column.term {
-            Term::Frequency => (
-                "frequency",
-                format!(
-                    "its cores ran at a {less} lower frequency: a thermal or power limit, or another setting"
-                ),
-            ),
-            Term::NetFrequency => (
-                "net-frequency",
-                format!(
-                    "{less} fewer cycles a second on the processor: a thermal or power limit, halted or stolen \
-                     (no reference cycles tell which)"
-                ),
-            ),
-            Term::OnCpu => (
-                "on-cpu",
-                format!(
-                    "its threads needed {more} more time on the processor: a slower core, stolen, more to do (no \
-                     counters of the processor tell which)"
-                ),
-            ),
-            Term::OffCpu => self.off_cpu(&less, at),
-            Term::Utilisation => self.utilisation(&less, at),
-            Term::Instructions if self.stands_out("d_instructions_kernel", at) => (
-                "instructions/kernel",
-                format!(
-                    "{more} more instructions, most of these in the kernel{}",
-                    self.evidence(Evidence::Faults, at)
-                ),
-            ),
-            Term::Instructions => (
-                "instructions",
-                format!(
-                    "{more} more instructions: it spun while it waited, or took another path through the code"
-                ),
-            ),
-            Term::Cpi => self.cpi(&more, at),
-            Term::Imbalance => (
-                "imbalance",
-                format!("one of its ranks worked for {more} longer than the others, next to what is usual"),
-            ),
-            Term::Cpus => ("cpus", format!("its ranks had {less} fewer hardware threads")),
-            Term::Uncounted => (
-                "uncounted",
-                format!(
-                    "{more} more time than was counted: before or after the work, or its clocks disagree"
-                ),
-            ),
+    fn named(&self, term: Term, at: usize) -> CauseKind {
+        match term {
+            Term::Frequency => CauseKind::Frequency,
+            Term::NetFrequency => CauseKind::NetFrequency,
+            Term::OnCpu => CauseKind::OnCpu,
+            Term::OffCpu => CauseKind::OffCpu(self.unusual(Evidence::Switches, at)),
+            Term::Utilisation => self.utilisation(at),
+            Term::Instructions if self.stands_out("d_instructions_kernel", at) => {
+                CauseKind::KernelInstructions(self.unusual(Evidence::Faults, at))
+            }
+            Term::Instructions => CauseKind::Instructions,
+            Term::Cpi => self.cpi(at),
+            Term::Imbalance => CauseKind::Imbalance,
+            Term::Cpus => CauseKind::Cpus,
+            Term::Uncounted => CauseKind::Uncounted,
         }
     }
 
-    fn off_cpu(&self, less: &str, at: usize) -> (&'static str, String) {
-        let evidence = self.evidence(Evidence::Switches, at);
-        let text = format!(
-            "its threads were on a processor for {less} less of the time: others ran there, or it waited{evidence}"
-        );
-        ("utilisation/off-cpu", text)
-    }
-
-    fn utilisation(&self, less: &str, at: usize) -> (&'static str, String) {
+    fn utilisation(&self, at: usize) -> CauseKind {
         if self.stands_out(STOLEN, at) {
-            let text = format!(
-                "its hardware threads worked {less} less of the time: the hypervisor gave it to others"
-            );
-            return ("utilisation/stolen", text);
+            CauseKind::Stolen
+        } else if self.stands_out(OFF_CPU, at) {
+            CauseKind::OffCpu(self.unusual(Evidence::Switches, at))
+        } else if self.stands_out(HALTED, at) {
+            CauseKind::Halted { or_in_kernel: self.whole.identity == Identity::CyclesUser }
+        } else {
+            CauseKind::Utilisation(self.unusual(Evidence::Switches, at))
         }
-        if self.stands_out(OFF_CPU, at) {
-            return self.off_cpu(less, at);
-        }
-        if self.stands_out(HALTED, at) {
-            let what = match self.whole.identity {
-                Identity::CyclesUser => {
-                    "in the kernel, which was not counted, halted by the hardware, or taken by a hypervisor"
-                }
-                _ => "halted by the hardware, or taken by a hypervisor",
-            };
-            let text = format!(
-                "its hardware threads worked {less} less of the time while the kernel had it on them: {what}"
-            );
-            return ("utilisation/halted", text);
-        }
-        let text = format!(
-            "its hardware threads worked {less} less of the time: halted, waiting, or taken by others{}",
-            self.evidence(Evidence::Switches, at)
-        );
-        ("utilisation", text)
     }
 
-    fn cpi(&self, more: &str, at: usize) -> (&'static str, String) {
+    fn cpi(&self, at: usize) -> CauseKind {
         if self.stands_out("d_cpi_kernel", at) {
-            return ("cpi/kernel", format!("{more} more cycles an instruction, most of these in the kernel"));
+            return CauseKind::KernelCpi;
         }
         let score = self.settings.score;
         let [fills, bytes, bandwidth] = [Evidence::FilledBytes, Evidence::MemoryBytes, Evidence::Bandwidth]
             .map(|evidence| self.next(evidence, at));
-        let is_up = |next: &Option<Next>| next.as_ref().is_some_and(|next| next.score >= score);
-        let is_equal = |next: &Next| next.score.abs() < score;
-        let relative = |next: &Option<Next>| {
-            next.as_ref().map_or_else(String::new, |next| percent(next.own / next.usual - 1.0))
+        let more = |next: &Option<Next>| {
+            next.as_ref().filter(|next| next.score >= score).map(|next| next.own / next.usual - 1.0)
         };
-        match (is_up(&fills), is_up(&bytes)) {
-            (true, true) => (
-                "cpi/snoop-filter",
-                format!(
-                    "{more} more cycles an instruction, {} more bytes into its L2 caches, {} more of memory: as \
-                     where a snoop filter evicts what cores still use (huge pages of 1 GiB help)",
-                    relative(&fills),
-                    relative(&bytes)
-                ),
-            ),
-            (true, false) => (
-                "cpi/cache",
-                format!(
-                    "{more} more cycles an instruction, and {} more bytes into its L2 caches",
-                    relative(&fills)
-                ),
-            ),
-            (false, false)
-                if bytes.as_ref().is_some_and(is_equal)
-                    && bandwidth.as_ref().is_some_and(|bandwidth| bandwidth.score <= -score) =>
+        let is_equal = |next: &Next| next.score.abs() < score;
+        let is_down = |next: &Next| next.score <= -score;
+        match (more(&fills), more(&bytes)) {
+            (Some(fills), Some(bytes)) => CauseKind::SnoopFilter { fills, bytes },
+            (Some(fills), None) => CauseKind::Cache { fills },
+            (None, None)
+                if bytes.as_ref().is_some_and(is_equal) && bandwidth.as_ref().is_some_and(is_down) =>
             {
-                (
-                    "cpi/memory",
-                    format!(
-                        "{more} more cycles an instruction, for as many bytes of memory, at a lower bandwidth: \
-                         where memory is the limit, a DIMM, its channel or the uncore's frequency"
-                    ),
-                )
+                CauseKind::Memory
             }
-            _ => (
-                "cpi",
-                format!(
-                    "{more} more cycles an instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
-                ),
-            ),
+            _ => CauseKind::Cpi,
         }
     }
 
-    /// A remark in parentheses if the count is unusual.
-    fn evidence(&self, evidence: Evidence, at: usize) -> String {
-        match self.next(evidence, at).filter(|next| next.score >= self.settings.score) {
-            Some(Next { own, usual, .. }) => {
-                format!(" ({own:.0} {}, usual are {usual:.0})", evidence.name().replace('_', " "))
-            }
-            None => String::new(),
-        }
+    /// The count, if it is unusually high.
+    fn unusual(&self, evidence: Evidence, at: usize) -> Option<Unusual> {
+        let next = self.next(evidence, at).filter(|next| next.score >= self.settings.score)?;
+        Some(Unusual { name: evidence.name(), own: next.own, usual: next.usual })
     }
 
-    /// Names the two largest terms.
-    fn mixed(&self, at: usize) -> String {
-        let mut terms: Vec<(f64, Term)> =
-            self.whole.terms.iter().map(|column| (column.differences[at], column.term)).collect();
-        terms.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let largest = terms.iter().take(2).filter(|(difference, _)| *difference > 0.0);
-        let largest: Vec<String> = largest
-            .map(|(difference, term)| {
-                let name = term.name().trim_start_matches("d_").replace('_', " ");
-                format!("{name} {}", percent(difference.exp_m1()))
-            })
-            .collect();
-        format!(
-            "no term makes up half of it and is unusual for the class; the largest: {}",
-            largest.join(", ")
-        )
+    /// The two largest terms above zero.
+    fn largest(&self, at: usize) -> Vec<(Term, f64)> {
+        let mut terms: Vec<(Term, f64)> =
+            self.whole.terms.iter().map(|column| (column.term, column.differences[at])).collect();
+        terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+        terms.into_iter().take(2).filter(|(_, difference)| *difference > 0.0).collect()
     }
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
 }

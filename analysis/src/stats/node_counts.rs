@@ -95,9 +95,9 @@ impl Counted {
         self.absent.get(name).map(String::as_str)
     }
 
-    /// The first missing value that an explanation needs, as `NAME: REASON`.
-    pub fn most_missed(&self) -> Option<String> {
-        MISSED.iter().find_map(|name| self.why_not(name).map(|why| format!("{name}: {why}")))
+    /// The first missing value that an explanation needs, and why it is missing.
+    pub fn most_missed(&self) -> Option<(&'static str, &str)> {
+        MISSED.iter().find_map(|name| Some((*name, self.why_not(name)?)))
     }
 
     /// All values, by name.

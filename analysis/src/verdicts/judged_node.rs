@@ -1,6 +1,6 @@
 //! The report of one node.
 
-use super::JudgeSettings;
+use super::{JudgeSettings, cause_text};
 use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::verdict::NodeJudgement;
@@ -55,10 +55,11 @@ pub(super) fn report(
         judgement.shrunken.is_none(),
         if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
     );
-    let Explanation { terms, parts, cause, reason } = why.for_verdict(judgement.verdict);
+    let Explanation { terms, parts, cause } = why.for_verdict(judgement.verdict);
     for key in ["cause", "cause_text", "cause_share"] {
-        explain(key, cause.is_none(), reason.clone().unwrap_or_default());
+        explain(key, cause.is_err(), cause.as_ref().err().map(cause_text::of_no_cause).unwrap_or_default());
     }
+    let cause = cause.ok();
     let owned =
         |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
     NodeReport {
@@ -79,9 +80,9 @@ pub(super) fn report(
         history_score: None,
         verdict: judgement.verdict,
         suggests_drain: judgement.suggests_drain,
-        cause: cause.as_ref().map(|cause| cause.name.to_owned()),
+        cause: cause.as_ref().map(|cause| cause.kind.name().to_owned()),
         cause_share: cause.as_ref().map(|cause| cause.share),
-        cause_text: cause.map(|cause| cause.text),
+        cause_text: cause.as_ref().map(cause_text::of_cause),
         terms: owned(terms),
         term_parts: owned(parts),
         null_reasons,

@@ -42,7 +42,7 @@ pub struct NodeReport {
     pub verdict: Option<Verdict>,
     /// True if the node is slow enough that it should be drained.
     pub suggests_drain: bool,
-    /// Why the node is slow: [`crate::stats::cause::Cause::name`].
+    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`].
     pub cause: Option<String>,
     /// The cause in words.
     pub cause_text: Option<String>,

@@ -1,0 +1,146 @@
+//! Causes in English, with a likely reason for each.
+
+use crate::stats::cause::{Cause, CauseKind, NoCause, Unusual};
+use crate::stats::terms::Term;
+
+/// What made the node slow.
+pub(super) fn of_cause(cause: &Cause) -> String {
+    let more = percent(cause.difference.exp_m1());
+    let less = percent(-(-cause.difference).exp_m1());
+    match &cause.kind {
+        CauseKind::Frequency => {
+            format!("its cores ran at a {less} lower frequency: a thermal or power limit, or another setting")
+        }
+        CauseKind::NetFrequency => format!(
+            "{less} fewer cycles a second on the processor: a thermal or power limit, halted or stolen \
+             (no reference cycles tell which)"
+        ),
+        CauseKind::OnCpu => format!(
+            "its threads needed {more} more time on the processor: a slower core, stolen, more to do (no \
+             counters of the processor tell which)"
+        ),
+        CauseKind::OffCpu(unusual) => format!(
+            "its threads were on a processor for {less} less of the time: others ran there, or it waited{}",
+            in_parentheses(unusual)
+        ),
+        CauseKind::Utilisation(unusual) => format!(
+            "its hardware threads worked {less} less of the time: halted, waiting, or taken by others{}",
+            in_parentheses(unusual)
+        ),
+        CauseKind::Stolen => {
+            format!("its hardware threads worked {less} less of the time: the hypervisor gave it to others")
+        }
+        CauseKind::Halted { or_in_kernel } => format!(
+            "its hardware threads worked {less} less of the time while the kernel had it on them: {}",
+            match or_in_kernel {
+                true =>
+                    "in the kernel, which was not counted, halted by the hardware, or taken by a hypervisor",
+                false => "halted by the hardware, or taken by a hypervisor",
+            }
+        ),
+        CauseKind::Instructions => {
+            format!(
+                "{more} more instructions: it spun while it waited, or took another path through the code"
+            )
+        }
+        CauseKind::KernelInstructions(unusual) => {
+            format!("{more} more instructions, most of these in the kernel{}", in_parentheses(unusual))
+        }
+        CauseKind::Cpi => format!(
+            "{more} more cycles an instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
+        ),
+        CauseKind::KernelCpi => format!("{more} more cycles an instruction, most of these in the kernel"),
+        CauseKind::Cache { fills } => {
+            format!(
+                "{more} more cycles an instruction, and {} more bytes into its L2 caches",
+                percent(*fills)
+            )
+        }
+        CauseKind::SnoopFilter { fills, bytes } => format!(
+            "{more} more cycles an instruction, {} more bytes into its L2 caches, {} more of memory: as \
+             where a snoop filter evicts what cores still use (huge pages of 1 GiB help)",
+            percent(*fills),
+            percent(*bytes)
+        ),
+        CauseKind::Memory => format!(
+            "{more} more cycles an instruction, for as many bytes of memory, at a lower bandwidth: \
+             where memory is the limit, a DIMM, its channel or the uncore's frequency"
+        ),
+        CauseKind::Imbalance => {
+            format!("one of its ranks worked for {more} longer than the others, next to what is usual")
+        }
+        CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
+        CauseKind::Uncounted => {
+            format!("{more} more time than was counted: before or after the work, or its clocks disagree")
+        }
+        CauseKind::Mixed(largest) => {
+            let largest: Vec<String> = largest.iter().map(term).collect();
+            let largest = largest.join(", ");
+            format!("no term makes up half of it and is unusual for the class; the largest: {largest}")
+        }
+    }
+}
+
+/// Why no cause is known.
+pub(super) fn of_no_cause(none: &NoCause) -> String {
+    match none {
+        NoCause::Alone => "no other node of its class was measured".to_owned(),
+        NoCause::NotSlow => "the verdict is OK".to_owned(),
+        NoCause::NothingCounted => "nothing was counted".to_owned(),
+        NoCause::Missing { name, reason } => format!("{name}: {reason}"),
+        NoCause::NoTerms => "neither instructions and cycles nor a task clock were counted".to_owned(),
+        NoCause::NoReference => {
+            "fewer than half of the nodes of its class have the same counters, or its time is none".to_owned()
+        }
+        NoCause::FewNodes { nodes, needed } => {
+            format!("{nodes} nodes of its class have the same counters: a cause needs {needed}")
+        }
+        NoCause::NoSlower => "it is no slower than the nodes of its class with the same counters".to_owned(),
+    }
+}
+
+fn in_parentheses(unusual: &Option<Unusual>) -> String {
+    unusual.as_ref().map_or_else(String::new, |Unusual { name, own, usual }| {
+        format!(" ({own:.0} {}, usual are {usual:.0})", name.replace('_', " "))
+    })
+}
+
+fn term((term, difference): &(Term, f64)) -> String {
+    let name = term.name().trim_start_matches("d_").replace('_', " ");
+    format!("{name} {}", percent(difference.exp_m1()))
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(kind: CauseKind) -> String {
+        of_cause(&Cause { kind, difference: 1.1f64.ln(), share: 1.0, score: 9.0 })
+    }
+
+    #[test]
+    fn a_text_has_the_size_of_the_term() {
+        assert!(text(CauseKind::Cpi).starts_with("10.0 % more cycles"));
+        // 10 % more time for the same cycles is a frequency lower by 1 - 1 / 1.1.
+        assert!(text(CauseKind::Frequency).contains("9.1 % lower"));
+    }
+
+    #[test]
+    fn an_unusual_count_is_added() {
+        let switches = Unusual { name: "context_switches", own: 700.0, usual: 100.0 };
+        let with = text(CauseKind::OffCpu(Some(switches)));
+        assert!(with.ends_with("(700 context switches, usual are 100)"), "{with}");
+        assert!(with.starts_with(&text(CauseKind::OffCpu(None))));
+    }
+
+    #[test]
+    fn the_largest_terms_are_named() {
+        let mixed = text(CauseKind::Mixed(vec![(Term::Cpi, 0.1), (Term::OffCpu, 0.05)]));
+        assert!(mixed.ends_with("the largest: cpi 10.5 %, off cpu 5.1 %"), "{mixed}");
+        assert_eq!(of_no_cause(&NoCause::FewNodes { nodes: 3, needed: 5 }).split(' ').next(), Some("3"));
+    }
+}
