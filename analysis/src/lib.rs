@@ -1,11 +1,15 @@
 //! From run files to answers: the bounds of each run, the median run and the slowdown of each node, and the warnings
 //! that limit these results.
 //!
-//! The steps follow one another, and none uses a later one. [`input`] reads run files, archives and other tools'
-//! results into one [`table`], with the time of each run on each node and the node's counts. [`verdicts`] decides
-//! with the mathematics of [`stats`] which nodes and runs are slow, and why. [`report`] is the whole answer as a
-//! value; [`render`] and serde show it. [`export`] keeps the table in an archive. [`stamps_csv`] computes bounds from
-//! stamps of other programs. This crate links no MPI library.
+//! Each step hands its result to the next, and none uses a later one:
+//! 1. [`input`] reads run files, archives and other tools' results into one [`table`]: the time of each run on
+//!    each node, and the node's counts.
+//! 2. [`verdicts`] decides with the mathematics of [`stats`] which nodes and runs are slow, and why.
+//! 3. [`report`] is the whole answer as a value.
+//! 4. [`render`] and serde show it, and [`output`] writes it.
+//!
+//! Beside them, [`export`] keeps the table in an archive, and [`stamps_csv`] computes bounds from stamps of other
+//! programs. This crate links no MPI library.
 
 #![warn(missing_docs)]
 

@@ -1,10 +1,10 @@
 //! Measures a child process in several rounds: the launcher does this for a single program, the runner on every rank of
 //! a job.
 //!
-//! [`process`] starts a program and gets its end. [`descendants`] finds the processes that the program started
-//! ([`proc_stat`]). [`signals`] passes signals on to it; a witness process shows which signals reach it anyway.
-//! [`plan`] is the launcher's plan, [`rounds`] executes it on any fabric, [`saving`] saves the runs, [`console`]
-//! prints the messages.
+//! [`rounds`] executes the launcher's [`plan`] on any fabric. In each round [`process`] starts the program and gets its
+//! end, [`saving`] saves the run, and [`console`] prints the messages. Meanwhile [`signals`] passes signals on to the
+//! program; a witness process shows which signals reach it anyway. [`descendants`] finds the processes that the program
+//! started ([`proc_stat`]).
 
 #![warn(missing_docs)]
 
