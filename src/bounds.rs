@@ -5,6 +5,7 @@
 
 mod drift;
 mod elapsed;
+mod interval;
 mod lateness;
 mod ping_bounds;
 mod pings;
@@ -13,6 +14,7 @@ mod stamps;
 
 pub use drift::MaxDrift;
 pub use elapsed::{ElapsedBounds, JobStamps, NO_RATE_PPM};
+pub use interval::Interval;
 pub use lateness::NodeLateness;
 pub use ping_bounds::Anchors;
 pub use pings::{Ping, Pings};

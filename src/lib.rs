@@ -1,9 +1,13 @@
 //! The measurement itself. This crate uses no data frames and, without the feature `mpi`, no MPI library.
 //!
-//! A [`session::RankSession`] on a [`transport::fabric::Fabric`] takes a rank's [`bounds::Stamps`] around the work
-//! and records them in its [`session::live_record::LiveRecord`]. The ranks' parts are gathered into a
-//! [`record::Run`]. [`record::runfile`] stores the run. [`bounds`] turns it into the two durations between which
-//! the job's elapsed time must lie, whatever the clocks do.
+//! From top to bottom, each step hands its result to the next:
+//! 1. [`session::RankSession`] takes a rank's [`Stamps`] around the work, on a [`transport::fabric::Fabric`], and
+//!    records them in the rank's [`session::live_record::LiveRecord`].
+//! 2. [`transport::gather`] joins the ranks' [`record::Part`]s on rank 0.
+//! 3. [`Run::assemble`] makes one [`Run`] of them.
+//! 4. [`record::runfile`] stores the run. If the job ends badly, [`partial`] has what is left of it.
+//! 5. [`Run::elapsed`] computes the two durations between which the job's elapsed time must lie, whatever the
+//!    clocks do: [`ElapsedBounds`], by the mathematics of [`bounds`].
 //!
 //! Invariants that all crates rely on:
 //! - The clocks of two nodes are never subtracted: [`bounds::Stamps`] does not allow it.
@@ -17,6 +21,7 @@
 pub mod bounds;
 pub mod clock;
 pub mod counters;
+pub mod ids;
 pub mod node;
 pub mod partial;
 pub mod record;
@@ -27,5 +32,8 @@ pub mod session;
 pub mod text;
 pub mod transport;
 
+pub use bounds::{ElapsedBounds, Stamps};
+pub use ids::{NodeId, RankId};
+pub use record::Run;
 #[cfg(feature = "mpi")]
 pub use rsmpi::Session;

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
+use crate::ids::RankId;
 use crate::node::{CpuSet, NodeKey};
 use crate::record::{End, Part, RankRecord};
 use crate::regions::{At, Regions};
@@ -238,7 +239,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         host: Vec<u8>,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
         let mut part = self.part(self.record(work), mpi_library, host);
-        part.regions = self.regions.table().regions(self.fabric.rank());
+        part.regions = self.regions.table().regions(self.rank());
         part.counts = self.counts(&part.regions);
         part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
@@ -253,7 +254,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     fn counts(&self, regions: &Regions) -> Counts {
         let snapshots_ns = self.live.snapshot_ns.each_ref().map(|took| took.load(Relaxed));
         let cost = Cost { opening_ns: self.live.opening_ns.load(Relaxed), snapshots_ns };
-        Counts::of_rank(self.fabric.rank(), self.probe.opened(), self.counters, regions).at_cost(cost)
+        Counts::of_rank(self.rank(), self.probe.opened(), self.counters, regions).at_cost(cost)
     }
 
     fn stamp(&self, which: usize) -> i64 {
@@ -278,13 +279,17 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
 
     /// What this rank will send, as far as it is known before the work.
     pub fn part_before(&self, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
-        let rank = self.fabric.rank();
-        self.part(RankRecord { rank, ..self.template(End::Lost) }, mpi_library, host)
+        let record = RankRecord { rank: self.rank(), ..self.template(End::Lost) };
+        self.part(record, mpi_library, host)
     }
 
     fn part(&self, record: RankRecord, mpi_library: Option<&str>, host: Vec<u8>) -> Part {
-        let mpi_library = mpi_library.filter(|_| record.rank == 0).map(str::to_owned);
+        let mpi_library = mpi_library.filter(|_| record.rank == RankId(0)).map(str::to_owned);
         Part { mpi_library, ..Part::of_rank(NodeKey::own().clone(), host, record) }
+    }
+
+    fn rank(&self) -> RankId {
+        RankId(self.fabric.rank())
     }
 
     /// A record with nothing measured.
@@ -452,7 +457,7 @@ mod tests {
         assert!(!live.has(Fault::MpiCall));
         enter_and_leave(true, false);
         enter_and_leave(false, true);
-        let found = regions.regions(0);
+        let found = regions.regions(RankId(0));
         assert_eq!((found.totals[0].entries, found.unrecorded), (1, 2));
         assert!(live.has(Fault::MpiCall));
     }

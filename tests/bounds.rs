@@ -1,6 +1,7 @@
 //! Compares the bounds with simulated clusters, whose true times are known, and with a linear program.
 
-use pmmpi::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, Ping, Pings, Stamps};
+use pmmpi::NodeId;
+use pmmpi::bounds::{Anchors, ElapsedBounds, Interval, JobStamps, MaxDrift, Ping, Pings, Stamps};
 use proptest::prelude::*;
 use rig::linear_program::{Solution, maximise};
 
@@ -43,7 +44,7 @@ impl Truth {
 
     /// Pings of every node except the first with the first node, before the work and after it. `ways` has their times
     /// to the hub and back. They begin `early` before the first entry and after the last exit.
-    fn pings(&self, early: i64, ways: &[(i64, i64)]) -> Vec<(u32, Pings)> {
+    fn pings(&self, early: i64, ways: &[(i64, i64)]) -> Vec<(NodeId, Pings)> {
         let first = self.ranks.iter().map(|(_, t)| t[0]).min().unwrap() - early;
         let last = self.ranks.iter().map(|(_, t)| t[3]).max().unwrap() + early;
         let of = |node: usize, begin: i64| {
@@ -57,18 +58,19 @@ impl Truth {
             };
             ways.iter().enumerate().map(ping).collect()
         };
-        let node = |node: usize| (node as u32, Pings { before: of(node, first), after: of(node, last) });
+        let node =
+            |node: usize| (NodeId(node as u32), Pings { before: of(node, first), after: of(node, last) });
         (1..self.clocks.len()).map(node).collect()
     }
 
     /// The readings of the ranks' clocks: whole nanoseconds, like those of clock_gettime.
-    fn stamps(&self) -> Vec<(u32, [i64; 4])> {
-        let read = |(node, t): &(usize, [i64; 4])| (*node as u32, t.map(|t| self.read(*node, t)));
+    fn stamps(&self) -> Vec<(NodeId, [i64; 4])> {
+        let read = |(node, t): &(usize, [i64; 4])| (NodeId(*node as u32), t.map(|t| self.read(*node, t)));
         self.ranks.iter().map(read).collect()
     }
 }
 
-fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
+fn job(stamps: &[(NodeId, [i64; 4])]) -> JobStamps {
     let mut job = JobStamps::new();
     for (node, t_ns) in stamps {
         job.add(*node, Stamps::try_from(*t_ns).expect("within range"));
@@ -76,19 +78,19 @@ fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
     job
 }
 
-fn bounds(stamps: &[(u32, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
+fn bounds(stamps: &[(NodeId, [i64; 4])], drift: MaxDrift) -> ElapsedBounds {
     job(stamps).elapsed(drift).expect("there are ranks")
 }
 
 /// For each node: lateness behind all others, and behind the median.
-fn lateness(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> Vec<[[i64; 2]; 2]> {
-    let found = job(stamps).lateness(Anchors::new(0, pings).as_ref(), drift);
-    assert!(found.iter().map(|n| n.node).eq(0..found.len() as u32));
+fn lateness(stamps: &[(NodeId, [i64; 4])], pings: &[(NodeId, Pings)], drift: MaxDrift) -> Vec<[Interval; 2]> {
+    let found = job(stamps).lateness(Anchors::new(NodeId(0), pings).as_ref(), drift);
+    assert!(found.iter().map(|n| n.node).eq((0..found.len() as u32).map(NodeId)));
     found.iter().map(|n| [n.behind_others_ns, n.behind_median_ns]).collect()
 }
 
-fn bounds_with(stamps: &[(u32, [i64; 4])], pings: &[(u32, Pings)], drift: MaxDrift) -> ElapsedBounds {
-    let anchors = Anchors::new(0, pings).expect("there are pings");
+fn bounds_with(stamps: &[(NodeId, [i64; 4])], pings: &[(NodeId, Pings)], drift: MaxDrift) -> ElapsedBounds {
+    let anchors = Anchors::new(NodeId(0), pings).expect("there are pings");
     job(stamps).elapsed_with(&anchors, drift).expect("there are ranks")
 }
 
@@ -184,11 +186,11 @@ proptest! {
         for found in [&without, &with] {
             for (said, true_ns) in found.iter().flatten().zip(truths.iter().flatten()) {
                 // Readings are rounded down, and a bound has six of them.
-                prop_assert!(said[0] - 6 <= *true_ns && *true_ns <= said[1] + 6, "{true_ns} not in {said:?}");
+                prop_assert!(said.low - 6 <= *true_ns && *true_ns <= said.high + 6, "{true_ns} not in {said:?}");
             }
         }
         for (with, without) in with.iter().flatten().zip(without.iter().flatten()) {
-            prop_assert!(with[0] >= without[0] && with[1] <= without[1], "{with:?} {without:?}");
+            prop_assert!(with.low >= without.low && with.high <= without.high, "{with:?} {without:?}");
         }
     }
 
@@ -198,7 +200,7 @@ proptest! {
         prop_assume!(truth.clocks.len() > 1);
         let mut stamps = truth.stamps();
         let found = lateness(&stamps, &[], perfect());
-        prop_assert!(found.iter().filter(|[others, _]| others[0] > 0).count() <= 1, "{found:?}");
+        prop_assert!(found.iter().filter(|[others, _]| others.low > 0).count() <= 1, "{found:?}");
         let ranks = stamps.len();
         stamps.rotate_left(turn % ranks);
         prop_assert_eq!(&lateness(&stamps, &[], perfect()), &found);
@@ -222,13 +224,13 @@ proptest! {
     fn a_step_beside_the_barriers_is_the_suspect(truth in truth(0.0), ways in ways(), step in 30_000_000i64..1_000_000_000) {
         prop_assume!(truth.clocks.len() >= 3);
         let (mut stamps, pings) = (truth.stamps(), truth.pings(1000, &ways));
-        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == 2) {
+        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == NodeId(2)) {
             *t = t.map(|t| t + step);
         }
         prop_assert!(bounds(&stamps, perfect()).consistent);
         let with = bounds_with(&stamps, &pings, perfect());
         prop_assert!(!with.consistent && with.rho_min_ppm > 0.0);
-        prop_assert_eq!(with.suspects, vec![2]);
+        prop_assert_eq!(with.suspects, vec![NodeId(2)]);
     }
 
     /// If a clock is stepped between the barriers by more than the barriers' width, it is the suspect, provided that
@@ -240,13 +242,13 @@ proptest! {
         prop_assume!(truth.clocks.len() >= 3);
         let step = if back { -step } else { step };
         let mut stamps = truth.stamps();
-        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == 0) {
+        for (_, t) in stamps.iter_mut().filter(|(node, _)| *node == NodeId(0)) {
             t[2] += step;
             t[3] += step;
         }
         let found = bounds(&stamps, perfect());
         prop_assert!(!found.consistent);
-        prop_assert_eq!(found.suspects, vec![0]);
+        prop_assert_eq!(found.suspects, vec![NodeId(0)]);
         prop_assert!(found.rho_min_ppm > 0.0);
     }
 
@@ -255,21 +257,22 @@ proptest! {
     #[test]
     fn a_barrier_that_leaks_is_the_suspect(truth in truth(0.0), late in 1i64..1000) {
         let mut stamps = truth.stamps();
-        let first_exit = stamps.iter().filter(|(node, _)| *node == 0).map(|(_, t)| t[1]).min().unwrap();
+        let first_exit = stamps.iter().filter(|(node, _)| *node == NodeId(0)).map(|(_, t)| t[1]).min().unwrap();
         stamps[0].1[0] = first_exit + late;
         let found = bounds(&stamps, perfect());
         prop_assert!(!found.consistent);
-        prop_assert_eq!(found.suspects, vec![0]);
+        prop_assert_eq!(found.suspects, vec![NodeId(0)]);
     }
 }
 
 #[test]
 fn durations_that_only_touch_agree() {
     // Work of 10 to 20 ns, of 20 to 30 ns, and of 100 to 200 ns.
-    let stamps = [(0, [0, 5, 15, 20]), (1, [0, 5, 25, 30]), (2, [0, 50, 150, 200])];
+    let stamps = [[0, 5, 15, 20], [0, 5, 25, 30], [0, 50, 150, 200]];
+    let stamps: Vec<_> = (0..).map(NodeId).zip(stamps).collect();
     let found = bounds(&stamps, perfect());
     assert!(!found.consistent);
-    assert_eq!(found.suspects, [2]);
+    assert_eq!(found.suspects, [NodeId(2)]);
 }
 
 /// A node's joined stamps: a = max t0, b = min t1, c = max t2, d = min t3.
@@ -335,15 +338,16 @@ fn by_linear_program(nodes: &[Node]) -> Option<(i64, i64)> {
 }
 
 /// Least and most of (the last t2 of node `n`) - (the last t2 of all others); there is exactly one other node.
-fn lateness_by_linear_program(nodes: &[Node], n: usize) -> Option<[i64; 2]> {
+fn lateness_by_linear_program(nodes: &[Node], n: usize) -> Option<Interval> {
     let program = Program::new(nodes);
     let last = nodes.len() + 3;
     let others = || nodes.iter().enumerate().filter(|(m, _)| *m != n);
     let own = nodes[n][2];
     let come_before_last = others().map(|(m, [_, _, c, _])| program.row(m, last, -c)).collect();
-    let most = own + program.most(n, last, come_before_last)?;
+    let high = own + program.most(n, last, come_before_last)?;
     let after = |(m, [_, _, c, _]): (usize, &Node)| Some(c - own + program.most(m, n, vec![])?);
-    Some([-others().map(after).collect::<Option<Vec<_>>>()?.into_iter().max()?, most])
+    let low = -others().map(after).collect::<Option<Vec<_>>>()?.into_iter().max()?;
+    Some(Interval { low, high })
 }
 
 /// The joined stamps of a possible job: entries before the releases at 0 and `work`, and exits after them.
@@ -370,7 +374,7 @@ proptest! {
     /// The bounds are the tightest possible, and both methods agree on which stamps are impossible.
     #[test]
     fn a_linear_program_finds_the_same(nodes in prop_oneof![possible(), doubtful()]) {
-        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();
+        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (NodeId(node as u32), *t)).collect();
         let found = bounds(&stamps, perfect());
         match by_linear_program(&nodes) {
             None => prop_assert!(!found.consistent, "{nodes:?} {found:?}"),
@@ -383,7 +387,7 @@ proptest! {
     /// The bounds of the lateness are also the tightest possible.
     #[test]
     fn a_linear_program_finds_the_same_lateness(nodes in prop_oneof![possible(), doubtful()]) {
-        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (node as u32, *t)).collect();
+        let stamps: Vec<_> = nodes.iter().enumerate().map(|(node, t)| (NodeId(node as u32), *t)).collect();
         let found = lateness(&stamps, &[], perfect());
         prop_assume!(nodes.len() > 1);
         let best: Option<Vec<_>> = (0..nodes.len()).map(|n| lateness_by_linear_program(&nodes, n)).collect();

@@ -1,6 +1,7 @@
 //! The carrier, a process of its own, writes the ranks' measurements to disk. No rank writes to disk, a slow file
 //! system blocks no rank, and the carrier itself may be killed.
 
+use pmmpi::RankId;
 use pmmpi::partial;
 use pmmpi::record::{End, Run};
 use rig::cluster::{Cluster, Job, machine};
@@ -209,7 +210,7 @@ fn launchers_carry_where_nobody_else_does() {
         wait_until_gone(folder.path());
         let out = folder.path().join("runs");
         let left = carried(&out).unwrap();
-        let killed = left.lost.iter().find(|lost| lost.rank == 1).unwrap();
+        let killed = left.lost.iter().find(|lost| lost.rank == RankId(1)).unwrap();
         assert_eq!((left.lost.len(), killed.end), (RANKS, End::Signaled(libc::SIGKILL)), "{mpi:?} {left:#?}");
         assert_eq!(fs::read_dir(partial_in(&out).unwrap()).unwrap().count(), 2, "{mpi:?}");
         wait_until_gone(folder.path());

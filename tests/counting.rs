@@ -1,5 +1,6 @@
 //! Programs are counted with all their threads and children, whatever their end, and the tool does not disturb them.
 
+use pmmpi::RankId;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
 use pmmpi::node::NodeSettings;
@@ -18,7 +19,7 @@ const RANKS: usize = 2;
 
 /// The count of an event on one rank, and its quality.
 fn counted(run: &Run, rank: u32, event: &str) -> (Option<u64>, Quality) {
-    let totals = totals(&run.counts, |row| row.rank == rank && row.region.is_none());
+    let totals = totals(&run.counts, |row| row.rank == RankId(rank) && row.region.is_none());
     let total = totals.iter().find(|total| total.event.name == event).expect("an event of the default set");
     (total.count, total.quality)
 }
@@ -66,7 +67,7 @@ fn assert_all_was_counted(run: &Run, folder: &Path, ranks: u32) {
 /// The clock shows at most the time of all hardware threads between t1 and t2.
 fn assert_fits_the_machine(run: &Run, rank: u32) {
     let clock_ns = counted(run, rank, "task_clock_ns").0.unwrap() as f64;
-    let record = run.ranks.iter().find(|record| record.rank == rank).unwrap();
+    let record = run.ranks.iter().find(|record| record.rank == RankId(rank)).unwrap();
     let [_, t1_ns, t2_ns, _] = <[i64; 4]>::from(record.stamps);
     let most_ns = (t2_ns - t1_ns) as f64 * online().len() as f64;
     // The scheduler's clock and CLOCK_MONOTONIC may differ by the slew of a time service.
@@ -169,7 +170,7 @@ fn regions_count_what_happens_in_them() {
         assert_all_was_counted(run, folder.path(), RANKS as u32);
         assert_eq!(run.counts.regions, ["touch"]);
         for rank in 0..RANKS as u32 {
-            let totals = totals(&run.counts, |row| row.rank == rank && row.region == Some(0));
+            let totals = totals(&run.counts, |row| row.rank == RankId(rank) && row.region == Some(0));
             let faults = totals.iter().find(|total| total.event.name == "page_faults").unwrap();
             assert_eq!((faults.count, faults.quality), (Some(3 * 16), Quality::Exact), "{mpi:?}");
         }

@@ -43,7 +43,7 @@ fn the_last_rank_leaves_while_all_others_are_stopped() {
             signal_all(libc::SIGCONT);
             started.finish().success();
             let run = runs_in(&out).remove(0);
-            let rank = run.ranks.iter().find(|rank| rank.rank as usize == last).expect("the last rank");
+            let rank = run.ranks.iter().find(|rank| rank.rank.index() == last).expect("the last rank");
             let left_ns = rank.real_ns[1] + rank.stamps.end_barrier_ns();
             assert!(
                 (left_ns as u128) < continued_ns,

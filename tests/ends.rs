@@ -1,6 +1,7 @@
 //! All ways in which a job can die: the tool keeps and reports what it measured until then, the job ends as it would
 //! without the tool, and no process or file remains.
 
+use pmmpi::RankId;
 use pmmpi::partial;
 use pmmpi::record::End;
 use rig::cluster::{Cluster, Job, kept_of, machine};
@@ -432,8 +433,9 @@ fn what_a_rank_measured_is_kept_while_it_waits_for_others() {
         let waits = || {
             let partial = fs::read_dir(&out).ok()?.flatten().find(|e| e.path().extension().is_some())?;
             let run = partial::read(&partial.path()).ok()?;
-            let stamps =
-                |rank: u32| run.lost.iter().find(|lost| lost.rank == rank).map(|lost| lost.t_ns.len());
+            let stamps = |rank: u32| {
+                run.lost.iter().find(|lost| lost.rank == RankId(rank)).map(|lost| lost.t_ns.len())
+            };
             Some((stamps(0)?, stamps(1)?))
         };
         while waits() != Some((3, 2)) {

@@ -26,7 +26,7 @@ fn measure(mpi: Mpi, args: [&str; 3], options: &[&str]) -> (Value, Arrivals) {
 fn arrivals(cluster: &Cluster, run: &Run) -> Arrivals {
     let instants = cluster.instants_ns(run);
     let last = |node: usize| {
-        let ranks = run.ranks.iter().zip(&instants).filter(|(rank, _)| rank.node as usize == node);
+        let ranks = run.ranks.iter().zip(&instants).filter(|(rank, _)| rank.node.index() == node);
         ranks.map(|(_, at)| at[1]).max().expect("each host has ranks") as f64 / 1e9
     };
     run.nodes.iter().enumerate().map(|(at, node)| (node.key.hostname.clone(), last(at))).collect()

@@ -1,6 +1,7 @@
 //! All launchers that run here: Debian's and those of tests/rig/wheels.sh. There is one run of all ranks, each node
 //! is read once, and the tool does not disturb the later commands of a script.
 
+use pmmpi::RankId;
 use pmmpi::counters::probe::Scope;
 use pmmpi::record::{End, Mode, Run};
 use rig::cluster::{Job, machine};
@@ -77,7 +78,7 @@ fn ranks_say(ranks: usize) -> String {
 }
 
 /// The ranks that counted on cores.
-fn node_readers(run: &Run) -> BTreeSet<u32> {
+fn node_readers(run: &Run) -> BTreeSet<RankId> {
     let of_node = run.counts.rows.iter().filter(|row| run.counts.sets[row.set as usize].scope == Scope::Core);
     of_node.map(|row| row.rank).collect()
 }

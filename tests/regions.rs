@@ -69,7 +69,7 @@ fn measure(mpi: Mpi, options: &[&str]) {
     assert!(bounds[0].lower_ns <= bounds[1].upper_ns && bounds[1].lower_ns <= elapsed.upper_ns);
     // Each rank sleeps 5 ms plus its number in ms: the last rank is slightly the slowest.
     assert!(bounds[0].lower_ns >= 4 * 7_000_000 - 1_000_000 && bounds[0].mean_ns <= bounds[0].slowest.1);
-    let paused: Vec<u32> = run.regions.paused.iter().map(|(rank, _)| *rank).collect();
+    let paused: Vec<u32> = run.regions.paused.iter().map(|(rank, _)| rank.0).collect();
     assert_eq!(paused, [0, 1, 2]);
     let report = Command::new(tool("pmmpi")).arg("report").arg(folder.path().join("runs")).output().unwrap();
     let report = String::from_utf8(report.stdout).unwrap();

@@ -50,7 +50,7 @@ fn a_run_that_loses_a_node_is_recorded() {
         // The record names the lost rank, not the ranks that Slurm ended.
         let left = left_of(mpi, &folder, &output);
         let (rank, node, end) = left.telling_rank().unwrap();
-        assert_eq!((rank, end, left.nodes[node as usize].key.hostname.as_str()), (3, End::Lost, "node3"));
+        assert_eq!((rank.0, end, left.nodes[node.index()].key.hostname.as_str()), (3, End::Lost, "node3"));
     }
 }
 

@@ -66,6 +66,7 @@ fn dependencies_point_one_way() {
 fn folders_of_the_core_point_one_way() {
     let order = [
         "text",
+        "ids",
         "bounds",
         "clock",
         "regions",

@@ -4,6 +4,7 @@
 //! The reader adds each row to its job at once, so memory grows with the number of nodes, plus one number per rank.
 
 use csv::{ByteRecord, ReaderBuilder, Trim};
+use pmmpi::NodeId;
 use pmmpi::bounds::{ElapsedBounds, JobStamps, MaxDrift, Stamps};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -162,7 +163,7 @@ struct Job {
     run: Option<String>,
     region: Option<String>,
     stamps: JobStamps,
-    numbers: HashMap<Vec<u8>, u32>,
+    numbers: HashMap<Vec<u8>, NodeId>,
     names: Vec<String>,
     ranks: HashSet<u64>,
 }
@@ -223,7 +224,7 @@ impl Job {
         let number = match self.numbers.get(node) {
             Some(number) => *number,
             None => {
-                let number = self.names.len() as u32;
+                let number = NodeId(self.names.len() as u32);
                 self.names.push(String::from_utf8_lossy(node).into_owned());
                 self.numbers.insert(node.to_vec(), number);
                 number
@@ -235,7 +236,7 @@ impl Job {
     fn bounds(self, drift: MaxDrift, rejected_rows: u64) -> Option<StampedBounds> {
         let elapsed = self.stamps.elapsed(drift)?;
         Some(StampedBounds {
-            suspects: elapsed.suspects.iter().filter_map(|n| self.names.get(*n as usize).cloned()).collect(),
+            suspects: elapsed.suspects.iter().filter_map(|n| self.names.get(n.index()).cloned()).collect(),
             run: self.run,
             region: self.region,
             elapsed,

@@ -9,6 +9,7 @@ mod runs;
 use common::*;
 use pmmpi::record::Run;
 use pmmpi::regions::{RegionTotals, Regions};
+use pmmpi::{NodeId, RankId};
 use pmmpi_analysis::report::lateness;
 use proptest::prelude::*;
 use runs::run;
@@ -124,7 +125,7 @@ fn equal_nodes_are_not_told_apart() {
 fn waiting_in_regions_is_seen_where_times_are_equal() {
     let mut run = job("regions", &[("a", 500), ("b", 500)]);
     let totals = |region: u32, rank: u32, inner: i64, wait: i64| RegionTotals {
-        rank,
+        rank: RankId(rank),
         region,
         entries: 2,
         which: 7,
@@ -214,7 +215,7 @@ proptest! {
         turned.ranks.rotate_left(turn % ranks.len());
         let clocks = turned.nodes.len() as u32;
         turned.nodes.rotate_left(1);
-        turned.ranks.iter_mut().for_each(|rank| rank.node = (rank.node + clocks - 1) % clocks);
+        turned.ranks.iter_mut().for_each(|rank| rank.node = NodeId((rank.node.0 + clocks - 1) % clocks));
         let (found, again) = (lateness::of(&run, 64), lateness::of(&turned, 64));
         prop_assert_eq!(format!("{found:?}"), format!("{again:?}"));
         if let Ok(waited_for) = found.waited_for {

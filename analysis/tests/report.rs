@@ -5,6 +5,7 @@ mod common;
 mod runs;
 
 use common::*;
+use pmmpi::RankId;
 use pmmpi::bounds::{MaxDrift, RawClock};
 use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
@@ -90,7 +91,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
     };
     let row = |(cpu, set, count)| {
         let group = GroupCounts { enabled_ns: 5, running_ns: 5, counts: vec![count] };
-        CountRow { rank: 0, cpu: Some(cpu), set, region: None, groups: vec![Some(group)] }
+        CountRow { rank: RankId(0), cpu: Some(cpu), set, region: None, groups: vec![Some(group)] }
     };
     run.counts = Counts {
         sets: vec![set("ref_cycles_a"), set("ref_cycles_b")],

@@ -7,6 +7,7 @@ mod common;
 mod runs;
 
 use common::*;
+use pmmpi::RankId;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event, kind};
 use pmmpi::counters::probe::{Scope, Set};
@@ -32,7 +33,7 @@ fn counted(hosts: &[(&str, u32)]) -> pmmpi::record::Run {
     let counts = GroupCounts { enabled_ns: S as u64, running_ns: S as u64, counts: vec![4, 8, 8, 100] };
     run.counts.sets = vec![Set { scope: Scope::Task, events, groups: vec![vec![0, 1, 2, 3]] }];
     let row = |rank| CountRow { rank, cpu: None, set: 0, region: None, groups: vec![Some(counts.clone())] };
-    run.counts.rows = (0..hosts.len() as u32).map(row).collect();
+    run.counts.rows = (0..hosts.len() as u32).map(RankId).map(row).collect();
     run
 }
 

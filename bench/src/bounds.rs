@@ -1,5 +1,6 @@
 //! Bounds of a large job: time and memory.
 
+use pmmpi::NodeId;
 use pmmpi::bounds::{JobStamps, MaxDrift, Stamps};
 use std::error::Error;
 use std::process::Command;
@@ -25,8 +26,8 @@ pub fn report() -> Result<String, Box<dyn Error>> {
 
 /// One row: the time from stamps in memory to the bounds, and the peak memory of the process.
 pub fn measure() -> String {
-    let stamps: Vec<(u32, Stamps)> =
-        (0..RANKS).filter_map(|rank| Some((rank % NODES, stamps_of(rank)?))).collect();
+    let stamps: Vec<(NodeId, Stamps)> =
+        (0..RANKS).filter_map(|rank| Some((NodeId(rank % NODES), stamps_of(rank)?))).collect();
     let start = Instant::now();
     let mut job = JobStamps::new();
     for (node, stamps) in &stamps {

@@ -6,6 +6,7 @@ use crate::{Folder, bounds, must_succeed, pmmpi};
 use pmmpi::bounds::RawClock;
 use pmmpi::node::{CpuSet, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
+use pmmpi::{NodeId, RankId};
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
@@ -78,8 +79,8 @@ fn run() -> Run {
     };
     let rank = |rank: u32| {
         Some(RankRecord {
-            rank,
-            node: rank % bounds::NODES,
+            rank: RankId(rank),
+            node: NodeId(rank % bounds::NODES),
             stamps: bounds::stamps_of(rank)?,
             raw: RawClock::default(),
             real_ns: [0, 1],

@@ -39,8 +39,10 @@
 //! overlap (K. Marzullo, 1984).
 
 use super::drift::{MaxDrift, least, to_i64};
-use super::ping_bounds::{Anchors, Between, Placed};
+use super::interval::Between;
+use super::ping_bounds::{Anchors, Placed};
 use super::stamps::{NodeStamps, Stamps};
+use crate::ids::NodeId;
 use serde::Serialize;
 
 /// The value of [`ElapsedBounds::rho_min_ppm`] if no clock rates explain the stamps.
@@ -62,9 +64,9 @@ pub struct ElapsedBounds {
     pub consistent: bool,
     /// The least rate error that explains the stamps (parts per million); [`NO_RATE_PPM`] if none does.
     pub rho_min_ppm: f64,
-    /// Nodes (by number) that disagree with the others; empty where `consistent`.
+    /// Nodes that disagree with the others; empty where `consistent`.
     #[serde(skip)]
-    pub suspects: Vec<u32>,
+    pub suspects: Vec<NodeId>,
 }
 
 /// The stamps of a job's ranks, joined per clock as they come: memory grows with nodes, not ranks.
@@ -82,9 +84,9 @@ impl JobStamps {
         Self { nodes: Vec::new(), rank_lower_ns: i64::MIN, rank_upper_ns: i64::MAX, ranks: 0 }
     }
 
-    /// Adds one rank. `node` numbers the clock that it read; numbers should be dense, from 0.
-    pub fn add(&mut self, node: u32, stamps: Stamps) {
-        let node = node as usize;
+    /// Adds one rank. `node` is the clock that it read; the numbers of clocks should be dense, from 0.
+    pub fn add(&mut self, node: NodeId, stamps: Stamps) {
+        let node = node.index();
         if node >= self.nodes.len() {
             self.nodes.resize(node + 1, None);
         }
@@ -103,13 +105,13 @@ impl JobStamps {
     }
 
     /// The joined stamps of the ranks on clock `node`; `None` without ranks.
-    pub fn node(&self, node: u32) -> Option<&NodeStamps> {
-        self.nodes.get(node as usize)?.as_ref()
+    pub fn node(&self, node: NodeId) -> Option<&NodeStamps> {
+        self.nodes.get(node.index())?.as_ref()
     }
 
     /// The clocks that have a rank, with their numbers.
-    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &NodeStamps)> {
-        let nodes = self.nodes.iter().zip(0u32..);
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (NodeId, &NodeStamps)> {
+        let nodes = self.nodes.iter().zip((0..).map(NodeId));
         nodes.filter_map(|(stamps, node)| Some((node, stamps.as_ref()?)))
     }
 
@@ -186,7 +188,7 @@ impl JobStamps {
     }
 
     /// Nodes whose interval misses the point that most intervals share, and nodes whose own stamps are impossible.
-    fn suspects(&self, drift: MaxDrift) -> Vec<u32> {
+    fn suspects(&self, drift: MaxDrift) -> Vec<NodeId> {
         let sound = self.nodes.iter().flatten().filter(|node| !node.impossible());
         // This point is missing only if the stamps of all nodes are impossible.
         let point = shared_by_most(sound.map(|node| between_releases(node, drift))).unwrap_or(0);
@@ -194,13 +196,12 @@ impl JobStamps {
     }
 
     /// Nodes whose interval for X2 - X1 does not overlap `said`, and nodes whose own stamps are impossible.
-    fn outside(&self, said: Between, drift: MaxDrift) -> Vec<u32> {
+    fn outside(&self, said: Between, drift: MaxDrift) -> Vec<NodeId> {
         let agrees = |node: &NodeStamps| {
             let (low, high) = between_releases(node, drift);
             !node.impossible() && low <= said[1] && said[0] <= high
         };
-        let numbered = self.nodes.iter().zip(0..).filter_map(|(node, number)| Some((node.as_ref()?, number)));
-        numbered.filter(|(node, _)| !agrees(node)).map(|(_, number)| number).collect()
+        self.numbered().filter(|(_, stamps)| !agrees(stamps)).map(|(node, _)| node).collect()
     }
 }
 
@@ -225,8 +226,8 @@ fn shared_by_most(intervals: impl Iterator<Item = (i128, i128)>) -> Option<i128>
 }
 
 /// Nodes that place a barrier's release where most others do not, and nodes whose pings contradict their stamps.
-fn disagreeing(placed: &[Placed]) -> Vec<u32> {
-    let mut nodes: Vec<u32> = Anchors::impossible(placed).collect();
+fn disagreeing(placed: &[Placed]) -> Vec<NodeId> {
+    let mut nodes: Vec<NodeId> = Anchors::impossible(placed).collect();
     for barrier in [0, 1] {
         let release = |node: &Placed| node.releases()[barrier];
         let point = shared_by_most(placed.iter().map(release));
@@ -285,7 +286,7 @@ mod tests {
     fn job(ranks: &[(u32, [i64; 4])]) -> JobStamps {
         let mut job = JobStamps::new();
         for (node, t) in ranks {
-            job.add(*node, Stamps::try_from(*t).unwrap());
+            job.add(NodeId(*node), Stamps::try_from(*t).unwrap());
         }
         job
     }
@@ -321,7 +322,7 @@ mod tests {
         let bounds =
             job(&[(0, good), (1, good), (2, stepped), (3, good)]).elapsed(MaxDrift::DEFAULT).unwrap();
         assert!(!bounds.consistent);
-        assert_eq!(bounds.suspects, [2]);
+        assert_eq!(bounds.suspects, [NodeId(2)]);
         assert!(bounds.lower_ns <= bounds.upper_ns);
         assert!((bounds.rho_min_ppm - 499_970.0 / 2_500_010.0 * 1e6).abs() < 1e-6);
     }
@@ -330,7 +331,7 @@ mod tests {
     fn an_exit_before_an_entry_is_proof_without_any_other_node() {
         let bounds = job(&[(0, [0, 10, 100, 110]), (0, [20, 25, 90, 115])]).elapsed(EXACT).unwrap();
         assert!(!bounds.consistent);
-        assert_eq!(bounds.suspects, [0]);
+        assert_eq!(bounds.suspects, [NodeId(0)]);
     }
 
     /// The clocks step in the middle of the work. Each half of a node's stamps agrees with its pings. The barriers
@@ -351,9 +352,9 @@ mod tests {
             };
             let own = |step| [-5_010_000, 10_000, SECOND + step - 10_000, SECOND + step + 5_010_000];
             let ranks: Vec<_> = (0..).zip(steps.iter().map(|step| own(*step))).collect();
-            let nodes: Vec<_> = (1..).zip(steps[1..].iter().map(|step| pings(*step))).collect();
+            let nodes: Vec<_> = (1..).map(NodeId).zip(steps[1..].iter().map(|step| pings(*step))).collect();
             assert!(job(&ranks).elapsed(MaxDrift::DEFAULT).unwrap().consistent);
-            job(&ranks).elapsed_with(&Anchors::new(0, &nodes).unwrap(), MaxDrift::DEFAULT).unwrap()
+            job(&ranks).elapsed_with(&Anchors::new(NodeId(0), &nodes).unwrap(), MaxDrift::DEFAULT).unwrap()
         };
         assert!(elapsed(&[0; 3]).consistent);
         for step in [3_000_000, -3_000_000] {
@@ -365,6 +366,7 @@ mod tests {
             ];
             for (steps, suspects) in named {
                 let bounds = elapsed(&steps);
+                let suspects = suspects.into_iter().map(NodeId).collect();
                 assert_eq!((bounds.consistent, bounds.suspects), (false, suspects), "{steps:?}");
             }
         }

@@ -34,25 +34,26 @@
 //! without a long difference on any clock. So A_m - A_n is also at most the end of m's interval minus the start of
 //! n's.
 
-use super::drift::{MaxDrift, to_i64};
+use super::drift::MaxDrift;
 use super::elapsed::JobStamps;
-use super::ping_bounds::{Anchors, Between, Placed};
+use super::interval::{Between, Interval};
+use super::ping_bounds::{Anchors, Placed};
+use crate::ids::NodeId;
 
-/// How much later a node's last rank reaches the end barrier (ns): at least the first and at most the second value
-/// of a pair. Below zero means earlier.
+/// How much later a node's last rank reaches the end barrier. Below zero means earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLateness {
-    /// Its number.
-    pub node: u32,
-    /// Relative to the last rank of all other nodes. A first value above zero proves that this node came last.
-    pub behind_others_ns: [i64; 2],
+    /// The node.
+    pub node: NodeId,
+    /// Relative to the last rank of all other nodes. A lower bound above zero proves that this node came last.
+    pub behind_others_ns: Interval,
     /// Relative to the last rank of the median node; for an even number of nodes, the earlier of the middle two.
-    pub behind_median_ns: [i64; 2],
+    pub behind_median_ns: Interval,
 }
 
 /// Bounds for one node (ns).
 struct Terms {
-    node: u32,
+    node: NodeId,
     /// Upper bound of c - a.
     p: i128,
     /// Lower bound of c - b.
@@ -96,8 +97,8 @@ impl JobStamps {
             nodes.iter_mut().zip(&placed).for_each(|(node, placed)| node.place(placed, let_go));
         }
         let lateness = if nodes.len() > 1 { of_nodes(&nodes, between) } else { Vec::new() };
-        let possible = |[low, high]: [i64; 2]| low <= high;
-        let agree = lateness.iter().all(|n| possible(n.behind_others_ns) && possible(n.behind_median_ns));
+        let agree =
+            lateness.iter().all(|n| n.behind_others_ns.is_possible() && n.behind_median_ns.is_possible());
         if agree { lateness } else { Vec::new() }
     }
 }
@@ -136,8 +137,8 @@ fn of_nodes(nodes: &[Terms], [l0, u0]: [i128; 2]) -> Vec<NodeLateness> {
         let behind_median = [-after(p.median, high.median), before(l.median, w.median, low.median)];
         NodeLateness {
             node: n.node,
-            behind_others_ns: behind_others.map(to_i64),
-            behind_median_ns: behind_median.map(to_i64),
+            behind_others_ns: behind_others.into(),
+            behind_median_ns: behind_median.into(),
         }
     };
     nodes.iter().enumerate().map(of_node).collect()
@@ -178,7 +179,7 @@ mod tests {
 
     fn job(stamps: &[(u32, [i64; 4])]) -> JobStamps {
         let mut job = JobStamps::new();
-        stamps.iter().for_each(|(node, t)| job.add(*node, Stamps::try_from(*t).unwrap()));
+        stamps.iter().for_each(|(node, t)| job.add(NodeId(*node), Stamps::try_from(*t).unwrap()));
         job
     }
 
@@ -198,10 +199,11 @@ mod tests {
         // L0 = 130, U0 = 135. Others after node 1, by X1: P = 102 (node 0), 102 - 130 = -28; by X2: w = 3.
         // Node 1 after node 0: P = 132, L = 100: 32; by the end: w_0 = 33, P - L0 + w_0 = 35, U0 - L_0 = 35.
         let found = lateness(&stamps);
-        assert_eq!(found[1].behind_others_ns, [28, 32]);
+        assert_eq!(found[1].behind_others_ns, Interval { low: 28, high: 32 });
         // Node 0 is the median: the same.
-        assert_eq!(found[1].behind_median_ns, [28, 32]);
-        assert_eq!((found[0].behind_others_ns, found[2].behind_others_ns), ([-32, -28], [-42, -38]));
+        assert_eq!(found[1].behind_median_ns, Interval { low: 28, high: 32 });
+        assert_eq!(found[0].behind_others_ns, Interval { low: -32, high: -28 });
+        assert_eq!(found[2].behind_others_ns, Interval { low: -42, high: -38 });
     }
 
     #[test]
@@ -215,7 +217,8 @@ mod tests {
     #[test]
     fn equal_nodes_are_not_told_apart() {
         let found = lateness(&[(0, [0, 5, 100, 107]), (1, [0, 5, 100, 107]), (3, [0, 5, 100, 107])]);
-        assert_eq!(found.iter().map(|n| n.node).collect::<Vec<_>>(), [0, 1, 3]);
-        assert!(found.iter().all(|n| n.behind_others_ns == [-5, 5] && n.behind_median_ns == [-5, 5]));
+        assert_eq!(found.iter().map(|n| n.node).collect::<Vec<_>>(), [0, 1, 3].map(NodeId));
+        let all = Interval { low: -5, high: 5 };
+        assert!(found.iter().all(|n| n.behind_others_ns == all && n.behind_median_ns == all));
     }
 }

@@ -19,21 +19,20 @@
 //! McCalpin asks for synchronised clocks; these bounds need none.)
 
 use super::drift::MaxDrift;
+use super::interval::Between;
 use super::pings::{Ping, Pings};
 use super::stamps::NodeStamps;
+use crate::ids::NodeId;
 use std::collections::HashMap;
 
 /// The pings that the nodes of a job exchanged with the hub.
 pub struct Anchors<'a> {
-    /// The number of the hub's node.
-    hub: u32,
-    pings: HashMap<u32, &'a Pings>,
+    /// The hub's node.
+    hub: NodeId,
+    pings: HashMap<NodeId, &'a Pings>,
     /// e1 and e2: what the hub's clock read.
     hub_ns: [i64; 2],
 }
-
-/// A lower and an upper bound (ns) of a duration, or of an instant relative to a known one.
-pub(crate) type Between = [i128; 2];
 
 /// Bounds of W from the pings (ns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub(crate) struct Said {
 
 /// One node's last entries and first exits, relative to E1 (a, b) and to E2 (c, d).
 pub(crate) struct Placed {
-    pub node: u32,
+    pub node: NodeId,
     a: Between,
     b: Between,
     c: Between,
@@ -69,17 +68,17 @@ impl Placed {
 }
 
 impl<'a> Anchors<'a> {
-    /// `None` if no node has pings both before and after the work. `hub` is the number of rank 0's node.
-    pub fn new(hub: u32, nodes: &'a [(u32, Pings)]) -> Option<Self> {
+    /// `None` if no node has pings both before and after the work. `hub` is rank 0's node.
+    pub fn new(hub: NodeId, nodes: &'a [(NodeId, Pings)]) -> Option<Self> {
         let usable = nodes.iter().filter(|(_, pings)| !pings.before.is_empty() && !pings.after.is_empty());
-        let pings: HashMap<u32, &Pings> = usable.map(|(node, pings)| (*node, pings)).collect();
+        let pings: HashMap<NodeId, &Pings> = usable.map(|(node, pings)| (*node, pings)).collect();
         let before = pings.values().flat_map(|pings| &pings.before).map(|ping| ping.hub_ns).max()?;
         let after = pings.values().flat_map(|pings| &pings.after).map(|ping| ping.hub_ns).min()?;
         Some(Self { hub, pings, hub_ns: [before, after] })
     }
 
     /// Places a node's stamps; `None` for a node without pings.
-    pub(crate) fn place(&self, node: u32, stamps: &NodeStamps, drift: MaxDrift) -> Option<Placed> {
+    pub(crate) fn place(&self, node: NodeId, stamps: &NodeStamps, drift: MaxDrift) -> Option<Placed> {
         let [e1, e2] = self.hub_ns;
         let (before, after) = match self.pings.get(&node) {
             // The hub's node reads the hub's own clock: a ping that takes no time.
@@ -121,7 +120,7 @@ impl<'a> Anchors<'a> {
     /// Nodes whose clock disagrees with the hub's clock about the time between the pings before and after the work,
     /// whatever the stamps are. If most nodes disagree, the hub alone. If the hub has only one other node, both:
     /// the pings cannot tell which of two clocks is wrong.
-    pub(crate) fn stepped(&self, drift: MaxDrift) -> Vec<u32> {
+    pub(crate) fn stepped(&self, drift: MaxDrift) -> Vec<NodeId> {
         let difference = |a: i64, b: i64| i128::from(a) - i128::from(b);
         let agree = |before: &Ping, after: &Ping| {
             let hub = difference(after.hub_ns, before.hub_ns);
@@ -133,7 +132,7 @@ impl<'a> Anchors<'a> {
         let is_right = |pings: &Pings| {
             pings.before.iter().all(|before| pings.after.iter().all(|after| agree(before, after)))
         };
-        let mut wrong: Vec<u32> =
+        let mut wrong: Vec<NodeId> =
             others().filter(|(_, pings)| !is_right(pings)).map(|(node, _)| *node).collect();
         wrong.sort_unstable();
         match (wrong.len(), others().count()) {
@@ -150,7 +149,7 @@ impl<'a> Anchors<'a> {
     }
 
     /// Nodes whose pings contradict their stamps.
-    pub(crate) fn impossible(placed: &[Placed]) -> impl Iterator<Item = u32> {
+    pub(crate) fn impossible(placed: &[Placed]) -> impl Iterator<Item = NodeId> {
         placed.iter().filter(|node| !node.is_possible()).map(|node| node.node)
     }
 }

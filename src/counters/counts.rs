@@ -2,6 +2,7 @@
 
 use super::counter_table::{CounterTable, Snapshot, was_read};
 use super::probe::{CounterHandle, GROUP_HEAD, Opened, Scope, Set};
+use crate::ids::{NodeId, RankId};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,7 +45,7 @@ impl Cost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountRow {
     /// The rank that counted.
-    pub rank: u32,
+    pub rank: RankId,
     /// The hardware thread, by the kernel's number on that rank's node; `None` where the rank's own threads
     /// were counted.
     pub cpu: Option<u32>,
@@ -69,7 +70,7 @@ pub struct GroupCounts {
 
 impl Counts {
     /// What `rank` counted from the first snapshot to the second, and in its regions.
-    pub fn of_rank(rank: u32, opened: &Opened, table: CounterTable, regions: &Regions) -> Self {
+    pub fn of_rank(rank: RankId, opened: &Opened, table: CounterTable, regions: &Regions) -> Self {
         let mut counts = Self { sets: opened.sets.clone(), ..Self::default() };
         let (start, stop) = (table.of(Snapshot::Start), table.of(Snapshot::Stop));
         for ((handle, start), (_, stop)) in opened.places(start).zip(opened.places(stop)) {
@@ -127,14 +128,14 @@ impl Counts {
 
     /// Keeps the core and socket counts of one rank per node: of the first rank that could read something. Two
     /// processes of a node may both have counted the whole node.
-    pub(crate) fn keep_nodes_once(&mut self, node_of: impl Fn(u32) -> Option<u32>) {
+    pub(crate) fn keep_nodes_once(&mut self, node_of: impl Fn(RankId) -> Option<NodeId>) {
         let is_tasks: Vec<bool> = self.sets.iter().map(|set| set.scope == Scope::Task).collect();
         if is_tasks.iter().all(|is_tasks| *is_tasks) {
             return;
         }
         let of_node =
             |row: &CountRow| node_of(row.rank).filter(|_| is_tasks.get(row.set as usize) == Some(&false));
-        let mut keepers: BTreeMap<u32, (bool, u32)> = BTreeMap::new(); // node: (nothing was read, rank)
+        let mut keepers: BTreeMap<NodeId, (bool, RankId)> = BTreeMap::new(); // the bool: nothing was read
         for row in &self.rows {
             let Some(node) = of_node(row) else { continue };
             let this = (row.groups.iter().all(Option::is_none), row.rank);
@@ -163,7 +164,7 @@ impl Counts {
     pub(crate) fn is_sound(&self, ranks: u32) -> bool {
         let fits = |row: &CountRow| {
             let Some(set) = self.sets.get(row.set as usize) else { return false };
-            row.rank < ranks
+            row.rank.0 < ranks
                 && row.region.is_none_or(|region| (region as usize) < self.regions.len())
                 && row.groups.len() <= set.groups.len()
                 && row.groups.iter().zip(&set.groups).all(|(counts, events)| {
@@ -179,14 +180,14 @@ impl Counts {
 /// Where something was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    rank: u32,
+    rank: RankId,
     cpu: Option<u32>,
     set: u32,
     region: Option<u32>,
 }
 
 impl Place {
-    fn of(rank: u32, handle: &CounterHandle, region: Option<u32>) -> Self {
+    fn of(rank: RankId, handle: &CounterHandle, region: Option<u32>) -> Self {
         Self { rank, cpu: handle.cpu, set: handle.set, region }
     }
 
@@ -230,7 +231,13 @@ mod tests {
         let set = |scope| Set { scope, ..Set::default() };
         let row = |rank: u32, cpu: Option<u32>, count: Option<u64>| {
             let group = count.map(|count| GroupCounts { enabled_ns: 9, running_ns: 9, counts: vec![count] });
-            CountRow { rank, cpu, set: u32::from(cpu.is_some()), region: None, groups: vec![group] }
+            CountRow {
+                rank: RankId(rank),
+                cpu,
+                set: u32::from(cpu.is_some()),
+                region: None,
+                groups: vec![group],
+            }
         };
         let mut counts = Counts {
             sets: vec![set(Scope::Task), set(Scope::Core)],
@@ -248,8 +255,8 @@ mod tests {
             ],
             ..Counts::default()
         };
-        counts.keep_nodes_once(|rank| Some(u32::from(rank > 2)));
-        let kept: Vec<_> = counts.rows.iter().map(|row| (row.rank, row.cpu)).collect();
+        counts.keep_nodes_once(|rank| Some(NodeId(u32::from(rank.0 > 2))));
+        let kept: Vec<_> = counts.rows.iter().map(|row| (row.rank.0, row.cpu)).collect();
         // All rows of the ranks' own threads; per node, the first rank that could read something, else the first
         // rank.
         assert_eq!(kept, [(0, None), (1, None), (1, Some(0)), (1, Some(1)), (3, Some(0))]);

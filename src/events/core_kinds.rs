@@ -141,6 +141,7 @@ mod tests {
     use super::*;
     use crate::readings::readings;
     use crate::totals::{Total, sums, totals};
+    use pmmpi::RankId;
     use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
     use pmmpi::counters::event::Encoding;
     use pmmpi::counters::reading::Quality;
@@ -167,7 +168,7 @@ mod tests {
             Some(GroupCounts { enabled_ns: *enabled_ns, running_ns: *running_ns, counts: vec![*count] })
         };
         let groups = groups.iter().map(group).collect();
-        let row = CountRow { rank: 0, cpu: None, set: 0, region: None, groups };
+        let row = CountRow { rank: RankId(0), cpu: None, set: 0, region: None, groups };
         Counts { sets, rows: vec![row], ..Counts::default() }
     }
 
@@ -237,7 +238,7 @@ mod tests {
         let events = [("cpu_core", 4), ("cpu_atom", 8)].map(|(name, number)| cycles([name, ""], number));
         let mut there =
             counts(vec![set(events.into())], &[[100 * MS, 20 * MS, 600], [100 * MS, 30 * MS, 60]]);
-        there.rows[0].rank = 1;
+        there.rows[0].rank = RankId(1);
         let mut both = here.clone();
         both.join(there);
         let of = |row: usize| -> Vec<_> {

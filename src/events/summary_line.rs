@@ -22,7 +22,7 @@ impl fmt::Display for Summary<'_> {
         if let Some((rank, node, end)) = bad_end {
             write!(f, "{}", in_words(end))?;
             if self.run.size > 1 {
-                write!(f, " on {} (rank {rank})", self.run.nodes[node as usize].key.hostname)?;
+                write!(f, " on {} (rank {rank})", self.run.nodes[node.index()].key.hostname)?;
             }
         }
         let is_bad = bad_end.is_some();

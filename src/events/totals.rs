@@ -226,6 +226,7 @@ fn reason(row: &CountRow, reading: &Reading) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmmpi::RankId;
     use pmmpi::counters::counts::GroupCounts;
     use pmmpi::counters::event::Encoding;
     use pmmpi::counters::probe::Set;
@@ -240,7 +241,7 @@ mod tests {
     fn row(rank: u32, set: u32, times: [u64; 2], counts: &[u64]) -> CountRow {
         let [enabled_ns, running_ns] = times;
         let group = GroupCounts { enabled_ns, running_ns, counts: counts.to_vec() };
-        CountRow { rank, cpu: None, set, region: None, groups: vec![Some(group)] }
+        CountRow { rank: RankId(rank), cpu: None, set, region: None, groups: vec![Some(group)] }
     }
 
     #[test]
@@ -250,7 +251,7 @@ mod tests {
             rows: vec![row(0, 0, [9, 9], &[100, 7]), row(1, 0, [8, 4], &[50, 1]), row(2, 1, [9, 9], &[1])],
             ..Counts::default()
         };
-        let all = totals(&counts, |row| row.rank < 2);
+        let all = totals(&counts, |row| row.rank < RankId(2));
         assert_eq!((all[0].count, all[0].quality), (Some(200), Quality::Scaled));
         assert_eq!((all[0].places, all[0].most, all[0].user_mode_only), (2, Some(100), false));
         assert_eq!(all[0].running_share, Some(0.5));
@@ -271,7 +272,7 @@ mod tests {
             rows: (0..6).map(|rank| row(rank, 0, [9, 9], &[1 << rank, 7])).collect(),
             ..Counts::default()
         };
-        let totals = totals_by(&counts, |row| (row.rank > 0).then_some(row.rank % 2));
+        let totals = totals_by(&counts, |row| (row.rank > RankId(0)).then_some(row.rank.0 % 2));
         let cycles: Vec<_> =
             totals.iter().map(|(key, totals)| (*key, totals[0].count, totals[0].most)).collect();
         assert_eq!(cycles, [(0, Some(20), Some(16)), (1, Some(42), Some(32))]);
@@ -289,7 +290,7 @@ mod tests {
             rows: vec![row(0, 0, [9, 9], &[3]), row(1, 0, [9, 9], &[4]), row(2, 1, [9, 9], &[5, 6])],
             ..Counts::default()
         };
-        let is_user = |most: u32| totals(&counts, |row| row.rank <= most)[0].user_mode_only;
+        let is_user = |most: u32| totals(&counts, |row| row.rank <= RankId(most))[0].user_mode_only;
         assert_eq!((is_user(1), is_user(2)), (true, false));
     }
 

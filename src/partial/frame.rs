@@ -3,6 +3,7 @@
 use super::SUFFIX;
 use crate::counters::counts::Counts;
 use crate::counters::requested::AskedFor;
+use crate::ids::RankId;
 use crate::record::runfile::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
@@ -27,7 +28,7 @@ pub struct CarrierNote {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// The rank whose launcher wrote this. Readers use the entry of the lowest rank.
-    pub rank: u32,
+    pub rank: RankId,
     /// Ranks in the job.
     pub size: u32,
     /// The header from that launcher.
@@ -83,7 +84,7 @@ impl KeptRank {
         if live.phase() < Phase::Started {
             return None;
         }
-        let regions = shared.regions().regions(live.rank.load(Relaxed));
+        let regions = shared.regions().regions(live.rank());
         // Counts that cannot be read are left out.
         let counts = shared.take(Blob::Counted).ok().and_then(|counts| wire::decode::<Counts>(&counts).ok());
         let part = Part { regions, counts: counts.unwrap_or_default(), ..told.part.clone() };
@@ -100,7 +101,7 @@ impl About {
         // Each launcher has its own run id. Rank 0's is valid, and the folder is named after it.
         name.clone_into(&mut header.run_id);
         let live = shared.live();
-        Some(Self { rank: live.rank.load(Relaxed), size: live.size.load(Relaxed), header, asked })
+        Some(Self { rank: live.rank(), size: live.size.load(Relaxed), header, asked })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The file to which a node's leader carries data.
 
 use super::{Frame, NODE_SUFFIX, is_own};
+use crate::ids::RankId;
 use crate::node::NodeKey;
 use crate::session::shared_memory::within_file_limit;
 use std::fs::{self, File};
@@ -27,7 +28,7 @@ enum State {
 
 impl NodeFile {
     /// The file in a run's folder. `alone` is the rank of a launcher that reaches no leader of its node.
-    pub fn of(folder: &Path, alone: Option<u32>) -> Self {
+    pub fn of(folder: &Path, alone: Option<RankId>) -> Self {
         let mut hasher = DefaultHasher::new();
         let network = fs::metadata("/proc/self/ns/net").map_or(0, |metadata| metadata.ino());
         (NodeKey::own(), network).hash(&mut hasher);

@@ -2,6 +2,7 @@
 
 use super::frame::Found;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
+use crate::ids::{NodeId, RankId};
 use crate::node::NodeKey;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, LostRank, Part, RankRecord, Run, wire};
@@ -12,7 +13,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The partial run in such a folder.
 pub fn read(folder: &Path) -> Result<Run, RunFileError> {
@@ -58,7 +58,7 @@ fn of_old_version(file: &Path) -> RunFileError {
 struct Left {
     about: Option<About>,
     /// The last data of each rank, and the index of their node's `hosts` entry.
-    ranks: HashMap<u32, (Kept, usize)>,
+    ranks: HashMap<RankId, (Kept, usize)>,
     hosts: Vec<Vec<u8>>,
     gathered: Vec<Part>,
     /// Why data may be missing.
@@ -75,9 +75,8 @@ struct Kept {
 impl Kept {
     fn of(kept: KeptRank) -> Option<Self> {
         let live = LiveRecord::from_bytes(&kept.live)?;
-        let rank = live.rank.load(Relaxed);
         let (nodes, ranks) = (&kept.part.nodes, &kept.part.ranks);
-        (nodes.len() == 1 && ranks.len() == 1 && ranks[0].rank == rank).then_some(Self {
+        (nodes.len() == 1 && ranks.len() == 1 && ranks[0].rank == live.rank()).then_some(Self {
             live,
             part: kept.part,
             whereabouts: kept.whereabouts,
@@ -146,9 +145,9 @@ impl Left {
         };
         let mut run = Run::empty(header, size);
         run.asked = asked;
-        let mut nodes: HashMap<NodeKey, u32> = HashMap::new();
+        let mut nodes: HashMap<NodeKey, NodeId> = HashMap::new();
         let is_whole =
-            |part: &Part| part.ranks.iter().all(|record| record.rank < size) && part.counts.is_sound(size);
+            |part: &Part| part.ranks.iter().all(|record| record.rank.0 < size) && part.counts.is_sound(size);
         for part in gathered.into_iter().filter(is_whole) {
             for record in &part.ranks {
                 ranks.remove(&record.rank);
@@ -156,7 +155,7 @@ impl Left {
             // Facts that cannot be read are left out.
             run.add(part, &mut nodes).unwrap_or_default();
         }
-        let mut ranks: Vec<_> = ranks.into_iter().filter(|(rank, _)| *rank < size).collect();
+        let mut ranks: Vec<_> = ranks.into_iter().filter(|(rank, _)| rank.0 < size).collect();
         ranks.sort_by_key(|(rank, _)| *rank);
         for (_, (kept, host)) in ranks {
             run.add_kept(kept, &hosts[host], &mut nodes);
@@ -168,7 +167,7 @@ impl Left {
 
 impl Run {
     /// Adds the data of one rank.
-    fn add_kept(&mut self, kept: Kept, host: &[u8], nodes: &mut HashMap<NodeKey, u32>) {
+    fn add_kept(&mut self, kept: Kept, host: &[u8], nodes: &mut HashMap<NodeKey, NodeId>) {
         let Kept { live, mut part, whereabouts } = kept;
         let key = part.nodes[0].key.clone();
         let template = part.ranks.remove(0);
@@ -177,13 +176,13 @@ impl Run {
         }
         if live.phase() >= Phase::Released {
             let end = live.end().unwrap_or(End::Finalized);
-            part.ranks.push(RankRecord { end, node: 0, ..live.record(&template) });
+            part.ranks.push(RankRecord { end, node: NodeId(0), ..live.record(&template) });
         }
         if !nodes.contains_key(&key) {
             nodes.insert(key.clone(), self.add_node(key.clone()));
         }
         let node = nodes[&key];
-        if self.nodes[node as usize].facts.is_none() {
+        if self.nodes[node.index()].facts.is_none() {
             // Facts that cannot be read are left out.
             self.describe(node, host).unwrap_or_default();
         }

@@ -3,6 +3,7 @@ use crate::clock;
 use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::{Scope, Scripted};
 use crate::counters::requested::AskedFor;
+use crate::ids::RankId;
 use crate::record::runfile::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::live_record::Phase;
@@ -90,7 +91,7 @@ impl Rank {
 }
 
 fn stamps(run: &Run) -> Vec<(u32, usize)> {
-    run.lost.iter().map(|lost| (lost.rank, lost.t_ns.len())).collect()
+    run.lost.iter().map(|lost| (lost.rank.0, lost.t_ns.len())).collect()
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn what_was_carried_is_read_and_what_comes_later_counts() {
     assert_eq!((run.ranks.len(), stamps(&run)), (1, vec![(1, 2)]), "{run:#?}");
     assert_eq!(list(&folder).unwrap().len(), 1);
     // A launcher that reaches no leader has a file of its own.
-    NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
+    NodeFile::of(&folder, Some(RankId(1))).add(|whole| ranks[1].frame(whole)).unwrap();
     let run = read(&folder).unwrap();
     assert!(run.is_complete() && run.elapsed().is_some(), "{run:#?}");
     assert_eq!((run.end(), list(&folder).unwrap().len()), (Some(End::Signaled(9)), 2));
@@ -190,7 +191,7 @@ fn what_was_gathered_and_not_saved_is_read() {
         .add(|whole| Frame { gathered: gathered.clone(), ..ranks[0].frame(whole) })
         .unwrap();
     // A file of another node, or a later one, removes nothing.
-    NodeFile::of(&folder, Some(1)).add(|whole| ranks[1].frame(whole)).unwrap();
+    NodeFile::of(&folder, Some(RankId(1))).add(|whole| ranks[1].frame(whole)).unwrap();
     let run = read(&folder).unwrap();
     assert!(run.is_complete() && run.lost.is_empty() && run.starting_ns.is_some(), "{run:#?}");
 }

@@ -4,6 +4,7 @@ use super::rank::RankRecord;
 use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
+use crate::ids::NodeId;
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Part {
     /// Their nodes.
     pub nodes: Vec<NodePart>,
-    /// Their records; the field `node` is an index into `nodes`.
+    /// Their records; here the field `node` is an index into this part's `nodes`.
     pub ranks: Vec<RankRecord>,
     /// Their regions.
     pub regions: Regions,
@@ -64,13 +65,13 @@ impl Part {
     /// The part of one rank on the node `key`.
     pub fn of_rank(key: NodeKey, host: Vec<u8>, record: RankRecord) -> Self {
         let node = NodePart { key, host, pings: Pings::default() };
-        Self { nodes: vec![node], ranks: vec![RankRecord { node: 0, ..record }], ..Self::default() }
+        Self { nodes: vec![node], ranks: vec![RankRecord { node: NodeId(0), ..record }], ..Self::default() }
     }
 
     /// Adds other ranks. A rank of a known node needs few bytes more than its record.
     pub fn join(&mut self, other: Self) {
-        let nodes: Vec<u32> = other.nodes.into_iter().map(|node| self.add_node(node)).collect();
-        let known = |rank: &RankRecord| nodes.get(rank.node as usize).copied();
+        let nodes: Vec<NodeId> = other.nodes.into_iter().map(|node| self.add_node(node)).collect();
+        let known = |rank: &RankRecord| nodes.get(rank.node.index()).copied();
         self.ranks.extend(
             other.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank })),
         );
@@ -80,7 +81,7 @@ impl Part {
         self.mpi_library = self.mpi_library.take().or(other.mpi_library);
     }
 
-    fn add_node(&mut self, node: NodePart) -> u32 {
+    fn add_node(&mut self, node: NodePart) -> NodeId {
         // Search from the end: ranks come node by node.
         let known = self.nodes.iter().rposition(|known| known.key == node.key);
         let at = known.unwrap_or(self.nodes.len());
@@ -95,6 +96,6 @@ impl Part {
                 }
             }
         }
-        at as u32
+        NodeId(at as u32)
     }
 }

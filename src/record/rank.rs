@@ -2,6 +2,7 @@
 
 use super::outcome::End;
 use crate::bounds::{RawClock, Stamps};
+use crate::ids::{NodeId, RankId};
 use crate::node::CpuSet;
 use crate::regions::Whereabouts;
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,10 @@ use serde::{Deserialize, Serialize};
 /// One rank of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankRecord {
-    /// Rank in MPI_COMM_WORLD.
-    pub rank: u32,
-    /// Index into [`Run::nodes`](super::Run::nodes): the clock that the stamps were read from.
-    pub node: u32,
+    /// Which rank.
+    pub rank: RankId,
+    /// The clock that the stamps were read from.
+    pub node: NodeId,
     /// CLOCK_MONOTONIC at t0..t3.
     pub stamps: Stamps,
     /// CLOCK_MONOTONIC_RAW around the stamps.
@@ -40,8 +41,8 @@ impl RankRecord {
     /// A rank of which only the end is known.
     pub fn unmeasured(end: End) -> Self {
         Self {
-            rank: 0,
-            node: 0,
+            rank: RankId(0),
+            node: NodeId(0),
             stamps: Stamps::default(),
             raw: RawClock::default(),
             real_ns: [0; 2],
@@ -64,10 +65,10 @@ impl RankRecord {
 /// A rank that reached t1 but not t3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostRank {
-    /// Rank in MPI_COMM_WORLD.
-    pub rank: u32,
-    /// Index into [`Run::nodes`](super::Run::nodes).
-    pub node: u32,
+    /// Which rank.
+    pub rank: RankId,
+    /// Its clock.
+    pub node: NodeId,
     /// t0, t1 and, if the rank reached it, t2 (CLOCK_MONOTONIC, ns).
     pub t_ns: Vec<i64>,
     /// How it ended.

@@ -8,6 +8,7 @@ use super::wire::{self, WireError};
 use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, Pings};
 use crate::counters::counts::Counts;
 use crate::counters::requested::AskedFor;
+use crate::ids::{NodeId, RankId};
 use crate::node::{NodeFacts, NodeKey, Topology};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ pub struct Run {
     pub regions: Regions,
     /// Pings between the nodes and rank 0's node, the hub; empty without `--sync pingpong`.
     #[serde(skip)]
-    pub sync: Vec<(u32, Pings)>,
+    pub sync: Vec<(NodeId, Pings)>,
     /// The least time of a rank from the end of its MPI_Init to t1 (ns).
     #[serde(skip)]
     pub starting_ns: Option<i64>,
@@ -88,7 +89,7 @@ impl Run {
         gather_ns: i64,
     ) -> Result<Self, WireError> {
         let mut run = Self { gather_ns, ..Self::empty(header, size) };
-        let mut known: HashMap<NodeKey, u32> = HashMap::new();
+        let mut known: HashMap<NodeKey, NodeId> = HashMap::new();
         for bytes in parts {
             run.add(wire::decode(bytes)?, &mut known)?;
         }
@@ -97,7 +98,7 @@ impl Run {
     }
 
     /// Adds the part of some ranks; `known` are the nodes so far.
-    pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, u32>) -> Result<(), WireError> {
+    pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, NodeId>) -> Result<(), WireError> {
         let mut nodes = Vec::with_capacity(part.nodes.len());
         for NodePart { key, host, pings } in part.nodes {
             let node = *known.entry(key).or_insert_with_key(|key| self.add_node(key.clone()));
@@ -105,7 +106,7 @@ impl Run {
             self.sync.extend((!pings.is_empty()).then_some((node, pings)));
             nodes.push(node);
         }
-        let known = |rank: &RankRecord| nodes.get(rank.node as usize).copied();
+        let known = |rank: &RankRecord| nodes.get(rank.node.index()).copied();
         let ranks =
             part.ranks.into_iter().filter_map(|rank| Some(RankRecord { node: known(&rank)?, ..rank }));
         self.ranks.extend(ranks);
@@ -149,20 +150,20 @@ impl Run {
         }
     }
 
-    /// Adds a clock and returns its index.
-    pub(crate) fn add_node(&mut self, key: NodeKey) -> u32 {
+    /// Adds a clock.
+    pub(crate) fn add_node(&mut self, key: NodeKey) -> NodeId {
         self.nodes.push(NodeRecord { key, facts: None, topology: None });
-        self.nodes.len() as u32 - 1
+        NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// Sets a node's facts and topology. `host` is a [`HostPart`] in wire form, or empty.
-    pub(crate) fn describe(&mut self, node: u32, host: &[u8]) -> Result<(), WireError> {
+    pub(crate) fn describe(&mut self, node: NodeId, host: &[u8]) -> Result<(), WireError> {
         if host.is_empty() {
             return Ok(());
         }
         let (facts, topology) = wire::decode::<HostPart>(host)?.facts();
         let topology = topology.map(|topology| index_of(&mut self.topologies, topology));
-        let record = &mut self.nodes[node as usize];
+        let record = &mut self.nodes[node.index()];
         (record.facts, record.topology) = (Some(facts), topology);
         Ok(())
     }
@@ -240,7 +241,7 @@ impl Run {
     }
 
     /// The rank whose end [`Run::end`] returns, its node and its end.
-    pub fn telling_rank(&self) -> Option<(u32, u32, End)> {
+    pub fn telling_rank(&self) -> Option<(RankId, NodeId, End)> {
         let complete = self.ranks.iter().map(|r| (r.end.follows(), r.rank, r.node, r.end));
         // A lost rank that exited with 0 has exited too early.
         let early = |end| if end == End::Exited(0) { 1 } else { End::follows(end) };
@@ -259,10 +260,10 @@ impl Run {
     /// The first rank of a node that has lost all its ranks together with their launchers.
     fn rank_of_a_lost_node(&self) -> Option<&LostRank> {
         let mut heard_of = vec![false; self.nodes.len()];
-        let mut hear = |node: u32| heard_of[node as usize] = true;
+        let mut hear = |node: NodeId| heard_of[node.index()] = true;
         self.ranks.iter().for_each(|rank| hear(rank.node));
         self.lost.iter().filter(|rank| rank.end != End::Lost).for_each(|rank| hear(rank.node));
-        self.lost.iter().find(|rank| !heard_of[rank.node as usize])
+        self.lost.iter().find(|rank| !heard_of[rank.node.index()])
     }
 
     /// Number of host names: two clocks may belong to one host.
@@ -278,12 +279,12 @@ impl Run {
         let topology_exists =
             |n: &NodeRecord| n.topology.is_none_or(|t| (t as usize) < self.topologies.len());
         self.ranks.len() + self.lost.len() <= self.size as usize
-            && self.ranks.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
-            && self.lost.iter().all(|r| (r.node as usize) < nodes && r.rank < self.size)
+            && self.ranks.iter().all(|r| r.node.index() < nodes && r.rank.0 < self.size)
+            && self.lost.iter().all(|r| r.node.index() < nodes && r.rank.0 < self.size)
             && self.nodes.iter().all(topology_exists)
             && self.regions.is_sound(self.size)
             && self.counts.is_sound(self.size)
-            && self.sync.iter().all(|(node, _)| (*node as usize) < nodes)
+            && self.sync.iter().all(|(node, _)| node.index() < nodes)
             && self.ranks.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.lost.windows(2).all(|pair| pair[0].rank < pair[1].rank)
             && self.lost.iter().all(|l| self.ranks.binary_search_by_key(&l.rank, |r| r.rank).is_err())

@@ -22,6 +22,7 @@ use super::header::RunHeader;
 use super::run::Run;
 use super::{temporary, wire};
 use crate::clock::Crystal;
+use crate::ids::NodeId;
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
@@ -323,7 +324,7 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     if version >= 3 {
         (run.counts, rest) = wire::decode_first(rest)?;
     }
-    let mut of_nodes: Vec<(u32, Crystal)> = Vec::new();
+    let mut of_nodes: Vec<(NodeId, Crystal)> = Vec::new();
     if version >= 4 {
         (of_nodes, rest) = wire::decode_first(rest)?;
     }
@@ -332,7 +333,7 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {
-        match run.nodes.get_mut(node as usize).and_then(|node| node.facts.as_mut()) {
+        match run.nodes.get_mut(node.index()).and_then(|node| node.facts.as_mut()) {
             Some(facts) => facts.hardware.crystal = crystal,
             None => return Ok(None),
         }
@@ -340,8 +341,8 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     Ok(Some(run))
 }
 
-fn crystals(run: &Run) -> Vec<(u32, Crystal)> {
-    let facts = (0..).zip(&run.nodes).filter_map(|(at, node)| Some((at, node.facts.as_ref()?)));
+fn crystals(run: &Run) -> Vec<(NodeId, Crystal)> {
+    let facts = (0..).map(NodeId).zip(&run.nodes).filter_map(|(at, node)| Some((at, node.facts.as_ref()?)));
     let crystals = facts.map(|(at, facts)| (at, facts.hardware.crystal));
     crystals.filter(|(_, crystal)| *crystal != Crystal::default()).collect()
 }

@@ -10,6 +10,7 @@
 //! Each sum is on one clock, so no clock's offset matters. The error of its rate counts as in [`crate::bounds`].
 
 use crate::bounds::MaxDrift;
+use crate::ids::RankId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ pub struct Regions {
     /// One row per rank and region.
     pub totals: Vec<RegionTotals>,
     /// Ranks that called MPI_Pcontrol(0), and how long they were paused (ns).
-    pub paused: Vec<(u32, i64)>,
+    pub paused: Vec<(RankId, i64)>,
     /// Entries that were not recorded, over all ranks: of regions beyond the first [`MOST`](crate::regions::MOST)
     /// of a rank, nested too deeply, or with a failed barrier.
     pub unrecorded: u64,
@@ -34,7 +35,7 @@ pub struct Regions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegionTotals {
     /// The rank.
-    pub rank: u32,
+    pub rank: RankId,
     /// Index into [`Regions::names`].
     pub region: u32,
     /// How often it was entered and left.
@@ -72,7 +73,7 @@ pub struct RegionBounds<'a> {
     /// Not longer than this (ns).
     pub upper_ns: i64,
     /// The rank with the longest time between the region's barriers, and this time (ns).
-    pub slowest: (u32, i64),
+    pub slowest: (RankId, i64),
     /// Mean over ranks of their time between the barriers (ns).
     pub mean_ns: i64,
     /// Mean over ranks of their time at the barriers that end it (ns).
@@ -103,9 +104,9 @@ impl Regions {
 
     /// True if every index is valid and the rows are in order, with one row per rank and region.
     pub(crate) fn is_sound(&self, size: u32) -> bool {
-        self.totals.iter().all(|t| t.rank < size && (t.region as usize) < self.names.len())
+        self.totals.iter().all(|t| t.rank.0 < size && (t.region as usize) < self.names.len())
             && self.totals.windows(2).all(|w| (w[0].region, w[0].rank) < (w[1].region, w[1].rank))
-            && self.paused.iter().all(|(rank, _)| *rank < size)
+            && self.paused.iter().all(|(rank, _)| rank.0 < size)
     }
 
     /// The bounds of each region, by region number. `ranks` is the expected number of ranks.
@@ -154,13 +155,13 @@ mod tests {
             for name in ended_first {
                 recorder.end(name.as_bytes(), 10 + inner_ns + name.len() as i64, 200);
             }
-            table.regions(rank)
+            table.regions(RankId(rank))
         };
         let mut regions = of(0, ["a", "bb"], 50);
         regions.join(of(1, ["bb", "a"], 60));
         assert_eq!(regions.names, ["a", "bb"]);
         let bounds = regions.bounds(2, MaxDrift::from_ppm(0.0).unwrap());
-        assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (1, 62)));
+        assert_eq!((bounds[1].name, bounds[1].entries, bounds[1].slowest), ("bb", Some(1), (RankId(1), 62)));
         assert_eq!((bounds[1].lower_ns, bounds[1].upper_ns, bounds[1].entry_ns), (62, 200, [52, 62]));
         assert_eq!(bounds[1].mean_wait_ns, (138 + 128) / 2);
         assert_eq!(regions.bounds(3, MaxDrift::DEFAULT)[0].entries, None, "one rank was never there");
@@ -180,7 +181,7 @@ mod tests {
                 recorder.end(b"a", entry * 100 + 50, entry * 100 + 51);
                 table.resume(2);
             }
-            table.regions(rank)
+            table.regions(RankId(rank))
         };
         let entries = |other: i64| {
             let mut regions = of(0, 1);
@@ -197,7 +198,7 @@ mod tests {
         let mut recorder = Recorder::without_counters(&table);
         recorder.begin(b"a", 0, 1);
         recorder.end(b"a", 2, 3);
-        let mut regions = table.regions(1);
+        let mut regions = table.regions(RankId(1));
         assert!(regions.is_sound(2) && !regions.is_sound(1));
         regions.totals.push(regions.totals[0]);
         assert!(!regions.is_sound(2));

@@ -1,6 +1,7 @@
 //! A rank's live record: its values during the measurement.
 
 use crate::bounds::{RawClock, Stamps};
+use crate::ids::{NodeId, RankId};
 use crate::record::{End, LostRank, RankRecord};
 use std::mem::size_of;
 use std::sync::atomic::Ordering::Relaxed;
@@ -224,7 +225,7 @@ impl LiveRecord {
         let between = |[from, to]: [i64; 2]| to.wrapping_sub(from);
         let tsc = [self.tsc[0].load(Relaxed), self.tsc[1].load(Relaxed)];
         RankRecord {
-            rank: self.rank.load(Relaxed),
+            rank: self.rank(),
             // CLOCK_MONOTONIC begins near 0 at boot or at a namespace's offset, so it is always in range;
             // zeros would show as a rank whose clock stood still.
             stamps: Stamps::try_from(self.stamps()).unwrap_or_default(),
@@ -243,7 +244,7 @@ impl LiveRecord {
     }
 
     /// The data of a rank that reached t1 but not t3; `None` for any other rank.
-    pub fn lost(&self, node: u32) -> Option<LostRank> {
+    pub fn lost(&self, node: NodeId) -> Option<LostRank> {
         let taken = match self.phase() {
             Phase::Started => 2,
             Phase::Stopped => 3,
@@ -251,13 +252,18 @@ impl LiveRecord {
         };
         let ended_ns = self.ended_ns.load(Relaxed);
         Some(LostRank {
-            rank: self.rank.load(Relaxed),
+            rank: self.rank(),
             node,
             t_ns: self.stamps()[..taken].to_vec(),
             end: self.end().unwrap_or(End::Lost),
             ended_ns: (ended_ns != 0).then_some(ended_ns),
             whereabouts: None, // the region table has it
         })
+    }
+
+    /// The field `rank`.
+    pub fn rank(&self) -> RankId {
+        RankId(self.rank.load(Relaxed))
     }
 
     fn stamps(&self) -> [i64; 4] {
@@ -339,8 +345,8 @@ mod tests {
         assert_eq!(live.to_bytes(), copy.to_bytes());
         let read = LiveRecord::from_bytes(&copy.to_bytes()).unwrap();
         assert_eq!(read.to_bytes(), live.to_bytes());
-        let lost = read.lost(3).unwrap();
-        assert_eq!((lost.rank, lost.node, lost.end, lost.ended_ns), (7, 3, End::Lost, None));
+        let lost = read.lost(NodeId(3)).unwrap();
+        assert_eq!((lost.rank, lost.node, lost.end, lost.ended_ns), (RankId(7), NodeId(3), End::Lost, None));
         assert_eq!(lost.t_ns, [10, 11, 12]);
         assert!(LiveRecord::from_bytes(&copy.to_bytes()[1..]).is_none());
         assert!(LiveRecord::from_bytes(&[0; 1000]).is_none());

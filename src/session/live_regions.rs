@@ -2,6 +2,7 @@
 
 use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::Opened;
+use crate::ids::RankId;
 use crate::regions::{At, MOST, RegionTotals, Regions, Whereabouts};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::mem::size_of;
@@ -122,7 +123,7 @@ impl RegionTable {
     }
 
     /// The regions in this table, as those of the rank `rank`.
-    pub fn regions(&self, rank: u32) -> Regions {
+    pub fn regions(&self, rank: RankId) -> Regions {
         let used = (self.used.load(Acquire) as usize).min(MOST);
         let mut regions = Regions { unrecorded: self.unrecorded.load(Relaxed), ..Regions::default() };
         for (number, slot) in self.slots[..used].iter().enumerate() {
@@ -361,7 +362,7 @@ mod tests {
     #[test]
     fn entries_add_up_in_a_fixed_place() {
         let table = RegionTable::boxed();
-        assert_eq!(table.regions(4), Regions::default());
+        assert_eq!(table.regions(RankId(4)), Regions::default());
         let mut recorder = Recorder::without_counters(&table);
         recorder.begin(b"outer", 0, 5);
         for at in 1..=10_000 {
@@ -377,10 +378,10 @@ mod tests {
         }
         table.resume(30);
         recorder.end_all(2_000_000, 2_000_007);
-        let regions = table.regions(4);
+        let regions = table.regions(RankId(4));
         assert_eq!(regions.names, ["solve", "outer"]);
         let solve = RegionTotals {
-            rank: 4,
+            rank: RankId(4),
             region: 0,
             entries: 10_000,
             which: regions.totals[0].which,
@@ -392,7 +393,7 @@ mod tests {
         };
         assert_eq!(regions.totals[0], solve);
         assert_eq!((regions.totals[1].inner_ns, regions.totals[1].outer_ns()), (1_999_995, 2_000_007));
-        assert_eq!((regions.paused, regions.unrecorded), (vec![(4, 20)], 0));
+        assert_eq!((regions.paused, regions.unrecorded), (vec![(RankId(4), 20)], 0));
     }
 
     #[test]
@@ -424,7 +425,7 @@ mod tests {
             recorder.begin(name.as_bytes(), 0, 1);
             recorder.end(name.as_bytes(), 2, 3);
         }
-        let regions = table.regions(0);
+        let regions = table.regions(RankId(0));
         assert_eq!((regions.names.len(), regions.unrecorded), (MOST, 3));
         assert!(regions.names.iter().all(|name| name.len() == NAME_BYTES));
     }
@@ -437,7 +438,7 @@ mod tests {
         // SAFETY: the table is made of atomics of 8 bytes, without gaps.
         let words: &[AtomicU64; WORDS] = unsafe { &*std::ptr::from_ref(&*table).cast() };
         words.iter().for_each(|word| word.store(u64::MAX, Relaxed));
-        assert_eq!((table.regions(0).names.len(), table.whereabouts()), (MOST, None));
+        assert_eq!((table.regions(RankId(0)).names.len(), table.whereabouts()), (MOST, None));
     }
 
     #[test]
@@ -450,18 +451,21 @@ mod tests {
         for at in 0..3 {
             recorder.end(b"f", 10 + at, 10 + at);
         }
-        assert_eq!((table.regions(0).totals[0].entries, table.regions(0).totals[0].inner_ns), (1, 12));
+        assert_eq!(
+            (table.regions(RankId(0)).totals[0].entries, table.regions(RankId(0)).totals[0].inner_ns),
+            (1, 12)
+        );
         for at in 0..1000 {
             recorder.begin(b"never ended", at, at);
             recorder.end(b"misspelt", at, at);
         }
-        assert_eq!(table.regions(0).unrecorded, 1000 - DEEPEST as u64);
+        assert_eq!(table.regions(RankId(0)).unrecorded, 1000 - DEEPEST as u64);
         // Latin-1, which is not UTF-8.
         for name in [&b"B\xe4r"[..], b"B\xf6r"] {
             let mut recorder = Recorder::without_counters(&table);
             recorder.begin(name, 0, 1);
             recorder.end(name, 2, 3);
         }
-        assert_eq!(table.regions(0).names[1..], ["B\\xe4r", "B\\xf6r"]);
+        assert_eq!(table.regions(RankId(0)).names[1..], ["B\\xe4r", "B\\xf6r"]);
     }
 }

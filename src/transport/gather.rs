@@ -44,6 +44,7 @@ fn encode(part: &Part) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::RankId;
     use crate::node::NodeKey;
     use crate::record::{End, RankRecord};
     use crate::transport::fabric::Threads;
@@ -52,7 +53,7 @@ mod tests {
     fn the_ranks_of_a_node_come_in_one_part_and_each_once() {
         let meeting = Meeting::arrange();
         let give = |mut fabric: Threads, meeting| {
-            let record = RankRecord { rank: fabric.rank(), ..RankRecord::unmeasured(End::Finalized) };
+            let record = RankRecord { rank: RankId(fabric.rank()), ..RankRecord::unmeasured(End::Finalized) };
             gather(&mut fabric, meeting, Part::of_rank(NodeKey::own().clone(), Vec::new(), record)).unwrap()
         };
         // All ranks on one node; then no two ranks can meet.
@@ -68,7 +69,7 @@ mod tests {
             let came: Vec<Part> = came[0].iter().flatten().map(|part| wire::decode(part).unwrap()).collect();
             assert_eq!(came.len(), parts);
             let mut ranks: Vec<u32> =
-                came.iter().flat_map(|part| &part.ranks).map(|rank| rank.rank).collect();
+                came.iter().flat_map(|part| &part.ranks).map(|rank| rank.rank.0).collect();
             ranks.sort_unstable();
             assert_eq!(ranks, [0, 1, 2, 3, 4]);
         }

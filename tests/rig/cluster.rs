@@ -96,7 +96,7 @@ impl Cluster {
     /// a program near these instants are inexact on a busy machine; these are exact.
     pub fn instants_ns(&self, run: &Run) -> Vec<[i64; 2]> {
         let instants = |rank: &RankRecord| {
-            let host = &run.nodes[rank.node as usize].key.hostname;
+            let host = &run.nodes[rank.node.index()].key.hostname;
             let [_, t1, t2, _] = <[i64; 4]>::from(rank.stamps);
             [t1, t2].map(|ns| self.common_ns(host, ns))
         };

@@ -1,5 +1,6 @@
 //! Counts events during some work.
 
+use pmmpi::RankId;
 use pmmpi::counters::counter_table::{CounterTable, Snapshot};
 use pmmpi::counters::counts::Counts;
 use pmmpi::counters::default;
@@ -36,7 +37,7 @@ impl Counted {
         probe.snapshot(table.of(Snapshot::Start));
         work();
         probe.snapshot(table.of(Snapshot::Stop));
-        Self { counts: Counts::of_rank(0, probe.opened(), table, &Regions::default()) }
+        Self { counts: Counts::of_rank(RankId(0), probe.opened(), table, &Regions::default()) }
     }
 
     /// Every event with its reading, in the requested order; none if nothing was counted.

@@ -18,6 +18,7 @@ use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
+use pmmpi::{NodeId, RankId};
 use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, hardware_threads, of_totals};
 use pmmpi_events::totals::{Total, totals_by};
 use pmmpi_events::validation::RunTrust;
@@ -28,17 +29,17 @@ use std::collections::HashMap;
 /// is given. Counts of user mode only have names of their own with the suffix `_user`.
 pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
-    run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
+    run.ranks.iter().for_each(|rank| ranks[rank.node.index()].push(rank));
     let mut lost = vec![0; run.nodes.len()];
-    run.lost.iter().for_each(|rank| lost[rank.node as usize] += 1);
-    let node_of: HashMap<u32, u32> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
+    run.lost.iter().for_each(|rank| lost[rank.node.index()] += 1);
+    let node_of: HashMap<RankId, NodeId> = run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect();
     let node = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
         node_of.get(&row.rank).filter(|_| row.region.is_none() && scope != Scope::Core).copied()
     };
     let mut totals = totals_by(&run.counts, node);
-    let nodes = (0..).zip(&run.nodes).zip(ranks.iter().zip(lost));
-    let of = |((at, record), (ranks, lost)): ((u32, &NodeRecord), (&Vec<&RankRecord>, usize))| {
+    let nodes = (0..).map(NodeId).zip(&run.nodes).zip(ranks.iter().zip(lost));
+    let of = |((at, record), (ranks, lost)): ((NodeId, &NodeRecord), (&Vec<&RankRecord>, usize))| {
         let totals = totals.remove(&at).unwrap_or_default();
         let mut counted = counts(record, totals, ranks.len() + lost, trust);
         times(&mut counted, record, ranks);
@@ -159,7 +160,7 @@ mod tests {
         let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
         run.nodes.push(NodeRecord { key, facts, topology: None });
         let rank = |rank: u32, seconds: i64| RankRecord {
-            rank,
+            rank: RankId(rank),
             stamps: Stamps::new(0, S, (1 + seconds) * S, 5 * S).unwrap(),
             tsc: Some([7, 7 + 2_000_000_000 * seconds as u64]),
             allowed: CpuSet(vec![(2 * rank, 2 * rank + 1)]),
@@ -179,7 +180,7 @@ mod tests {
             groups: vec![vec![0, 1]],
         };
         let row = |rank, cpu, set, counts: &[u64], running_ns| CountRow {
-            rank,
+            rank: RankId(rank),
             cpu,
             set,
             region: None,
@@ -266,7 +267,8 @@ mod tests {
         let mut run = run(None);
         run.ranks.pop();
         let (t_ns, ended_ns, whereabouts) = (vec![], None, None);
-        let lost = pmmpi::record::LostRank { rank: 1, node: 0, t_ns, end: End::Lost, ended_ns, whereabouts };
+        let (rank, node) = (RankId(1), NodeId(0));
+        let lost = pmmpi::record::LostRank { rank, node, t_ns, end: End::Lost, ended_ns, whereabouts };
         run.lost.push(lost);
         assert_eq!(of(&run).why_not("cycles"), Some("1 of its 2 ranks counted it"));
     }

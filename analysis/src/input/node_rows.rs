@@ -27,11 +27,11 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     let mut spans: Vec<Option<[i64; 2]>> = vec![None; run.nodes.len()];
     for rank in &run.ranks {
         let [_, t1, t2, _] = rank.stamps.into();
-        let span = spans[rank.node as usize].get_or_insert([t1, t2]);
+        let span = spans[rank.node.index()].get_or_insert([t1, t2]);
         *span = [span[0].min(t1), span[1].max(t2)];
     }
     for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
-        spans[suspect as usize] = None;
+        spans[suspect.index()] = None;
     }
     let classes = class::of_nodes(run, class_by);
     for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {

@@ -5,9 +5,10 @@
 //! of that node. Times of work and of waiting are each rank's own, on its node's clock without correction.
 
 use crate::warning::{Warning, WarningCode};
-use pmmpi::bounds::NodeLateness;
+use pmmpi::bounds::{Interval, NodeLateness};
 use pmmpi::record::{RankRecord, Run};
 use pmmpi::text::seconds_between;
+use pmmpi::{NodeId, RankId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +22,7 @@ pub struct WaitedFor {
     /// Host name; the most likely node if not `sure`.
     pub node: String,
     /// The node's last rank.
-    pub rank: u32,
+    pub rank: RankId,
     /// True if the stamps prove that all ranks of all other nodes finished earlier, whatever clocks and barriers do.
     pub sure: bool,
     /// How much later the node came than the last rank of all other nodes: a lower and an upper bound (s). A negative
@@ -50,7 +51,7 @@ pub struct NodeWait {
     /// Number of ranks.
     pub ranks: usize,
     /// The rank that came last to the end.
-    pub last_rank: u32,
+    pub last_rank: RankId,
     /// The least, median and longest t2 - t1 (s).
     pub work_s: [f64; 3],
     /// The least, median and longest t3 - t2 (s).
@@ -107,25 +108,26 @@ pub fn of(run: &Run, most: usize) -> Lateness {
 
 /// Sort key: the largest lower bound comes first, then the largest upper bound.
 fn latest_first(lateness: NodeLateness) -> [std::cmp::Reverse<i64>; 2] {
-    lateness.behind_others_ns.map(std::cmp::Reverse)
+    let Interval { low, high } = lateness.behind_others_ns;
+    [low, high].map(std::cmp::Reverse)
 }
 
 /// The ranks of one clock.
 struct Waits {
-    node: u32,
+    node: NodeId,
     /// Times of the ranks in ascending order (ns).
     work: Vec<i64>,
     wait: Vec<i64>,
     /// The last rank and the time of its arrival; then the arrival of the rank before it (ns of the clock).
-    last: (u32, i64),
+    last: (RankId, i64),
     next_ns: Option<i64>,
     lateness: Option<NodeLateness>,
 }
 
 fn by_node(run: &Run) -> Vec<Waits> {
     let mut ranks: Vec<Vec<&RankRecord>> = vec![Vec::new(); run.nodes.len()];
-    run.ranks.iter().for_each(|rank| ranks[rank.node as usize].push(rank));
-    let of = |(node, ranks): (u32, Vec<&RankRecord>)| {
+    run.ranks.iter().for_each(|rank| ranks[rank.node.index()].push(rank));
+    let of = |(node, ranks): (NodeId, Vec<&RankRecord>)| {
         let sorted = |of: fn(&RankRecord) -> i64| {
             let mut values: Vec<i64> = ranks.iter().map(|rank| of(rank)).collect();
             values.sort_unstable();
@@ -139,7 +141,7 @@ fn by_node(run: &Run) -> Vec<Waits> {
         let wait = sorted(|rank| rank.stamps.end_barrier_ns());
         Some(Waits { node, work, wait, last: (last.rank, came(last)), next_ns, lateness: None })
     };
-    (0..).zip(ranks).filter_map(of).collect()
+    (0..).map(NodeId).zip(ranks).filter_map(of).collect()
 }
 
 impl Waits {
@@ -156,13 +158,13 @@ impl Waits {
             }
         }
         NodeWait {
-            node: run.nodes[self.node as usize].key.hostname.clone(),
+            node: run.nodes[self.node.index()].key.hostname.clone(),
             ranks: self.work.len(),
             last_rank: self.last.0,
             work_s: summary(&self.work),
             wait_s: summary(&self.wait),
-            lateness_s: self.lateness.map(|lateness| lateness.behind_others_ns.map(seconds)),
-            behind_median_s: self.lateness.map(|lateness| lateness.behind_median_ns.map(seconds)),
+            lateness_s: self.lateness.map(|lateness| both_in_seconds(lateness.behind_others_ns)),
+            behind_median_s: self.lateness.map(|lateness| both_in_seconds(lateness.behind_median_ns)),
             null_reasons,
         }
     }
@@ -171,12 +173,14 @@ impl Waits {
 /// `waits` begins with the node that came last.
 fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i64) -> WaitedFor {
     let (drift, latest) = (run.max_drift(), &waits[0]);
-    let [least, most] = lateness.behind_others_ns;
+    let Interval { low, high } = lateness.behind_others_ns;
     let rank_ns = match latest.next_ns.map(|next_ns| latest.last.1 - next_ns) {
-        Some(apart_ns) => [least.min(drift.at_least(apart_ns)), most.min(drift.at_most(apart_ns))],
-        None => [least, most],
+        Some(apart_ns) => {
+            Interval { low: low.min(drift.at_least(apart_ns)), high: high.min(drift.at_most(apart_ns)) }
+        }
+        None => lateness.behind_others_ns,
     };
-    let share = (elapsed_ns > 0).then(|| least as f64 / elapsed_ns as f64);
+    let share = (elapsed_ns > 0).then(|| low as f64 / elapsed_ns as f64);
     let sum = |of: fn(&Waits) -> &[i64]| -> f64 { waits.iter().flat_map(of).map(|ns| *ns as f64).sum() };
     let (work, wait) = (sum(|waits| &waits.work), sum(|waits| &waits.wait));
     let waiting_share = (work + wait > 0.0).then(|| wait / (work + wait));
@@ -187,12 +191,12 @@ fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i
         }
     }
     WaitedFor {
-        node: run.nodes[latest.node as usize].key.hostname.clone(),
+        node: run.nodes[latest.node.index()].key.hostname.clone(),
         rank: latest.last.0,
-        sure: least > 0,
-        lateness_s: lateness.behind_others_ns.map(seconds),
-        rank_lateness_s: rank_ns.map(seconds),
-        behind_median_s: lateness.behind_median_ns.map(seconds),
+        sure: low > 0,
+        lateness_s: both_in_seconds(lateness.behind_others_ns),
+        rank_lateness_s: both_in_seconds(rank_ns),
+        behind_median_s: both_in_seconds(lateness.behind_median_ns),
         share,
         waiting_share,
         null_reasons,
@@ -203,7 +207,7 @@ fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i
 /// Runs with the same number are comparable.
 fn peers(run: &Run, waits: &[Waits]) -> Option<u64> {
     let mut hosts: Vec<&str> =
-        waits.iter().map(|waits| run.nodes[waits.node as usize].key.hostname.as_str()).collect();
+        waits.iter().map(|waits| run.nodes[waits.node.index()].key.hostname.as_str()).collect();
     hosts.sort_unstable();
     let each_once = hosts.windows(2).all(|pair| pair[0] != pair[1]);
     let mut hasher = DefaultHasher::new();
@@ -213,6 +217,10 @@ fn peers(run: &Run, waits: &[Waits]) -> Option<u64> {
 
 fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
+}
+
+fn both_in_seconds(interval: Interval) -> [f64; 2] {
+    <[i64; 2]>::from(interval).map(seconds)
 }
 
 impl Lateness {

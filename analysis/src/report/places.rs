@@ -2,6 +2,7 @@
 
 use pmmpi::counters::counts::CountRow;
 use pmmpi::record::Run;
+use pmmpi::{NodeId, RankId};
 use pmmpi_events::names::family;
 use pmmpi_events::readings::readings;
 use serde::Serialize;
@@ -27,9 +28,9 @@ pub struct PlaceReport {
 /// The places of one run by node and hardware thread, at most `most`; and the number of all places.
 pub fn of(run: &Run, most: usize) -> (Vec<PlaceReport>, usize) {
     let of_ranks = run.ranks.iter().map(|rank| (rank.rank, rank.node));
-    let nodes: HashMap<u32, u32> =
+    let nodes: HashMap<RankId, NodeId> =
         of_ranks.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
-    let mut rows: Vec<(u32, u32, &CountRow)> = run
+    let mut rows: Vec<(NodeId, u32, &CountRow)> = run
         .counts
         .rows
         .iter()
@@ -43,8 +44,8 @@ pub fn of(run: &Run, most: usize) -> (Vec<PlaceReport>, usize) {
 }
 
 impl PlaceReport {
-    fn new(run: &Run, node: u32, cpu: u32, row: &CountRow) -> Self {
-        let record = &run.nodes[node as usize];
+    fn new(run: &Run, node: NodeId, cpu: u32, row: &CountRow) -> Self {
+        let record = &run.nodes[node.index()];
         let topology = record.topology.map(|topology| &run.topologies[topology as usize]);
         let thread = topology.and_then(|topology| topology.threads.iter().find(|thread| thread.cpu == cpu));
         // Several controllers at one place share a name: their sum, or null if one of them has no value.

@@ -2,6 +2,7 @@
 
 use crate::report::counters::{self, CounterReport};
 use crate::warning::{Warning, WarningCode};
+use pmmpi::RankId;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};
 use pmmpi_events::validation::RunTrust;
@@ -29,7 +30,7 @@ pub struct RegionReport {
     /// shows imbalance when another rank comes last in each entry.
     pub waiting_share: Option<f64>,
     /// The rank with the longest time.
-    pub slowest_rank: u32,
+    pub slowest_rank: RankId,
     /// Its host name.
     pub slowest_node: Option<String>,
     /// The shortest and the longest time of one entry on one rank (ns).
@@ -82,7 +83,7 @@ impl RegionReport {
         let node = run.ranks.iter().find(|rank| rank.rank == slowest_rank).map(|rank| rank.node);
         let node =
             node.or_else(|| run.lost.iter().find(|lost| lost.rank == slowest_rank).map(|lost| lost.node));
-        let host = node.and_then(|node| run.nodes.get(node as usize)).map(|node| node.key.hostname.clone());
+        let host = node.and_then(|node| run.nodes.get(node.index())).map(|node| node.key.hostname.clone());
         explain("slowest_node", host.is_none(), "nothing else is known of this rank");
         Self {
             name: bounds.name.to_owned(),
@@ -133,12 +134,12 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
 /// Warns if a rank waited at a region's begin or end when the job ended, while other ranks were elsewhere: the
 /// program hangs there.
 fn where_it_ended(run: &Run) -> Option<Warning> {
-    let mut places: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut places: BTreeMap<String, Vec<RankId>> = BTreeMap::new();
     for lost in &run.lost {
         let place = lost.whereabouts.as_ref().map_or("elsewhere".to_owned(), ToString::to_string);
         places.entry(place).or_default().push(lost.rank);
     }
-    let listed = |(place, ranks): (&String, &Vec<u32>)| format!("{place}: {}", ranks_of(ranks));
+    let listed = |(place, ranks): (&String, &Vec<RankId>)| format!("{place}: {}", ranks_of(ranks));
     run.lost.iter().any(|lost| lost.whereabouts.is_some()).then(|| {
         Warning::new(
             WarningCode::EndedInRegion,
@@ -150,9 +151,9 @@ fn where_it_ended(run: &Run) -> Option<Warning> {
     })
 }
 
-fn ranks_of(ranks: &[u32]) -> String {
+fn ranks_of(ranks: &[RankId]) -> String {
     const MOST_NAMED: usize = 8;
-    let named = ranks.iter().take(MOST_NAMED).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let named = ranks.iter().take(MOST_NAMED).map(RankId::to_string).collect::<Vec<_>>().join(", ");
     match ranks.len().saturating_sub(MOST_NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),

@@ -9,6 +9,7 @@ use super::warnings::about;
 use crate::warning::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::regions::At;
+use pmmpi::{NodeId, RankId};
 use pmmpi_events::validation::Trust;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ pub struct RunReport {
     /// none, or pingpong: what tightened the bounds in addition to the barriers.
     pub sync: &'static str,
     /// Ranks that did not reach the end of the measurement, and unknown ranks: the first [`MOST_LISTED`].
-    pub missing_ranks: Vec<u32>,
+    pub missing_ranks: Vec<RankId>,
     /// Number of all missing ranks.
     pub missing_count: u32,
     /// Details of those missing ranks that began.
@@ -80,8 +81,8 @@ pub struct RunReport {
 /// A rank that began and did not reach the end.
 #[derive(Debug, Serialize)]
 pub struct LostRankReport {
-    /// Its number.
-    pub rank: u32,
+    /// Which rank.
+    pub rank: RankId,
     /// Host name.
     pub node: String,
     /// exited N, signal N, ...
@@ -147,9 +148,9 @@ impl RunReport {
             explain("waited_for", true, why);
         }
         let (places, places_count) = places::of(run, MOST_LISTED);
-        let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.clone());
+        let host = |node: &NodeId| run.nodes.get(node.index()).map(|n| n.key.hostname.clone());
         let mut present = run.ranks.iter().map(|rank| rank.rank).peekable();
-        let missing = (0..run.size).filter(|rank| present.next_if_eq(rank).is_none());
+        let missing = (0..run.size).map(RankId).filter(|rank| present.next_if_eq(rank).is_none());
         Self {
             run_id: header.run_id.clone(),
             command: header.command.clone(),
@@ -207,7 +208,7 @@ fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {
     }
     LostRankReport {
         rank: lost.rank,
-        node: run.nodes[lost.node as usize].key.hostname.clone(),
+        node: run.nodes[lost.node.index()].key.hostname.clone(),
         end,
         worked_s: worked_ns.map(|ns| ns as f64 / 1e9),
         finished: lost.t_ns.len() > 2,

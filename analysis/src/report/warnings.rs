@@ -4,6 +4,7 @@ use crate::input::importers::{Rejected, Results};
 use crate::report::lateness::Lateness;
 use crate::report::regions;
 use crate::warning::{Warning, WarningCode};
+use pmmpi::NodeId;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::requested;
 use pmmpi::record::{End, Mode, Run};
@@ -23,7 +24,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     if let Some((rank, node, end)) =
         run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
     {
-        let node = &run.nodes[node as usize].key.hostname;
+        let node = &run.nodes[node.index()].key.hostname;
         let end = match end {
             End::Lost => "lost, with its launcher, as where a node fails".to_owned(),
             end => end.to_string(),
@@ -121,7 +122,7 @@ fn about_slew(run: &Run) -> Option<Warning> {
             WarningCode::SlewedClock,
             format!(
                 "the clock of {} ran {:.0} ppm {} during the run: its bounds allow {:.0} ppm",
-                run.nodes[most.node as usize].key.hostname,
+                run.nodes[most.node.index()].key.hostname,
                 slew.abs(),
                 if slew > 0.0 { "fast" } else { "slow" },
                 run.max_drift().ppm()
@@ -136,7 +137,7 @@ fn about_elapsed(
     warn: &mut impl FnMut(WarningCode, String),
 ) {
     if !elapsed.consistent {
-        let host = |node: &u32| run.nodes.get(*node as usize).map(|n| n.key.hostname.as_str());
+        let host = |node: &NodeId| run.nodes.get(node.index()).map(|n| n.key.hostname.as_str());
         let suspects: Vec<_> = elapsed.suspects.iter().filter_map(host).collect();
         return warn(
             WarningCode::InconsistentClocks,

@@ -184,7 +184,7 @@ pub struct Class {
 pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
     let mut ranks = vec![0; run.nodes.len()];
     for rank in &run.ranks {
-        ranks[rank.node as usize] += 1;
+        ranks[rank.node.index()] += 1;
     }
     let work = parts::of_work(run);
     let mut known: HashMap<Parts, Arc<Class>> = HashMap::new();

@@ -12,6 +12,7 @@ use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi::session::{Beginning, RankMemory, RankSession};
 use pmmpi::transport::fabric::Solo;
 use pmmpi::transport::node_meeting::Meeting;
+use pmmpi::{NodeId, RankId};
 use std::path::{Path, PathBuf};
 
 impl Folder {
@@ -78,8 +79,8 @@ pub fn run(run_id: &str, ranks: &[(&str, [i64; 4])]) -> Run {
             nodes.len() - 1
         });
         records.push(RankRecord {
-            rank: rank as u32,
-            node: at as u32,
+            rank: RankId(rank as u32),
+            node: NodeId(at as u32),
             stamps: Stamps::try_from(*t_ns).unwrap(),
             raw: RawClock::default(),
             real_ns: [0, 1],

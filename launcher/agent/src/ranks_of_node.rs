@@ -1,6 +1,7 @@
 //! Finds out where the ranks of this node are, for the warning of a rank that waits too long. It reads their shared
 //! memory through the open descriptors of their launchers.
 
+use pmmpi::RankId;
 use pmmpi::record::wire;
 use pmmpi::regions::Whereabouts;
 use pmmpi::session::launch_check::Expectation;
@@ -15,7 +16,7 @@ const MOST_NAMED: usize = 16;
 
 /// A rank of this node.
 struct Neighbour {
-    rank: u32,
+    rank: RankId,
     phase: Phase,
     at: Option<Whereabouts>,
 }
@@ -58,7 +59,7 @@ fn ranks_of(job: &str, size: u32) -> Vec<Neighbour> {
         .filter(|shared| shared.live().phase() >= Phase::Started && shared.live().size.load(Relaxed) == size)
         .filter(|shared| job_of(shared).as_deref() == Some(job))
         .map(|shared| Neighbour {
-            rank: shared.live().rank.load(Relaxed),
+            rank: shared.live().rank(),
             phase: shared.live().phase(),
             at: shared.regions().whereabouts(),
         })

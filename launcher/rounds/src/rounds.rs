@@ -175,7 +175,7 @@ fn settle(
 /// Prints what the program cannot print itself: that it did not start, and that its failure ends the rounds.
 fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
     let Some(rank) = run.ranks.iter().find(|rank| !rank.end.is_success()) else { return };
-    let (program, node) = (plan.program.display(), &run.nodes[rank.node as usize].key.hostname);
+    let (program, node) = (plan.program.display(), &run.nodes[rank.node.index()].key.hostname);
     if let End::NotStarted(errno) = rank.end {
         let why = std::io::Error::from_raw_os_error(errno);
         console.say(format_args!("{program}: not started on {node} (rank {}): {why}", rank.rank));

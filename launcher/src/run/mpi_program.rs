@@ -281,7 +281,7 @@ fn last_counts(shared: &SharedMemory, counters: &mut Counters) -> Counts {
     if live.phase() == Phase::Started {
         counters.snapshot(table.of(Snapshot::Stop));
     }
-    let rank = live.rank.load(Ordering::Relaxed);
+    let rank = live.rank();
     Counts::of_rank(rank, &opened, table, &shared.regions().regions(rank))
 }
 

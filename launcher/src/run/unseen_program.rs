@@ -3,6 +3,7 @@
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
+use pmmpi::RankId;
 use pmmpi::bounds::Stamps;
 use pmmpi::clock;
 use pmmpi::counters::counter_table::{CounterTable, Snapshot};
@@ -90,7 +91,7 @@ impl Around<'_> {
         let table = CounterTable::without_regions(&words, self.counters.opened());
         table.start_at_zero(self.counters.opened());
         self.counters.snapshot(table.of(Snapshot::Stop));
-        Counts::of_rank(0, self.counters.opened(), table, &Regions::default())
+        Counts::of_rank(RankId(0), self.counters.opened(), table, &Regions::default())
     }
 
     fn record(&self) -> RankRecord {

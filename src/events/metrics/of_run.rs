@@ -7,6 +7,7 @@ use super::per_core;
 use super::{CpuTable, Rule, RuleJudgement, catalogue};
 use crate::totals::{self, Total};
 use crate::validation::{RunTrust, Trust};
+use pmmpi::RankId;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::CpuSet;
@@ -54,7 +55,7 @@ fn cpu_of(run: &Run) -> CpuKind {
 /// Counts are sums over ranks. Times are means over ranks, each between its own t1 and t2.
 fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     // Only ranks that reached the end have times, so use only their counts.
-    let measured: HashSet<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
+    let measured: HashSet<RankId> = run.ranks.iter().map(|rank| rank.rank).collect();
     let wanted = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
         row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
@@ -66,7 +67,7 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
         return inputs;
     }
     inputs.set("elapsed_s", worked_s / ranks);
-    let host = |rank: &RankRecord| run.nodes[rank.node as usize].key.hostname.as_str();
+    let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
     let allowed = run.ranks.iter().map(|rank| (host(rank), &rank.allowed));
     inputs.set("cpus", hardware_threads(allowed) as f64);
     let ticks: Option<f64> =

@@ -12,6 +12,7 @@ use pmmpi::counters::event::Event;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Quality, Reading, WhyUnavailable};
 use pmmpi::record::{RankRecord, Run};
+use pmmpi::{NodeId, RankId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Every metric of cores; empty if no rank was to count on siblings.
@@ -57,11 +58,12 @@ struct Core<'a> {
 }
 
 fn nodes(run: &Run) -> Vec<Node<'_>> {
-    let records: HashMap<u32, &RankRecord> = run.ranks.iter().map(|rank| (rank.rank, rank)).collect();
+    let records: HashMap<RankId, &RankRecord> = run.ranks.iter().map(|rank| (rank.rank, rank)).collect();
     let ended = run.ranks.iter().map(|rank| (rank.rank, rank.node));
-    let of: HashMap<u32, u32> = ended.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
+    let of: HashMap<RankId, NodeId> =
+        ended.chain(run.lost.iter().map(|rank| (rank.rank, rank.node))).collect();
     let drift = run.max_drift().ppm() * 1e-6;
-    let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
+    let mut nodes: BTreeMap<RankId, Node> = BTreeMap::new();
     for row in run.counts.rows.iter().filter(|row| row.region.is_none()) {
         let set = &run.counts.sets[row.set as usize];
         let Some(node) = of.get(&row.rank).filter(|_| set.scope == Scope::Core) else { continue };
@@ -76,8 +78,8 @@ fn nodes(run: &Run) -> Vec<Node<'_>> {
 
 impl<'a> Node<'a> {
     /// Without its rows.
-    fn new(run: &'a Run, drift: f64, node: u32, record: Option<&'a RankRecord>) -> Self {
-        let node = &run.nodes[node as usize];
+    fn new(run: &'a Run, drift: f64, node: NodeId, record: Option<&'a RankRecord>) -> Self {
+        let node = &run.nodes[node.index()];
         let hardware = node.facts.as_ref().map(|facts| &facts.hardware);
         let kind = hardware.map(CpuKind::of_node).unwrap_or_default();
         let crystal = hardware.map(|hardware| hardware.crystal).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The ranks whose shared memory a leader has, and how it writes their data to disk.
 
 use super::{FIRST, handing};
+use pmmpi::RankId;
 use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
 use pmmpi::record::runfile::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
@@ -89,7 +90,7 @@ impl Member {
     }
 
     pub fn is_rank_0(&self) -> bool {
-        self.shared.live().rank.load(Relaxed) == 0
+        self.shared.live().rank() == RankId(0)
     }
 
     /// The number of ranks in its job.
@@ -316,7 +317,7 @@ impl Members {
     fn carry(&mut self, folder: &Path) -> io::Result<()> {
         let at = self.files.iter().position(|file| file.folder() == folder);
         let at = at.unwrap_or_else(|| {
-            let alone = self.alone.then(|| self.all[0].shared.live().rank.load(Relaxed));
+            let alone = self.alone.then(|| self.all[0].shared.live().rank());
             self.files.push(NodeFile::of(folder, alone));
             self.files.len() - 1
         });
@@ -358,7 +359,7 @@ fn is_saved(folder: &Path) -> bool {
 /// The description of the run in `folder`, from the launcher of its lowest rank here.
 fn about(all: &[Member], own: &RunHeader, folder: &Path) -> Option<About> {
     let its = all.iter().filter(|member| member.is_of(folder));
-    let lowest = its.min_by_key(|member| member.shared.live().rank.load(Relaxed))?;
+    let lowest = its.min_by_key(|member| member.shared.live().rank())?;
     let own = || Keep { folder: folder.to_owned(), header: own.clone(), asked: Vec::new() };
     About::of(&lowest.shared, lowest.keep().unwrap_or_else(own), folder)
 }

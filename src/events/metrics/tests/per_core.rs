@@ -10,6 +10,7 @@ use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
 use pmmpi::node::{CpuSet, Hardware, HwThread, NodeFacts, NodeKey, Topology};
 use pmmpi::record::{End, HostPart, LostRank, Mode, NodeRecord, RankRecord, Run, RunHeader};
+use pmmpi::{NodeId, RankId};
 use proptest::prelude::*;
 
 const SPLIT: [&str; 4] = ["smt_both", "smt_a_alone", "smt_b_alone", "smt_neither"];
@@ -35,14 +36,13 @@ fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
     run.topologies = vec![Topology { source: "hand".into(), threads, ..Topology::default() }];
     for (number, cores) in busy.iter().enumerate() {
         let hostname = format!("node{number}");
-        let node = number as u32;
+        let node = NodeId(number as u32);
         run.nodes.push(NodeRecord {
             key: NodeKey { boot_id: hostname.clone(), hostname, time_namespace: 0 },
             facts: Some(NodeFacts { hardware: hardware.clone(), settings: Default::default() }),
             topology: Some(0),
         });
-        let counting = 2 * node;
-        for rank in [counting, counting + 1] {
+        for rank in [counting(node), RankId(counting(node).0 + 1)] {
             let worked_ns = (WORKED * CRYSTAL_NS) as i64;
             run.ranks.push(RankRecord {
                 rank,
@@ -53,13 +53,18 @@ fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
                 ..RankRecord::unmeasured(End::Finalized)
             });
         }
-        run.counts.join(counts(counting, cores, hardware));
+        run.counts.join(counts(counting(node), cores, hardware));
     }
     run.counts.rows.sort_by_key(|row| (row.region, row.set, row.rank, row.cpu));
     run
 }
 
-fn counts(rank: u32, cores: &[Busy], hardware: &Hardware) -> Counts {
+/// The rank of that node that counts.
+fn counting(node: NodeId) -> RankId {
+    RankId(2 * node.0)
+}
+
+fn counts(rank: RankId, cores: &[Busy], hardware: &Hardware) -> Counts {
     let event = |name| (Event::counted(name, Encoding::new(0, 0)), None);
     let set = |names: &[&'static str]| Set {
         scope: Scope::Core,
@@ -98,9 +103,9 @@ fn metric(run: &Run, name: &str) -> MetricValue {
 }
 
 /// The row of that core's first (0) or second (1) hardware thread on a node.
-fn row_of(run: &mut Run, node: u32, core: u32, sibling: u32) -> &mut CountRow {
+fn row_of(run: &mut Run, node: NodeId, core: u32, sibling: u32) -> &mut CountRow {
     let cpu = Some(core + sibling * CORES);
-    run.counts.rows.iter_mut().find(|row| (row.rank, row.cpu) == (2 * node, cpu)).unwrap()
+    run.counts.rows.iter_mut().find(|row| (row.rank, row.cpu) == (counting(node), cpu)).unwrap()
 }
 
 fn counted(row: &mut CountRow) -> &mut GroupCounts {
@@ -147,7 +152,7 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     let mut run = run(&skylake(), &busy, 2);
     // The union exceeds the sum of both threads.
     let [both, a, b] = busy[1].remove(2);
-    counted(row_of(&mut run, 1, 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
+    counted(row_of(&mut run, NodeId(1), 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_neither").reason().unwrap();
     let expected = "1 of 12 cores left out, the first core 2 of node1: the counts contradict one another: not \
@@ -157,7 +162,7 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     assert_eq!(metric(&run, "smt_both_upper").quality(), Quality::Exact);
     // The union is less than one thread alone.
     busy[0].remove(4);
-    counted(row_of(&mut run, 0, 4, 0)).counts[1] = 0;
+    counted(row_of(&mut run, NodeId(0), 4, 0)).counts[1] = 0;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
     assert!(reason.starts_with("2 of 12 cores left out, the first core 4 of node0: the counts"), "{reason}");
@@ -172,7 +177,7 @@ fn siblings_that_were_not_read_at_one_instant_do_not_contradict_one_another() {
     let busy = vec![vec![[0, WORKED / 2, 0]; CORES as usize]];
     let mut run = run(&skylake(), &busy, 2);
     let late = WORKED / 1000;
-    let of_core = |run: &mut Run| counted(row_of(run, 0, 3, 0)).counts[0] += RATIO * late;
+    let of_core = |run: &mut Run| counted(row_of(run, NodeId(0), 3, 0)).counts[0] += RATIO * late;
     of_core(&mut run);
     assert_eq!(metric(&run, "smt_both").quality(), Quality::Partial);
     // The two snapshots took long enough to explain the difference.
@@ -189,19 +194,19 @@ fn a_core_without_a_count_is_left_out_and_says_why() {
     let mut busy = busy();
     let mut run = run(&skylake(), &busy, 2);
     busy[0].remove(1);
-    row_of(&mut run, 0, 1, 1).groups = vec![None];
+    row_of(&mut run, NodeId(0), 1, 1).groups = vec![None];
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
     let expected = "1 of 12 cores left out, the first core 1 of node0: ref_cycles_b: no counter is open";
     assert!(reason.starts_with(expected), "{reason}");
     // A hardware thread that went offline before pmmpi opened counters there.
     busy[0].remove(2);
-    run.counts.rows.retain(|row| (row.rank, row.cpu) != (0, Some(3)));
+    run.counts.rows.retain(|row| (row.rank, row.cpu) != (RankId(0), Some(3)));
     assert_split(&run, &busy, Quality::Partial);
     assert!(metric(&run, "smt_both").reason().unwrap().starts_with("2 of 12 cores"));
     // A count for a part of the time makes the mean scaled.
     let mut run = self::run(&skylake(), &self::busy(), 2);
-    let scaled = counted(row_of(&mut run, 1, 0, 1));
+    let scaled = counted(row_of(&mut run, NodeId(1), 0, 1));
     (scaled.enabled_ns, scaled.counts[0]) = (18, scaled.counts[0] / 2);
     assert_split(&run, &self::busy(), Quality::Scaled);
     let both = metric(&run, "smt_both");
@@ -217,7 +222,7 @@ fn where_nothing_could_be_counted_it_is_said() {
             run.counts.sets[*set].groups.clear();
             run.counts.sets[*set].events.iter_mut().for_each(|(_, of)| *of = Some(gap));
             run.counts.rows.retain(|row| row.set != *set as u32);
-            for rank in [0, 2] {
+            for rank in [0, 2].map(RankId) {
                 let row = CountRow { rank, cpu: None, set: *set as u32, region: None, groups: Vec::new() };
                 run.counts.rows.push(row);
             }
@@ -252,7 +257,7 @@ fn cores_of_one_hardware_thread_are_left_out_of_the_others() {
     off.threads.retain(|thread| thread.cpu < CORES);
     run.topologies.push(off);
     run.nodes[1].topology = Some(1);
-    run.counts.rows.retain(|row| row.rank != 2 || row.set == 0);
+    run.counts.rows.retain(|row| row.rank != RankId(2) || row.set == 0);
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
     let expected = "6 of 12 cores left out, the first core 0 of node1: ref_cycles_b: the core has one";
@@ -273,10 +278,10 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     assert!(reason.starts_with(expected), "{reason}");
     // The counting rank was killed, so the times of its counts are unknown.
     let mut killed = known.clone();
-    killed.ranks.retain(|rank| rank.rank != 2);
+    killed.ranks.retain(|rank| rank.rank != RankId(2));
     killed.lost.push(LostRank {
-        rank: 2,
-        node: 1,
+        rank: RankId(2),
+        node: NodeId(1),
         t_ns: vec![0, 1],
         end: End::Signaled(9),
         ended_ns: Some(9),
@@ -367,7 +372,7 @@ proptest! {
         }
         for (at, cpu, rank) in cpus {
             let row = &mut run.counts.rows[at % rows];
-            (row.cpu, row.rank) = (cpu, rank);
+            (row.cpu, row.rank) = (cpu, RankId(rank));
         }
         run.ranks[0].tsc = tsc;
         run.counts.cost = cost.map(|snapshots_ns| [Cost { opening_ns: 0, snapshots_ns }; 2]);
@@ -390,7 +395,7 @@ fn distributed(crystal: Crystal) -> Run {
     for (node, cores) in busy().iter().enumerate() {
         for (core, [both, a, b]) in (0..).zip(cores) {
             for (sibling, alone) in [(0, a), (1, b)] {
-                counted(row_of(&mut run, node as u32, core, sibling)).counts.push(both / 2 + alone);
+                counted(row_of(&mut run, NodeId(node as u32), core, sibling)).counts.push(both / 2 + alone);
             }
         }
     }
