@@ -115,7 +115,8 @@ fn what_was_exported_is_read_back() {
         own.header.labels = vec![("session".to_owned(), "s".to_owned())];
         folder.write(&own);
     }
-    let (own, archive) = (folder.0.display().to_string(), folder.0.join("archive").display().to_string());
+    let (own, archive) =
+        (folder.path().display().to_string(), folder.path().join("archive").display().to_string());
     let done = export(&[&own], &archive);
     assert!(done.status.success(), "{}", err(&done));
     assert_eq!(common::out(&done), format!("43 rows added to {archive}, 0 there before\n"));
@@ -143,7 +144,7 @@ fn what_was_exported_is_read_back() {
     assert!(codes(&both).contains(&"repeated-rows".to_owned()), "{:?}", codes(&both));
     assert!(!codes(&after).contains(&"repeated-rows".to_owned()));
     // Without run files, the reports are equal in every byte.
-    let of_csv = folder.0.join("of csv").display().to_string();
+    let of_csv = folder.path().join("of csv").display().to_string();
     assert!(export(&[&csv], &of_csv).status.success());
     let [a, b] = [&csv, &of_csv].map(|path| report(&["report", "--format", "json", path]).stdout);
     assert!(
@@ -159,7 +160,7 @@ fn what_was_exported_is_read_back() {
 fn an_archive_only_grows() {
     let folder = Folder::new();
     let csv = two_months(&folder);
-    let archive = folder.0.join("archive").display().to_string();
+    let archive = folder.path().join("archive").display().to_string();
     assert!(export(&[&csv], &archive).status.success());
     let first = files(Path::new(&archive));
     let contents: Vec<Vec<u8>> = first.iter().map(|file| std::fs::read(file).unwrap()).collect();
@@ -240,7 +241,7 @@ fn a_run_in_two_long_files_has_no_sums() {
     let long = std::fs::read(fixture("long.parquet")).unwrap();
     folder.put("1.parquet", &long);
     folder.put("2.parquet", &long);
-    let results = read(&folder.0);
+    let results = read(folder.path());
     assert_eq!((results.table.len(), results.table.counters.len()), (4, 0));
     // In each file three rows without a time, and all rows of the second file.
     assert_eq!(results.rejected_rows, 3 + 3 + 12);
@@ -253,7 +254,7 @@ fn a_run_in_two_long_files_has_no_sums() {
 fn an_archive_is_what_it_was_asked_to_be() {
     let folder = Folder::new();
     let csv = two_months(&folder);
-    let archive = folder.0.join("archive");
+    let archive = folder.path().join("archive");
     std::fs::create_dir(&archive).unwrap();
     let name = archive.display().to_string();
     assert_eq!(common::out(&export(&[&csv], &name)), format!("40 rows added to {name}, 0 there before\n"));
@@ -266,7 +267,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
     std::fs::remove_file(&damaged).unwrap();
     assert_eq!(common::out(&export(&[&csv], &name)), format!("0 rows added to {name}, 40 there before\n"));
 
-    let by_sku = folder.0.join("by sku").display().to_string();
+    let by_sku = folder.path().join("by sku").display().to_string();
     let fleet = "node,run,elapsed_s,sku,Cycles,value,event\na,1,1,x,5,7,7\nb,1,2,y,6,8,8\n";
     let fleet = folder.put("sku.csv", fleet).display().to_string();
     for added in [2, 0] {
@@ -324,9 +325,9 @@ fn classes_of_an_archive_are_those_of_its_files() {
     }
     let csv = "node,run,elapsed_s,class,sku,Pool,value,class.sku,Cores\na,1,1,x,5,,7,8,48\nb,1,2,,b,p,8,9,\nc,1,2,y,,q,8,9,64\n";
     folder.put("fleet.csv", csv);
-    let own = folder.0.display().to_string();
+    let own = folder.path().display().to_string();
     let archives = Folder::new();
-    let [one, two] = ["one", "two"].map(|name| archives.0.join(name).display().to_string());
+    let [one, two] = ["one", "two"].map(|name| archives.path().join(name).display().to_string());
     let keep = ["export", "--class-by", "pool,sku,class", "-o", &one, &own];
     let done = command(&keep).output().unwrap();
     assert!(err(&done).contains("class.sku (3 values), value (3 values)"), "{}", err(&done));
@@ -377,7 +378,7 @@ fn what_makes_a_class_makes_no_runs() {
     // The same node and run number in two classes are two runs.
     csv += "n0,0,12,y,r0\n";
     let csv = folder.put("two.csv", csv).display().to_string();
-    let archive = folder.0.join("archive").display().to_string();
+    let archive = folder.path().join("archive").display().to_string();
     for (keys, added) in [("none", 43), ("class", 0), ("rack,class", 0), ("rack", 0)] {
         let done = command(&["export", &csv, "-o", &archive, "--class-by", keys]).output().unwrap();
         let expected = format!("{added} rows added to {archive}, {} there before\n", 43 - added);
@@ -416,11 +417,11 @@ fn what_makes_a_class_makes_no_runs() {
 fn runs_of_an_archive_have_names_of_their_own() {
     let folder = Folder::new();
     let hpl = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hpl/n01/HPL.out");
-    let archive = folder.0.join("archive").display().to_string();
+    let archive = folder.path().join("archive").display().to_string();
     for (session, added) in [("s2", 4), ("s1", 4)] {
-        std::fs::create_dir_all(folder.0.join(session).join("n01")).unwrap();
-        std::fs::copy(&hpl, folder.0.join(session).join("n01/HPL.out")).unwrap();
-        let sessions = ["s1", "s2"].map(|session| folder.0.join(session).display().to_string());
+        std::fs::create_dir_all(folder.path().join(session).join("n01")).unwrap();
+        std::fs::copy(&hpl, folder.path().join(session).join("n01/HPL.out")).unwrap();
+        let sessions = ["s1", "s2"].map(|session| folder.path().join(session).display().to_string());
         let known: Vec<&str> =
             sessions.iter().map(String::as_str).filter(|path| Path::new(path).exists()).collect();
         let nameless = export(&known, &archive);
@@ -445,7 +446,7 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
         folder.write(&own);
     }
     folder.put("fleet.csv", "node,run,elapsed_s,class\na,1,1,x\nb,1,2,y\n");
-    let (own, archive) = (folder.0.display().to_string(), folder.0.join("archive"));
+    let (own, archive) = (folder.path().display().to_string(), folder.path().join("archive"));
     assert!(export(&[&own], &archive.display().to_string()).status.success());
     let nodes = |path: &Path, keys: &str| {
         let output = report(&["report", "--format", "json", "--class-by", keys, path.to_str().unwrap()]);
@@ -462,7 +463,7 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
         })
         .collect();
     let anew = |name: &str, is_kept: &dyn Fn(&str) -> bool| {
-        let folder = folder.0.join(name);
+        let folder = folder.path().join(name);
         std::fs::create_dir(&folder).unwrap();
         for (number, frame) in frames.iter().enumerate() {
             let kept: Vec<Column> =
@@ -484,8 +485,8 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
         json(&report(&["report", "--format", "json", "--class-by", "cpu", without_parts.to_str().unwrap()]));
     assert!(lost["warnings"].to_string().contains("archived-classes"), "{}", lost["warnings"]);
     // Only the columns with values.
-    let of_csv = folder.0.join("of csv").display().to_string();
-    let csv = folder.0.join("fleet.csv").display().to_string();
+    let of_csv = folder.path().join("of csv").display().to_string();
+    let csv = folder.path().join("fleet.csv").display().to_string();
     assert!(export(&[&own], &of_csv).status.success());
     let more = folder.put("more.csv", "node,run,elapsed_s,class,tsc\nc,1,1,z,5\n").display().to_string();
     let before = files(Path::new(&of_csv));
@@ -508,25 +509,25 @@ fn a_file_of_an_archive_that_was_written_anew_is_one() {
 fn an_archive_has_nothing_of_others() {
     let folder = Folder::new();
     folder.put("fleet.csv", "node,run,elapsed_s\na,1,1\n");
-    let path = folder.0.display().to_string();
+    let path = folder.path().display().to_string();
     let done = export(&[&path], &path);
     assert_eq!(done.status.code(), Some(1));
     assert!(err(&done).contains("fleet.csv is of no archive: move it away"), "{}", err(&done));
-    assert_eq!(files(&folder.0).len(), 1);
+    assert_eq!(files(folder.path()).len(), 1);
 }
 
 /// If two rows of a run agree, each completes the other; if not, the second is reported.
 #[test]
 fn rows_of_a_run_are_joined_or_contradict_one_another() {
     let folder = Folder::new();
-    let archive = folder.0.join("archive").display().to_string();
+    let archive = folder.path().join("archive").display().to_string();
     let first = folder.put("a.csv", "node,run,elapsed_s\na,1,1\nb,1,2\n").display().to_string();
     assert!(export(&[&first], &archive).status.success());
     let second = folder.put("b.csv", "node,run,elapsed_s,tsc\na,1,1,5\nb,1,2,\n").display().to_string();
     let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&second)], &ImportOptions::default());
     assert_eq!((both.table.len(), both.repeated_rows, both.rejected_rows), (2, 2, 0));
     assert_eq!(both.table.counters["tsc"].iter().filter(|tsc| **tsc == 5.0).count(), 1);
-    let archive = folder.0.join("other").display().to_string();
+    let archive = folder.path().join("other").display().to_string();
     assert!(export(&[&second], &archive).status.success());
     let third = folder.put("c.csv", "node,run,elapsed_s,tsc\na,1,1,6\n").display().to_string();
     let both = importers::read(&[PathBuf::from(&archive), PathBuf::from(&third)], &ImportOptions::default());
@@ -553,11 +554,11 @@ fn sessions_are_those_of_rows_that_count() {
 fn results_beside_run_files_are_read_or_told() {
     let folder = Folder::new();
     folder.write(&run("own", &[("n1", [0, 10, 5_000_000_010, 5_000_000_020])]));
-    std::fs::create_dir(folder.0.join("below")).unwrap();
+    std::fs::create_dir(folder.path().join("below")).unwrap();
     folder.put("below/r.csv", "node,run,elapsed_s\na,1,1\n");
     folder.put("cut.json", "{\"results\": [{\"command\": ");
     folder.put("notes.txt", "hello");
-    let output = report(&["report", "--format", "json", folder.0.to_str().unwrap()]);
+    let output = report(&["report", "--format", "json", folder.path().to_str().unwrap()]);
     let report = json(&output);
     let nodes: Vec<&str> =
         report["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();
@@ -635,19 +636,19 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
         assert!(err(&alone).starts_with("pmmpi: no run to report\n"), "{}", err(&alone));
     }
     // Two such files and a readable one.
-    let output = report(&["report", "--format", "json", &folder.0.display().to_string()]);
+    let output = report(&["report", "--format", "json", &folder.path().display().to_string()]);
     let told = json(&output)["warnings"].to_string();
     assert_eq!((output.status.code(), err(&output)), (Some(1), String::new()));
     assert!(fatal().len() > 1 && told.matches(FATAL).count() == fatal().len(), "{told}");
     assert_eq!(json(&output)["nodes"].as_array().unwrap().len(), 1);
     // The content of a pipe cannot be read again.
-    let fatal = folder.0.join("0.parquet").display().to_string();
+    let fatal = folder.path().join("0.parquet").display().to_string();
     let piped =
         command(&["report", "-", &fatal]).stdin(std::fs::File::open(&good).unwrap()).output().unwrap();
     assert_eq!(piped.status.code(), Some(1));
     assert!(err(&piped).contains("a pipe cannot be read a second time"), "{}", err(&piped));
     // For an archive, the only message is that it is damaged.
-    let archive = folder.0.join("archive");
+    let archive = folder.path().join("archive");
     std::fs::create_dir(&archive).unwrap();
     std::fs::copy(fatal, archive.join("0.parquet")).unwrap();
     let refused = export(&[&good], archive.to_str().unwrap());

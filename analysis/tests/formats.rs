@@ -81,13 +81,13 @@ fn hostile() -> Vec<Run> {
 fn written(runs: &[Run]) -> Folder {
     let folder = Folder::new();
     for (number, run) in runs.iter().enumerate() {
-        std::fs::rename(folder.write(run), folder.0.join(format!("{number}.pmr"))).unwrap();
+        std::fs::rename(folder.write(run), folder.path().join(format!("{number}.pmr"))).unwrap();
     }
     folder
 }
 
 fn rendered(folder: &Folder, format: &str, more: &[&str]) -> Output {
-    report(&[&["report", folder.0.to_str().unwrap(), "--format", format], more].concat())
+    report(&[&["report", folder.path().to_str().unwrap(), "--format", format], more].concat())
 }
 
 fn said(folder: &Folder, format: &str, more: &[&str]) -> String {

@@ -36,7 +36,7 @@ fn name(host: &str) -> &'static str {
 fn reported(runs: &[Run], format: &str) -> String {
     let folder = Folder::new();
     runs.iter().for_each(|run| _ = folder.write(run));
-    let output = report(&["report", folder.0.to_str().unwrap(), "--format", format]);
+    let output = report(&["report", folder.path().to_str().unwrap(), "--format", format]);
     assert!(output.status.success(), "{}", err(&output));
     out(&output)
 }

@@ -11,7 +11,7 @@ use pmmpi::counters::counts::{CountRow, Counts, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
 use pmmpi::counters::probe::{Scope, Set};
 use pmmpi::node::{HwThread, Topology};
-use pmmpi::record::{End, Run, runfile};
+use pmmpi::record::{End, Run};
 use proptest::prelude::*;
 use runs::run;
 use serde_json::json;
@@ -100,7 +100,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
     };
     let folder = Folder::new();
     folder.write(&run);
-    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let report = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &report);
     let run = &report["runs"][0];
     let places: Vec<_> = run["places"]
@@ -134,7 +134,7 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
 fn keys_come_in_the_order_of_the_contract() {
     let folder = Folder::new();
     folder.write(&by_hand());
-    let text = out(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let text = out(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     let mut last = 0;
     let keys = [
         "schema_version",
@@ -199,11 +199,11 @@ fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
     folder.put("damaged.pmr", changed(bytes.len() - 5, 0xff));
     folder.put("longer.pmr", [&bytes[..], b"x"].concat());
     folder.put("huge-claim.pmr", changed(23, 0x7f));
-    std::fs::create_dir(folder.0.join("folder.pmr")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(folder.0.join("pipe.pmr")).status().unwrap();
+    std::fs::create_dir(folder.path().join("folder.pmr")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.pmr")).status().unwrap();
     assert!(made.success());
-    std::os::unix::fs::symlink("/dev/zero", folder.0.join("device.pmr")).unwrap();
-    let output = report(&["report", folder.0.to_str().unwrap(), "--format", "json"]);
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("device.pmr")).unwrap();
+    let output = report(&["report", folder.path().to_str().unwrap(), "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let report = json(&output);
     assert_eq!(report["runs"].as_array().unwrap().len(), 1);
@@ -234,10 +234,10 @@ fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
 #[test]
 fn nothing_to_report_is_wrong_usage() {
     let folder = Folder::new();
-    let path = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for args in [
         vec!["report", "/nonexistent"],
-        vec!["report", folder.0.to_str().unwrap()],
+        vec!["report", folder.path().to_str().unwrap()],
         vec!["report", "--what"],
         vec!["bounds"],
         vec!["bounds", "/nonexistent"],
@@ -257,17 +257,14 @@ fn nothing_to_report_is_wrong_usage() {
 fn a_run_given_twice_counts_once() {
     let (folder, other) = (Folder::new(), Folder::new());
     let path = folder.write(&by_hand());
-    std::fs::copy(&path, other.0.join("copy.pmr")).unwrap();
-    let folders = [folder.0.to_str().unwrap(), other.0.to_str().unwrap(), path.to_str().unwrap()];
+    std::fs::copy(&path, other.path().join("copy.pmr")).unwrap();
+    let folders = [folder.path().to_str().unwrap(), other.path().to_str().unwrap(), path.to_str().unwrap()];
     let twice = report(&["report", "--format", "json", folders[0], folders[1], folders[2]]);
     assert_eq!(twice.status.code(), Some(0), "{}", err(&twice));
     assert_eq!(json(&twice)["runs"].as_array().unwrap().len(), 1);
     let mut altered = by_hand();
     altered.gather_ns += 1;
-    other.put(
-        "altered.pmr",
-        std::fs::read(runfile::write(&Folder::new().0.join(".."), &altered).unwrap()).unwrap(),
-    );
+    std::fs::rename(other.write(&altered), other.path().join("altered.pmr")).unwrap();
     let conflict = report(&["report", "--format", "json", folders[0], folders[1]]);
     assert_eq!(conflict.status.code(), Some(1));
     assert!(json(&conflict)["warnings"].to_string().contains("conflicting-run"));
@@ -300,7 +297,7 @@ fn failed_and_inconsistent_runs_count_for_no_node() {
     // c's clock was stepped by one second at the end.
     let stepped = [0, 10, 1_001_000_000, 1_001_000_020];
     folder.write(&run("stepped", &[("a", t), ("b", t), ("c", stepped)]));
-    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let report = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &report);
     let names: Vec<_> =
         report["nodes"].as_array().unwrap().iter().map(|n| n["node"].as_str().unwrap()).collect();
@@ -328,7 +325,7 @@ fn a_slewed_clock_is_named_and_widens_the_bounds() {
     let folder = Folder::new();
     folder.write(&slewed);
     folder.write(&steady);
-    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let report = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &report);
     let runs = report["runs"].as_array().unwrap();
     let run = |id: &str| runs.iter().find(|run| run["run_id"] == id).unwrap();
@@ -357,7 +354,7 @@ fn a_slow_node_is_on_top() {
         let slow = [0, 0, 1_100_000_000 + i, 1_200_000_000];
         folder.write(&run(&format!("run-{i}"), &[("n0", fast), ("n1", fast), ("n2", slow), ("n3", fast)]));
     }
-    let args = ["report", folder.0.to_str().unwrap()];
+    let args = ["report", folder.path().to_str().unwrap()];
     let report_json = json(&report(&[args[0], args[1], "--format", "json"]));
     let top = &report_json["nodes"][0];
     assert_eq!((top["node"].as_str(), top["runs"].as_u64()), (Some("n2"), Some(7)));
@@ -378,7 +375,7 @@ fn the_first_screen_answers() {
         let ranks: Vec<(&str, [i64; 4])> = hosts.iter().map(|host| (host.as_str(), t)).collect();
         folder.write(&run(&format!("20260101T000000.0000000{i:02}Z-0123456789abcdef"), &ranks));
     }
-    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    let text = out(&report(&["report", folder.path().to_str().unwrap()]));
     assert!(text.starts_with("30 runs, 40 nodes, 30 files\n"), "{text}");
     let first: Vec<&str> = text.lines().take(24).collect();
     assert!(first.contains(&"no node stands out of 40"), "{text}");
@@ -390,7 +387,7 @@ fn the_first_screen_answers() {
         text.contains("... and 20 before these (--top 0 shows all)")
             && text.contains("... and 30 more rows of nodes")
     );
-    let all = out(&report(&["report", "--top", "0", folder.0.to_str().unwrap()]));
+    let all = out(&report(&["report", "--top", "0", folder.path().to_str().unwrap()]));
     assert_eq!(all.lines().filter(|line| line.starts_with("node")).count(), 40);
 }
 
@@ -404,7 +401,7 @@ fn hostile_names_and_numbers_do_no_harm() {
     (hostile.gather_ns, hostile.ranks[0].setup_ns) = (i64::MAX, i64::MAX);
     let bytes = std::fs::read(folder.write(&hostile)).unwrap();
     folder.put("hostile.pmr", bytes);
-    let output = report(&["report", folder.0.join("hostile.pmr").to_str().unwrap()]);
+    let output = report(&["report", folder.path().join("hostile.pmr").to_str().unwrap()]);
     assert!(output.status.success(), "{}", err(&output));
     assert!(!out(&output).chars().any(|c| c.is_control() && c != '\n'), "{:?}", out(&output));
     let mut long = run("long", &[("a", t)]);
@@ -423,12 +420,12 @@ fn results_arrive_whole_or_not_at_all() {
     let folder = Folder::new();
     let run = folder.write(&by_hand());
     let run = run.to_str().unwrap();
-    let file = folder.0.join("report.json");
+    let file = folder.path().join("report.json");
     assert!(report(&["report", run, "--format", "json", "-o", file.to_str().unwrap()]).status.success());
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_valid("report", &written);
     // Writes into a link's target and does not replace the link: the target may be a device.
-    let link = folder.0.join("link.json");
+    let link = folder.path().join("link.json");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     assert!(report(&["report", run, "-o", link.to_str().unwrap()]).status.success());
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -461,7 +458,7 @@ fn help_fits_a_screen() {
 fn a_run_of_which_no_end_was_seen_may_still_run() {
     let folder = Folder::new();
     let (path, file, shared) = folder.begin("live", 2);
-    let report_json = || json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let report_json = || json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     let codes = |run: &serde_json::Value| -> Vec<String> {
         let warnings = run["warnings"].as_array().unwrap().iter();
         warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
@@ -476,7 +473,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
         (&reason, &reason)
     );
     assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
-    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    let text = out(&report(&["report", folder.path().to_str().unwrap()]));
     assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
     // Now the process has ended.
     shared.live().set_end(End::Signaled(9), i64::MAX);
@@ -494,8 +491,11 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     std::fs::remove_file(file).unwrap();
     assert_eq!(report(&["report", name]).status.code(), Some(2));
     folder.write(&by_hand());
-    std::fs::rename(folder.0.join(format!("{}.pmr", by_hand().header.run_id)), path.with_extension("pmr"))
-        .unwrap();
+    std::fs::rename(
+        folder.path().join(format!("{}.pmr", by_hand().header.run_id)),
+        path.with_extension("pmr"),
+    )
+    .unwrap();
     assert!(report(&["report", name]).status.success());
 }
 
@@ -519,13 +519,13 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     said(&changed("foreign", 0, b'X'), "is not a run file of pmmpi");
     said(&changed("newer", 8, 9), "has schema 9");
     // Older versions left a file about the run, and files per node that begin with a hole.
-    let old = folder.0.join("old.partial");
+    let old = folder.path().join("old.partial");
     std::fs::create_dir(&old).unwrap();
     std::fs::write(old.join("run"), b"PMMPI\0\0\x07and so on").unwrap();
     std::fs::write(old.join("node0-0123456789abcdef.node"), [0; 65536]).unwrap();
     said(&old, other);
     let (path, ..) = folder.begin("renamed", 1);
-    let to = folder.0.join("victim.partial");
+    let to = folder.path().join("victim.partial");
     std::fs::rename(path, &to).unwrap();
     said(&to, "it holds the run of renamed.partial");
     let (path, node, _) = folder.begin("empty", 1);
@@ -542,7 +542,7 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
 fn a_large_job_of_which_few_ranks_began_is_reported() {
     let folder = Folder::new();
     folder.begin("large", 20_000);
-    let report = json(&report(&["report", folder.0.to_str().unwrap(), "--format", "json"]));
+    let report = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
     assert_valid("report", &report);
     let run = &report["runs"][0];
     assert_eq!((&run["ranks"], &run["missing_count"]), (&json!(1), &json!(20_000)));

@@ -1,36 +1,13 @@
 //! Results of other tools: files that those tools wrote, files that people write by hand, and damaged files.
 
+#[expect(dead_code)]
+mod common;
+
+use common::Folder;
 use pmmpi_analysis::input::importers::{self, FileFormat, ImportOptions, REJECTED_KEPT, Results};
 use pmmpi_analysis::table::UNDATED;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A folder for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("test-results-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -270,12 +247,12 @@ mod csv {
         folder.put("tue/n1.csv", "run,elapsed_s\n1,3\n");
         let options =
             ImportOptions { path: Some("{session}/{node}.csv".parse().unwrap()), ..ImportOptions::default() };
-        let results = read(&folder.0, &options);
+        let results = read(folder.path(), &options);
         assert_eq!(rows(&results), [row("n1/1", 1.0), row("n1/2", 2.0), row("n1/1", 3.0)]);
         assert_eq!((session(&results, 0), session(&results, 2)), ("mon", "tue"));
         let options =
             ImportOptions { path: Some("x{node}.csv".parse().unwrap()), ..ImportOptions::default() };
-        assert!(read(&folder.0, &options).unusable[0].reason.contains("does not fit the pattern"));
+        assert!(read(folder.path(), &options).unusable[0].reason.contains("does not fit the pattern"));
     }
 
     fn table() -> impl Strategy<Value = Vec<(String, u32, f64)>> {
@@ -528,8 +505,8 @@ mod reframe {
         let folder = Folder::new();
         let content = std::fs::read(fixture("reframe/report-4.9.2.json")).unwrap();
         let path = folder.put("run-report-0.json", content);
-        std::os::unix::fs::symlink(path, folder.0.join("latest.json")).unwrap();
-        let results = read(&folder.0, &ImportOptions::default());
+        std::os::unix::fs::symlink(path, folder.path().join("latest.json")).unwrap();
+        let results = read(folder.path(), &ImportOptions::default());
         assert_eq!((results.table.len(), results.rejected_rows, results.sources.len()), (4, 4, 1));
     }
 }
@@ -662,20 +639,20 @@ mod files {
         // In a folder the reader skips them and names each.
         folder.put("r.csv", "node,run,elapsed_s\na,1,1\n");
         folder.put("empty.csv", "");
-        let results = read(&folder.0, &ImportOptions::default());
+        let results = read(folder.path(), &ImportOptions::default());
         assert_eq!((results.table.len(), results.foreign.len(), results.unusable.len()), (1, 4, 1));
     }
 
     #[test]
     fn paths_that_lead_nowhere_are_named() {
         let folder = Folder::new();
-        let results = read(&folder.0.join("none.csv"), &ImportOptions::default());
+        let results = read(&folder.path().join("none.csv"), &ImportOptions::default());
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
-        assert_eq!(read(&folder.0, &ImportOptions::default()).unusable[0].reason, "holds no files");
+        assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
         let reason =
             "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
-        assert_eq!(read(&folder.0, &ImportOptions::default()).unusable[0].reason, reason);
+        assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, reason);
     }
 
     #[test]
@@ -683,7 +660,8 @@ mod files {
         let folder = Folder::new();
         let first = folder.put("a.csv", "node,run,elapsed_s,cycles\nn,1,1,5\n");
         let second = folder.put("b.csv", "node,run,elapsed_s\nn,1,2\nn,2,2\n");
-        let results = importers::read(&[folder.0.clone(), first.clone(), second], &ImportOptions::default());
+        let results =
+            importers::read(&[folder.path().to_owned(), first.clone(), second], &ImportOptions::default());
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
         let expected = format!("run n/1 was there before: {}, line 2; the first one counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);

@@ -49,13 +49,13 @@ fn keep(folder: &Folder, run: &pmmpi::record::Run, node: usize, cycles: &str) {
             verdict("vendor", "unusable", 9.0), verdict("page_faults", "within", 0.05),
         ],
     });
-    validation::keep(&folder.0, &cpu, kept.to_string().as_bytes()).unwrap();
+    validation::keep(folder.path(), &cpu, kept.to_string().as_bytes()).unwrap();
 }
 
 fn reported(folder: &Folder, run: &pmmpi::record::Run) -> Value {
     let path = folder.write(run);
     let mut command = command(&["report", path.to_str().unwrap(), "--format", "json"]);
-    let report = json(&command.env("PMMPI_TRUST", &folder.0).output().unwrap());
+    let report = json(&command.env("PMMPI_TRUST", folder.path()).output().unwrap());
     assert_valid("report", &report);
     report
 }

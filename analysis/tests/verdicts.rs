@@ -40,7 +40,7 @@ fn nodes(count: usize, runs: usize, factor: impl Fn(usize, usize) -> f64) -> Vec
 fn reported(runs: &[Run], more: &[&str]) -> (Value, i32) {
     let folder = Folder::new();
     runs.iter().for_each(|run| _ = folder.write(run));
-    let mut args = vec!["report", folder.0.to_str().unwrap(), "--format", "json"];
+    let mut args = vec!["report", folder.path().to_str().unwrap(), "--format", "json"];
     args.extend(more);
     let output = report(&args);
     let report = json(&output);
@@ -192,7 +192,7 @@ fn what_makes_verdicts_worth_less_is_said() {
 fn the_first_lines_say_what_is_wrong() {
     let folder = Folder::new();
     fleet("", 0, &nodes(30, 7, one_node_and_one_run)).iter().for_each(|run| _ = folder.write(run));
-    let text = out(&report(&["report", folder.0.to_str().unwrap()]));
+    let text = out(&report(&["report", folder.path().to_str().unwrap()]));
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[2].starts_with("1 of 30 nodes slower than its class: n005 +7.9 % (at least +7."), "{text}");
     assert!(lines[3].starts_with("1 of 210 runs slower than the others of its node"), "{text}");
@@ -322,7 +322,7 @@ fn verdicts_come_first() {
 fn results_beside_run_files_are_not_passed_over() {
     let folder = Folder::new();
     csv(&folder, "beside.csv", &session("", &SLOW));
-    let name = folder.0.to_str().unwrap();
+    let name = folder.path().to_str().unwrap();
     let twice = report(&["report", name, name]);
     assert_eq!(twice.status.code(), Some(0), "{}{}", out(&twice), err(&twice));
     folder.write(&run("own", &[("e", [0, 1, 2_000_000, 2_000_003])]));
@@ -344,7 +344,7 @@ fn settings_that_make_no_sense_are_wrong_usage() {
         ["--min-runs", "-1"],
         ["--fail-on", "ok"],
     ] {
-        let output = report(&["report", folder.0.to_str().unwrap(), wrong[0], wrong[1]]);
+        let output = report(&["report", folder.path().to_str().unwrap(), wrong[0], wrong[1]]);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(err(&output).contains(&wrong[0][2..]), "{}", err(&output));
     }

@@ -11,7 +11,7 @@ pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const RANKS: &str = "16";
     const ROUNDS: usize = 31;
     let program = folder.compile("mpicc.openmpi", "steps")?;
-    let runs = folder.0.join("runs");
+    let runs = folder.path().join("runs");
     let command = |pmmpi: Option<&Path>| {
         let mut command = mpirun(RANKS, pmmpi.map(|tool| (tool, runs.as_path())));
         command.arg(&program).arg("150");
@@ -24,12 +24,12 @@ pub fn oversubscribed(folder: &Folder) -> Result<String, Box<dyn Error>> {
 /// Debian's HPC Challenge, which includes HPL, on 2 ranks.
 pub fn hpcc(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 31;
-    let place = folder.0.join("hpcc");
+    let place = folder.path().join("hpcc");
     std::fs::create_dir_all(&place)?;
     let example = std::fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt")?;
     let input: Vec<String> = example.lines().enumerate().map(|(i, line)| input_line(i, line)).collect();
     std::fs::write(place.join("hpccinf.txt"), input.join("\n") + "\n")?;
-    let runs = folder.0.join("runs");
+    let runs = folder.path().join("runs");
     let command = |pmmpi: Option<&Path>| {
         let mut command = mpirun("2", pmmpi.map(|tool| (tool, runs.as_path())));
         command.current_dir(&place).arg("hpcc");

@@ -22,6 +22,7 @@ use pmmpi::record::runfile::EXTENSION;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use tempfile::TempDir;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -81,13 +82,15 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A temporary folder, removed at the end.
-pub struct Folder(pub PathBuf);
+pub struct Folder(TempDir);
 
 impl Folder {
     fn new() -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("test-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
+        TempDir::with_prefix("test-bench-").map(Self)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Compiles a program of bench/programs.
@@ -102,7 +105,7 @@ impl Folder {
 
     fn compile_from(&self, place: &str, compiler: &str, name: &str) -> Result<PathBuf, Box<dyn Error>> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(format!("{name}.c"));
-        let program = self.0.join(name);
+        let program = self.path().join(name);
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/agent/include");
         let mut command = Command::new(compiler);
         command.arg("-O2").arg("-I").arg(include).arg("-o").arg(&program).arg(&source);
@@ -112,13 +115,6 @@ impl Folder {
             Ok(status) => Err(format!("{compiler} {}: {status}", source.display()).into()),
             Err(e) => Err(format!("{compiler}: {e}").into()),
         }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A temporary folder that stays is no reason to fail.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -15,7 +15,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
         "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs, each the median of its \
          hundreds)\n\n| | two MPI_Barrier, us | an entry, us | an entry beside them, us |\n|---|---|---|---|\n"
     );
-    let (tool, runs, out) = (pmmpi()?, folder.0.join("runs"), folder.0.join("regions.ns"));
+    let (tool, runs, out) = (pmmpi()?, folder.path().join("runs"), folder.path().join("regions.ns"));
     for (name, compiler) in [("Open MPI", "mpicc.openmpi"), ("MPICH", "mpicc.mpich")] {
         let program = folder.compile(compiler, "regions")?;
         let mut table = Vec::new();

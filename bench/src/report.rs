@@ -21,8 +21,8 @@ const RUNS_PER_NODE: u32 = 10;
 /// Returns Markdown. The time includes reading the file.
 pub fn large(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 5;
-    let file = folder.0.join("large").with_extension(runfile::EXTENSION);
-    must_succeed(Command::new(std::env::current_exe()?).arg(CHILD).arg(&folder.0))?;
+    let file = folder.path().join("large").with_extension(runfile::EXTENSION);
+    must_succeed(Command::new(std::env::current_exe()?).arg(CHILD).arg(folder.path()))?;
     let bytes = std::fs::metadata(&file)?.len();
     let mut command = Command::new(pmmpi()?);
     command.arg("report").arg(&file);
@@ -42,13 +42,13 @@ pub fn many(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 3;
     let tool = pmmpi()?;
     let mut programs = Vec::new();
-    let place = |files: u32| folder.0.join(format!("{files}-files"));
+    let place = |files: u32| folder.path().join(format!("{files}-files"));
     for files in FILES {
         let fleet = Fleet { nodes: files / RUNS_PER_NODE, runs: RUNS_PER_NODE, sessions: 1 };
         fleet.runs(&tool, &place(files))?;
         let mut command = Command::new(&tool);
         command.arg("report").arg(place(files)).args(["--format", "json", "-o"]);
-        command.arg(folder.0.join("report.json"));
+        command.arg(folder.path().join("report.json"));
         programs.push(Program::new(format!("{files} files"), Ok(command)));
     }
     let measured = Measured::in_turns(programs, ROUNDS)?;

@@ -12,7 +12,7 @@ const ROUNDS: usize = 5;
 
 /// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
-    let (tool, runs, by_hand) = (pmmpi()?, folder.0.join("scale"), folder.0.join("by_hand.ns"));
+    let (tool, runs, by_hand) = (pmmpi()?, folder.path().join("scale"), folder.path().join("by_hand.ns"));
     let program = folder.compile("mpicc.openmpi", "by_hand")?;
     let mut table = Vec::new();
     for _ in 0..ROUNDS {

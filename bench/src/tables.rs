@@ -20,7 +20,7 @@ const SESSIONS: [u32; 3] = [4, 13, 52];
 
 /// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
-    let tables = Tables { folder: &folder.0, pmmpi: pmmpi()? };
+    let tables = Tables { folder: folder.path(), pmmpi: pmmpi()? };
     let beside = match Peers::find() {
         Ok(peers) => [tables.archive(&peers)?, tables.counters(&peers)?].join("\n"),
         Err(why) => format!("## Verdicts from Parquet\n\nNot measured: {why}.\n"),

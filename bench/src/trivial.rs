@@ -11,7 +11,7 @@ const PROGRAM: &str = "/bin/true";
 /// Alone, under a bare fork + exec + wait, under pmmpi, and under perf stat.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let bare = folder.compile("cc", "bare")?;
-    let (pmmpi, out) = (pmmpi()?, folder.0.join("runs"));
+    let (pmmpi, out) = (pmmpi()?, folder.path().join("runs"));
     let mut folders = 0;
     let mut ways = vec![
         Way::new("alone", || must_succeed(&mut Command::new(PROGRAM))),

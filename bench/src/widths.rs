@@ -19,8 +19,8 @@ const LATE_MS: &str = "350";
 
 /// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
-    let hosts = Hosts::new(&folder.0)?;
-    let (tool, out) = (pmmpi()?, folder.0.join("widths"));
+    let hosts = Hosts::new(folder.path())?;
+    let (tool, out) = (pmmpi()?, folder.path().join("widths"));
     let mut text = format!(
         "## Between the bounds, {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds, in turns)\n\n\
          The last rank works {LATE_MS} ms longer than the others.\n\n\

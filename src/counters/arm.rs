@@ -80,6 +80,7 @@ fn code(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
     const PMU: u32 = 8;
 
@@ -115,7 +116,8 @@ mod tests {
 
     #[test]
     fn sysfs_says_what_a_processor_counts() {
-        let root = std::env::temp_dir().join(format!("test-arm-{}", std::process::id()));
+        let root = TempDir::with_prefix("test-arm-").unwrap();
+        let root = root.path();
         let put = |path: &str, text: &str| {
             let path = root.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -127,8 +129,7 @@ mod tests {
         put("armv8_cortex_a53/type", "9\n");
         put("software/type", "1\n");
         put("software/events/x", "event=0x0021\n");
-        let Processor(pmus) = Processor::read(&root);
-        std::fs::remove_dir_all(&root).unwrap();
+        let Processor(pmus) = Processor::read(root);
         assert_eq!((pmus.len(), pmus[0].kind), (1, 8), "{pmus:?}");
         assert_eq!(pmus[0].codes, BTreeSet::from([8]));
     }

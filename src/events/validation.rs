@@ -320,24 +320,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tempfile::TempDir;
 
     const CPU: &str = "AuthenticAMD-25-17-1-0x1000065";
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("test-trust-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    fn folder() -> TempDir {
+        TempDir::with_prefix("test-trust-").unwrap()
     }
 
     fn json(cpu: &str, event: &str) -> String {
@@ -348,44 +336,44 @@ mod tests {
 
     #[test]
     fn what_was_kept_is_read() {
-        let folder = Folder::new("kept");
+        let folder = folder();
         let events = r#"{"name": "a", "verdict": "trusted", "deviation": 0.0},
             {"name": "b", "verdict": "within", "deviation": 0.04},
             {"name": "c", "verdict": "unusable", "deviation": 3},
             {"name": "d", "verdict": "not counted here", "deviation": null}"#;
-        let path = keep(&folder.0, CPU, json(CPU, "").as_bytes()).unwrap();
-        assert_eq!(Trust::read(&folder.0).of(CPU, "a"), EventVerdict::Unknown);
-        assert_eq!(keep(&folder.0, CPU, json(CPU, events).as_bytes()).unwrap(), path);
-        let trust = Trust::read(&folder.0);
+        let path = keep(folder.path(), CPU, json(CPU, "").as_bytes()).unwrap();
+        assert_eq!(Trust::read(folder.path()).of(CPU, "a"), EventVerdict::Unknown);
+        assert_eq!(keep(folder.path(), CPU, json(CPU, events).as_bytes()).unwrap(), path);
+        let trust = Trust::read(folder.path());
         assert_eq!(trust.of(CPU, "a"), EventVerdict::Trusted);
         assert_eq!(trust.of(CPU, "b"), EventVerdict::Within(0.04));
         assert_eq!(trust.of(CPU, "c"), EventVerdict::Unusable);
         assert_eq!(trust.of(CPU, "d"), EventVerdict::Unknown);
         assert_eq!(trust.of("another", "a"), EventVerdict::Unknown);
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o644);
-        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn files_that_are_none_give_no_verdict() {
-        let folder = Folder::new("hostile");
-        let put = |name: &str, bytes: &[u8]| std::fs::write(folder.0.join(name), bytes).unwrap();
+        let folder = folder();
+        let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
         put("trust-empty.json", b"");
         put("trust-deep.json", "[".repeat(1 << 20).as_bytes());
         put("trust-large.json", &vec![b' '; LARGEST_BYTES as usize + 1]);
         put("trust-newer.json", br#"{"schema_version": 2, "cpu": {"name": "newer"}, "events": []}"#);
         put("trust-lies.json", json(CPU, r#"{"name": "a", "verdict": "trusted"}"#).as_bytes());
         put("trust-bytes.json", &[0xff; 100]);
-        std::fs::create_dir(folder.0.join("trust-folder.json")).unwrap();
-        let pipe = std::ffi::CString::new(folder.0.join("trust-pipe.json").to_str().unwrap()).unwrap();
+        std::fs::create_dir(folder.path().join("trust-folder.json")).unwrap();
+        let pipe = std::ffi::CString::new(folder.path().join("trust-pipe.json").to_str().unwrap()).unwrap();
         // SAFETY: a path that ends with a zero.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o644) }, 0);
-        std::os::unix::fs::symlink("nowhere", folder.0.join("trust-link.json")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("trust-link.json")).unwrap();
         put("notes.txt", b"not one of these");
         let odd = r#"{"name": "a", "verdict": "within", "deviation": -1e300},
             {"name": "b", "verdict": "excellent"}"#;
         put("trust-odd.json", json("odd", odd).as_bytes());
-        let trust = Trust::read(&folder.0);
+        let trust = Trust::read(folder.path());
         assert_eq!(trust.unusable.len(), 9, "{:?}", trust.unusable);
         assert_eq!(trust.of(CPU, "a"), EventVerdict::Unknown);
         assert_eq!(trust.of("odd", "a"), EventVerdict::Unusable);
@@ -407,14 +395,12 @@ mod tests {
     proptest! {
         #[test]
         fn damage_is_never_a_panic(at in 0usize..150, byte: u8, cut in 0usize..200) {
-            static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-            let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let folder = Folder::new(&format!("damage-{number}"));
+            let folder = folder();
             let mut bytes = json(CPU, r#"{"name": "a", "verdict": "within", "deviation": 0.2}"#).into_bytes();
             if let Some(place) = bytes.get_mut(at) { *place = byte }
             bytes.truncate(cut);
-            std::fs::write(folder.0.join(format!("trust-{CPU}.json")), bytes).unwrap();
-            let verdict = Trust::read(&folder.0).of(CPU, "a");
+            std::fs::write(folder.path().join(format!("trust-{CPU}.json")), bytes).unwrap();
+            let verdict = Trust::read(folder.path()).of(CPU, "a");
             prop_assert!(!matches!(verdict, EventVerdict::Within(x) if !(0.0..=USABLE).contains(&x)));
         }
 

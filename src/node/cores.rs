@@ -45,32 +45,24 @@ fn siblings(root: &Path, thread: u32) -> Option<CpuSet> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use tempfile::TempDir;
 
     /// A folder with these files; dropping it removes them.
-    struct Root(std::path::PathBuf);
+    struct Root(TempDir);
 
     impl Root {
         fn new() -> Self {
-            static NUMBER: AtomicU32 = AtomicU32::new(0);
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            Self(std::env::temp_dir().join(format!("test-cores-{}-{number}", std::process::id())))
+            Self(TempDir::with_prefix("test-cores-").unwrap())
         }
 
         fn put(&self, thread: usize, name: &str, list: &str) {
-            let folder = self.0.join(format!("sys/devices/system/cpu/cpu{thread}/topology"));
+            let folder = self.0.path().join(format!("sys/devices/system/cpu/cpu{thread}/topology"));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join(name), list).unwrap();
         }
 
         fn cores(&self, online: &str) -> Cores {
-            Cores::read(&self.0, &CpuSet::parse(online).unwrap())
-        }
-    }
-
-    impl Drop for Root {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
+            Cores::read(self.0.path(), &CpuSet::parse(online).unwrap())
         }
     }
 

@@ -157,10 +157,12 @@ fn chosen(choices: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
     #[test]
     fn a_node_is_read_from_its_own_files() {
-        let root = std::env::temp_dir().join(format!("test-node-{}", std::process::id()));
+        let root = TempDir::with_prefix("test-node-").unwrap();
+        let root = root.path();
         let put = |path: &str, content: &str| {
             std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             std::fs::write(root.join(path), content).unwrap();
@@ -176,8 +178,7 @@ mod tests {
         put("sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "3700000\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         put("sys/devices/system/cpu/online", "0-3,8\n");
-        let facts = NodeFacts::read(&root);
-        std::fs::remove_dir_all(&root).unwrap();
+        let facts = NodeFacts::read(root);
         assert_eq!(facts.hardware.cpu_family, Some(6));
         assert_eq!(facts.hardware.cpu_model, Some(85));
         assert_eq!(facts.hardware.microcode.as_deref(), Some("0x200005e"));
@@ -193,12 +194,12 @@ mod tests {
 
     #[test]
     fn a_processor_of_arms_has_a_part_and_a_revision() {
-        let root = std::env::temp_dir().join(format!("test-node-arm-{}", std::process::id()));
+        let root = TempDir::with_prefix("test-node-").unwrap();
+        let root = root.path();
         std::fs::create_dir_all(root.join("proc")).unwrap();
         let cpuinfo = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x4\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
         std::fs::write(root.join("proc/cpuinfo"), cpuinfo).unwrap();
-        let hardware = Hardware::read(&root);
-        std::fs::remove_dir_all(&root).unwrap();
+        let hardware = Hardware::read(root);
         assert_eq!(hardware.cpu_vendor.as_deref(), Some("0x41"));
         let identity = (hardware.cpu_family, hardware.cpu_model, hardware.cpu_stepping);
         assert_eq!(identity, (Some(8), Some(0xd0c), Some(1)));

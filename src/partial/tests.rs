@@ -13,21 +13,10 @@ use crate::transport::fabric::Threads;
 use crate::transport::node_meeting::Meeting;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
+use tempfile::TempDir;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("pmmpi-partial-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
+fn folder() -> TempDir {
+    TempDir::with_prefix("test-partial-").unwrap()
 }
 
 fn header(run_id: &str) -> RunHeader {
@@ -96,8 +85,8 @@ fn stamps(run: &Run) -> Vec<(u32, usize)> {
 
 #[test]
 fn what_was_carried_is_read_and_what_comes_later_counts() {
-    let out = Folder::new("later");
-    let folder = folder_of(&out.0, "later").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "later").unwrap();
     let mut ranks = ranks(2, &folder);
     let mut file = NodeFile::of(&folder, None);
     file.add(|whole| {
@@ -131,8 +120,8 @@ fn what_was_carried_is_read_and_what_comes_later_counts() {
 /// For example by a full disk or a SIGKILL.
 #[test]
 fn a_frame_that_was_cut_off_is_left_out() {
-    let out = Folder::new("cut");
-    let folder = folder_of(&out.0, "cut").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "cut").unwrap();
     let ranks = ranks(2, &folder);
     let mut file = NodeFile::of(&folder, None);
     file.add(|whole| ranks[0].frame(whole)).unwrap();
@@ -154,8 +143,8 @@ fn a_frame_that_was_cut_off_is_left_out() {
 
 #[test]
 fn ranks_that_there_are_not_are_left_out() {
-    let out = Folder::new("not");
-    let folder = folder_of(&out.0, "not").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "not").unwrap();
     let ranks = ranks(3, &folder);
     let mut about = ranks[0].about(header("not"));
     about.iter_mut().for_each(|about| about.size = 2);
@@ -174,8 +163,8 @@ fn ranks_that_there_are_not_are_left_out() {
 /// The file has the parts that rank 0 gathered, and the data in the memory of rank 0's node.
 #[test]
 fn what_was_gathered_and_not_saved_is_read() {
-    let out = Folder::new("gathered");
-    let folder = folder_of(&out.0, "gathered").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "gathered").unwrap();
     let mut ranks = ranks(2, &folder);
     let work = crate::session::Work { end: End::Finalized, child_cpu_ns: None };
     let end = |rank: &mut Rank| {
@@ -198,8 +187,8 @@ fn what_was_gathered_and_not_saved_is_read() {
 
 #[test]
 fn a_file_does_not_grow_without_end() {
-    let out = Folder::new("grow");
-    let folder = folder_of(&out.0, "grow").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "grow").unwrap();
     let ranks = ranks(1, &folder);
     let mut file = NodeFile::of(&folder, None);
     let mut longest = 0;
@@ -218,8 +207,8 @@ fn a_file_does_not_grow_without_end() {
 /// In a folder where every user may write.
 #[test]
 fn nothing_of_others_is_followed() {
-    let out = Folder::new("links");
-    let (folder, victim) = (folder_of(&out.0, "links").unwrap(), out.0.join("victim"));
+    let out = folder();
+    let (folder, victim) = (folder_of(out.path(), "links").unwrap(), out.path().join("victim"));
     let ranks = ranks(1, &folder);
     let add = || NodeFile::of(&folder, None).add(|whole| ranks[0].frame(whole));
     fs::create_dir(&victim).unwrap();
@@ -234,15 +223,14 @@ fn nothing_of_others_is_followed() {
     assert_eq!(add().unwrap_err().raw_os_error(), Some(libc::ELOOP));
     assert!(matches!(read(&folder), Err(RunFileError::Unreadable(_))));
     // If the folder of all runs is gone, the run's folder is not created again.
-    fs::remove_dir_all(&out.0).unwrap();
+    fs::remove_dir_all(out.path()).unwrap();
     assert_eq!(add().unwrap_err().kind(), io::ErrorKind::NotFound);
-    fs::create_dir(&out.0).unwrap();
 }
 
 #[test]
 fn a_rank_that_has_not_come_to_t1_leaves_nothing() {
-    let out = Folder::new("before");
-    let folder = folder_of(&out.0, "before").unwrap();
+    let out = folder();
+    let folder = folder_of(out.path(), "before").unwrap();
     let ranks = ranks(1, &folder);
     ranks[0].shared.live().set_phase(Phase::Claimed);
     assert!(KeptRank::of(&ranks[0].shared, &ranks[0].told).is_none());

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Every test is faster, unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -43,31 +43,20 @@ pub fn for_anybody(folder: &Folder) -> PathBuf {
 }
 
 /// A folder for one test, removed at its end.
-pub struct Folder(PathBuf);
+pub struct Folder(TempDir);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("rig-{name}-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
+        Self(TempDir::with_prefix(format!("rig-{name}-")).expect("a temporary folder"))
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// The runs in the folder, in the order of their start.
     pub fn runs(&self) -> Vec<Run> {
-        runs_in(&self.0)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that stays in /tmp must not hide why a test failed.
-        let _ = fs::remove_dir_all(&self.0);
+        runs_in(self.path())
     }
 }
 

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 impl Folder {
     pub fn write(&self, run: &Run) -> PathBuf {
-        runfile::write(&self.0, run).unwrap()
+        runfile::write(self.path(), run).unwrap()
     }
 
     /// Creates a partial run of `size` ranks in which rank 0 works. Returns its folder, that rank's file and its
     /// shared memory.
     pub fn begin(&self, run_id: &str, size: u32) -> (PathBuf, PathBuf, SharedMemory) {
-        let folder = folder_of(&self.0, run_id).unwrap();
+        let folder = folder_of(self.path(), run_id).unwrap();
         let shared = SharedMemory::create().unwrap();
         assert!(shared.live().claim());
         let beginning = Beginning { began_ns: 0, pings: false, tight_end: true, meeting: Meeting::default() };

@@ -201,28 +201,17 @@ mod tests {
     use pmmpi::record::{Mode, RunHeader, Series, runfile};
     use pmmpi::transport::fabric::{Fabric, Solo, Threads};
     use std::path::Path;
+    use tempfile::TempDir;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("test-rounds-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-
-        fn runs(&self) -> Vec<Run> {
-            let entries = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
-            let mut paths: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "pmr")).collect();
-            paths.sort();
-            paths.iter().map(|path| runfile::read(path).unwrap()).collect()
-        }
+    fn folder() -> TempDir {
+        TempDir::with_prefix("test-rounds-").unwrap()
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            std::fs::remove_dir_all(&self.0).unwrap();
-        }
+    fn runs_in(folder: &Path) -> Vec<Run> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut paths: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "pmr")).collect();
+        paths.sort();
+        paths.iter().map(|path| runfile::read(path).unwrap()).collect()
     }
 
     fn plan(script: &str, out: &Path) -> RoundsPlan {
@@ -253,20 +242,21 @@ mod tests {
 
     #[test]
     fn warm_ups_run_and_are_not_kept() {
-        let folder = Folder::new("warmup");
-        let plan = plan("echo . >> $OUT/count", &folder.0);
+        let folder = folder();
+        let plan = plan("echo . >> $OUT/count", folder.path());
         assert_eq!(run(Solo, &plan, place()).unwrap(), End::Exited(0));
-        let count = std::fs::read_to_string(folder.0.join("count")).unwrap();
+        let count = std::fs::read_to_string(folder.path().join("count")).unwrap();
         assert_eq!(count.lines().count(), 4);
-        let rounds: Vec<_> = folder.runs().into_iter().map(|r| r.header.series.unwrap().round).collect();
+        let rounds: Vec<_> =
+            runs_in(folder.path()).into_iter().map(|r| r.header.series.unwrap().round).collect();
         assert_eq!(rounds, [0, 1, 2]);
     }
 
     #[test]
     fn a_failure_stops_every_rank_or_none_as_told() {
         for (on_failure, kept) in [(OnFailure::Stop, 1), (OnFailure::Continue, 3)] {
-            let folder = Folder::new(if kept == 1 { "stop" } else { "continue" });
-            let mut plan = plan("exit 0", &folder.0);
+            let folder = folder();
+            let mut plan = plan("exit 0", folder.path());
             (plan.warmup, plan.on_failure) = (0, on_failure);
             let ranks = Threads::new(3).into_iter().map(|fabric| {
                 let mut plan = plan.clone();
@@ -278,7 +268,7 @@ mod tests {
             let ranks: Vec<_> = ranks.collect();
             let ends: Vec<_> = ranks.into_iter().map(|rank| rank.join().unwrap()).collect();
             assert_eq!(ends, [End::Exited(0), End::Exited(0), End::Exited(7)]);
-            let runs = folder.runs();
+            let runs = runs_in(folder.path());
             assert_eq!(runs.len(), kept);
             assert!(runs.iter().all(|r| r.end() == Some(End::Exited(7)) && r.ranks.len() == 3));
         }
@@ -286,18 +276,21 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_a_record_too() {
-        let folder = Folder::new("absent");
-        let plan = RoundsPlan { program: "/nonexistent".into(), ..plan("", &folder.0) };
+        let folder = folder();
+        let plan = RoundsPlan { program: "/nonexistent".into(), ..plan("", folder.path()) };
         assert_eq!(run(Solo, &plan, place()).unwrap(), End::NotStarted(libc::ENOENT));
-        assert_eq!(folder.runs().len(), 0, "the warm-up failed: nothing follows");
+        assert_eq!(runs_in(folder.path()).len(), 0, "the warm-up failed: nothing follows");
     }
 
     #[test]
     fn a_run_that_cannot_be_saved_ends_the_rounds() {
-        let folder = Folder::new("unsaved");
-        std::fs::write(folder.0.join("file"), "").unwrap();
-        let plan =
-            RoundsPlan { out: Some(folder.0.join("file/absent")), warmup: 0, ..plan("exit 0", &folder.0) };
+        let folder = folder();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let plan = RoundsPlan {
+            out: Some(folder.path().join("file/absent")),
+            warmup: 0,
+            ..plan("exit 0", folder.path())
+        };
         let failure = run(Solo, &plan, place()).unwrap_err();
         assert_eq!(failure.code, 125);
         assert!(failure.message.contains("could not be saved"), "{failure}");

@@ -159,7 +159,7 @@ mod tests {
         let (one, other) = UnixStream::pair().unwrap();
         [&one, &other].iter().for_each(|end| end.set_nonblocking(true).unwrap());
         assert!(receive(&other).unwrap().unwrap().1.is_empty(), "nothing came, and no process waits");
-        let path = std::env::temp_dir().join(format!("pmmpi-handing-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("test-handing-{}", std::process::id()));
         let mut file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
         std::fs::remove_file(path).unwrap();
         file.write_all(b"shared").unwrap();

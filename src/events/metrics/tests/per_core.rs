@@ -422,19 +422,15 @@ fn the_crystals_ratio_turns_parts_of_the_union_into_the_split() {
 
 #[test]
 fn a_run_file_keeps_the_crystals_of_its_nodes() {
-    let folder = std::env::temp_dir().join(format!("test-crystals-{}", std::process::id()));
+    let folder = tempfile::TempDir::with_prefix("test-crystals-").unwrap();
     let crystal = Crystal { crystal_hz: Some(25_000_000), tsc_ratio: Some([160, 2]) };
     let mut run = distributed(crystal);
     // A cluster with several kinds of nodes, and a node from which no rank reported.
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
     let key = NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 };
     run.nodes.push(NodeRecord { key, facts: None, topology: None });
-    let read = pmmpi::record::runfile::write(&folder, &run).and_then(|path| {
-        let bytes = std::fs::read(path)?;
-        std::fs::remove_dir_all(&folder)?;
-        Ok(pmmpi::record::runfile::from_bytes(&bytes).unwrap())
-    });
-    assert_eq!(read.unwrap(), run);
+    let path = pmmpi::record::runfile::write(folder.path(), &run).unwrap();
+    assert_eq!(pmmpi::record::runfile::read(&path).unwrap(), run);
 }
 
 /// Decoding returns the same facts.
