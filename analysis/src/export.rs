@@ -3,7 +3,7 @@
 
 use crate::input::importers::Results;
 use crate::table::{RunTable, UNDATED};
-use pmmpi::record::civil_from_days;
+use pmmpi::record::{civil_from_days, temporary};
 use polars::prelude::{PolarsError, Schema};
 use polars_io::parquet::write::{
     BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
@@ -67,20 +67,13 @@ fn create(folder: &Path) -> io::Result<()> {
 /// ignore hidden files.
 fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let name = format!("{}.parquet", pmmpi::record::temporary::name(&format!("pmmpi-{now_ns}-")));
-    let (temporary, file) = (folder.join(format!(".{name}.tmp")), folder.join(name));
-    let written = write_rows(table, rows, &temporary)
-        .and_then(|()| std::fs::rename(&temporary, &file))
-        .and_then(|()| File::open(folder)?.sync_all());
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written.map(|()| file)
+    let path = folder.join(format!("{}.parquet", temporary::name(&format!("pmmpi-{now_ns}-"))));
+    temporary::replace(&path, 0o666, |file| write_rows(table, rows, file))?;
+    File::open(folder)?.sync_all()?;
+    Ok(path)
 }
 
-fn write_rows(table: &RunTable, rows: &[u32], path: &Path) -> io::Result<()> {
-    let file = File::create_new(path)?;
+fn write_rows(table: &RunTable, rows: &[u32], file: &File) -> io::Result<()> {
     let filled = table.filled(rows);
     let mut writer: Option<BatchedWriter<File>> = None;
     for rows in rows.chunks(ROWS_AT_A_TIME) {

@@ -1,8 +1,9 @@
 //! Writes a result to stdout, or to a file that appears complete or not at all.
 
+use pmmpi::record::temporary;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes `text` to the file, or to stdout if there is none. A reader that closes the pipe early (`| head`) is not an
 /// error.
@@ -16,24 +17,10 @@ pub fn write(text: &str, file: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// Writes a temporary file beside the file and renames it. Writes directly into a link's target (it may be
-/// /dev/stdout), a device or a pipe.
+/// Replaces a file. Writes directly into a link's target (it may be /dev/stdout), a device or a pipe.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     if std::fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
         return File::options().write(true).create(true).truncate(true).open(file)?.write_all(bytes);
     }
-    let temporary = temporary(file);
-    let written = File::create(&temporary)
-        .and_then(|mut new| new.write_all(bytes).and_then(|()| new.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, file));
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
-}
-
-fn temporary(file: &Path) -> PathBuf {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    file.with_file_name(format!("{}.tmp", pmmpi::record::temporary::name(&format!(".{name}."))))
+    temporary::replace(file, 0o666, |new| new.write_all(bytes).and_then(|()| new.sync_all()))
 }

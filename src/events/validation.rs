@@ -294,26 +294,19 @@ pub fn folder() -> Option<PathBuf> {
 /// Saves the results for a kind of processor and replaces older ones; returns the path. Concurrent readers see the
 /// old file or the new one.
 pub fn keep(folder: &Path, cpu: &str, json: &[u8]) -> io::Result<PathBuf> {
+    const READABLE: u32 = 0o644;
     std::fs::create_dir_all(folder)?;
+    pmmpi::session::shared_memory::within_file_limit(json.len() as u64)?;
     let path = folder.join(format!("{PREFIX}{cpu}{SUFFIX}"));
-    let temporary = folder.join(temporary::name(&format!(".{PREFIX}{cpu}-")));
-    let written = write(&temporary, json).and_then(|()| std::fs::rename(&temporary, &path));
-    if let Err(error) = written {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(error);
-    }
+    temporary::replace(&path, READABLE, |file| {
+        // Other users' reports must be able to read it, whatever this user's umask is.
+        file.set_permissions(std::fs::Permissions::from_mode(READABLE))?;
+        file.write_all(json)?;
+        file.sync_all()
+    })?;
     // The file's name must survive a crash, too. Some file systems cannot do this.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(path)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    pmmpi::session::shared_memory::within_file_limit(bytes.len() as u64)?;
-    let mut file = File::options().write(true).create_new(true).mode(0o644).open(path)?;
-    // Other users' reports must be able to read it, whatever this user's umask is.
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]

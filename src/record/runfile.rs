@@ -179,13 +179,7 @@ impl Slot {
                 return Ok(target);
             }
         }
-        let temporary = self.directory.join(format!(".{}.tmp", run.header.run_id));
-        let written = write_synced(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, &target));
-        if let Err(e) = written {
-            // Report the first error. A temporary file that stays does no harm.
-            let _ = std::fs::remove_file(&temporary);
-            return Err(e);
-        }
+        temporary::replace(&target, 0o666, |file| file.write_all(&bytes).and_then(|()| file.sync_data()))?;
         Ok(target)
     }
 }
@@ -234,13 +228,6 @@ fn link(open_file: &Path, target: &Path) -> io::Result<()> {
         libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
     } != 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // create_new fails if the name exists, and does not follow a link.
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_data()
 }
 
 fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {

@@ -103,13 +103,8 @@ impl NodeCache {
     fn keep(&self, constant: &Constant) {
         let Ok(bytes) = wire::encode(&(&self.valid_for, constant)) else { return };
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        let write = || {
-            std::fs::create_dir_all(folder)?;
-            let (mut file, path) = temporary::create(folder, ".tmp-", 0o666)?;
-            let written = file.write_all(&bytes).and_then(|()| std::fs::rename(&path, &self.file));
-            written.inspect_err(|_| _ = std::fs::remove_file(&path))
-        };
         // Without the cache, a later run needs two milliseconds more.
-        let _: std::io::Result<()> = write();
+        let _ = std::fs::create_dir_all(folder)
+            .and_then(|()| temporary::replace(&self.file, 0o666, |file| file.write_all(&bytes)));
     }
 }
