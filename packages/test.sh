@@ -28,6 +28,7 @@ step() {
 debian() { # RELEASE PACKAGES
     [ -d "$build/roots/$1" ] && return
     mkdir -p "$build/roots"
+    rm -rf "$build/roots/$1.new"
     mmdebstrap -q --variant=minbase --mode=root --include="$2" "$1" "$build/roots/$1.new"
     mv "$build/roots/$1.new" "$build/roots/$1"
 }

@@ -8,12 +8,12 @@
 //! 3. [`report`] is the whole answer as a value.
 //! 4. [`render`] and serde show it, and [`output`] writes it.
 //!
-//! Beside them, [`export`] keeps the table in an archive, and [`stamps_csv`] computes bounds from stamps of other
+//! Beside them, [`export_archive`] keeps the table in an archive, and [`stamps_csv`] computes bounds from stamps of other
 //! programs. This crate links no MPI library.
 
 #![warn(missing_docs)]
 
-pub mod export;
+pub mod export_archive;
 pub mod input;
 pub mod output;
 pub mod render;

@@ -11,11 +11,11 @@ use cli::{allocator, progress_line};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::runfile::default_folder;
 use pmmpi::text::{count, printable};
-use pmmpi_analysis::export;
+use pmmpi_analysis::export_archive;
 use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
-use pmmpi_analysis::render::{csv, first_warnings, html, markdown, one_line, openmetrics, text};
+use pmmpi_analysis::render::{csv, first_warnings, html, json, markdown, one_line, openmetrics, text};
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
@@ -156,7 +156,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if input.results.sources.len() <= archived {
         return Err(nothing("export", &input));
     }
-    let exported = export::export(&input.results, archived, folder).map_err(failed)?;
+    let exported = export_archive::export(&input.results, archived, folder).map_err(failed)?;
     let known = input.results.repeated_rows;
     let text =
         format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
@@ -250,8 +250,7 @@ fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
 }
 
 fn json(value: &impl Serialize) -> Result<String, Failure> {
-    let failed = |e: serde_json::Error| Failure { code: PARTIAL, message: format!("JSON: {e}") };
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(failed)
+    json::of(value).map_err(|e| Failure { code: PARTIAL, message: format!("JSON: {e}") })
 }
 
 fn csv(report: &report::Report) -> Result<String, Failure> {

@@ -8,6 +8,7 @@ mod cells;
 pub mod csv;
 pub mod first_warnings;
 pub mod html;
+pub mod json;
 pub mod markdown;
 pub mod openmetrics;
 mod tables;

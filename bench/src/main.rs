@@ -12,10 +12,10 @@ mod paired;
 mod peers;
 mod process;
 mod regions;
-mod report;
+mod run_files;
 mod scale;
+mod start;
 mod tables;
-mod trivial;
 mod widths;
 
 use pmmpi::record::runfile::EXTENSION;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(fleet::CHILD) => fleet::child(&arguments[1..]),
-        Some(report::CHILD) => report::write_large(arguments.get(1)),
+        Some(run_files::CHILD) => run_files::write_large(arguments.get(1)),
         _ => run(),
     };
     match done {
@@ -48,7 +48,7 @@ type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
 
 /// In the order of bench/RESULTS.md. Entries with the same name form one part.
 const PARTS: [(&str, Part); 11] = [
-    ("start", trivial::report),
+    ("start", start::report),
     ("jobs", jobs::oversubscribed),
     ("jobs", jobs::hpcc),
     ("counters", |_| counters::report()),
@@ -56,8 +56,8 @@ const PARTS: [(&str, Part); 11] = [
     ("scale", scale::report),
     ("widths", widths::report),
     ("bounds", |_| bounds::report()),
-    ("report", report::large),
-    ("report", report::many),
+    ("report", run_files::large),
+    ("report", run_files::many),
     ("report", tables::report),
 ];
 

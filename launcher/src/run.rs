@@ -5,8 +5,8 @@
 //! what the process of the user or the launcher does. The work inside a rank is in `pmmpi::session`, the rounds of
 //! plain programs are in `pmmpi_rounds`.
 
-mod carrier;
 mod choose_mode;
+mod disk_carrier;
 mod environment;
 mod exec_runner;
 mod mpi_program;

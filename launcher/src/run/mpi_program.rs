@@ -1,6 +1,6 @@
 //! MPI programs: the agent inside them measures; this process supervises and saves.
 
-use super::carrier::{self, Carrier};
+use super::disk_carrier::{self, Carrier};
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
@@ -221,7 +221,7 @@ fn may_have_been_carried(live: &LiveRecord) -> bool {
     const ANY_CLOCK: u32 = 20; // a margin of 1/20 is more than the rate error of any clock
     let [t0, t3] = [0, 3].map(|at: usize| live.t_ns[at].load(Ordering::Relaxed));
     let gathered = t3 + live.gather_ns.load(Ordering::Relaxed);
-    gathered - t0 > (carrier::FIRST - carrier::FIRST / ANY_CLOCK).as_nanos() as i64
+    gathered - t0 > (disk_carrier::FIRST - disk_carrier::FIRST / ANY_CLOCK).as_nanos() as i64
 }
 
 /// The data that a rank left after a bad end.
