@@ -28,7 +28,7 @@ source_archive() {
     git archive --prefix="$name/" HEAD | tar -x -C "$work"
     echo "sources of all crates ..."
     mkdir "$work/$name/.cargo"
-    (cd "$work/$name" && "$cargo" vendor -q --locked --versioned-dirs vendor > .cargo/config.toml)
+    (cd "$work/$name" && "$cargo" vendor --locked --versioned-dirs vendor > .cargo/config.toml 2> vendor.log || { cat vendor.log; exit 1; }; rm vendor.log)
     pack "$name"
 }
 

@@ -104,8 +104,10 @@ tar -xJf "$dist/$source.tar.xz" -C "$work"
 # All that a rank needs; FULL=1 builds the report too, which takes as long as any first build.
 what="-p pmmpi-launcher -p pmmpi-agent -p pmmpi-topology"
 [ -z "${FULL-}" ] || what="--workspace --exclude pmmpi-runner --lib --bins"
-unshare --net env CARGO_HOME="$work/cargo" CARGO_TARGET_DIR="$work/target" "${CARGO:-cargo}" build --release --locked --offline \
-    --manifest-path "$work/$source/Cargo.toml" $what
+(
+    cd "$work/$source" # whose .cargo/config.toml names the sources of crates
+    unshare --net env CARGO_HOME="$work/cargo" CARGO_TARGET_DIR="$work/target" "${CARGO:-cargo}" build --release --locked --offline $what
+)
 "$work/target/release/pmmpi" --out "$work/runs" /bin/true
 unshare --net env CARGO_HOME="$work/cargo" PATH="$PATH" make -C "$work/$source" --no-print-directory runner MPICC=mpicc.openmpi \
     CARGO_TARGET_DIR="$work/target" PREFIX="$work/prefix"

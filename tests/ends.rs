@@ -311,7 +311,8 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         // Without space for the partial run: nothing is stored, not even a half-written file.
         let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["at once", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
-        let said = ["Nothing of it is known to be kept (", "No space left on device", "): measure again"];
+        let said =
+            ["No part of the run is known to be saved (", "No space left on device", "): measure again"];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
         assert_eq!(left.filter(|name| name != ".nodes").collect::<Vec<_>>(), [""; 0], "{mpi:?}");
@@ -342,7 +343,7 @@ fn a_folder_that_is_gone_is_made_again() {
         kill(processes[0][0]);
         let output = started.finish();
         assert!(
-            output.code() != 0 && output.err().contains("nothing could be kept of the run"),
+            output.code() != 0 && output.err().contains("no part of the run could be saved"),
             "{}",
             output.err()
         );

@@ -342,7 +342,7 @@ fn tracepoints_that_a_user_may_not_see_are_explained() {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
     let output = run(command.args(["list", "events", "sched:sched_switch"]));
-    let said = "/sys/kernel/tracing is root's alone (mount -o remount,mode=755 /sys/kernel/tracing)";
+    let said = "only root may read /sys/kernel/tracing (mount -o remount,mode=755 /sys/kernel/tracing)";
     assert!(output.code() == 2 && output.err().contains(said), "{}", output.err());
 }
 

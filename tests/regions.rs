@@ -210,13 +210,13 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
     for (started, folder) in Mpi::ALL.map(start) {
         started.wait_for_error("ends region `never begun`, which it did not begin");
         started.wait_for_error(
-            "waiting at the begin of region `alone`: rank 1; elsewhere: rank 0 (in region `outer`)",
+            "waiting at the start of region `alone`: rank 1; elsewhere: rank 0 (in region `outer`)",
         );
         started.signal(libc::SIGTERM);
         started.finish();
         let report = Command::new(tool("pmmpi")).arg("report").arg(folder.path()).output().unwrap();
         let report = String::from_utf8(report.stdout).unwrap();
-        let where_it_hung = "at the begin of region `alone`: 1";
+        let where_it_hung = "at the start of region `alone`: 1";
         assert!(report.replace('\n', " ").contains(where_it_hung), "{report}");
     }
 }

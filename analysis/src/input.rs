@@ -109,7 +109,7 @@ pub fn read_after(
         }
         if let Some(other) = reading.building.first_of_others() {
             return Err(format!(
-                "{} is of no archive: move it away, or export to another folder",
+                "{} does not belong to an archive: move it away, or export to another folder",
                 other.display()
             ));
         }
@@ -214,7 +214,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 let (file, first) = (file.display(), first.display());
                 self.input.reject(
                     WarningCode::ConflictingRun,
-                    format!("{file} has the run id of {first} and another content"),
+                    format!("{file} has the run id of {first}, but different contents"),
                 );
             }
             return;

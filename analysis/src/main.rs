@@ -158,8 +158,11 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     }
     let exported = export_archive::export(&input.results, archived, folder).map_err(failed)?;
     let known = input.results.repeated_rows;
-    let text =
-        format!("{} added to {}, {known} there before\n", count(exported.rows, "row"), folder.display());
+    let text = format!(
+        "{} added to {}, {known} were already there\n",
+        count(exported.rows, "row"),
+        folder.display()
+    );
     write(&text, None)?;
     for warning in input.warnings.iter().cloned().chain(warnings::of_results(&input.results)) {
         if warning.code != WarningCode::RepeatedRows {

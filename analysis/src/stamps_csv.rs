@@ -190,7 +190,7 @@ impl Jobs {
         let (run, region) = (part(columns.run)?, part(columns.region)?);
         let job = self.job(run, region);
         if !job.ranks.insert(rank) {
-            return Err(format!("rank {rank} was there before"));
+            return Err(format!("rank {rank} is in an earlier row"));
         }
         job.add(node, stamps);
         Ok(())

@@ -119,7 +119,7 @@ fn what_was_exported_is_read_back() {
         (folder.path().display().to_string(), folder.path().join("archive").display().to_string());
     let done = export(&[&own], &archive);
     assert!(done.status.success(), "{}", err(&done));
-    assert_eq!(common::out(&done), format!("43 rows added to {archive}, 0 there before\n"));
+    assert_eq!(common::out(&done), format!("43 rows added to {archive}, 0 were already there\n"));
     let months: Vec<PathBuf> = files(Path::new(&archive));
     let months: Vec<&str> =
         months.iter().map(|f| f.parent().unwrap().file_name().unwrap().to_str().unwrap()).collect();
@@ -167,7 +167,7 @@ fn an_archive_only_grows() {
     // A second export of the same runs adds nothing.
     assert_eq!(
         common::out(&export(&[&csv], &archive)),
-        format!("0 rows added to {archive}, 40 there before\n")
+        format!("0 rows added to {archive}, 40 were already there\n")
     );
     assert_eq!(files(Path::new(&archive)), first);
     // Some rows are new, and one contradicts the archive.
@@ -176,9 +176,9 @@ fn an_archive_only_grows() {
     let more = folder.put("more.csv", more).display().to_string();
     let done = export(&[&more], &archive);
     assert_eq!(done.status.code(), Some(1), "{}", err(&done));
-    assert_eq!(common::out(&done), format!("2 rows added to {archive}, 36 there before\n"));
+    assert_eq!(common::out(&done), format!("2 rows added to {archive}, 36 were already there\n"));
     assert!(
-        err(&done).contains("run n2/0 of class x \"y\" of session m10 was there before"),
+        err(&done).contains("run n2/0 of class x \"y\" of session m10 is in an earlier row"),
         "{}",
         err(&done)
     );
@@ -257,7 +257,10 @@ fn an_archive_is_what_it_was_asked_to_be() {
     let archive = folder.path().join("archive");
     std::fs::create_dir(&archive).unwrap();
     let name = archive.display().to_string();
-    assert_eq!(common::out(&export(&[&csv], &name)), format!("40 rows added to {name}, 0 there before\n"));
+    assert_eq!(
+        common::out(&export(&[&csv], &name)),
+        format!("40 rows added to {name}, 0 were already there\n")
+    );
     let damaged = archive.join("month=2026-10/damaged.parquet");
     std::fs::write(&damaged, "PAR1").unwrap();
     let refused = export(&[&csv], &name);
@@ -265,7 +268,10 @@ fn an_archive_is_what_it_was_asked_to_be() {
     assert!(err(&refused).contains("damaged.parquet is damaged:"), "{}", err(&refused));
     assert!(err(&refused).contains("mend or remove it"), "{}", err(&refused));
     std::fs::remove_file(&damaged).unwrap();
-    assert_eq!(common::out(&export(&[&csv], &name)), format!("0 rows added to {name}, 40 there before\n"));
+    assert_eq!(
+        common::out(&export(&[&csv], &name)),
+        format!("0 rows added to {name}, 40 were already there\n")
+    );
 
     let by_sku = folder.path().join("by sku").display().to_string();
     let fleet = "node,run,elapsed_s,sku,Cycles,value,event\na,1,1,x,5,7,7\nb,1,2,y,6,8,8\n";
@@ -275,7 +281,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
         let done = command(&args).output().unwrap();
         assert_eq!(
             common::out(&done),
-            format!("{added} rows added to {by_sku}, {} there before\n", 2 - added)
+            format!("{added} rows added to {by_sku}, {} were already there\n", 2 - added)
         );
         // `value` and `event` are no counters: together they mark a long file.
         assert!(err(&done).contains("not read: event (2 values), value (2 values)"), "{}", err(&done));
@@ -361,7 +367,7 @@ fn classes_of_an_archive_are_those_of_its_files() {
     }
     // With other keys at export, they are still the same runs.
     let again = command(&["export", "--class-by", "cpu", "-o", &one, &own]).output().unwrap();
-    assert_eq!(common::out(&again), format!("0 rows added to {one}, 15 there before\n"));
+    assert_eq!(common::out(&again), format!("0 rows added to {one}, 15 were already there\n"));
 }
 
 /// The declared class identifies a run, whatever the class keys are when it is read.
@@ -381,7 +387,7 @@ fn what_makes_a_class_makes_no_runs() {
     let archive = folder.path().join("archive").display().to_string();
     for (keys, added) in [("none", 43), ("class", 0), ("rack,class", 0), ("rack", 0)] {
         let done = command(&["export", &csv, "-o", &archive, "--class-by", keys]).output().unwrap();
-        let expected = format!("{added} rows added to {archive}, {} there before\n", 43 - added);
+        let expected = format!("{added} rows added to {archive}, {} were already there\n", 43 - added);
         assert_eq!((common::out(&done), done.status.code()), (expected, Some(0)), "{keys}: {}", err(&done));
     }
     for keys in ["none", "class", "class,labels", "rack,class", "rack"] {

@@ -93,7 +93,7 @@ fn a_bad_row_is_named_and_the_rest_still_counts() {
     for line in [
         "line 4: rank",
         "line 5: it has only 5 fields",
-        "line 6: rank 0 was there before",
+        "line 6: rank 0 is in an earlier row",
         "line 7: node",
         "line 8: t3_ns",
         "line 9: ",

@@ -122,25 +122,22 @@ mod csv {
             ("a,1,-1", "elapsed_s: `-1` is no time above zero"),
             ("a,1,0", "elapsed_s: `0` is no time above zero"),
             ("a,1,1e999", "elapsed_s: `1e999` is no time above zero"),
-            ("a,1,", "elapsed_s: `` is empty: expected is a number of seconds"),
-            ("a,1,12.3ms", "elapsed_s: `12.3ms` has a unit: expected is a number of seconds without one"),
-            ("a,1,12 s", "elapsed_s: `12 s` has a unit: expected is a number of seconds without one"),
+            ("a,1,", "elapsed_s: `` is empty: expected a number of seconds"),
+            ("a,1,12.3ms", "elapsed_s: `12.3ms` has a unit: expected a number of seconds without one"),
+            ("a,1,12 s", "elapsed_s: `12 s` has a unit: expected a number of seconds without one"),
             (
                 "a,1,\"1,5\"",
                 "elapsed_s: `1,5` is no number: the decimal sign is a point, and digits are not grouped",
             ),
-            (
-                "a,1,00:01:02",
-                "elapsed_s: `00:01:02` is no number: expected are seconds, not hours and minutes",
-            ),
-            ("a,1,x", "elapsed_s: `x` is no number: expected are seconds"),
+            ("a,1,00:01:02", "elapsed_s: `00:01:02` is no number: expected seconds, not hours and minutes"),
+            ("a,1,x", "elapsed_s: `x` is no number: expected seconds"),
             ("a,1", "it has 2 fields, the header 3"),
             ("a,1,2,3", "it has 4 fields, the header 3"),
             (",1,2", "node: it is empty"),
             ("a,,2", "run: it is empty"),
             ("a\u{0},1,2", "node: `a?` has a control character"),
             ("\"a,1,2", "it has a quote that is not closed"),
-            ("good,1,2", "run good/1 was there before: line 2; the first one counts"),
+            ("good,1,2", "run good/1 is in an earlier row: line 2; the first one counts"),
         ];
         for (line, reason) in wrong {
             let results = read_csv(format!("node,run,elapsed_s\ngood,1,1\n{line}\ngood,2,2\n"));
@@ -160,7 +157,7 @@ mod csv {
              a,1,1,x,mon\na,1,2,x,tue\na,1,3,y,tue\na,1,4,x,mon\n",
         );
         assert_eq!(results.table.elapsed_s, [1.0, 2.0, 3.0]);
-        let reason = "run a/1 of class x of session mon was there before: line 2; the first one counts";
+        let reason = "run a/1 of class x of session mon is in an earlier row: line 2; the first one counts";
         assert_eq!(reasons(&results), [(5, reason)]);
     }
 
@@ -174,7 +171,7 @@ mod csv {
         assert_eq!(counter(&results, "cycles"), [Some(5.0), None, None, None, Some(7.0)]);
         assert_eq!(started(&results).iter().flatten().count(), 1);
         let expected = [
-            (2, "started: `yesterday`: expected is RFC 3339, as 2026-11-21T20:35:00+01:00: left out"),
+            (2, "started: `yesterday`: expected RFC 3339, such as 2026-11-21T20:35:00+01:00: left out"),
             (3, "cycles: `12e` is no number: left out"),
             (5, "cycles: `inf` is no number: left out"),
         ];
@@ -496,7 +493,7 @@ mod reframe {
         let folder = Folder::new();
         let path = folder.put("r.json", r#"{"session_info":{"data_version":"1.3.0"},"runs":[]}"#);
         let results = read(&path, &ImportOptions::default());
-        let expected = "has the version `1.3.0` of its format; known are 2.x, 3.x and 4.x";
+        let expected = "has the version `1.3.0` of its format; pmmpi reads 2.x, 3.x and 4.x";
         assert_eq!(results.unusable[0].reason, expected);
     }
 
@@ -625,7 +622,7 @@ mod files {
     #[test]
     fn what_is_not_known_is_named_with_what_was_tried() {
         let folder = Folder::new();
-        let tried = "is not known: it was looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
+        let tried = "matches no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
         for (name, content, looks_like) in [
             ("notes.txt", &b"hello\n"[..], ""),
             ("a.csv.gz", b"\x1f\x8b\x08", "; it looks like compressed data: unpack it first"),
@@ -650,8 +647,7 @@ mod files {
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
-        let reason =
-            "holds no results: 1 files were looked at as csv, parquet, hpl, hyperfine, reframe, superbench";
+        let reason = "holds no results: 1 file of no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, reason);
     }
 
@@ -663,7 +659,8 @@ mod files {
         let results =
             importers::read(&[folder.path().to_owned(), first.clone(), second], &ImportOptions::default());
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
-        let expected = format!("run n/1 was there before: {}, line 2; the first one counts", first.display());
+        let expected =
+            format!("run n/1 is in an earlier row: {}, line 2; the first one counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);
         assert_eq!(counter(&results, "cycles"), [Some(5.0), None]);
         assert_eq!((results.table.source.clone(), results.table.line.clone()), (vec![0, 1], vec![2, 3]));
@@ -674,7 +671,7 @@ mod files {
         let folder = Folder::new();
         let whole = std::fs::read(fixture("hyperfine/hyperfine.json")).unwrap();
         let results = read(&folder.put("h.json", &whole[..whole.len() / 2]), &ImportOptions::default());
-        assert!(results.unusable[0].reason.starts_with("is no whole JSON: "), "{:?}", results.unusable);
+        assert!(results.unusable[0].reason.starts_with("is not valid JSON: "), "{:?}", results.unusable);
     }
 
     proptest! {

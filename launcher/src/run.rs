@@ -86,7 +86,7 @@ fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
         let asked = argv.get(1).map(|word| word.to_string_lossy());
         let command = asked.as_deref().filter(|word| options::COMMANDS.contains(word));
         let command = command.map_or(String::new(), |command| format!("{command} "));
-        failure.message += &format!("\n       Help is pmmpi {command}--help");
+        failure.message += &format!("\n       For help, type pmmpi {command}--help");
     } else if let Some(command) = like(&name) {
         failure.message += &format!("\n       Did you mean the command {command}? pmmpi {command} --help");
     }

@@ -131,7 +131,7 @@ impl fmt::Display for Gap {
                 f.write_str("user mode only: lower kernel.perf_event_paranoid to 1 for the kernel's part")
             }
             Gap::OneKindOfCore => f.write_str(
-                "not counted on other kinds of cores, and the program was there: bind it, or name the event without a PMU",
+                "not counted on other kinds of cores, where the program also ran: bind it, or name the event without a PMU",
             ),
         }
     }
@@ -140,7 +140,7 @@ impl fmt::Display for Gap {
 impl fmt::Display for WhyUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhyUnavailable::Busy => f.write_str("held by another user of the counters, as the NMI watchdog is"),
+            WhyUnavailable::Busy => f.write_str("held by another user of the counters, such as the NMI watchdog"),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
                 "no descriptor was left beyond the program's own: raise the hard limit on open files (ulimit -Hn)",
             ),
@@ -152,7 +152,7 @@ impl fmt::Display for WhyUnavailable {
             WhyUnavailable::Unreadable => {
                 f.write_str("this user may run the program but not read its file: the kernel then forbids counting")
             }
-            WhyUnavailable::NeverScheduled => f.write_str("never on the processor: more events than counters"),
+            WhyUnavailable::NeverScheduled => f.write_str("never counted: more events than counters"),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
             WhyUnavailable::NotOnItsCores => {
                 f.write_str("never on this kind of core, or more events than counters")
@@ -226,7 +226,7 @@ impl Reading {
                 let share = self.running_share().unwrap_or(0.0) * 100.0;
                 Some(format!("counted {share:.1} % of the time: more events than counters"))
             }
-            (Quality::Overflowed, _) => Some("the count ran over, or backwards".to_owned()),
+            (Quality::Overflowed, _) => Some("the count overflowed, or went backwards".to_owned()),
             (Quality::Unavailable, None) => Some(WhyUnavailable::NeverScheduled.to_string()),
             (_, gap) => gap.map(|gap| gap.to_string()),
         }

@@ -26,7 +26,7 @@ pub struct Whereabouts {
 impl fmt::Display for Whereabouts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = match self.at {
-            At::Begin => "at the begin of",
+            At::Begin => "at the start of",
             At::Inside => "in",
             At::End => "at the end of",
         };

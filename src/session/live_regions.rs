@@ -403,7 +403,7 @@ mod tests {
         let at = |table: &RegionTable| table.whereabouts().map(|at| at.to_string());
         assert_eq!(at(&table), None);
         recorder.arrive(b"outer", At::Begin);
-        assert_eq!(at(&table).unwrap(), "at the begin of region `outer`");
+        assert_eq!(at(&table).unwrap(), "at the start of region `outer`");
         recorder.begin(b"outer", 0, 1);
         recorder.begin(b"inner", 0, 1);
         assert_eq!(at(&table).unwrap(), "in region `inner`");

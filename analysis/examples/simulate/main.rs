@@ -178,7 +178,7 @@ fn why() {
         "Nodes that are slow by 3 to 12 % for a known cause, and of which something is said (UNUSUAL and above)."
     );
     println!(
-        "Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles an instruction, 1.2 % in frequency and"
+        "Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 % in frequency and"
     );
     println!(
         "0.3 % in utilisation; 0.5 % of instructions are spun, for no time. A cause is right where it is the term"

@@ -5,7 +5,7 @@ use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::class::ClassBy;
 use std::path::PathBuf;
 
-const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input was not usable, 2 none was, or wrong usage.";
+const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all unusable, or wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -48,7 +48,7 @@ Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
 fn export_help() -> String {
     format!(
         "Writes one row per run and node into DIR/month=YYYY-MM/. It writes no run twice
-and changes no file. `pmmpi report DIR` reads it, as does any reader of Parquet.
+and changes no file. `pmmpi report DIR` and any Parquet reader read it.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
@@ -69,7 +69,7 @@ Example: pmmpi bounds stamps.csv --format json"
 
 #[derive(Args)]
 pub struct ReportArgs {
-    #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// text, json, csv, md, html, openmetrics
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
@@ -132,7 +132,7 @@ pub enum ReportFormat {
 
 #[derive(Args)]
 pub struct ExportArgs {
-    #[arg(value_name = "PATH", help = "Run files, others' results, folders (PMMPI_OUT, else pmmpi-results)")]
+    #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
     /// The archive; it is made where there is none
     #[arg(short, long, value_name = "DIR")]

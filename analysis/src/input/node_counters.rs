@@ -57,12 +57,12 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
     let mut counted = Counted::default();
     if totals.is_empty() {
         counted
-            .lack("task_clock_ns", "no rank counted anything (counters are part of run files of schema 3)");
+            .lack("task_clock_ns", "no rank counted anything (run files before schema 3 have no counters)");
         return counted;
     }
     for total in totals.iter_mut().filter(|total| total.scope == Scope::Task && total.places != ranks) {
         (total.count, total.quality) = (None, Quality::Unavailable);
-        total.reason = Some(format!("{} of its {ranks} ranks counted it", total.places));
+        total.reason = Some(format!("only {} of its {ranks} ranks counted it", total.places));
     }
     let (user, all): (Vec<Total>, Vec<Total>) = totals.into_iter().partition(|total| total.user_mode_only);
     let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));

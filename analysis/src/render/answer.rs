@@ -43,7 +43,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if answer.is_empty() {
         answer.push(match judged {
             0 => "no node can be compared: each class has only one node".to_owned(),
-            _ => format!("no node stands out of {judged}"),
+            _ => format!("none of {judged} nodes stands out"),
         });
     }
     if !report.slow_runs.is_empty() {
@@ -68,7 +68,7 @@ pub fn waited_for(report: &Report) -> Option<String> {
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
     let all = count(nodes.len(), "node");
-    (!nodes.is_empty()).then(|| format!("{all} waited for again and again: {}{more}", named.join(", ")))
+    (!nodes.is_empty()).then(|| format!("others often waited for {all}: {}{more}", named.join(", ")))
 }
 
 /// Counts each host once: it may be in several classes.
@@ -92,10 +92,12 @@ fn in_short(node: &NodeReport) -> String {
 /// What a verdict means; `None` for OK.
 pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Slow => Some("slower than its class by more than what matters (--delta), and stands out"),
-        Verdict::SlowTail => Some("slower than its class by more than what matters, but does not stand out"),
-        Verdict::Unusual => Some("stands out from its class; whether by more than what matters is not sure"),
-        Verdict::Suspect => Some("would be one of these, and has too few runs to say so"),
+        Verdict::Slow => Some("slower than its class by more than --delta, and stands out from it"),
+        Verdict::SlowTail => {
+            Some("slower than its class by more than --delta, but does not stand out from it")
+        }
+        Verdict::Unusual => Some("stands out from its class; whether by more than --delta is not certain"),
+        Verdict::Suspect => Some("looks slow or unusual, but has too few runs to be sure"),
         Verdict::Ok => None,
     }
 }

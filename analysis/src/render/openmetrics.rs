@@ -54,12 +54,7 @@ fn about_nodes(text: &mut String, report: &Report) {
         least,
     );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
-    gauge(
-        text,
-        "pmmpi_node_suggests_drain",
-        "1 where a node is so slow that it had better be drained.",
-        drain,
-    );
+    gauge(text, "pmmpi_node_suggests_drain", "1 if a node is so slow that it should be drained.", drain);
     let verdict = |node: &NodeReport| {
         let verdict = ("verdict", Some(node.verdict?.name()));
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
@@ -71,7 +66,7 @@ fn about_nodes(text: &mut String, report: &Report) {
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
         (labels(&of), drift.change)
     });
-    gauge(text, "pmmpi_node_drift_ratio", "How much slower a node grew, next to its class.", drift);
+    gauge(text, "pmmpi_node_drift_ratio", "How much slower a node became, relative to its class.", drift);
 }
 
 fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 3] {
@@ -108,9 +103,9 @@ fn about_runs(text: &mut String, report: &Report) {
         .filter_map(|run| Some((of(&run.run_id), run.elapsed.as_ref().filter(|elapsed| elapsed.consistent)?)))
         .collect();
     let lower = bounds.iter().map(|(labels, elapsed)| (labels.clone(), seconds(elapsed.lower_ns)));
-    gauge(text, "pmmpi_run_elapsed_lower_seconds", "A run took no less.", lower);
+    gauge(text, "pmmpi_run_elapsed_lower_seconds", "Lower bound of a run's elapsed time.", lower);
     let upper = bounds.iter().map(|(labels, elapsed)| (labels.clone(), seconds(elapsed.upper_ns)));
-    gauge(text, "pmmpi_run_elapsed_upper_seconds", "A run took no more.", upper);
+    gauge(text, "pmmpi_run_elapsed_upper_seconds", "Upper bound of a run's elapsed time.", upper);
 }
 
 /// One metric family; nothing if it has no sample. Drops samples with labels that occurred before: a reader would

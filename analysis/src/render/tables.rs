@@ -100,7 +100,7 @@ fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
     let row = |(number, class): (usize, &&str)| vec![words(number + 1), name(class)];
     let rows = classes[..shown].iter().enumerate().map(row).collect();
     Table {
-        columns: vec![right("Class"), left("Nodes that ought to be equal")],
+        columns: vec![right("Class"), left("Nodes that should be equally fast")],
         rows,
         more: more(hidden, "more classes"),
     }

@@ -62,7 +62,7 @@ impl RegionReport {
         let mut null_reasons = BTreeMap::new();
         let contradiction = "the ranks' times contradict one another: a clock was stepped";
         let why = match bounds.entries {
-            None => "ranks counted different entries of it",
+            None => "ranks counted different numbers of entries",
             Some(_) => contradiction,
         };
         let mut explain = |key, is_null: bool, why: &str| {
@@ -84,7 +84,7 @@ impl RegionReport {
         let node =
             node.or_else(|| run.lost.iter().find(|lost| lost.rank == slowest_rank).map(|lost| lost.node));
         let host = node.and_then(|node| run.nodes.get(node.index())).map(|node| node.key.hostname.clone());
-        explain("slowest_node", host.is_none(), "nothing else is known of this rank");
+        explain("slowest_node", host.is_none(), "this rank left no record of its node");
         Self {
             name: bounds.name.to_owned(),
             entries: bounds.entries,
@@ -110,7 +110,7 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "{} entries of regions are not counted: beyond the first {MOST} names, or 64 in one another",
+                "{} entries of regions are not counted: beyond the first {MOST} names, or nested more than 64 deep",
                 run.regions.unrecorded
             ),
         ));
@@ -119,7 +119,7 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::Paused,
             format!(
-                "regions were not counted on {} of {} ranks while MPI_Pcontrol(0) held; longest on rank {rank}: \
+                "regions were not counted on {} of {} ranks while MPI_Pcontrol(0) paused them; longest on rank {rank}: \
                  {:.6} s",
                 run.regions.paused.len(),
                 run.size,

@@ -91,7 +91,7 @@ pub struct LostRankReport {
     pub worked_s: Option<f64>,
     /// True if the rank finished its work and waited for other ranks.
     pub finished: bool,
-    /// The region that it was in, if any. `region_at` says where: waiting at its begin or end, or inside.
+    /// The region that it was in, if any. `region_at` says where: waiting at its start or end, or inside.
     pub region: Option<String>,
     /// See `region`.
     pub region_at: Option<&'static str>,
@@ -137,7 +137,7 @@ impl RunReport {
         for key in ["overhead_ns", "overhead"] {
             explain(key, run.overhead().is_none(), "no rank completed the measurement");
         }
-        explain("counting", run.counts.cost.is_none(), "counters are part of run files of schema 3");
+        explain("counting", run.counts.cost.is_none(), "run files before schema 3 have no counters");
         let began = run.ranks.len() + run.lost.len() > 0;
         let why = if began { NO_END_SEEN } else { "no rank was measured" };
         explain("end", run.end().is_none(), why);

@@ -26,7 +26,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     {
         let node = &run.nodes[node.index()].key.hostname;
         let end = match end {
-            End::Lost => "lost, with its launcher, as where a node fails".to_owned(),
+            End::Lost => "lost, together with its launcher: its node may have failed".to_owned(),
             end => end.to_string(),
         };
         warn(WarningCode::FailedRun, format!("rank {rank} on {node}: {end}"));
@@ -36,7 +36,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks reached the final barrier, {} began and did not, {unknown} left no trace",
+                "{} of {} ranks reached the final barrier, {} began but did not reach it, {unknown} left no trace",
                 run.ranks.len(),
                 run.size,
                 run.lost.len()
@@ -101,7 +101,7 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     (!names.is_empty()).then(|| {
         Warning::new(
             WarningCode::UnusableCounters,
-            format!("{}: unusable on this processor, as `pmmpi validate` found", names.join(", ")),
+            format!("{}: unusable on this processor according to `pmmpi validate`", names.join(", ")),
         )
     })
 }
@@ -142,11 +142,11 @@ fn about_elapsed(
         return warn(
             WarningCode::InconsistentClocks,
             format!(
-                "no clocks within {} ppm give these stamps ({}); suspects: {}",
+                "clock rates within {} ppm do not explain these stamps ({}); suspects: {}",
                 run.max_drift().ppm(),
                 match elapsed.rho_min_ppm {
-                    least if least < NO_RATE_PPM => format!("least: {least:.1} ppm"),
-                    _ => "nor any others".to_owned(),
+                    least if least < NO_RATE_PPM => format!("needed: {least:.1} ppm"),
+                    _ => "no rates do".to_owned(),
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
@@ -168,7 +168,7 @@ fn about_elapsed(
     {
         warn(
             WarningCode::Overhead,
-            format!("pmmpi itself took {:.6} s beside the work", overhead as f64 / 1e9),
+            format!("pmmpi itself took {:.6} s in addition to the work", overhead as f64 / 1e9),
         );
     }
 }
@@ -209,14 +209,17 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let rows = count(results.repeated_rows as usize, "row");
         warnings.push(Warning::new(
             WarningCode::RepeatedRows,
-            format!("{rows} of runs that were read before and say the same: each run counts once"),
+            format!("{rows} with the same content as earlier rows: each run counts once"),
         ));
     }
     if !results.foreign.is_empty() {
         let names =
             some(&mut results.foreign.iter().map(|path| path.display().to_string()), results.foreign.len());
         let files = count(results.foreign.len(), "file");
-        warnings.push(Warning::new(WarningCode::ForeignFiles, format!("no reader knows {files}: {names}")));
+        warnings.push(Warning::new(
+            WarningCode::ForeignFiles,
+            format!("cannot read the format of {files}: {names}"),
+        ));
     }
     if !results.unread.is_empty() {
         let of = |(name, values): (&String, &u64)| format!("{name} ({})", count(*values as usize, "value"));

@@ -116,7 +116,7 @@ impl FromStr for ClassBy {
             "ranks" => Ok(Key::Ranks),
             "labels" => Ok(Key::Labels),
             "class" => Ok(Key::Class),
-            "none" => Err("`none` makes one class of all and stands alone".to_owned()),
+            "none" => Err("`none` puts all runs in one class: give no other keys with it".to_owned()),
             _ => Ok(Key::Named(key.trim().to_owned())),
         });
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?;

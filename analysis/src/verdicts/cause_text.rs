@@ -12,15 +12,15 @@ pub(super) fn of_cause(cause: &Cause) -> String {
             format!("its cores ran at a {less} lower frequency: a thermal or power limit, or another setting")
         }
         CauseKind::NetFrequency => format!(
-            "{less} fewer cycles a second on the processor: a thermal or power limit, halted or stolen \
-             (no reference cycles tell which)"
+            "{less} fewer cycles per second on the processor: a thermal or power limit, or halted or stolen time \
+             (only reference cycles tell which)"
         ),
         CauseKind::OnCpu => format!(
-            "its threads needed {more} more time on the processor: a slower core, stolen, more to do (no \
+            "its threads needed {more} more time on the processor: a slower core, stolen time, or more work (only \
              counters of the processor tell which)"
         ),
         CauseKind::OffCpu(unusual) => format!(
-            "its threads were on a processor for {less} less of the time: others ran there, or it waited{}",
+            "its threads were on a processor for {less} less of the time: others ran there, or they waited{}",
             in_parentheses(unusual)
         ),
         CauseKind::Utilisation(unusual) => format!(
@@ -31,7 +31,7 @@ pub(super) fn of_cause(cause: &Cause) -> String {
             format!("its hardware threads worked {less} less of the time: the hypervisor gave it to others")
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "its hardware threads worked {less} less of the time while the kernel had it on them: {}",
+            "its hardware threads worked {less} less of the time in which the kernel scheduled the program on them: {}",
             match or_in_kernel {
                 true =>
                     "in the kernel, which was not counted, halted by the hardware, or taken by a hypervisor",
@@ -47,27 +47,27 @@ pub(super) fn of_cause(cause: &Cause) -> String {
             format!("{more} more instructions, most of these in the kernel{}", in_parentheses(unusual))
         }
         CauseKind::Cpi => format!(
-            "{more} more cycles an instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
+            "{more} more cycles per instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
         ),
-        CauseKind::KernelCpi => format!("{more} more cycles an instruction, most of these in the kernel"),
+        CauseKind::KernelCpi => format!("{more} more cycles per instruction, most of these in the kernel"),
         CauseKind::Cache { fills } => {
             format!(
-                "{more} more cycles an instruction, and {} more bytes into its L2 caches",
+                "{more} more cycles per instruction, and {} more bytes into its L2 caches",
                 percent(*fills)
             )
         }
         CauseKind::SnoopFilter { fills, bytes } => format!(
-            "{more} more cycles an instruction, {} more bytes into its L2 caches, {} more of memory: as \
-             where a snoop filter evicts what cores still use (huge pages of 1 GiB help)",
+            "{more} more cycles per instruction, {} more bytes into its L2 caches, {} more bytes of memory: perhaps \
+             a snoop filter evicts lines that cores still use (huge pages of 1 GiB help)",
             percent(*fills),
             percent(*bytes)
         ),
         CauseKind::Memory => format!(
-            "{more} more cycles an instruction, for as many bytes of memory, at a lower bandwidth: \
-             where memory is the limit, a DIMM, its channel or the uncore's frequency"
+            "{more} more cycles per instruction, for equally many bytes of memory, at a lower bandwidth: \
+             if memory is the limit, suspect a DIMM, its channel or the uncore's frequency"
         ),
         CauseKind::Imbalance => {
-            format!("one of its ranks worked for {more} longer than the others, next to what is usual")
+            format!("one of its ranks worked for {more} longer than the others, beyond the usual difference")
         }
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
         CauseKind::Uncounted => {
@@ -76,7 +76,9 @@ pub(super) fn of_cause(cause: &Cause) -> String {
         CauseKind::Mixed(largest) => {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
-            format!("no term makes up half of it and is unusual for the class; the largest: {largest}")
+            format!(
+                "no term makes up half of the slowdown and is unusual for the class; the largest: {largest}"
+            )
         }
     }
 }
@@ -90,7 +92,8 @@ pub(super) fn of_no_cause(none: &NoCause) -> String {
         NoCause::Missing { name, reason } => format!("{name}: {reason}"),
         NoCause::NoTerms => "neither instructions and cycles nor a task clock were counted".to_owned(),
         NoCause::NoReference => {
-            "fewer than half of the nodes of its class have the same counters, or its time is none".to_owned()
+            "fewer than half of the nodes of its class have the same counters, or its time is not above zero"
+                .to_owned()
         }
         NoCause::FewNodes { nodes, needed } => {
             format!("{nodes} nodes of its class have the same counters: a cause needs {needed}")
@@ -101,7 +104,7 @@ pub(super) fn of_no_cause(none: &NoCause) -> String {
 
 fn in_parentheses(unusual: &Option<Unusual>) -> String {
     unusual.as_ref().map_or_else(String::new, |Unusual { name, own, usual }| {
-        format!(" ({own:.0} {}, usual are {usual:.0})", name.replace('_', " "))
+        format!(" ({own:.0} {}, usually {usual:.0})", name.replace('_', " "))
     })
 }
 
@@ -133,7 +136,7 @@ mod tests {
     fn an_unusual_count_is_added() {
         let switches = Unusual { name: "context_switches", own: 700.0, usual: 100.0 };
         let with = text(CauseKind::OffCpu(Some(switches)));
-        assert!(with.ends_with("(700 context switches, usual are 100)"), "{with}");
+        assert!(with.ends_with("(700 context switches, usually 100)"), "{with}");
         assert!(with.starts_with(&text(CauseKind::OffCpu(None))));
     }
 

@@ -91,7 +91,8 @@ pub(super) fn over_time(
             report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
             if report.history_score.is_none() {
                 let sessions = settings.baseline + 1;
-                let reason = format!("its own history says what it was like from {sessions} sessions on");
+                let reason =
+                    format!("a score against its own history is possible from {sessions} sessions on");
                 report.null_reasons.insert("history_score", reason);
             }
         }

@@ -40,7 +40,7 @@ pub(super) fn report(
     }
     let small = match judgement.slowdown {
         None => alone.to_owned(),
-        Some(_) => format!("a class of fewer than {} nodes: only the gate counts", settings.min_nodes),
+        Some(_) => format!("a class of fewer than {} nodes: no node can stand out", settings.min_nodes),
     };
     for (key, is_null) in [
         ("score", judgement.score.is_none()),

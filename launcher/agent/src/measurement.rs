@@ -187,8 +187,8 @@ fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Sen
 }
 
 /// Ranks leave MPI_Init at about the same time: a rank that is still missing after the wait never comes.
-const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some of this job were not started through \
-                               pmmpi, it will not go on: start all of them with pmmpi";
+const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some ranks were not started through \
+                               pmmpi, the job hangs: start all ranks with pmmpi";
 /// How long this rank waits at a mark before it prints a warning. The time is long because ranks may have unequal work
 /// between two marks. It grows with the rank, so that the ranks of a large job do not all print at once.
 fn region_patience(rank: u32) -> Duration {
@@ -211,8 +211,8 @@ fn not_all_in_region(regions: &RegionTable, size: u32) {
             "measure with --regions off"
         };
         format!(
-            "warning: {known}. All ranks must begin and end a region together. If some never come there, the program \
-             does not go on: {advice}"
+            "warning: {known}. All ranks must begin and end a region together. If a rank never gets there, the program \
+             hangs: {advice}"
         )
     });
 }

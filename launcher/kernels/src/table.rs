@@ -119,13 +119,13 @@ const ALL: &[Kernel] = &[
         ..kernel("migrations", "to another core and back", 20, Memory::Masks, code::MIGRATIONS)
     },
     stream("copy", "STREAM: c = a", code::COPY, COPY),
-    stream("copy-nt", "the same past the caches", code::COPY_NT, COPY_NT),
+    stream("copy-nt", "the same, with stores past the caches", code::COPY_NT, COPY_NT),
     stream("scale", "STREAM: b = s c", code::SCALE, SCALE),
-    stream("scale-nt", "the same past the caches", code::SCALE_NT, SCALE_NT),
+    stream("scale-nt", "the same, with stores past the caches", code::SCALE_NT, SCALE_NT),
     stream("add", "STREAM: c = a + b", code::ADD, ADD),
-    stream("add-nt", "the same past the caches", code::ADD_NT, ADD_NT),
+    stream("add-nt", "the same, with stores past the caches", code::ADD_NT, ADD_NT),
     stream("triad", "STREAM: a = b + s c", code::TRIAD, TRIAD),
-    stream("triad-nt", "the same past the caches", code::TRIAD_NT, TRIAD_NT),
+    stream("triad-nt", "the same, with stores past the caches", code::TRIAD_NT, TRIAD_NT),
 ];
 
 /// All kernels of this processor's architecture.

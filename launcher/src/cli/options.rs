@@ -78,7 +78,7 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     },
     /// What this machine allows a measurement
     #[command(after_help = "Each line is ok, limits (pmmpi works, but some values are missing or vary more)
-or broken (pmmpi does not work), with the command that fixes it. It changes
+or broken (pmmpi does not work), with the fix as a command. doctor changes
 nothing. In an MPI job one rank per node reports.
 
 Exit status: 0 nothing is broken, 1 something is (--fail-on limits: also for
@@ -146,7 +146,7 @@ pub struct MeasurementArgs {
     /// Measure a plain program K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
-    /// Run it K times before, unmeasured
+    /// First run it K times unmeasured
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
     /// Stop or continue after a failed run
@@ -246,7 +246,7 @@ pub struct Examination {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Exit with 1 if a check is broken, or limits
+    /// Exit 1 at STATUS or worse: limits, broken
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: DoctorFailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]

@@ -30,13 +30,13 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
         );
     };
     if FAST.contains(&current.as_str()) {
-        return Check::ok(NAME, current, "read in user mode, in some ten nanoseconds");
+        return Check::ok(NAME, current, "read in user mode, in about ten nanoseconds");
     }
     let available = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
     let fix = match has_tsc {
         true => format!(
-            "echo tsc > /{CURRENT}\n# and after a boot, on the kernel's command line: clocksource=tsc"
+            "echo tsc > /{CURRENT}\n# to keep it after a reboot, on the kernel's command line: clocksource=tsc"
         ),
         false => "dmesg | grep -iE 'tsc|clocksource'   # says why the kernel gave up the TSC".to_owned(),
     };
@@ -57,14 +57,14 @@ pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     let fix = match is_virtual(machine) {
         true => "# on the host: qemu -cpu host,migratable=no,+invtsc",
         false => {
-            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # both are needed: the processor's \
+            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # the two flags that the processor needs \
              to have"
         }
     };
     Check::limits(
         NAME,
         "no, or not shown",
-        "tsc of a run is no time and gives no frequency; bounds do not use it",
+        "the tsc count of a run gives neither time nor frequency; bounds do not use it",
         fix,
     )
 }
@@ -77,17 +77,17 @@ pub fn time_service(machine: &dyn Machine) -> Check {
         Err(e) => Check::limits(
             NAME,
             format!("cannot be read: {e}"),
-            "whether the clock is slewed is seen in each run, not here",
+            "each run shows whether the clock is slewed; this check cannot",
             "adjtimex --print   # outside of the container",
         ),
         Ok(now) => {
             let kept = if now.synchronised { "synchronised" } else { "not synchronised" };
-            let found = format!("{kept}, clock turned by {:+.1} ppm", now.rate_ppm);
+            let found = format!("{kept}, clock rate corrected by {:+.1} ppm", now.rate_ppm);
             if now.rate_ppm.abs() > limit_ppm {
                 return Check::limits(
                     NAME,
                     found,
-                    "each rank reads a steady clock beside, and bounds allow for the slew: they are wider \
+                    "each rank also reads a steady clock, and the bounds allow for the slew: they are wider \
                      by it",
                     "chronyc tracking || ntpq -p   # wait until it has settled",
                 );
@@ -143,7 +143,11 @@ mod tests {
         assert_eq!((at(99.0).status, at(-99.0).status), (Status::Ok, Status::Ok));
         let check = at(-500.0);
         assert_eq!(check.status, Status::Limits);
-        assert!(check.found.contains("not synchronised, clock turned by -500.0 ppm"), "{}", check.found);
+        assert!(
+            check.found.contains("not synchronised, clock rate corrected by -500.0 ppm"),
+            "{}",
+            check.found
+        );
         assert_eq!(time_service(&Fake::new()).status, Status::Limits);
     }
 }

@@ -31,7 +31,7 @@ pub fn pmu(machine: &dyn Machine) -> Check {
         "cycles, instructions and all else that the processor counts will be null, with the reason; bounds, \
          task clock and page faults need no PMU"
     } else {
-        "those events will be null or a part, with the reason; all others are counted"
+        "those events will be null or partial, with the reason; all others are counted"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
@@ -63,7 +63,7 @@ pub fn software_events(machine: &dyn Machine) -> Check {
             "task clock, page faults, context switches and migrations are counted",
         ),
         Some(gap) => {
-            let costs = "those will be null or a part, with the reason: noise by the kernel cannot be seen";
+            let costs = "those will be null or partial, with the reason: noise by the kernel cannot be seen";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }
     }
@@ -93,7 +93,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     }
     let hardware = machine.facts().hardware;
     let fix = match hardware.cpu_vendor.as_deref() {
-        _ if is_virtual(machine) => "# on the host: virtual machines are given no uncore PMU",
+        _ if is_virtual(machine) => "# measure on the host: virtual machines have no uncore PMU",
         Some("AuthenticAMD") => "modprobe amd_uncore; modprobe rapl",
         Some("GenuineIntel") => "modprobe intel_uncore; modprobe rapl",
         _ => "dmesg | grep -i pmu",
@@ -172,7 +172,7 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
         // The kernel's rules allow it, so the container forbids it.
         Gap::Denied(_) | Gap::UserModeOnly if rights::allows_own_tasks(machine) => {
-            "# perf_event_open is filtered, as containers do: docker run --cap-add PERFMON --security-opt \
+            "# the container filters perf_event_open: docker run --cap-add PERFMON --security-opt \
              seccomp=unconfined; or start this outside of the container"
                 .to_owned()
         }

@@ -8,22 +8,26 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
     const NAME: &str = "huge_pages";
     const ENABLED: &str = "sys/kernel/mm/transparent_hugepage/enabled";
     match machine.facts().settings.transparent_hugepage.as_deref() {
-        None => {
-            Check::ok(NAME, "no transparent huge pages in this kernel", "pages are what programs ask for")
-        }
+        None => Check::ok(
+            NAME,
+            "no transparent huge pages in this kernel",
+            "programs get the page size that they ask for",
+        ),
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
             "which memory gets huge pages depends on how fragmented it is: page faults and TLB misses vary \
-             between runs and nodes. Leave it where your jobs have it",
+             between runs and nodes. Keep it if your jobs run with it",
             format!(
                 "echo madvise > /{ENABLED}\n\
-                 # and after a boot, on the kernel's command line: transparent_hugepage=madvise"
+                 # to keep it after a reboot, on the kernel's command line: transparent_hugepage=madvise"
             ),
         ),
-        Some(other) => {
-            Check::ok(NAME, format!("transparent huge pages: {other}"), "pages are what programs ask for")
-        }
+        Some(other) => Check::ok(
+            NAME,
+            format!("transparent huge pages: {other}"),
+            "programs get the page size that they ask for",
+        ),
     }
 }
 

@@ -74,12 +74,12 @@ pub fn launchers(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             format!("{launcher} --version: {why}"),
-            "jobs that it starts may not start at all",
+            "it may be unable to start jobs",
             format!("{launcher} --version   # should name itself"),
         );
     }
     if found.is_empty() && machine.program("srun").is_none() {
-        let meaning = "no MPI job can be started from here; programs alone are measured";
+        let meaning = "no MPI job can be started from here; only programs without a launcher are measured";
         return Check::limits(NAME, "no mpirun or mpiexec in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {
@@ -102,7 +102,7 @@ pub fn compiler(machine: &dyn Machine) -> Check {
     let compiler = compilers_version(machine, &mpicc);
     let launchers = found_launchers(machine);
     let first = launchers.iter().find(|found| found.family.is_some());
-    let shown = compiler.as_deref().unwrap_or("it does not say whose");
+    let shown = compiler.as_deref().unwrap_or("MPI unknown");
     let found = format!("{shown} ({})", mpicc.display());
     match (compiler.as_deref().and_then(family), first) {
         (Some(compiled), Some(started)) if started.family != Some(compiled) => {
@@ -119,8 +119,8 @@ pub fn compiler(machine: &dyn Machine) -> Check {
             };
             Check::limits(
                 NAME,
-                format!("{found}, and {launcher} is of {theirs}"),
-                "what one MPI compiled, the other's mpirun starts as so many jobs of one rank",
+                format!("{found}, but {launcher} belongs to {theirs}"),
+                "if one MPI compiled a program, the mpirun of another starts each rank as a separate job",
                 fix,
             )
         }
@@ -280,19 +280,19 @@ pub fn launch(machine: &dyn Machine) -> Check {
         (None, _) => Check::ok(NAME, "by no launcher", "a program started like this is a job of one rank"),
         (Some(launcher), Some(family)) => Check::ok(
             NAME,
-            format!("by {launcher}, whose processes speak as those of {} do", family.name()),
+            format!("by {launcher}, with the process manager of {}", family.name()),
             format!("plain programs are measured by the runner of {}", family.name()),
         ),
         (Some(launcher), None) if launcher != "srun" => Check::limits(
             NAME,
-            format!("by {launcher}, in a way that lets no plain programs meet"),
+            format!("by {launcher}, in a way that gives plain programs no common barrier"),
             "each rank of a plain program is measured alone; MPI programs are measured as usual",
             "mpirun -n N pmmpi PROGRAM",
         ),
         (Some(launcher), None) => Check::limits(
             NAME,
             format!("by {launcher}, without an MPI plugin"),
-            "each rank of an MPI program would be a job of its own, and plain programs cannot meet at a \
+            "each rank of an MPI program would be a job of its own, and plain programs cannot wait at a common \
              barrier",
             "srun --mpi=pmix pmmpi PROGRAM   # Open MPI; --mpi=pmi2 for MPICH",
         ),
@@ -312,7 +312,7 @@ pub fn slurm(machine: &dyn Machine) -> Check {
             return Check::limits(
                 NAME,
                 format!("srun --mpi=list: {why}"),
-                "srun starts nothing from here, or not now",
+                "srun cannot start jobs from here, at least not now",
                 "scontrol ping   # and SLURM_CONF=/path/of/slurm.conf where it is not in /etc/slurm",
             );
         }
@@ -340,7 +340,7 @@ pub fn slurm(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         found,
-        "srun starts MPI programs as so many jobs of one rank: use mpirun inside of an allocation",
+        "srun starts each rank of an MPI program as a separate job: use mpirun inside an allocation",
         "apt install slurm-wlm-mpi-plugins   # or build Slurm --with-pmix; then: srun --mpi=list",
     )
 }

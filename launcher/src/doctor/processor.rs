@@ -32,8 +32,8 @@ pub fn hypervisor(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         format!("virtual machine{whose}{stolen}"),
-        "the host may take processors away: time that a run took and did not have; frequency and counters \
-         are the host's to show",
+        "the host may take processors away: the elapsed time of a run includes that time; frequency and counters \
+         are visible only if the host shows them",
         "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
     )
 }
@@ -111,7 +111,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "a core that waited may run slowly at first, and nothing tells",
+            "a core that waited may run slowly at first, and no value shows it",
             "cpupower frequency-set -g performance",
         );
     }
@@ -125,7 +125,7 @@ pub fn governor(machine: &dyn Machine) -> Check {
         found,
         format!("{differ}a core that waited runs slowly at first: short work takes longer, and varies"),
         "cpupower frequency-set -g performance\n\
-         # and after a boot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
+         # to keep it after a reboot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
     )
 }
 
@@ -176,7 +176,7 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             return not_shown(
                 machine,
                 NAME,
-                "frequency may depend on temperature and neighbours, and nothing tells",
+                "frequency may depend on temperature and neighbours, and no value shows it",
                 "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
             );
         }
@@ -188,7 +188,7 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             NAME,
             "on",
             "frequency depends on temperature and on how many cores work: runs vary, and an idle node \
-             looks faster. Leave it on where your jobs have it, and compare reference cycles",
+             looks faster. Leave it on if your jobs run with it, and compare reference cycles",
             format!("echo {off} > /{file}"),
         ),
     }

@@ -133,7 +133,7 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     let (found, costs) = match own.in_namespace {
         true => (
             format!("{}, in a user namespace (a container)", own.names()),
-            "the kernel asks for the capability outside of it: counters are as for any user",
+            "the kernel asks for the capability outside of the namespace: counters are limited as for any user",
         ),
         false => (own.names(), "counters are limited by perf_event_paranoid"),
     };
@@ -152,7 +152,7 @@ pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
         Some(_) => Check::limits(
             NAME,
             "on",
-            "it holds one of the processor's counters: events of your own choice share what is left, and \
+            "it holds one of the processor's counters: events that you choose share the others, and \
              may be scaled (the default set is not)",
             sysctl("kernel.nmi_watchdog", 0),
         ),
@@ -176,7 +176,7 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             "the limit of open files cannot be read",
-            "whether the scope core has room is not known",
+            "whether --scope core has enough descriptors is not known",
             "mount -t proc proc /proc",
         );
     };
@@ -186,7 +186,11 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     // group.
     let inherited = online.max(1).saturating_mul(default::groups_of_a_core().len() as u64);
     if hard >= needed && to_inherit(soft, hard) >= inherited {
-        return Check::ok(NAME, format!("{} open files, {of}", shown(hard)), "the scope core has room");
+        return Check::ok(
+            NAME,
+            format!("{} open files, {of}", shown(hard)),
+            "--scope core has enough descriptors",
+        );
     }
     let fix = format!(
         "echo '* hard nofile {0}' >> /etc/security/limits.d/60-pmmpi.conf   # and log in again\n\

@@ -88,7 +88,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
             NAME,
             format!("{}: {why}", program.display()),
             costs,
-            format!("apt install libhwloc15   # where that is what is missing\n{}", reinstall(machine)),
+            format!("apt install libhwloc15   # if libhwloc is missing\n{}", reinstall(machine)),
         ),
     }
 }
@@ -97,7 +97,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
 pub fn report(machine: &dyn Machine) -> Check {
     const NAME: &str = "report";
     const FILE: &str = "pmmpi-report";
-    let costs = "`pmmpi report` and `pmmpi bounds` do not work; runs are kept all the same";
+    let costs = "`pmmpi report` and `pmmpi bounds` do not work; runs are still saved";
     let beside = machine.own_folder().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
     let Some(program) = beside.or_else(|| machine.program(FILE)) else {
         return Check::broken(NAME, format!("no {FILE} beside pmmpi or in PATH"), costs, reinstall(machine));
@@ -111,7 +111,7 @@ pub fn report(machine: &dyn Machine) -> Check {
         Ok(version) => Check::broken(
             NAME,
             format!("{} is {}, not {}", program.display(), version.trim(), env!("CARGO_PKG_VERSION")),
-            "it may not read what this pmmpi writes",
+            "it may be unable to read this pmmpi's files",
             reinstall(machine),
         ),
     }

@@ -131,7 +131,7 @@ pub fn unseen(program: &Path) -> &'static str {
         Binary::Static(_) => "it is statically linked: link it dynamically",
         _ if elf::is_for_musl(program) => "its C library is musl: pmmpi sees into programs of glibc",
         _ if mode & 0o6000 != 0 => "it runs as another user or group: the loader ignores LD_PRELOAD then",
-        _ => "in MPI sessions, through a handle of dlopen, or in a container with a /proc of its own",
+        _ => "for example in MPI sessions, through a handle of dlopen, or in a container with its own /proc",
     }
 }
 
@@ -141,7 +141,7 @@ pub fn mpi_argument(arguments: &[OsString]) -> Option<String> {
     arguments.iter().take(LOOKED_AT).find_map(|argument| {
         let file = find(argument).ok()?;
         let is_mpi = matches!(elf::inspect(&file), Binary::Mpi { .. });
-        is_mpi.then(|| format!("with {}, which is an MPI program, among its arguments it", file.display()))
+        is_mpi.then(|| format!("it (its argument {} is an MPI program)", file.display()))
     })
 }
 

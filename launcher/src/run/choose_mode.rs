@@ -87,7 +87,7 @@ fn may_start_once(name: &str, settings: &Settings) -> Failure {
 fn no_ranks(launch: &Launch) -> Failure {
     let who = launch.launcher.unwrap_or("no launcher");
     Failure::own(format_args!(
-        "--mode ranks: {who} started this process, and no ranks that can be measured together. Leave it out, or start \
+        "--mode ranks: {who} started this process, but no ranks to measure together. Leave --mode out, or start \
          pmmpi with mpirun or srun --mpi=pmix"
     ))
 }

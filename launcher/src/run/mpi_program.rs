@@ -294,7 +294,7 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
         ),
         Err(why) => {
             format!(
-                "\n       Nothing of it is known to be kept ({why}): measure again with another folder, see --out"
+                "\n       No part of the run is known to be saved ({why}): measure again with another folder, see --out"
             )
         }
     };
@@ -309,13 +309,13 @@ fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, S
         (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
         (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
         (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 60 MB?)"),
-        (Fault::Panic, "pmmpi's agent failed inside it; please report this"),
+        (Fault::Panic, "pmmpi's agent failed inside the program; please report this"),
     ];
     let program = task.program.display();
     let kept = match &partial {
-        Some(Ok(folder)) => format!("; what is known of the run is in {}", folder.display()),
+        Some(Ok(folder)) => format!("; the partial run is in {}", folder.display()),
         Some(Err(why)) if task.settings.out.is_some() => {
-            format!("; nothing could be kept of the run: {why}")
+            format!("; no part of the run could be saved: {why}")
         }
         _ => String::new(),
     };

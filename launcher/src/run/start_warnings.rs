@@ -27,13 +27,13 @@ fn measured_alone(task: &Task) -> Option<String> {
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
     let why = match task.launch.family {
         Some(_) => {
-            "on each of them another program, such as a shell, started pmmpi: each rank is measured alone, which leaves \
-             its one MPI_Init to an MPI program. To measure all ranks together, add --mode ranks"
+            "on each of them another program, such as a shell, started pmmpi: each rank is measured alone, to leave \
+             the rank's only MPI_Init to an MPI program. To measure all ranks together, add --mode ranks"
         }
         None if launcher == "srun" => {
             "without an MPI process manager, so each is measured alone; add --mpi=pmix or --mpi=pmi2"
         }
-        None => "in a way that lets no plain programs meet, so each is measured alone",
+        None => "in a way that gives plain programs no common barrier, so each is measured alone",
     };
     let and = if task.launch.family.is_some() { ", and " } else { " " };
     Some(format!("{launcher} started {ranks}{and}{why}"))
@@ -60,7 +60,7 @@ fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
         None => format!("{name} ARGS... {} PROGRAM", join(pmmpi)),
     };
     Some(format!(
-        "{name} starts the ranks of a job: what is measured is {name}, not its ranks. To measure them: {right}"
+        "{name} starts the ranks of a job: pmmpi measures {name}, not its ranks. To measure them: {right}"
     ))
 }
 

@@ -61,7 +61,7 @@ pub fn keep(
 
 fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
     let why = if shared.live().has(Fault::OtherLaunch) {
-        "an MPI job runs below it that another launcher started. Put pmmpi into that job's own launch: mpirun -n 2 \
+        "another launcher started an MPI job below it. Put pmmpi into that job's own launch: mpirun -n 2 \
          pmmpi ./prog"
             .to_owned()
     } else if shared.live().has(Fault::OtherLibc) {
@@ -77,7 +77,7 @@ fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
     };
     let process = if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" };
     warn(format_args!(
-        "{}: that is {process} from its start to its end, without barriers: {why}",
+        "{}: the time is that of {process} from its start to its end, without barriers: {why}",
         task.program.display()
     ));
 }

@@ -192,7 +192,7 @@ impl MemoryControllers {
             if check.deviation.is_some() && unsteady > UNSTEADY * range[0] {
                 (check.deviation, check.verdict) = (None, EventVerdict::Unknown.name());
                 check.reason = Some(
-                    "others use this socket's memory, now more and now less: validate where nothing else runs"
+                    "others use this socket's memory, at a rate that varies: validate where nothing else runs"
                         .to_owned(),
                 );
             }
@@ -249,7 +249,7 @@ fn most(a: Count, b: Count) -> Count {
 fn reason(net: &MetricValue) -> Option<String> {
     let why = net.reason()?;
     Some(match net.quality() {
-        Quality::Denied => format!("{why}; for what belongs to no core, as memory controllers, to 0"),
+        Quality::Denied => format!("{why}; memory controllers need level 0"),
         _ => why,
     })
 }
@@ -260,7 +260,7 @@ fn why_none(hardware: &Hardware) -> String {
         _ if hardware.hypervisor => "virtual machines are given none",
         Some("AuthenticAMD") => "modprobe amd_uncore",
         Some("GenuineIntel") => "modprobe intel_uncore",
-        _ => "none that is known here by its name",
+        _ => "pmmpi knows none for this processor",
     };
     format!("no PMU of memory controllers in /sys/bus/event_source/devices ({mend})")
 }

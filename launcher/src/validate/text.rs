@@ -30,7 +30,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     };
     let (repeats, indent) = (findings.repeats, "           ");
-    let how = format!("on hardware thread {on}, the median of {repeats}, less what the snapshots cost");
+    let how = format!("on hardware thread {on}, the median of {repeats}, minus the cost of the snapshots");
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
@@ -39,7 +39,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         writeln!(
             text,
             "memory     at its socket's controllers: three arrays of {array} MiB, caches of {cache} MiB,\n           \
-             less what others move meanwhile"
+             minus what other programs move meanwhile"
         )?;
     }
     writeln!(text)
@@ -91,7 +91,7 @@ fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     }
     if !known.is_empty() {
-        writeln!(text, "\nerrata of the maker's, by its numbers (see its documents below):")?;
+        writeln!(text, "\nerrata of the manufacturer, by its numbers (see its documents below):")?;
     }
     for (erratum, names) in known {
         writeln!(text, "  {}", wrapped(&format!("{}: {erratum}", names.join(", ")), "    "))?;
@@ -137,7 +137,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     if !nothing.is_empty() {
         writeln!(
             text,
-            "not run, since nothing of theirs is counted here:\n  {}",
+            "not run, because none of their events is counted here:\n  {}",
             wrapped(&nothing.join(", "), "  ")
         )?;
     }
@@ -183,9 +183,9 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let at_most = TRUSTED * 100.0;
     writeln!(
         text,
-        "trusted: off by {at_most} % at most. For you to read: what the maker says of events, and"
+        "trusted: off by {at_most} % at most. For you to read: the manufacturer's documents on events and"
     )?;
-    writeln!(text, "which errors of theirs are known:")?;
+    writeln!(text, "their known errors:")?;
     for document in &findings.documents {
         let title = format!("{}: {}", document.step, document.title);
         writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;

@@ -132,7 +132,9 @@ impl fmt::Display for Lack {
                     write!(f, "no {} were counted", divisor.replace('_', " "))
                 }
             }
-            Lack::Contradiction(condition) => write!(f, "the counts contradict one another: not {condition}"),
+            Lack::Contradiction(condition) => {
+                write!(f, "the counts contradict one another, this is false: {condition}")
+            }
             Lack::NotFinite => f.write_str("larger than any number that can be stored"),
         }
     }
@@ -308,4 +310,4 @@ impl Value {
 }
 
 /// The remark on an unusable event.
-const UNUSABLE: &str = "unusable on this processor, as `pmmpi validate` found";
+const UNUSABLE: &str = "unusable on this processor according to `pmmpi validate`";

@@ -15,19 +15,19 @@ A formula's names are quantities or what the processor's event table says: an ev
 or the reason why nothing there counts it. A value is as good as the worst of its counts (exact, then
 scaled, then partial) or absent with a reason: the count that is missing, the divisor that is 0, the check
 that failed. A count that ran for less than a fifth of the time is no basis for a verdict. Samples are
-multiplied by their period before anything is computed of them. What is given under a name counts, also
+multiplied by their period before use. A value that is given under a name has priority, even
 where the table would compute it.
 
 A metric of cores is computed for each core of each node, from what was counted on its hardware threads and the
-TSC of the rank that counted there; of a run there is the mean. A core whose counts are missing or contradict
-one another is left out of it: the value is partial then, and says of how many cores it is not.
+TSC of the rank that counted there; a run has their mean. A core whose counts are missing or contradict
+one another is left out of it: the value is then partial, and says how many cores are left out.
 
 ";
 
 const WORKED: &str = "\
 ## The worked tables of AMD-2008
 
-Tests hold that every figure of section 5 comes out to the printed digits. What the note does not say:
+Tests check that every figure of section 5 comes out to the printed digits. What the note does not say:
 
 - \"Elapsed time\" in its tables was taken with a clock and is computed from nothing; \"Seconds\" in 5.2 is
   `seconds_by_cycles`.

@@ -171,7 +171,9 @@ impl<'a> Node<'a> {
             (_, Sibling::A, ..) | (_, _, Some(_), 2) => None,
             (_, _, None, _) => Some("which hardware threads share a core is not known there".to_owned()),
             (_, _, _, 1) => Some("the core has one hardware thread online".to_owned()),
-            (_, _, _, more) => Some(format!("the core has {more} hardware threads, and this is of two")),
+            (_, _, _, more) => {
+                Some(format!("the core has {more} hardware threads, and this metric is for two"))
+            }
         }
     }
 

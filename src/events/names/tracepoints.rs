@@ -44,7 +44,7 @@ pub fn find(root: &Path, name: &str) -> Result<Tracepoint, NameError> {
                 return Ok(Tracepoint::Known(number));
             }
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                why = format!("/{place} is root's alone (mount -o remount,mode=755 /{place})");
+                why = format!("only root may read /{place} (mount -o remount,mode=755 /{place})");
                 break;
             }
             Err(_) if events.is_dir() => return Ok(Tracepoint::Unknown),

@@ -291,7 +291,7 @@ impl Columns {
         let started = self.started.map_or(&b""[..], |at| fields.get(at));
         let started_unix_ns = instant::unix_ns(started);
         if started_unix_ns.is_none() && !is_absent(started) {
-            let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
+            let expected = "expected RFC 3339, such as 2026-11-21T20:35:00+01:00";
             self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
         }
         let class = self.class.of(fields, building)?;
@@ -424,18 +424,18 @@ fn why_no_number(field: &[u8]) -> &'static str {
         b"seconds",
     ];
     if field.is_empty() {
-        return "is empty: expected is a number of seconds";
+        return "is empty: expected a number of seconds";
     }
     let end = field.iter().position(|c| !(c.is_ascii_digit() || b"+-.".contains(c))).unwrap_or(field.len());
     let unit = field[end..].trim_ascii();
     if end > 0 && UNITS.iter().any(|known| unit.eq_ignore_ascii_case(known)) {
-        return "has a unit: expected is a number of seconds without one";
+        return "has a unit: expected a number of seconds without one";
     }
     if field.contains(&b',') {
         return "is no number: the decimal sign is a point, and digits are not grouped";
     }
     if field.contains(&b':') {
-        return "is no number: expected are seconds, not hours and minutes";
+        return "is no number: expected seconds, not hours and minutes";
     }
-    "is no number: expected are seconds"
+    "is no number: expected seconds"
 }

@@ -2,6 +2,7 @@
 
 use super::FileFormat;
 use super::building::shown;
+use pmmpi::text::count;
 use std::fmt;
 use std::io;
 
@@ -67,10 +68,15 @@ impl fmt::Display for ImportFault {
             Self::NoRows => f.write_str("has a header and no rows"),
             Self::EmptyFolder { files: 0 } => f.write_str("holds no files"),
             Self::EmptyFolder { files } => {
-                write!(f, "holds no results: {files} files were looked at as {}", FileFormat::all())
+                write!(
+                    f,
+                    "holds no results: {} of no known format: {}",
+                    count(*files, "file"),
+                    FileFormat::all()
+                )
             }
             Self::Unknown { looks_like } => {
-                write!(f, "is not known: it was looked at as {}", FileFormat::all())?;
+                write!(f, "matches no known format: {}", FileFormat::all())?;
                 match looks_like {
                     Some(what) => write!(f, "; it looks like {what}"),
                     None => Ok(()),
@@ -86,10 +92,10 @@ impl fmt::Display for ImportFault {
             Self::TwoColumns(name) => {
                 write!(f, "has two columns {name}: rename or remove the one that is not meant")
             }
-            Self::NoJson(e) => write!(f, "is no whole JSON: {e}"),
+            Self::NoJson(e) => write!(f, "is not valid JSON: {e}"),
             Self::OtherForm(what) => write!(f, "has another form than expected: {what}"),
             Self::OtherVersion { found, known } => {
-                write!(f, "has the version {found} of its format; known are {known}")
+                write!(f, "has the version {found} of its format; pmmpi reads {known}")
             }
             Self::OtherPath(pattern) => write!(f, "has a path that does not fit the pattern {pattern}"),
         }

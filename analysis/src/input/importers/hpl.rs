@@ -231,13 +231,13 @@ impl Output {
             }
             State::Unchecked(solved) | State::Checked(solved) => {
                 let what = if text.ends_with("FAILED") { "FAILED" } else { "is neither PASSED nor FAILED" };
-                let value = value.map_or_else(|| "that is no number".into(), |value| value.to_string());
+                let value = value.map_or_else(|| "(not a number)".into(), |value| value.to_string());
                 self.reject(solved.line, format!("its residual {value} {what} (line {number})"));
                 State::Failed
             }
             State::Failed => State::Failed,
             State::Announced(line) => {
-                self.reject(line, format!("no result follows, but its residual in line {number}"));
+                self.reject(line, format!("no result follows, only a residual, in line {number}"));
                 State::Failed
             }
             State::Idle => {

@@ -44,7 +44,9 @@ impl FromStr for PathPattern {
         let parts = parts.collect::<Result<Vec<_>, _>>().map_err(|e| format!("`{text}`: {e}"))?;
         let named: Vec<Field> = parts.iter().flatten().filter_map(|piece| piece.field()).collect();
         if named.is_empty() {
-            return Err(format!("`{text}` names nothing: use {{node}}, {{run}}, {{class}} or {{session}}"));
+            return Err(format!(
+                "`{text}` has no placeholder: use {{node}}, {{run}}, {{class}} or {{session}}"
+            ));
         }
         if (1..named.len()).any(|i| named[..i].contains(&named[i])) {
             return Err(format!("`{text}` names something twice"));

@@ -131,13 +131,13 @@ impl Session<'_> {
             (None, []) => {
                 return Err(
                     "it has no performance variable in a unit of time (`time_run`, which includes the \
-                            wait in the queue, is read where it is named as the metric)"
+                            wait in the queue, is read with --metric time_run)"
                         .into(),
                 );
             }
             (None, _) => {
                 return Err(format!(
-                    "several of its performance variables are times: name one of {}",
+                    "several of its performance variables are times: choose one with --metric: {}",
                     names()
                 ));
             }

@@ -79,7 +79,7 @@ pub(super) fn read(
 type Metrics = serde_json::Map<String, Value>;
 
 fn node(line: &[u8]) -> Result<(String, Metrics), String> {
-    let value = super::json::value(line).map_err(|e| format!("it is no whole JSON: {e}"))?;
+    let value = super::json::value(line).map_err(|e| format!("it is not valid JSON: {e}"))?;
     let Value::Object(mut metrics) = value else {
         return Err("it is no object".into());
     };

@@ -155,7 +155,7 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     counted(row_of(&mut run, NodeId(1), 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_neither").reason().unwrap();
-    let expected = "1 of 12 cores left out, the first core 2 of node1: the counts contradict one another: not \
+    let expected = "1 of 12 cores left out, the first core 2 of node1: the counts contradict one another, this is false: \
                     ref_cycles_core <= ref_cycles_a + ref_cycles_b";
     assert!(reason.starts_with(expected), "{reason}");
     // The bounds need no union.
@@ -244,7 +244,10 @@ fn where_nothing_could_be_counted_it_is_said() {
     );
     // Cores with more than two hardware threads.
     let four = closed(Gap::Unavailable(WhyUnavailable::NoSuchThread), &[], 4);
-    assert_eq!(four.reason().unwrap(), "ref_cycles_b: the core has 4 hardware threads, and this is of two");
+    assert_eq!(
+        four.reason().unwrap(),
+        "ref_cycles_b: the core has 4 hardware threads, and this metric is for two"
+    );
 }
 
 /// One of the two nodes has SMT off.

@@ -147,7 +147,7 @@ fn long(
         last = Some((key, at));
         if building.is_of_another_file(at) {
             building.withdraw(at);
-            let reason = "its run is in another long file, too: what it counted has no sum. Join the files";
+            let reason = "another file has rows of this run, too, so its values have no sum. Join the files";
             building.reject(row.line, reason);
             continue;
         }
@@ -164,7 +164,7 @@ fn long(
         if slot == WRONG {
             building.reject(
                 row.line,
-                "event: it is none that can be a counter's name, or one too many".to_owned(),
+                "event: it is not a valid counter name, or there are too many counters".to_owned(),
             );
             continue;
         }
@@ -248,7 +248,7 @@ fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i
         let text = text.unwrap_or_default().trim();
         let ns = instant::unix_ns(text.as_bytes());
         if ns.is_none() && !text.is_empty() {
-            let expected = "expected is RFC 3339, as 2026-11-21T20:35:00+01:00";
+            let expected = "expected RFC 3339, such as 2026-11-21T20:35:00+01:00";
             let text = shown(text.as_bytes());
             wrong.add(before + row as u64 + 1, || format!("started: `{text}`: {expected}: left out"));
         }
