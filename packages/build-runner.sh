@@ -31,17 +31,23 @@ fi
 # An MPI outside of the system's folders is found again by its path. LD_LIBRARY_PATH goes before it (DT_RUNPATH), so a
 # module of another version of the same MPI still decides.
 rpaths=""
-for option in $("$mpicc" -show); do
+for option in $("$mpicc" -show 2> /dev/null); do
     case $option in
         -L/usr/lib* | -L/lib*) ;;
         -L/*) rpaths="$rpaths -C link-arg=-Wl,--enable-new-dtags,-rpath,${option#-L}" ;;
     esac
 done
 
-# Both runners have nearly all crates in common: the second begins with a copy of the first's.
+# Both runners have nearly all crates in common: the second begins with a copy of the first's. Cargo does not notice
+# that the copy, or this wrapper since the last time, is of another MPI.
 for other in openmpi mpich; do
     [ -d "$build/$family" ] || [ ! -d "$build/$other/release" ] || cp -a "$build/$other" "$build/$family"
 done
+if [ "$("$mpicc" -show 2> /dev/null)" != "$(cat "$build/$family/mpicc" 2> /dev/null)" ]; then
+    rm -rf "$build/$family"/release/.fingerprint/mpi-sys-* "$build/$family"/release/build/mpi-sys-*
+    mkdir -p "$build/$family"
+    "$mpicc" -show 2> /dev/null > "$build/$family/mpicc"
+fi
 MPICC=$mpicc "$cargo" rustc --release --locked -p pmmpi-runner --bin pmmpi-runner --target-dir "$build/$family" -- $rpaths
 install -d "$into"
 install --strip "$build/$family/release/pmmpi-runner" "$into/pmmpi-runner-$family"

@@ -518,7 +518,7 @@ fn an_archive_has_nothing_of_others() {
     let path = folder.path().display().to_string();
     let done = export(&[&path], &path);
     assert_eq!(done.status.code(), Some(1));
-    assert!(err(&done).contains("fleet.csv is of no archive: move it away"), "{}", err(&done));
+    assert!(err(&done).contains("fleet.csv does not belong to an archive: move it away"), "{}", err(&done));
     assert_eq!(files(folder.path()).len(), 1);
 }
 

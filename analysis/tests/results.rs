@@ -647,7 +647,8 @@ mod files {
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "holds no files");
         folder.put("notes.txt", "hello\n");
-        let reason = "holds no results: 1 file of no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
+        let reason =
+            "holds no results: 1 file of no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, reason);
     }
 

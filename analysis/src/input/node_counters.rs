@@ -226,7 +226,7 @@ mod tests {
         let counted = of(&without);
         assert_eq!(
             (counted.get("cycles"), counted.why_not("cycles")),
-            (None, Some("1 of its 2 ranks counted it"))
+            (None, Some("only 1 of its 2 ranks counted it"))
         );
         assert!(counted.get("system_read_bytes").is_none() && counted.get("dram_bytes").is_some());
 
@@ -270,6 +270,6 @@ mod tests {
         let (rank, node) = (RankId(1), NodeId(0));
         let lost = pmmpi::record::LostRank { rank, node, t_ns, end: End::Lost, ended_ns, whereabouts };
         run.lost.push(lost);
-        assert_eq!(of(&run).why_not("cycles"), Some("1 of its 2 ranks counted it"));
+        assert_eq!(of(&run).why_not("cycles"), Some("only 1 of its 2 ranks counted it"));
     }
 }
