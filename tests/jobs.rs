@@ -210,7 +210,7 @@ fn a_wrapper_is_known_by_what_it_is_given() {
         let folder = Folder::new("given");
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["-v", "--out"]).arg(folder.path());
         let output = job.args(["setpriv", "--no-new-privs"]).arg(programs::mpi(mpi, "quiet")).run().success();
-        assert!(output.err().contains("is an MPI program, it may start one"), "{}", output.err());
+        assert!(output.err().contains("is an MPI program) may start one"), "{}", output.err());
         let runs = folder.runs();
         assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 2, Mode::Mpi), "{mpi:?}");
     }

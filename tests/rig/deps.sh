@@ -14,7 +14,7 @@ case ${1-} in
 esac
 
 if ! command -v cargo > /dev/null; then
-    echo "pmmpi needs Rust 1.88 or later: see https://rustup.rs" >&2
+    echo "pmmpi needs Rust 1.95 or later: see https://rustup.rs" >&2
     exit 1
 fi
 if ! command -v dpkg-query > /dev/null; then

@@ -19,7 +19,7 @@ class Pmmpi(MakefilePackage):
     version("0.1.0")
 
     depends_on("c", type="build")
-    depends_on("rust@1.88:", type="build")
+    depends_on("rust@1.95:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("llvm+clang", type="build")  # rsmpi reads mpi.h with libclang
     depends_on("hwloc@2.1:2")
