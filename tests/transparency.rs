@@ -177,8 +177,8 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     assert_eq!(codes(&["--nonsense"]), 125);
     for (typed, said) in [
         (&["reprot"][..], "Did you mean the command report? pmmpi report --help"),
-        (&["help", "report"], "Help is pmmpi report --help"),
-        (&["help"], "Help is pmmpi --help"),
+        (&["help", "report"], "For help, type pmmpi report --help"),
+        (&["help"], "For help, type pmmpi --help"),
         (&["--quiet", "report"], "A command is the first word"),
     ] {
         let output = run(Command::new(pmmpi()).args(typed));
