@@ -181,10 +181,7 @@ fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let at_most = TRUSTED * 100.0;
-    writeln!(
-        text,
-        "trusted: off by {at_most} % at most. For you to read: the manufacturer's documents on events and"
-    )?;
+    writeln!(text, "trusted: off by {at_most} % at most. The manufacturer's documents on events and")?;
     writeln!(text, "their known errors:")?;
     for document in &findings.documents {
         let title = format!("{}: {}", document.step, document.title);
