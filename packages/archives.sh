@@ -56,6 +56,7 @@ binary_archive() {
     # This one loads libpfm4 where that is installed, so it links the C library, an old one.
     echo "a program for glibc 2.17 ..."
     [ -x "$build/zig/bin/cargo-zigbuild" ] || {
+        python3 -c 'import ensurepip' 2> /dev/null || tests/rig/deps.sh python3-venv
         python3 -m venv "$build/zig"
         "$build/zig/bin/pip" install -q -r packages/requirements.txt
     }

@@ -48,8 +48,8 @@ impl Used {
     fn assert_was_counted(&self, run: &Run, rank: u32) {
         let (clock_ns, quality) = counted(run, rank, "task_clock_ns");
         assert_eq!(quality, Quality::Exact);
-        // 400 ms by the clocks of its threads; the kernel's accounting of what is stolen differs by a few percent.
-        assert!(self.cpu_ns >= 350_000_000, "rank {rank}: {} ns", self.cpu_ns);
+        // 400 ms by the threads' own clocks; getrusage, which gives the children's time, may be less exact.
+        assert!(self.cpu_ns >= 390_000_000, "rank {rank}: {} ns", self.cpu_ns);
         assert!(clock_ns.is_some_and(|ns| 10 * ns >= 9 * self.cpu_ns), "rank {rank}: {clock_ns:?} ns");
         let faults = counted(run, rank, "page_faults").0.unwrap();
         let range = WORKERS * self.pages..(WORKERS + 1) * self.pages;

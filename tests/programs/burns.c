@@ -52,12 +52,18 @@ static void touch_each(char *memory, int pages) {
     for (int page = 0; page < pages; page++) memory[(size_t)page * sysconf(_SC_PAGESIZE)] = 1;
 }
 
-/* CPU time of this thread, not a number of loops, because cores differ in speed. */
+static long long thread_cpu_ns(void) {
+    struct timespec own;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    return own.tv_sec * 1000000000LL + own.tv_nsec;
+}
+
+/* CPU time of this thread, not a number of loops, because cores differ in speed. Counted from here: the thread that
+   exists before MPI_Init has used CPU time already. */
 static void burn(int ms) {
+    long long until_ns = thread_cpu_ns() + ms * 1000000LL;
     touch_each(new_pages(PAGES), PAGES);
-    struct timespec now;
-    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+    while (thread_cpu_ns() < until_ns);
 }
 
 static void *late(void *ms) {

@@ -5,7 +5,7 @@ use super::median;
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BimodalSettings {
-    /// The two halves must be further apart than this fraction; a smaller difference makes no node slow.
+    /// The two halves must be further apart than this fraction. A node that is closer to the others is not SLOW either.
     pub delta: f64,
     /// A smaller class has no visible shape.
     pub min_nodes: usize,

@@ -17,11 +17,11 @@ mod machine;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("kernels are written for x86_64 and aarch64: write them for this processor, too");
 
+mod expected_counts;
 mod memory;
-mod table;
 
+pub use expected_counts::all;
 pub use memory::{Memory, Prepared};
-pub use table::all;
 
 /// A kernel's code. The arguments are the trips of its loop, its memory, and a distance in the memory.
 pub type Function = unsafe extern "C" fn(trips: u64, memory: *mut u8, stride: u64);
