@@ -5,7 +5,7 @@
 //!    records them in the rank's [`session::live_record::LiveRecord`].
 //! 2. [`transport::gather`] joins the ranks' [`record::Part`]s on rank 0.
 //! 3. [`Run::assemble`] makes one [`Run`] of them.
-//! 4. [`record::runfile`] stores the run. If the job ends badly, [`partial`] has what is left of it.
+//! 4. [`record::run_file`] stores the run. If the job ends badly, [`partial`] has what is left of it.
 //! 5. [`Run::elapsed`] computes the two durations between which the job's elapsed time must lie, whatever the
 //!    clocks do: [`ElapsedBounds`], by the mathematics of [`bounds`].
 //!

@@ -8,8 +8,8 @@ mod header;
 mod outcome;
 mod rank;
 mod run;
+pub mod run_file;
 mod run_id;
-pub mod runfile;
 pub mod temporary;
 pub mod wire;
 

@@ -52,7 +52,7 @@ impl World {
 /// let sum = session.region("sum", || (0..1_000_000u64).sum::<u64>())?;
 /// if let Some(run) = session.end()? {
 ///     println!("{sum} after {:?}", run.elapsed());
-///     pmmpi::record::runfile::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
+///     pmmpi::record::run_file::write(std::path::Path::new("."), &run)?; // `pmmpi report .` reads it
 /// }
 /// # Ok(())
 /// # }

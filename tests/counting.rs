@@ -6,7 +6,7 @@ use pmmpi::counters::reading::{Gap, Quality, WhyUnavailable};
 use pmmpi::node::NodeSettings;
 use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::record::runfile;
+use pmmpi::record::run_file;
 use pmmpi_events::totals::totals;
 use rig::cluster::{Cluster, Job, machine};
 use rig::tool::{Folder, Paranoid, pmmpi, run, tool};
@@ -339,7 +339,7 @@ fn what_a_user_may_not_count_is_said() {
     let program = folder.path().join("burns");
     fs::copy(programs::plain("burns"), &program).unwrap();
     run_as_nobody(&folder, &program, "755");
-    let run = runfile::read(&runs_of(&folder)[0]).unwrap();
+    let run = run_file::read(&runs_of(&folder)[0]).unwrap();
     assert_eq!(counted(&run, 0, "task_clock_ns").1, Quality::Exact);
     assert_eq!(counted(&run, 0, "page_faults").1, Quality::Partial);
     assert_eq!(counted(&run, 0, "context_switches"), (None, Quality::Denied));
@@ -351,7 +351,7 @@ fn what_a_user_may_not_count_is_said() {
     // If this user may execute a program but not read it, the kernel counts nothing and gives no error.
     run_as_nobody(&folder, &program, "711");
     let file = runs_of(&folder).pop().unwrap();
-    let hidden = runfile::read(&file).unwrap();
+    let hidden = run_file::read(&file).unwrap();
     assert_eq!(counted(&hidden, 0, "task_clock_ns"), (None, Quality::Unavailable));
 }
 

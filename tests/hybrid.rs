@@ -7,7 +7,7 @@ use pmmpi::counters::event::{Event, kind};
 use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Quality;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
-use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi_events::metrics;
 use pmmpi_events::names::{Asked, Capacity, EventNames, plan};
 use pmmpi_events::summary_line::Summary;
@@ -183,7 +183,7 @@ fn memory_controllers_have_a_sum_for_the_run_and_for_each_socket() {
         },
     );
     let folder = Folder::new("controllers");
-    runfile::write(folder.path(), &run_of(counts)).unwrap();
+    run_file::write(folder.path(), &run_of(counts)).unwrap();
     let json = report(&folder);
     let counters = json["runs"][0]["counters"].as_array().unwrap();
     let of_socket = (0..6).map(|channel| 100.0 + f64::from(channel)).sum::<f64>() * LINE_BYTES;
@@ -209,7 +209,7 @@ fn the_report_has_each_kind_and_the_sum() {
     let pmus = ["cpu_core", "cpu_atom"];
     let folder = Folder::new("hybrid");
     let run_of_all = run_of(moved(&machine, pmus, "cpu_core/r1c0/", 2));
-    runfile::write(folder.path(), &run_of_all).unwrap();
+    run_file::write(folder.path(), &run_of_all).unwrap();
     let json = report(&folder);
     let counters = json["runs"][0]["counters"].as_array().unwrap();
     let counter = |name: &str| {

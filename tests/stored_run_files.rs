@@ -3,7 +3,7 @@
 //! tests/runs/vN contains files that pmmpi wrote in schema N for real jobs, and the output of `pmmpi report`. With
 //! BLESS=1 in the environment, the current output becomes the expected output.
 
-use pmmpi::record::runfile::{self, Slot, VERSION};
+use pmmpi::record::run_file::{self, Slot, VERSION};
 use rig::tool::{Folder, run, runs_in, tool};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn a_file_takes_the_room_that_it_needs() {
         let slot = Slot::take(folder.path()).unwrap().reserve(reserved).unwrap();
         let path = slot.store(run).unwrap();
         let (length, room) = (path.metadata().unwrap().len(), path.metadata().unwrap().blocks() * 512);
-        assert_eq!(&runfile::read(&path).unwrap(), run);
+        assert_eq!(&run_file::read(&path).unwrap(), run);
         assert!(room < length + (64 << 10), "{room} bytes for {length}, {reserved} reserved");
         assert_eq!(*needed.get_or_insert(length), length);
         std::fs::remove_file(path).unwrap();
@@ -61,8 +61,8 @@ fn no_damage_goes_unnoticed() {
     for at in 0..whole.len() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
-        assert!(pmmpi::record::runfile::from_bytes(&damaged).is_err(), "byte {at}");
-        assert!(pmmpi::record::runfile::from_bytes(&whole[..at]).is_err(), "cut at {at}");
+        assert!(pmmpi::record::run_file::from_bytes(&damaged).is_err(), "byte {at}");
+        assert!(pmmpi::record::run_file::from_bytes(&whole[..at]).is_err(), "cut at {at}");
     }
-    assert!(pmmpi::record::runfile::from_bytes(&whole).is_ok());
+    assert!(pmmpi::record::run_file::from_bytes(&whole).is_ok());
 }

@@ -45,10 +45,10 @@ fn dependencies_point_one_way() {
     let expected: BTreeMap<&str, BTreeSet<String>> = [
         ("pmmpi", BTreeSet::new()),
         ("pmmpi-events", core.clone()),
-        ("pmmpi-rounds", events.clone()),
+        ("pmmpi-workload", events.clone()),
         ("pmmpi-kernels", BTreeSet::new()),
-        ("pmmpi-launcher", named(&["pmmpi", "pmmpi-events", "pmmpi-rounds", "pmmpi-kernels"])),
-        ("pmmpi-runner", named(&["pmmpi", "pmmpi-events", "pmmpi-rounds"])),
+        ("pmmpi-launcher", named(&["pmmpi", "pmmpi-events", "pmmpi-workload", "pmmpi-kernels"])),
+        ("pmmpi-runner", named(&["pmmpi", "pmmpi-events", "pmmpi-workload"])),
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),
         ("pmmpi-names", events.clone()),
@@ -102,7 +102,7 @@ fn folders_of_the_launcher_point_one_way() {
 #[test]
 fn folders_of_the_analysis_point_one_way() {
     let order = [
-        "warning",
+        "warning_codes",
         "stats",
         "table",
         "input",
@@ -121,7 +121,7 @@ fn folders_of_the_analysis_point_one_way() {
 #[test]
 fn files_import_one_another_in_no_circle() {
     for folder in
-        ["src", "src/events", "launcher/src", "launcher/agent/src", "launcher/rounds/src", "analysis/src"]
+        ["src", "src/events", "launcher/src", "launcher/agent/src", "launcher/workload/src", "analysis/src"]
     {
         let modules = modules(folder);
         assert!(modules.len() > 5, "{folder}");

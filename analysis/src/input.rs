@@ -12,13 +12,13 @@ pub mod progress;
 
 use crate::stats::node_counts::Counted;
 use crate::table::BOUNDS;
-use crate::table::class::{ClassBy, Key, SESSION_LABEL};
-use crate::warning::{Warning, WarningCode};
+use crate::table::node_class::{ClassBy, Key, SESSION_LABEL};
+use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
 use node_rows::NodeRow;
 use pmmpi::record::Run;
-use pmmpi::record::runfile::{EXTENSION, RunFileError};
+use pmmpi::record::run_file::{EXTENSION, RunFileError};
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};

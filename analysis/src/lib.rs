@@ -22,4 +22,4 @@ pub mod stamps_csv;
 pub mod stats;
 pub mod table;
 pub mod verdicts;
-pub mod warning;
+pub mod warning_codes;

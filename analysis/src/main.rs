@@ -9,7 +9,7 @@ use cli::options::{
 use cli::supervise::supervise;
 use cli::{allocator, progress_line};
 use pmmpi::bounds::MaxDrift;
-use pmmpi::record::runfile::default_folder;
+use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, printable};
 use pmmpi_analysis::export_archive;
 use pmmpi_analysis::input::importers::{self, Decoding};
@@ -20,10 +20,10 @@ use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::runs;
-use pmmpi_analysis::stats::verdict::{self, Verdict};
-use pmmpi_analysis::table::class::ClassBy;
+use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
+use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::verdicts::JudgeSettings;
-use pmmpi_analysis::warning::WarningCode;
+use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -107,7 +107,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ..reading(&options.of_others, options.class_by.clone(), decoding)
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let input = report::read(&paths(&options.paths), &from, &trust);
+    let input = report::read(&paths("report", &options.paths)?, &from, &trust);
     if input.is_empty() {
         return Err(nothing("report", &input));
     }
@@ -151,7 +151,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{}: it is no folder", folder.display())));
     }
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let (input, archived) = input::read_after(folder, &paths(&options.paths), &from, &trust)
+    let (input, archived) = input::read_after(folder, &paths("export", &options.paths)?, &from, &trust)
         .map_err(|message| Failure { code: PARTIAL, message })?;
     if input.results.sources.len() <= archived {
         return Err(nothing("export", &input));
@@ -172,8 +172,21 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     Ok(if input.is_partial() { PARTIAL } else { 0 })
 }
 
-fn paths(given: &[PathBuf]) -> Vec<PathBuf> {
-    if given.is_empty() { vec![default_folder()] } else { given.to_vec() }
+/// The paths that the user gave, or the default folder, which exists after a first measurement.
+fn paths(command: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let folder = default_folder();
+    match folder.symlink_metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Failure::usage(format!(
+            "no run to {command}: there is no folder {}\n       \
+             Measure a program first, for example: pmmpi ./prog, or: mpirun -n 4 pmmpi ./prog\n       \
+             Or name files or folders of runs: pmmpi {command} PATH",
+            folder.display()
+        ))),
+        _ => Ok(vec![folder]),
+    }
 }
 
 fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> importers::ImportOptions {
@@ -212,7 +225,7 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
         false => Err(Failure::usage(format!("--{name}: from 0 to {most} percent"))),
     };
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
-    let node = verdict::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
+    let node = verdict_rule::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
     let run = runs::SlowRunSettings { q, ..Default::default() };
     Ok(JudgeSettings { node, run, ..Default::default() })
 }

@@ -18,7 +18,7 @@ use crate::stats::node_counts::NAMES;
 use crate::table::BOUNDS;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
-use crate::warning::{Warning, WarningCode};
+use crate::warning_codes::{Warning, WarningCode};
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
 use pmmpi::text::count;

@@ -4,15 +4,15 @@
 //! The same input gives the same bits.
 //!
 //! ```
-//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, runs, verdict, within_nodes};
+//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, runs, verdict_rule, within_nodes};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = ClassRuns::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run, interval, lower end
 //! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
-//! let judged = verdict::judge(&medians, sigma, &verdict::VerdictSettings::default());
-//! assert_eq!(judged.nodes[2].verdict, Some(verdict::Verdict::SlowTail)); // of so few none is SLOW
+//! let judged = verdict_rule::judge(&medians, sigma, &verdict_rule::VerdictSettings::default());
+//! assert_eq!(judged.nodes[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
 //! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
@@ -23,7 +23,7 @@
 //! | [`median`] | a node's median run, and the interval and the lower end of its median |
 //! | [`within_nodes`] | how much runs of one node differ, pooled over its class |
 //! | [`qn_scale`] | how much nodes of a class differ |
-//! | [`verdict`] | R*: which nodes are slow |
+//! | [`verdict_rule`] | R*: which nodes are slow |
 //! | [`runs`] | which runs are slow, and which nodes have too many of them |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class consists of two kinds of nodes |
@@ -51,7 +51,7 @@ pub mod random;
 pub mod runs;
 pub mod term_parts;
 pub mod terms;
-pub mod verdict;
+pub mod verdict_rule;
 pub mod within_nodes;
 
 #[cfg(test)]
@@ -71,8 +71,8 @@ mod tests {
             let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians);
-            let settings = verdict::VerdictSettings { q, delta, ..verdict::VerdictSettings::default() };
-            prop_assert_eq!(verdict::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
+            let settings = verdict_rule::VerdictSettings { q, delta, ..verdict_rule::VerdictSettings::default() };
+            prop_assert_eq!(verdict_rule::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
             let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
             let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &settings);
             prop_assert!(runs::flaky(&runs::counts(&medians, &slow), q).len() <= nodes.len());

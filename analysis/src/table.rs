@@ -1,15 +1,15 @@
 //! The data behind all results: how long each run took on each node, and what was counted there.
 
-pub mod class;
 mod frame;
 mod names;
+pub mod node_class;
 mod order;
 
 pub use frame::Filled;
 pub use names::NamePool;
 pub use order::Order;
 
-use class::Parts;
+use node_class::Parts;
 use std::collections::BTreeMap;
 
 /// Value of an unknown instant (ns since 1970).

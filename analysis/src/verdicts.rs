@@ -9,9 +9,9 @@ pub mod node_report;
 mod why;
 
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::{bimodal, drift, noise, runs, verdict};
+use crate::stats::{bimodal, drift, noise, runs, verdict_rule};
 use crate::table::{Order, RunTable};
-use crate::warning::{self, Warning, WarningCode};
+use crate::warning_codes::{self, Warning, WarningCode};
 use history::History;
 use judged_session::JudgedSession;
 use node_report::{DriftReport, NodeReport, SlowRunReport};
@@ -25,7 +25,7 @@ const SESSIONS_AT_A_TIME: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeSettings {
     /// For nodes.
-    pub node: verdict::VerdictSettings,
+    pub node: verdict_rule::VerdictSettings,
     /// For runs.
     pub run: runs::SlowRunSettings,
     /// For the drift of nodes over sessions.
@@ -205,7 +205,7 @@ impl Judge<'_> {
                     "{} of a class are fast and {} are {} slower ({class})",
                     count(modes.fast.nodes, "node"),
                     count(modes.slow.nodes, "node"),
-                    warning::percent(apart)
+                    warning_codes::percent(apart)
                 ),
             ));
         }
@@ -230,8 +230,8 @@ impl Judge<'_> {
                 WarningCode::NoiseFloor,
                 format!(
                     "{what} uncertain by {}: a node that is {} slower cannot be detected ({class})",
-                    warning::percent(size),
-                    warning::percent(delta)
+                    warning_codes::percent(size),
+                    warning_codes::percent(delta)
                 ),
             ));
         }

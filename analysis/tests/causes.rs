@@ -1,10 +1,10 @@
 //! From counts to a cause: stored runs, columns of other tools, and nodes made by hand.
 
-use pmmpi::record::runfile;
+use pmmpi::record::run_file;
 use pmmpi_analysis::input::node_counters::of_nodes;
 use pmmpi_analysis::stats::cause::{CauseKind, CauseSettings, Explanation, NoCause, explain};
 use pmmpi_analysis::stats::node_counts::{Counted, NAMES};
-use pmmpi_analysis::stats::verdict::Verdict;
+use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_events::validation::Trust;
 use proptest::prelude::*;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn stored_runs_give_what_is_there() {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (mut nodes, mut hosts) = (0, Vec::new());
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "pmr")) {
-        let run = runfile::read(&path).unwrap();
+        let run = run_file::read(&path).unwrap();
         let counted = of_nodes(&run, &Trust::default().of_run(&run));
         assert_eq!(counted.len(), run.nodes.len());
         for node in &counted {

@@ -193,7 +193,7 @@ fn every_file_that_is_no_run_is_named_and_the_others_are_reported() {
     };
     folder.put("empty.pmr", "");
     folder.put("foreign.pmr", "rank,node\n");
-    folder.put("newer.pmr", changed(8, pmmpi::record::runfile::VERSION as u8 + 1));
+    folder.put("newer.pmr", changed(8, pmmpi::record::run_file::VERSION as u8 + 1));
     folder.put("truncated.pmr", &bytes[..bytes.len() - 1]);
     folder.put("head.pmr", &bytes[..10]);
     folder.put("damaged.pmr", changed(bytes.len() - 5, 0xff));

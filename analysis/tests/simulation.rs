@@ -12,7 +12,7 @@ mod methods;
 mod score;
 
 use fleet::{Recipe, Shape};
-use pmmpi_analysis::stats::verdict::Verdict;
+use pmmpi_analysis::stats::verdict_rule::Verdict;
 use score::Score;
 
 fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {

@@ -1,6 +1,6 @@
 //! docs/warnings.md is generated from the codes.
 
-use pmmpi_analysis::warning::WarningCode;
+use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::metrics::catalogue;
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ const HEAD: &str = "\
 go by the code: in JSON each warning has the keys `code`, `message` and `advice`. What `pmmpi doctor` looks at is in
 [doctor.md](doctor.md), the verdicts of `pmmpi validate` are in [validate.md](validate.md).
 
-This page is made of analysis/src/warning.rs and of the rules in src/events/metrics/metrics.toml; after a change there,
+This page is made of analysis/src/warning_codes.rs and of the rules in src/events/metrics/metrics.toml; after a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes it anew.
 
 ";

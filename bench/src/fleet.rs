@@ -6,7 +6,7 @@
 use crate::{must_succeed, run_file};
 use pmmpi::bounds::Stamps;
 use pmmpi::node::NodeKey;
-use pmmpi::record::{Run, runfile};
+use pmmpi::record::{Run, run_file};
 use std::error::Error;
 use std::f64::consts::TAU;
 use std::fs::File;
@@ -138,11 +138,11 @@ impl Fleet {
         let mut command = Command::new(pmmpi);
         must_succeed(command.arg("--out").arg(folder).arg("/bin/true"))?;
         let file = run_file(folder)?;
-        let measured = runfile::read(&file)?;
+        let measured = run_file::read(&file)?;
         std::fs::remove_file(file)?;
         for node in 0..self.nodes {
             for run in 0..self.runs {
-                runfile::write(folder, &self.run(&measured, node, run)?)?;
+                run_file::write(folder, &self.run(&measured, node, run)?)?;
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ mod start;
 mod tables;
 mod widths;
 
-use pmmpi::record::runfile::EXTENSION;
+use pmmpi::record::run_file::EXTENSION;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

@@ -5,7 +5,7 @@ use crate::process::{Measured, Program};
 use crate::{Folder, bounds, must_succeed, pmmpi};
 use pmmpi::bounds::RawClock;
 use pmmpi::node::{CpuSet, NodeKey};
-use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi::{NodeId, RankId};
 use std::error::Error;
 use std::path::Path;
@@ -21,7 +21,7 @@ const RUNS_PER_NODE: u32 = 10;
 /// Returns Markdown. The time includes reading the file.
 pub fn large(folder: &Folder) -> Result<String, Box<dyn Error>> {
     const ROUNDS: usize = 5;
-    let file = folder.path().join("large").with_extension(runfile::EXTENSION);
+    let file = folder.path().join("large").with_extension(run_file::EXTENSION);
     must_succeed(Command::new(std::env::current_exe()?).arg(CHILD).arg(folder.path()))?;
     let bytes = std::fs::metadata(&file)?.len();
     let mut command = Command::new(pmmpi()?);
@@ -67,7 +67,7 @@ pub fn many(folder: &Folder) -> Result<String, Box<dyn Error>> {
 
 /// Writes `large.pmr` in a folder.
 pub fn write_large(folder: Option<&String>) -> Result<(), Box<dyn Error>> {
-    runfile::write(Path::new(folder.ok_or("not for use by hand")?), &run())?;
+    run_file::write(Path::new(folder.ok_or("not for use by hand")?), &run())?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use crate::jobs::mpirun;
 use crate::paired::Spread;
 use crate::{Folder, must_succeed, pmmpi, run_file};
-use pmmpi::record::runfile;
+use pmmpi::record::run_file;
 use std::error::Error;
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
 /// The overhead of the only run in the folder, part by part, and the time by hand (ns). Removes the run.
 fn row(runs: &Path, by_hand: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = run_file(runs)?;
-    let overhead = runfile::read(&file)?.overhead().ok_or("no rank came to the end")?;
+    let overhead = run_file::read(&file)?.overhead().ok_or("no rank came to the end")?;
     std::fs::remove_file(file)?;
     Ok(vec![
         overhead.starting_ns as f64,

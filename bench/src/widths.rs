@@ -3,7 +3,7 @@
 
 use crate::paired::{Spread, Way, in_turns};
 use crate::{Folder, must_succeed, pmmpi, run_file};
-use pmmpi::record::runfile;
+use pmmpi::record::run_file;
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +36,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
                 command.arg(tool).arg("--quiet").arg("--out").arg(out).arg(program);
                 must_succeed(command.args([WORK_MS, &(ranks - 1).to_string(), LATE_MS]))?;
                 let file = run_file(out)?;
-                let bounds = runfile::read(&file)?.elapsed().ok_or("a rank is missing")?;
+                let bounds = run_file::read(&file)?.elapsed().ok_or("a rank is missing")?;
                 fs::remove_file(file)?;
                 Ok((bounds.upper_ns - bounds.lower_ns) as f64)
             }

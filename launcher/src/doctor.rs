@@ -11,8 +11,8 @@ mod json;
 mod machine;
 mod memory;
 mod mpi;
+mod perf_rights;
 mod processor;
-mod rights;
 mod text;
 mod tool;
 
@@ -22,7 +22,7 @@ use check::{Check, DoctorReport, Status};
 use machine::{Here, Machine};
 use pmmpi::node::NodeKey;
 use pmmpi::transport::node_election::{Duty, Role};
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::io::{IsTerminal, Write};
 
 /// The exit status if a check fails as `--fail-on` defines it.
@@ -33,10 +33,10 @@ const CHECKS: [fn(&dyn Machine) -> Check; 26] = [
     counters::pmu,
     counters::software_events,
     counters::uncore,
-    rights::paranoid,
-    rights::capabilities,
-    rights::nmi_watchdog,
-    rights::descriptors,
+    perf_rights::paranoid,
+    perf_rights::capabilities,
+    perf_rights::nmi_watchdog,
+    perf_rights::descriptors,
     processor::hypervisor,
     processor::smt,
     processor::governor,

@@ -5,8 +5,8 @@ mod starter;
 
 use launcher_variables::{Ending, Manager, Signature};
 use pmmpi::record::Job;
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::console::say;
+use pmmpi_workload::Failure;
+use pmmpi_workload::console::say;
 use starter::Starter;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -7,7 +7,7 @@ mod metrics;
 
 use crate::cli::options::{FormatArg, List, Listing};
 use pmmpi::record::End;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 

@@ -16,8 +16,8 @@ mod vendor_names;
 use cli::command_line;
 use cli::options::Command;
 use pmmpi::record::End;
-use pmmpi_rounds::console::say;
-use pmmpi_rounds::{Failure, process, signals};
+use pmmpi_workload::console::say;
+use pmmpi_workload::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 
 /// C's main, not Rust's: the workload must inherit the descriptors and signal dispositions that this process

@@ -4,11 +4,11 @@ use crate::cli::launches::Launches;
 use crate::program;
 use pmmpi::clock;
 use pmmpi::record::End;
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::console::say;
-use pmmpi_rounds::plan::OnFailure;
-use pmmpi_rounds::process::Prepared;
-use pmmpi_rounds::signals;
+use pmmpi_workload::Failure;
+use pmmpi_workload::console::say;
+use pmmpi_workload::plan::OnFailure;
+use pmmpi_workload::process::Prepared;
+use pmmpi_workload::signals;
 use std::ffi::OsString;
 
 /// Starts all launches. Gives the end of the first failed launch, or else success.

@@ -3,7 +3,7 @@
 //! Read [`run`] from top to bottom. It makes settings from the command line, chooses the way of measuring from the
 //! launch and the program's file, prepares everything that can fail, and then starts the program. This module contains
 //! what the process of the user or the launcher does. The work inside a rank is in `pmmpi::session`, the rounds of
-//! plain programs are in `pmmpi_rounds`.
+//! plain programs are in `pmmpi_workload`.
 
 mod choose_mode;
 mod disk_carrier;
@@ -25,12 +25,12 @@ use pmmpi::clock;
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
 use pmmpi::counters::requested;
-use pmmpi::record::runfile::{Slot, reserved_bytes, reserved_bytes_alone};
+use pmmpi::record::run_file::{Slot, reserved_bytes, reserved_bytes_alone};
 use pmmpi::record::{End, Mode};
 use pmmpi::transport::fabric::Solo;
-use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::rounds::{self, RoundsContext};
-use pmmpi_rounds::{Failure, signals};
+use pmmpi_workload::console::{say, warn};
+use pmmpi_workload::rounds::{self, RoundsContext};
+use pmmpi_workload::{Failure, signals};
 use std::ffi::OsString;
 use task::{Task, Way};
 

@@ -4,9 +4,9 @@
 use crate::launch::RunnerFamily;
 use crate::program;
 use pmmpi::session::shared_memory::SHARED_MEMORY_VARIABLE;
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::plan::ABORT;
-use pmmpi_rounds::process::Prepared;
+use pmmpi_workload::Failure;
+use pmmpi_workload::plan::ABORT;
+use pmmpi_workload::process::Prepared;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::SUFFIX;
 use crate::counters::counts::Counts;
 use crate::counters::requested::AskedFor;
 use crate::ids::RankId;
-use crate::record::runfile::VERSION;
+use crate::record::run_file::VERSION;
 use crate::record::{Part, RunHeader, wire};
 use crate::regions::Whereabouts;
 use crate::session::instructions::Keep;

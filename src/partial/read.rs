@@ -4,7 +4,7 @@ use super::frame::Found;
 use super::{About, Frame, KeptRank, NODE_SUFFIX, OLD_RUN_FILE, SUFFIX, list};
 use crate::ids::{NodeId, RankId};
 use crate::node::NodeKey;
-use crate::record::runfile::RunFileError;
+use crate::record::run_file::RunFileError;
 use crate::record::{End, LostRank, Part, RankRecord, Run, wire};
 use crate::regions::Whereabouts;
 use crate::session::live_record::{self, LiveRecord, Phase};

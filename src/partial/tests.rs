@@ -4,7 +4,7 @@ use crate::counters::counter_table::CounterTable;
 use crate::counters::probe::{Scope, Scripted};
 use crate::counters::requested::AskedFor;
 use crate::ids::RankId;
-use crate::record::runfile::RunFileError;
+use crate::record::run_file::RunFileError;
 use crate::record::{End, Mode, Run};
 use crate::session::live_record::Phase;
 use crate::session::shared_memory::SharedMemory;

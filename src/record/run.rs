@@ -63,7 +63,7 @@ pub struct Run {
     /// Time from t3 until the gather was complete, on rank 0 (ns).
     pub gather_ns: i64,
     /// The regions of the program. In a run file, each schema stores this and the following fields in a part of its
-    /// own: see [`crate::record::runfile`].
+    /// own: see [`crate::record::run_file`].
     #[serde(skip)]
     pub regions: Regions,
     /// Pings between the nodes and rank 0's node, the hub; empty without `--sync pingpong`.

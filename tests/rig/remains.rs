@@ -3,7 +3,7 @@
 use crate::tool::wait_until_gone;
 use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::record::runfile;
+use pmmpi::record::run_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,6 @@ pub fn left_in(folder: &Path) -> Run {
     // The complete run may have been saved just before its launcher was killed.
     left.sort_by_key(|path| path.is_dir());
     let first = left.first().unwrap_or_else(|| panic!("nothing is left in {}", folder.display()));
-    let run = if first.is_dir() { partial::read(first) } else { runfile::read(first) };
+    let run = if first.is_dir() { partial::read(first) } else { run_file::read(first) };
     run.unwrap_or_else(|e| panic!("{}: {e}", first.display()))
 }

@@ -1,6 +1,6 @@
 //! The built tool, temporary folders, and commands with a time limit.
 
-use pmmpi::record::{Run, runfile};
+use pmmpi::record::{Run, run_file};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub fn runs_in(folder: &Path) -> Vec<Run> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("readable").path());
     let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "pmr")).collect();
     paths.sort();
-    let read = |path: &PathBuf| runfile::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let read = |path: &PathBuf| run_file::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     paths.iter().map(read).collect()
 }
 

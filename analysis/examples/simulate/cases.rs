@@ -5,7 +5,7 @@ use crate::methods;
 use crate::score::Score;
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::stats::verdict::Verdict;
+use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::stats::{bimodal, drift, median, runs, within_nodes};
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use pmmpi_analysis::stats::cause::{self, explain};
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::node_counts::Counted;
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::stats::verdict::{self, Verdict};
+use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
 use pmmpi_analysis::stats::{median, within_nodes};
 use std::ops::Range;
 
@@ -138,8 +138,11 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let ends: Vec<usize> = (1..=recipe.nodes).map(|node| node * RUNS).collect();
     let Some(class) = ClassRuns::new(&times, &ends) else { return Vec::new() };
     let medians = median::of_nodes(&class);
-    let judged =
-        verdict::judge(&medians, within_nodes::sigma(&class, &medians), &verdict::VerdictSettings::default());
+    let judged = verdict_rule::judge(
+        &medians,
+        within_nodes::sigma(&class, &medians),
+        &verdict_rule::VerdictSettings::default(),
+    );
     let middle: Vec<usize> =
         medians.iter().enumerate().map(|(at, node)| at * RUNS + node.median_run).collect();
     let of_class: Vec<Option<Counted>> = middle.iter().map(|run| Some(counted[*run].clone())).collect();

@@ -9,7 +9,7 @@ mod methods;
 mod score;
 
 use fleet::Recipe;
-use pmmpi_analysis::stats::verdict::Verdict;
+use pmmpi_analysis::stats::verdict_rule::Verdict;
 use score::Score;
 
 /// The number of fleets in the reference, and a number large enough to show the uncertainty of these 30.

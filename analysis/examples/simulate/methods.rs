@@ -2,7 +2,7 @@
 
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
-use pmmpi_analysis::stats::verdict::{self, JudgedClass, Verdict, VerdictSettings};
+use pmmpi_analysis::stats::verdict_rule::{self, JudgedClass, Verdict, VerdictSettings};
 use pmmpi_analysis::stats::{benjamini_hochberg, normal, runs, within_nodes};
 
 /// Returns for each node whether it is slow.
@@ -62,18 +62,19 @@ pub fn r_star(class: &ClassRuns) -> Vec<bool> {
 
 /// Nodes with at least this verdict.
 pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
-    let says = |node: &verdict::NodeJudgement| node.verdict.is_some_and(|verdict| verdict >= least);
+    let says = |node: &verdict_rule::NodeJudgement| node.verdict.is_some_and(|verdict| verdict >= least);
     judge(class).nodes.iter().map(says).collect()
 }
 
 /// R* with p = 2 (1 - Phi(|z|)), as if it looked for fast nodes too.
 fn two_sided(class: &ClassRuns) -> Vec<bool> {
     let judged = judge(class);
-    let p =
-        |node: &verdict::NodeJudgement| node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()));
+    let p = |node: &verdict_rule::NodeJudgement| {
+        node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()))
+    };
     let adjusted = benjamini_hochberg::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
     let settings = VerdictSettings::default();
-    let is_slow = |(node, p): (&verdict::NodeJudgement, f64)| {
+    let is_slow = |(node, p): (&verdict_rule::NodeJudgement, f64)| {
         p <= settings.q && node.slower_by_at_least > Some(settings.delta) && node.score > Some(0.0)
     };
     judged.nodes.iter().zip(adjusted).map(is_slow).collect()
@@ -82,7 +83,7 @@ fn two_sided(class: &ClassRuns) -> Vec<bool> {
 /// Uses the tool's defaults.
 fn judge(class: &ClassRuns) -> JudgedClass {
     let medians = median::of_nodes(class);
-    verdict::judge(&medians, within_nodes::sigma(class, &medians), &VerdictSettings::default())
+    verdict_rule::judge(&medians, within_nodes::sigma(class, &medians), &VerdictSettings::default())
 }
 
 /// Returns for each run whether it is slow.

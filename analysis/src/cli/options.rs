@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
-use pmmpi_analysis::table::class::ClassBy;
+use pmmpi_analysis::table::node_class::ClassBy;
 use std::path::PathBuf;
 
 const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all unusable, or wrong usage.";

@@ -1,10 +1,10 @@
 //! Decides which files hold runs of pmmpi and which hold results of other tools.
 
 use super::importers;
-use crate::warning::WarningCode;
+use crate::warning_codes::WarningCode;
 use pmmpi::partial;
 use pmmpi::record::Run;
-use pmmpi::record::runfile::{self, EXTENSION, RunFileError};
+use pmmpi::record::run_file::{self, EXTENSION, RunFileError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -65,9 +65,9 @@ fn is_of_others(file: &Path) -> bool {
 /// before it is read.
 pub fn read_one(file: &Path) -> Result<Run, RunFileError> {
     if !is_partial(file) {
-        return runfile::read(file);
+        return run_file::read(file);
     }
-    partial::read(file).or_else(|e| runfile::read(&file.with_extension(EXTENSION)).map_err(|_| e))
+    partial::read(file).or_else(|e| run_file::read(&file.with_extension(EXTENSION)).map_err(|_| e))
 }
 
 /// True for the folder of one partial run.

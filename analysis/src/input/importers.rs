@@ -11,31 +11,31 @@ mod building;
 mod csv;
 mod decoding;
 pub mod detect;
-mod fault;
 mod folder;
 mod hpl;
 mod hyperfine;
 mod instant;
+mod invalid_value;
 mod json;
 mod parquet;
 mod path_pattern;
 mod reframe;
 mod row;
 mod superbench;
-mod wrong;
+mod unusable_file;
 
 pub use decoding::Decoding;
 pub use detect::FileFormat;
 pub use path_pattern::PathPattern;
 
 use crate::input::progress::{Metered, Progress};
-use crate::table::class::ClassBy;
+use crate::table::node_class::ClassBy;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
-use fault::ImportFault;
 pub(crate) use row::ResultRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use unusable_file::ImportFault;
 
 /// Number of rejected rows that are kept with a reason. All rejected rows are counted.
 pub const REJECTED_KEPT: usize = 100;

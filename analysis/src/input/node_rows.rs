@@ -1,6 +1,6 @@
 //! How long a run took on each of its nodes: the rows of the table.
 
-use crate::table::class::{self, Class, ClassBy};
+use crate::table::node_class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     for suspect in run.elapsed().into_iter().flat_map(|elapsed| elapsed.suspects) {
         spans[suspect.index()] = None;
     }
-    let classes = class::of_nodes(run, class_by);
+    let classes = node_class::of_nodes(run, class_by);
     for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {
         let Some([first_t1, last_t2]) = span else { continue };
         let row = NodeRow { record, class, work_ns: last_t2.saturating_sub(first_t1) };

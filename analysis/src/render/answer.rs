@@ -3,7 +3,7 @@
 use super::cells::{percent, shortened};
 use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 use std::collections::HashSet;

@@ -3,7 +3,7 @@
 
 use super::one_line;
 use crate::report::Report;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
 /// Keys of [`NodeReport`]; `ci_s` becomes two columns.

@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::report::run::RunReport;
-use crate::warning::{Warning, WarningCode};
+use crate::warning_codes::{Warning, WarningCode};
 use std::collections::BTreeMap;
 
 /// First warnings about the input and the whole report, then about runs.

@@ -6,7 +6,7 @@ mod plot;
 use super::tables::{self, Cell, Table};
 use super::{answer, cells, first_warnings, one_line};
 use crate::report::Report;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, BTreeSet};
 

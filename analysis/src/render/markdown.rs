@@ -3,7 +3,7 @@
 use super::tables::{self, Cell, Table};
 use super::{answer, first_warnings, one_line};
 use crate::report::Report;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use std::collections::BTreeSet;
 
 /// A report with at most `top` rows per table (0: all).

@@ -8,7 +8,7 @@
 
 use super::one_line;
 use crate::report::Report;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, HashSet};
 

@@ -4,7 +4,7 @@ use super::cells::{class_numbers, classes, elapsed, interval, percent, probabili
 use super::{more, shown};
 use crate::report::Report;
 use crate::report::run::RunReport;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// Headings, rows, and a remark about rows that are not shown.

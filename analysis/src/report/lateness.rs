@@ -4,7 +4,7 @@
 //! of a rank behind all others is the smaller of two values: its node's lateness, and its distance from the next rank
 //! of that node. Times of work and of waiting are each rank's own, on its node's clock without correction.
 
-use crate::warning::{Warning, WarningCode};
+use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::bounds::{Interval, NodeLateness};
 use pmmpi::record::{RankRecord, Run};
 use pmmpi::text::seconds_between;

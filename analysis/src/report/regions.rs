@@ -1,7 +1,7 @@
 //! Regions that programs named: how long each took, over all its entries.
 
 use crate::report::counters::{self, CounterReport};
-use crate::warning::{Warning, WarningCode};
+use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::RankId;
 use pmmpi::record::Run;
 use pmmpi::regions::{MOST, RegionBounds};

@@ -6,7 +6,7 @@ use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
 use super::regions::{self, RegionReport};
 use super::warnings::about;
-use crate::warning::Warning;
+use crate::warning_codes::Warning;
 use pmmpi::record::{End, Overhead, Run};
 use pmmpi::regions::At;
 use pmmpi::{NodeId, RankId};

@@ -3,7 +3,7 @@
 use crate::input::importers::{Rejected, Results};
 use crate::report::lateness::Lateness;
 use crate::report::regions;
-use crate::warning::{Warning, WarningCode};
+use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::NodeId;
 use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::requested;

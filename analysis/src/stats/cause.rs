@@ -3,7 +3,7 @@
 use super::node_counts::Counted;
 use super::term_parts::{HALTED, OFF_CPU, STOLEN, TermPart, parts};
 use super::terms::{Decomposition, Identity, Term, decompose, middle_and_spread};
-use super::verdict::Verdict;
+use super::verdict_rule::Verdict;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The table as a data frame, for Polars and for files that other programs read.
 
 use super::{RunTable, UNDATED};
-use crate::table::class::{Key, Parts};
+use crate::table::node_class::{Key, Parts};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 

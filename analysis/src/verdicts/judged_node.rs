@@ -3,7 +3,7 @@
 use super::{JudgeSettings, cause_text};
 use crate::stats::cause::Explanation;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict::NodeJudgement;
+use crate::stats::verdict_rule::NodeJudgement;
 use crate::table::RunTable;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::BTreeMap;

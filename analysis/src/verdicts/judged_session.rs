@@ -3,7 +3,7 @@
 use super::JudgeSettings;
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict::{self, JudgedClass};
+use crate::stats::verdict_rule::{self, JudgedClass};
 use crate::stats::{runs, within_nodes};
 use crate::table::RunTable;
 
@@ -42,7 +42,7 @@ impl<'a> JudgedSession<'a> {
 
     /// Compares each node with the others.
     pub fn judged(&self, settings: &JudgeSettings) -> JudgedClass {
-        verdict::judge(&self.medians, self.sigma, &settings.node)
+        verdict_rule::judge(&self.medians, self.sigma, &settings.node)
     }
 
     /// True if a node with this many runs can be tested for slow runs.

@@ -1,6 +1,6 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::probe::Scripted;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
 use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
-use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, runfile};
+use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi::session::instructions::Keep;
 use pmmpi::session::shared_memory::SharedMemory;
 use pmmpi::session::{Beginning, RankMemory, RankSession};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 impl Folder {
     pub fn write(&self, run: &Run) -> PathBuf {
-        runfile::write(self.path(), run).unwrap()
+        run_file::write(self.path(), run).unwrap()
     }
 
     /// Creates a partial run of `size` ranks in which rank 0 works. Returns its folder, that rank's file and its

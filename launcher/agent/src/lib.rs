@@ -12,18 +12,18 @@
 //! of an unknown family: if the other ranks have a known one, they wait for it forever.
 
 mod environment;
-mod init;
+mod intercept_init;
 mod loaded_objects;
 mod loader;
 mod measurement;
-mod mpi;
+mod mpi_calls;
 mod mpi_handles;
 mod node_speaker;
 mod older_libc;
 mod pass_through;
 mod rank_tree;
 mod ranks_of_node;
-mod regions;
+mod region_functions;
 mod resolve;
 
 use std::ffi::{c_int, c_void};

@@ -1,6 +1,6 @@
 //! The agent's only session: it starts after MPI_Init and ends before MPI_Finalize.
 
-use crate::mpi::{AgentWorld, MpiLibrary};
+use crate::mpi_calls::{AgentWorld, MpiLibrary};
 use crate::{environment, node_speaker, ranks_of_node, resolve};
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Inherited;

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         session.region("sleep", || std::thread::sleep(pause))?;
     }
     if let Some(run) = session.end()? {
-        let file = pmmpi::record::runfile::write(&folder, &run)?;
+        let file = pmmpi::record::run_file::write(&folder, &run)?;
         println!("{}", pmmpi_events::summary_line::Summary { run: &run, file: Some(&file) });
     }
     Ok(())

@@ -13,10 +13,10 @@ use pmmpi::record::{End, wire};
 use pmmpi::rsmpi::World;
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
-use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::plan::{ABORT, RoundsPlan};
-use pmmpi_rounds::rounds::{self, RoundsContext};
-use pmmpi_rounds::{Failure, process, signals};
+use pmmpi_workload::console::{say, warn};
+use pmmpi_workload::plan::{ABORT, RoundsPlan};
+use pmmpi_workload::rounds::{self, RoundsContext};
+use pmmpi_workload::{Failure, process, signals};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use crate::cli::options::{self, Command, Options};
 use crate::launch::Launch;
 use clap::Parser;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::ffi::OsString;
 
 /// Parses this process's command line. Only the first word can be a command; to measure a program with the name of a

@@ -1,8 +1,8 @@
 //! `pmmpi repeat`: finds each `pmmpi` in the command line of a launch.
 
 use super::options::{self, Repetition};
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::plan::OnFailure;
+use pmmpi_workload::Failure;
+use pmmpi_workload::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

@@ -12,7 +12,7 @@ use pmmpi::counters::selection::{Selection, WantedSet};
 use pmmpi::node::{Cores, CpuSet, NodeFacts};
 use pmmpi_events::metrics::{CpuKind, CpuTable, EventSpec, Sibling, catalogue};
 use pmmpi_events::names::{Asked, Capacity, CounterPlan, EventNames, plan};
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::path::{Path, PathBuf};
 
 /// The default set of each rank's own threads, plus the events of the options.

@@ -4,10 +4,10 @@ use super::options::{self, MeasurementArgs, ModeArg, OnMismatch, Sync};
 use super::selection;
 use pmmpi::bounds::MaxDrift;
 use pmmpi::counters::selection::Selection;
-use pmmpi::record::{Series, runfile};
+use pmmpi::record::{Series, run_file};
 use pmmpi::session::instructions::{Extras, Marks};
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::plan::OnFailure;
+use pmmpi_workload::Failure;
+use pmmpi_workload::plan::OnFailure;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct Settings {
     pub series: Option<Series>,
 }
 
-impl From<options::OnFailureArg> for pmmpi_rounds::plan::OnFailure {
+impl From<options::OnFailureArg> for pmmpi_workload::plan::OnFailure {
     fn from(typed: options::OnFailureArg) -> Self {
         match typed {
             options::OnFailureArg::Stop => Self::Stop,
@@ -77,7 +77,7 @@ impl Settings {
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
         Ok(Self {
             argv: typed.argv,
-            out: (!typed.no_save).then(|| typed.out.unwrap_or_else(runfile::default_folder)),
+            out: (!typed.no_save).then(|| typed.out.unwrap_or_else(run_file::default_folder)),
             labels: labels(&typed.labels)?,
             runs: typed.runs,
             warmup: typed.warmup,

@@ -2,8 +2,8 @@
 
 use super::check::{Check, sysctl};
 use super::machine::Machine;
+use super::perf_rights;
 use super::processor::{core_pmus, is_virtual};
-use super::rights;
 use pmmpi::counters::core_pmus::DEVICES;
 use pmmpi::counters::event::kind;
 use pmmpi::counters::reading::{Gap, WhyUnavailable};
@@ -171,12 +171,12 @@ fn short(gap: Gap) -> String {
 fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
         // The kernel's rules allow it, so the container forbids it.
-        Gap::Denied(_) | Gap::UserModeOnly if rights::allows_own_tasks(machine) => {
+        Gap::Denied(_) | Gap::UserModeOnly if perf_rights::allows_own_tasks(machine) => {
             "# the container filters perf_event_open: docker run --cap-add PERFMON --security-opt \
              seccomp=unconfined; or start this outside of the container"
                 .to_owned()
         }
-        Gap::Denied(_) | Gap::UserModeOnly => sysctl(rights::PARANOID, 1),
+        Gap::Denied(_) | Gap::UserModeOnly => sysctl(perf_rights::PARANOID, 1),
         Gap::Unavailable(WhyUnavailable::Busy | WhyUnavailable::NeverScheduled) => {
             "# end what holds the counters: perf, another profiler, or:\n\
              sysctl -w kernel.nmi_watchdog=0"

@@ -1,7 +1,7 @@
 //! The report as JSON: docs/schema/doctor.schema.json.
 
 use super::check::DoctorReport;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use serde::Serialize;
 
 /// Within a version, new keys may come but none disappear.

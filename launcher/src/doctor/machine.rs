@@ -8,7 +8,7 @@ use pmmpi::counters::perf_event_open::{Counters, Target};
 use pmmpi::counters::probe::{Opened, Probe};
 use pmmpi::counters::reading::{Gap, WhyUnavailable};
 use pmmpi::node::NodeFacts;
-use pmmpi::record::runfile::default_folder;
+use pmmpi::record::run_file::default_folder;
 use pmmpi::record::temporary;
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The process that started this rank: the launcher, or the launcher's daemon on this node. Shells and wrappers may be
 //! between it and this process.
 
-use pmmpi_rounds::proc_stat::ProcStat;
+use pmmpi_workload::proc_stat::ProcStat;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Result};
 use std::os::unix::ffi::OsStrExt;

@@ -8,7 +8,7 @@ use pmmpi::counters::probe::{Probe, Scope};
 use pmmpi::counters::reading::{Gap, Quality};
 use pmmpi::text::printable;
 use pmmpi_events::names::{Asked, EventNames, Origin, Places, Resolved, Vendor};
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

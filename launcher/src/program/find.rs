@@ -1,6 +1,6 @@
 //! Finds the program to start, as execvp(3) does.
 
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;

@@ -5,7 +5,7 @@ use crate::cli::settings::Settings;
 use crate::launch::Launch;
 use crate::program::nature::{Nature, mpi_argument, nature, opens_mpi};
 use pmmpi::record::Mode;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::fmt;
 use std::path::Path;
 

@@ -8,8 +8,8 @@ use crate::launch::RunnerFamily;
 use crate::tool_files;
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
-use pmmpi_rounds::Failure;
-use pmmpi_rounds::console::say;
+use pmmpi_workload::Failure;
+use pmmpi_workload::console::say;
 
 /// Execs the runner of `family`, which reads its plan from shared memory. Returns only if that fails.
 pub fn exec(task: &Task, family: RunnerFamily) -> Failure {

@@ -4,7 +4,7 @@ use crate::tool_files;
 use pmmpi::clock::Crystal;
 use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings, Topology, microcode_now};
 use pmmpi::record::{HostPart, temporary, wire};
-use pmmpi_rounds::console::warn;
+use pmmpi_workload::console::warn;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};

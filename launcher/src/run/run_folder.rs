@@ -1,8 +1,8 @@
 //! The folder for run files.
 
-use pmmpi::record::runfile::Slot;
+use pmmpi::record::run_file::Slot;
 use pmmpi::text::count;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -3,7 +3,7 @@
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;
 use crate::launch;
-use pmmpi_rounds::console::warn;
+use pmmpi_workload::console::warn;
 use std::ffi::{OsStr, OsString};
 
 /// Prints all warnings that apply to `task`.

@@ -11,7 +11,7 @@ use pmmpi::counters::selection::Selection;
 use pmmpi::record::{Mode, RunHeader, Series};
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::transport::node_election::{Duty, Role};
-use pmmpi_rounds::plan::RoundsPlan;
+use pmmpi_workload::plan::RoundsPlan;
 use std::path::PathBuf;
 
 pub struct Task<'a> {

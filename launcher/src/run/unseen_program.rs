@@ -11,15 +11,15 @@ use pmmpi::counters::counts::Counts;
 use pmmpi::counters::perf_event_open::Counters;
 use pmmpi::counters::probe::Probe;
 use pmmpi::node::{CpuSet, NodeKey};
-use pmmpi::record::runfile::Slot;
+use pmmpi::record::run_file::Slot;
 use pmmpi::record::{Mode, Part, RankRecord, Run, RunHeader, wire};
 use pmmpi::regions::Regions;
 use pmmpi::session::live_record::Fault;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_events::summary_line::Summary;
-use pmmpi_rounds::console::{say, warn};
-use pmmpi_rounds::process::Ended;
-use pmmpi_rounds::{Failure, saving};
+use pmmpi_workload::console::{say, warn};
+use pmmpi_workload::process::Ended;
+use pmmpi_workload::{Failure, saving};
 use std::sync::atomic::AtomicU64;
 
 /// A process measured by its parent (CLOCK_MONOTONIC, ns).

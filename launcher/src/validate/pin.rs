@@ -1,7 +1,7 @@
 //! Pins the thread to the hardware thread of the measurement.
 
 use pmmpi::node::CpuSet;
-use pmmpi_rounds::Failure;
+use pmmpi_workload::Failure;
 use std::io;
 
 /// Words of a CPU mask: 65,536 hardware threads.

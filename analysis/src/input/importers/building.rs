@@ -6,7 +6,7 @@ use super::row::{Column, Numbered, ResultRow, RowPart};
 use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
 use crate::table::UNDATED;
-use crate::table::class::{self, ClassBy, Key, Parts};
+use crate::table::node_class::{self, ClassBy, Key, Parts};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -324,7 +324,7 @@ impl Building {
             return Some(*slot);
         }
         let slot = self.counters.len();
-        let is_column = COLUMNS.contains(&key.as_str()) || class::is_column(&key);
+        let is_column = COLUMNS.contains(&key.as_str()) || node_class::is_column(&key);
         if !self.wants(name) || is_column || name.is_empty() || slot >= MOST_COUNTERS {
             return None;
         }

@@ -5,11 +5,11 @@
 //! and not all rows after it.
 
 use super::building::{Building, shown};
+use super::invalid_value::Wrong;
 use super::path_pattern::PathParts;
 use super::row::ResultRow;
-use super::wrong::Wrong;
 use super::{ImportFault, ImportOptions, instant};
-use crate::table::class::{Class, ClassBy, Key, Parts};
+use crate::table::node_class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hashbrown::HashMap;
 use std::io::{BufRead, BufReader, Read};

@@ -1,7 +1,7 @@
 //! Lists the files in folders, in an order that does not depend on the file system.
 
 use pmmpi::partial::SUFFIX;
-use pmmpi::record::runfile::EXTENSION;
+use pmmpi::record::run_file::EXTENSION;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Rows that readers add to the table.
 
-use crate::table::class::Parts;
+use crate::table::node_class::Parts;
 
 /// One run, as a reader understood it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::{escaped, style_of};
 use crate::render::cells::percent;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 use pmmpi::text::count;
 

@@ -4,7 +4,7 @@ use super::{and_more, line, shown};
 use crate::render::answer;
 use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
 use crate::report::Report;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// The answer, one sentence per line.

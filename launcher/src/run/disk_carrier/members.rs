@@ -3,7 +3,7 @@
 use super::{FIRST, handing};
 use pmmpi::RankId;
 use pmmpi::partial::{self, About, CarrierNote, Frame, KeptRank, NodeFile};
-use pmmpi::record::runfile::EXTENSION;
+use pmmpi::record::run_file::EXTENSION;
 use pmmpi::record::{RunHeader, wire};
 use pmmpi::session::instructions::{AgentInstructions, Keep};
 use pmmpi::session::live_record::Phase;

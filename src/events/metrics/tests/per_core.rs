@@ -432,8 +432,8 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
     let key = NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 };
     run.nodes.push(NodeRecord { key, facts: None, topology: None });
-    let path = pmmpi::record::runfile::write(folder.path(), &run).unwrap();
-    assert_eq!(pmmpi::record::runfile::read(&path).unwrap(), run);
+    let path = pmmpi::record::run_file::write(folder.path(), &run).unwrap();
+    assert_eq!(pmmpi::record::run_file::read(&path).unwrap(), run);
 }
 
 /// Decoding returns the same facts.

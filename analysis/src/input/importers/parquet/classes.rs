@@ -5,7 +5,7 @@ use super::names;
 use crate::input::importers::building::Building;
 use crate::input::importers::row::{Column, WRONG};
 use crate::table::NamePool;
-use crate::table::class::{Key, Parts};
+use crate::table::node_class::{Key, Parts};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
 

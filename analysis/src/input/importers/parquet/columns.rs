@@ -1,11 +1,11 @@
 //! Finds the meaning of each column of a Parquet file.
 
 use crate::input::importers::building::{Building, shown};
+use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
-use crate::input::importers::wrong::Wrong;
 use crate::input::importers::{ImportFault, ImportOptions};
-use crate::table::class::{ClassBy, Key};
+use crate::table::node_class::{ClassBy, Key};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 
 /// Stands for an event that the caller did not ask for.

@@ -5,8 +5,8 @@ use super::columns::{Columns, UNWANTED};
 use super::names;
 use crate::input::importers::building::{Building, shown};
 use crate::input::importers::instant;
+use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
-use crate::input::importers::wrong::Wrong;
 use crate::table::UNDATED;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 

@@ -8,7 +8,7 @@ use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
-use pmmpi::record::runfile::{Slot, reserved_bytes_alone};
+use pmmpi::record::run_file::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::session::instructions::{Extras, Instructions};
 use pmmpi::session::live_record::LiveRecord;
@@ -198,7 +198,7 @@ fn in_round(error: FabricError) -> Failure {
 mod tests {
     use super::*;
     use pmmpi::counters::selection::Selection;
-    use pmmpi::record::{Mode, RunHeader, Series, runfile};
+    use pmmpi::record::{Mode, RunHeader, Series, run_file};
     use pmmpi::transport::fabric::{Fabric, Solo, Threads};
     use std::path::Path;
     use tempfile::TempDir;
@@ -211,7 +211,7 @@ mod tests {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let mut paths: Vec<_> = entries.filter(|p| p.extension().is_some_and(|e| e == "pmr")).collect();
         paths.sort();
-        paths.iter().map(|path| runfile::read(path).unwrap()).collect()
+        paths.iter().map(|path| run_file::read(path).unwrap()).collect()
     }
 
     fn plan(script: &str, out: &Path) -> RoundsPlan {

@@ -3,7 +3,7 @@
 use crate::console::warn;
 use crate::failure::Failure;
 use pmmpi::record::Run;
-use pmmpi::record::runfile::Slot;
+use pmmpi::record::run_file::Slot;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 

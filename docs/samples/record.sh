@@ -1,0 +1,46 @@
+#!/bin/sh
+# Measures the runs of the samples in README.md and docs:
+#   demo      `make demo`: Debian's HPC Challenge on two hosts whose clocks are two hours apart
+#   fleet     the same program on each of 24 hosts alone; on n07 another process runs on the same core
+#   regions   a program with regions, on two such hosts
+# Then copy the new output into the pages: `cargo test --test samples` shows it.
+#
+# usage: record.sh BIN RIG_HOST     BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts
+set -eu
+bin=$1
+rig_host=$2
+PATH=$bin:$PATH
+cd "$(dirname "$0")"
+here=$PWD
+source=$(cd ../.. && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/samples.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+rm -rf demo fleet regions
+TMPDIR=$work "$source/tests/rig/demo.sh" "$bin" "$rig_host"
+cd "$work"/*demo*
+mkdir "$here/demo" "$here/regions"
+cp pmmpi-results/*.pmr "$here/demo"
+
+mpicc.openmpi -I "$source/launcher/agent/include" "$source/tests/programs/regions.c" -o "$work/solver"
+PMMPI_OUT=$here/regions OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$PWD/rsh" mpirun.openmpi -n 2 --hostfile hostfile \
+    --bind-to none pmmpi "$work/solver" . 3 10
+rm -rf "$here/regions/.nodes"
+
+sed -i -e '6s/^[0-9]*/700/' -e '11s/^[0-9]*/1/' -e '12s/^[0-9]*/1/' hpccinf.txt
+export PMMPI_OUT="$work/fleet"
+node=0
+while [ $((node += 1)) -le 24 ]; do
+    name=$(printf 'n%02d' $node)
+    other=
+    if [ $node = 7 ]; then
+        nice -n 10 taskset -c 0 sh -c 'while :; do :; done' &
+        other=$!
+    fi
+    "$rig_host" "$name" $((node * 3600000000000)) -- taskset -c 0 pmmpi repeat --runs 7 --warmup 1 -- \
+        mpirun.openmpi -n 1 --bind-to none pmmpi hpcc > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    [ -z "$other" ] || kill $other
+    rm -f hpccoutf.txt
+done
+pmmpi export -o "$here/fleet" "$PMMPI_OUT"
