@@ -3,6 +3,7 @@
 //! A comment above a block names the command and its files in docs/samples, which docs/samples/record.sh measured:
 //! `<!-- sample: report demo -->`. The block shows consecutive lines of the output; a line `...` leaves lines out.
 
+#[expect(dead_code)]
 mod common;
 
 use common::{err, out, report};

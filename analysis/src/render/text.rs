@@ -2,6 +2,7 @@
 
 mod bounds;
 mod lateness;
+mod node_names;
 mod nodes;
 
 pub use bounds::bounds;

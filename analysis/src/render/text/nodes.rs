@@ -1,5 +1,6 @@
 //! Shows slow nodes and slow runs.
 
+use super::node_names::NodeNames;
 use super::{and_more, line, shown};
 use crate::render::answer;
 use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
@@ -20,12 +21,15 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
     }
     line(text, "");
     let of_session = if runs.iter().any(|run| run.session.is_some()) { "  SESSION" } else { "" };
-    line(text, &format!("{:<42} {:<18} {:>8} {:>8}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P"));
     let (shown, hidden) = shown(runs.len(), top);
+    let names = NodeNames::of(runs[..shown].iter().map(|run| run.node.as_str()));
+    let width = names.width;
+    line(text, &format!("{:<42} {:<width$} {:>8} {:>8}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P"));
     for run in &runs[..shown] {
         let (slower, p) = (percent(run.slowdown, 1), probability(run.p_adjusted));
         let session = run.session.as_ref().map_or(String::new(), |session| format!("  {session}"));
-        line(text, &format!("{:<42} {:<18} {slower:>8} {p:>8}{session}", run.run_id, run.node));
+        let node = names.shown(&run.node);
+        line(text, &format!("{:<42} {node:<width$} {slower:>8} {p:>8}{session}", run.run_id));
     }
     and_more(text, hidden, "slow runs");
 }
@@ -36,14 +40,14 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
         return;
     }
     line(text, "");
-    line(text, &format!("{:<18} {:>8} {:>8}  SINCE", "GREW SLOWER", "BY", "SCORE"));
     let (shown, hidden) = shown(drifts.len(), top);
+    let names = NodeNames::of(drifts[..shown].iter().map(|drift| drift.node.as_str()));
+    let width = names.width;
+    line(text, &format!("{:<width$} {:>8} {:>8}  SINCE", "GREW SLOWER", "BY", "SCORE"));
     for drift in &drifts[..shown] {
         let since = drift.since.as_deref().unwrap_or("");
-        line(
-            text,
-            &format!("{:<18} {:>8} {:>8.1}  {since}", drift.node, percent(drift.change, 1), drift.score),
-        );
+        let (node, change) = (names.shown(&drift.node), percent(drift.change, 1));
+        line(text, &format!("{node:<width$} {change:>8} {:>8.1}  {since}", drift.score));
     }
     and_more(text, hidden, "nodes");
 }
@@ -54,23 +58,25 @@ pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
         return;
     }
     let numbers = class_numbers(nodes);
+    let (shown, hidden) = shown(nodes.len(), top);
+    let names = NodeNames::of(nodes[..shown].iter().map(|node| node.node.as_str()));
+    let width = names.width;
     line(text, "");
     line(
         text,
         &format!(
-            "{:<18} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9}",
+            "{:<width$} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9}",
             "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER", "VERDICT"
         ),
     );
-    let (shown, hidden) = shown(nodes.len(), top);
     for node in &nodes[..shown] {
         let interval = interval(node.ci_s);
         let slower = node.slowdown.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
         line(
             text,
             &format!(
-                "{:<18} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9}",
-                node.node,
+                "{:<width$} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9}",
+                names.shown(&node.node),
                 numbers[node.class.as_str()],
                 node.runs,
                 seconds(node.median_s),
