@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the archives of a release in BUILD_FOLDER/dist:
-#   pmmpi-VERSION-source.tar.xz    the sources with those of every crate: builds without a network
-#   pmmpi-VERSION-MACHINE.tar.xz   programs for every Linux with glibc 2.17 (2012) or later. Runners, which link the MPI of a
-#                                  site, are built there: make runner, in the sources
+#   pmmpi-VERSION-source.tar.xz    the sources of pmmpi and of all crates: the build needs no network
+#   pmmpi-VERSION-MACHINE.tar.xz   programs for every Linux with glibc 2.17 (2012) or later. Runners link the MPI of a
+#                                  site, so each site builds them from the sources: make runner
 #
 # usage: archives.sh BUILD_FOLDER VERSION [source | binary]
 set -eu
@@ -17,7 +17,7 @@ mkdir -p "$dist"
 work=$(mktemp -d "${TMPDIR:-/tmp}/dist.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-pack() { # NAME: $work/NAME as an archive, the same bytes from the same files
+pack() { # NAME: packs $work/NAME; the same files give the same bytes
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -c "$1" \
         | xz -T0 -6 > "$dist/$1.tar.xz"
     (cd "$dist" && sha256sum "$1.tar.xz" > "$1.tar.xz.sha256" && du -h "$1.tar.xz")
@@ -38,10 +38,10 @@ binary_archive() {
     mkdir -p "$stage/lib/pmmpi"
     cp -r "$build/pmmpi/include" "$build/pmmpi/share" "$stage"
     install -D "$build/pmmpi/bin/pmmpi" "$stage/bin/pmmpi" # static
-    install "$build/pmmpi/lib/pmmpi/libpmmpi_agent.so" "$stage/lib/pmmpi" # links glibc 2.17: see its build.rs
+    install "$build/pmmpi/lib/pmmpi/libpmmpi_agent.so" "$stage/lib/pmmpi" # links glibc 2.17: see launcher/agent/build.rs
 
-    # These two load no library while they run, so they can be static. hwloc asks libudev for the names of disks,
-    # which nothing here reads, and Debian has no static libudev: this one finds none.
+    # pmmpi-report and pmmpi-topology load no library at run time, so they can be static. hwloc asks libudev for the
+    # names of disks, which pmmpi does not use. Debian has no static libudev, so a stub that finds no disk replaces it.
     echo "static programs ..."
     for function in udev_new udev_unref udev_device_new_from_subsystem_sysname udev_device_get_property_value \
         udev_device_unref udev_device_new_from_syspath udev_device_get_sysattr_value; do
@@ -53,7 +53,8 @@ binary_archive() {
         static "${program%:*}" "${program#*:}"
     done
 
-    # This one loads libpfm4 where that is installed, so it links the C library, an old one.
+    # pmmpi-names loads libpfm4 at run time if libpfm4 is installed, so pmmpi-names cannot be static. It links an old C
+    # library, to run on old systems too.
     echo "a program for glibc 2.17 ..."
     [ -x "$build/zig/bin/cargo-zigbuild" ] || {
         python3 -c 'import ensurepip' 2> /dev/null || tests/rig/deps.sh python3-venv

@@ -28,8 +28,8 @@ if [ -z "$family" ]; then
     exit 1
 fi
 
-# An MPI outside of the system's folders is found again by its path. LD_LIBRARY_PATH goes before it (DT_RUNPATH), so a
-# module of another version of the same MPI still decides.
+# The runner stores the path of an MPI that is outside of the system's folders. The loader searches LD_LIBRARY_PATH
+# before this path (DT_RUNPATH), so that a module with another version of the same MPI has priority.
 rpaths=""
 for option in $("$mpicc" -show 2> /dev/null); do
     case $option in
@@ -38,8 +38,9 @@ for option in $("$mpicc" -show 2> /dev/null); do
     esac
 done
 
-# Both runners have nearly all crates in common: the second begins with a copy of the first's. Cargo does not notice
-# that the copy, or this wrapper since the last time, is of another MPI.
+# Both runners share nearly all crates, so the second build begins with a copy of the first build. Cargo does not notice
+# that the copy is for another MPI, or that the wrapper belongs to another MPI than at the last build. So remove mpi-sys
+# if the wrapper shows other options than at the last build.
 for other in openmpi mpich; do
     [ -d "$build/$family" ] || [ ! -d "$build/$other/release" ] || cp -a "$build/$other" "$build/$family"
 done

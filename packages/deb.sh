@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a Debian package of what is staged. usage: deb.sh STAGE INTO VERSION
+# Makes a Debian package of the staged files. usage: deb.sh STAGE INTO VERSION
 set -eu
 stage=$1
 into=$2
@@ -15,7 +15,8 @@ cat LICENSE-MIT LICENSE-APACHE > "$tree/usr/share/doc/pmmpi/copyright"
 rm "$tree"/usr/share/doc/pmmpi/LICENSE-*
 chmod -R go=rX,u=rwX "$tree"
 
-# What each file links, by the package that has it. A runner's MPI is only recommended: MPI programs are measured without.
+# The packages that contain the linked libraries. The Debian package only recommends the MPIs of the runners, because
+# pmmpi measures MPI programs without a runner.
 mkdir "$root/debian"
 printf 'Source: pmmpi\n' > "$root/debian/control"
 links() {

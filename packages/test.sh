@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the archives and the package and uses them as a site would, as root, in file systems of their own: Debian 11
-# (glibc 2.31, Open MPI 4.1.0) for the binary archive, this machine's Debian for the package.
+# Makes the archives and the Debian package, installs them and uses them as a site would. Runs as root. Tests the binary
+# archive in a root file system with Debian 11 (glibc 2.31, Open MPI 4.1.0), and the package in a root file system with
+# Debian 12, the release of this machine.
 #
 # usage: test.sh BUILD_FOLDER VERSION
 set -eu
@@ -24,7 +25,7 @@ step() {
     echo "== $1"
 }
 
-# A small Debian in a folder; kept, because packages come from the network.
+# Makes a small Debian in a folder. Keeps this folder for later calls, because its packages come from the network.
 debian() { # RELEASE PACKAGES
     [ -d "$build/roots/$1" ] && return
     mkdir -p "$build/roots"
@@ -32,7 +33,7 @@ debian() { # RELEASE PACKAGES
     mmdebstrap -q --variant=minbase --mode=root --include="$2" "$1" "$build/roots/$1.new"
     mv "$build/roots/$1.new" "$build/roots/$1"
 }
-# Runs a command in it, with mounts that nobody else sees.
+# Runs a command in such a Debian. No process outside sees the mounts.
 inside() { # RELEASE COMMAND
     unshare --mount --pid --fork sh -euc '
         mount --make-rprivate /
@@ -44,7 +45,7 @@ inside() { # RELEASE COMMAND
             OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 sh -euc "$2"
     ' sh "$build/roots/$1" "$2"
 }
-# What an installed pmmpi must do, with pmmpi in PATH.
+# Commands that must succeed with an installed pmmpi in PATH.
 uses="
     rm -rf /tmp/runs
     pmmpi --version
@@ -61,7 +62,7 @@ uses="
     grep -E '^(ok|limits|broken) +topology' doctor.txt
 "
 
-# SKIP=archives: uses those of the last time.
+# SKIP=archives uses the archives of the last call.
 step "archives"
 [ "${SKIP-}" = archives ] || CARGO=${CARGO:-cargo} packages/archives.sh "$build" "$version"
 for file in bin/pmmpi bin/pmmpi-report lib/pmmpi/pmmpi-topology lib/pmmpi/pmmpi-names lib/pmmpi/libpmmpi_agent.so; do
@@ -101,11 +102,11 @@ inside bookworm "apt-get install -y -q --no-install-recommends /tmp/pmmpi.deb > 
 
 step "source archive, without a network"
 tar -xJf "$dist/$source.tar.xz" -C "$work"
-# All that a rank needs; FULL=1 builds the report too, which takes as long as any first build.
+# Builds all programs that a rank needs. FULL=1 also builds the report, which takes as long as any first build.
 what="-p pmmpi-launcher -p pmmpi-agent -p pmmpi-topology"
 [ -z "${FULL-}" ] || what="--workspace --exclude pmmpi-runner --lib --bins"
 (
-    cd "$work/$source" # whose .cargo/config.toml names the sources of crates
+    cd "$work/$source" # its .cargo/config.toml names the folder with the sources of all crates
     unshare --net env CARGO_HOME="$work/cargo" CARGO_TARGET_DIR="$work/target" "${CARGO:-cargo}" build --release --locked --offline $what
 )
 "$work/target/release/pmmpi" --out "$work/runs" /bin/true

@@ -140,7 +140,7 @@ impl std::fmt::Display for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Fabric(e) => e.fmt(f),
-            Self::Wire(e) => write!(f, "a rank's record cannot be understood: {e}"),
+            Self::Wire(e) => write!(f, "pmmpi cannot decode the record of a rank: {e}"),
         }
     }
 }

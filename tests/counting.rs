@@ -315,8 +315,8 @@ fn events_are_counted_by_their_names() {
     assert_eq!(run.counts.sets.len(), 1, "{names:?}");
     for (option, value, said) in [
         ("--events", "nonsense", "unknown event nonsense"),
-        ("--group", "nonsense", "no such group; there are default, efficiency"),
-        ("--scope", "socket", "name events of PMUs outside the cores with --events"),
+        ("--group", "nonsense", "there is no group of this name; choose one of default, efficiency"),
+        ("--scope", "socket", "--scope socket needs events of PMUs outside the cores: add --events"),
     ] {
         let output = rig::tool::run(Command::new(pmmpi()).args([option, value, "--no-save", "true"]));
         assert!(output.code() == 125 && output.err().contains(said), "{}", output.err());

@@ -284,7 +284,10 @@ fn capabilities_in_a_user_namespace_are_none() {
 fn a_folder_that_cannot_be_made_is_named() {
     let (output, value) = examine(doctor(&[]).env("PMMPI_OUT", "/proc/runs"));
     assert_eq!((output.code(), text(&value, "out", "status")), (1, "broken"));
-    assert!(text(&value, "out", "found").starts_with("/proc/runs (to be made in /proc) cannot be written"));
+    assert!(
+        text(&value, "out", "found")
+            .starts_with("pmmpi cannot write to /proc/runs (to be created in /proc): ")
+    );
 }
 
 #[test]

@@ -238,15 +238,15 @@ fn what_cannot_be_resolved_is_explained() {
             &["uncore_imc_0 has no event or field cas_count_reed", "cas_count_read", "thresh"],
         ),
         ("cpu/evnt=0xc0/", &["cpu has no event or field evnt", "event", "umask", "cmask"]),
-        ("cpu/event=0x1c0/", &["cpu/event=0x1c0/", "does not fit 8 bits (at most 0xff)"]),
+        ("cpu/event=0x1c0/", &["cpu/event=0x1c0/", "does not fit into 8 bits (at most 0xff)"]),
         ("cpu/edge=2/", &["cpu/edge=2/", "1 bits"]),
         ("cpu/event=banana/", &["cpu/event=banana/", "number"]),
         ("cpu/event=-1/", &["number"]),
         ("cpu/event=0x1ffffffffffffffff/", &["number"]),
-        ("cpu/instructions,cpu-cycles/", &["second event"]),
+        ("cpu/instructions,cpu-cycles/", &["already names an event"]),
         ("clockticks", &["ambiguous", "uncore_imc/clockticks/ or uncore_upi/clockticks/"]),
-        ("uncore_imc/cas_count_read/u", &["no core", "all modes"]),
-        ("cycles_kernel:u", &["its name says its mode"]),
+        ("uncore_imc/cas_count_read/u", &["outside the cores", "all modes"]),
+        ("cycles_kernel:u", &["its name already sets the mode"]),
         ("cycles,,instructions", &["missing"]),
         ("cpu/event=1", &["slash"]),
         ("{cycles", &["brace"]),
@@ -255,7 +255,7 @@ fn what_cannot_be_resolved_is_explained() {
         let said = said(&intel, list);
         assert!(parts.iter().all(|part| said.contains(part)), "{list}: {said}");
     }
-    assert!(said(&Machine::bare(), "cpu/event=1/").contains("This machine has: none"));
+    assert!(said(&Machine::bare(), "cpu/event=1/").contains("PMUs of this machine: none"));
     let open = Machine::intel_server();
     open.put(&open.pmu_file("cpu", "events/wanting"), "event=0xcd,ldlat=?\n");
     assert!(said(&open, "cpu/wanting/").contains("needs a value"));
@@ -290,7 +290,7 @@ fn modes_that_are_not_understood_are_an_error() {
         "{cycles,instructions}:S",
     ] {
         let said = said(&machine, list);
-        assert!(said.contains("only modes are understood: u (user), k or kh"), "{list}: {said}");
+        assert!(said.contains("only modes may follow an event: u (user), k or kh"), "{list}: {said}");
     }
 }
 
@@ -299,7 +299,7 @@ fn tracepoints_have_names() {
     for place in ["tracing", "debug/tracing"] {
         let machine = Machine::intel_server();
         let hidden = said(&machine, "sched:sched_switch");
-        assert!(hidden.contains("tracepoints were not looked up: tracefs is not mounted"), "{hidden}");
+        assert!(hidden.contains("pmmpi did not look up tracepoints: tracefs is not mounted"), "{hidden}");
         assert!(hidden.contains("mount -t tracefs"), "{hidden}");
         // A name with capital letters is a vendor's.
         assert!(!said(&machine, "INST_RETIRED:ANY_P").contains("tracepoints"));
@@ -325,7 +325,7 @@ fn tracepoints_have_names() {
             ("sched:..", "unknown event"),
         ] {
             let said = said(&machine, list);
-            assert!(said.contains(part) && !said.contains("not looked up: tracefs"), "{list}: {said}");
+            assert!(said.contains(part) && !said.contains("tracefs"), "{list}: {said}");
         }
     }
 }
@@ -342,7 +342,8 @@ fn tracepoints_that_a_user_may_not_see_are_explained() {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(pmmpi());
     let output = run(command.args(["list", "events", "sched:sched_switch"]));
-    let said = "only root may read /sys/kernel/tracing (mount -o remount,mode=755 /sys/kernel/tracing)";
+    let said = "only root may read /sys/kernel/tracing (to allow all users: mount -o remount,mode=755 \
+                /sys/kernel/tracing)";
     assert!(output.code() == 2 && output.err().contains(said), "{}", output.err());
 }
 
@@ -493,7 +494,7 @@ fn braces_keep_together_what_can_be_counted_together() {
     assert_eq!(groups(&core), each.map(|group| vec![group]));
     assert_eq!(core[1].places, Places::Threads(Some(set("0-15"))));
     let refused = planned(&client, "cycles", "GenuineIntel", Scope::Socket).unwrap_err().to_string();
-    assert!(refused.contains("cpu_atom/cycles/ is counted with --scope task or core"), "{refused}");
+    assert!(refused.contains("cpu_atom/cycles/ can be counted only with --scope task or core"), "{refused}");
 }
 
 /// The default set is the same everywhere, except that each kind of core counts it.

@@ -151,7 +151,7 @@ fn all_kinds_together_are_the_program() {
         let (hz, ..) = metric(&run, "frequency_active");
         assert!((hz.unwrap() - 3.8e9).abs() < 1.0, "{hz:?}");
         let summary = Summary { run: &run, file: None }.to_string();
-        assert!(summary.contains("3.80 GHz, 2.05 instructions a cycle"), "{summary}");
+        assert!(summary.contains("3.80 GHz, 2.05 instructions per cycle"), "{summary}");
     }
 }
 

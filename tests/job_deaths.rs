@@ -261,7 +261,8 @@ fn a_disk_that_is_full_before_the_run_is_said_before_it_starts() {
         let (output, _) = on_small_disk(mpi, &folder, 16, "fill", &[]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         let said = [
-            "runs cannot be saved here: No space left on device",
+            "pmmpi cannot save runs in ",
+            ": No space left on device",
             "(a run of 2 ranks needs 68 KiB, ",
             " KiB are free). Choose another folder with --out",
         ];
@@ -302,8 +303,12 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         let folder = Folder::new("long");
         let (output, runs) = on_small_disk(mpi, &folder, 2048, "fill", &["go on", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
-        let said =
-            ["could not be saved in", "No space left on device", "What each rank measured is in", ".partial"];
+        let said = [
+            "could not be saved in",
+            "No space left on device",
+            "The data that each rank measured is in",
+            ".partial",
+        ];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         let left = left_in(&runs);
         assert!(left.is_complete() && left.elapsed().is_some() && left.header.command.len() == 6, "{mpi:?}");
@@ -311,8 +316,11 @@ fn where_a_run_that_could_not_be_saved_is_kept_is_said() {
         // Without space for the partial run: nothing is stored, not even a half-written file.
         let (output, runs) = on_small_disk(mpi, &folder, 120, "fill", &["at once", &long]);
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
-        let said =
-            ["No part of the run is known to be saved (", "No space left on device", "): measure again"];
+        let said = [
+            "pmmpi does not know whether any part of the run was saved (",
+            "No space left on device",
+            "). Measure again",
+        ];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         let left = fs::read_dir(runs).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
         assert_eq!(left.filter(|name| name != ".nodes").collect::<Vec<_>>(), [""; 0], "{mpi:?}");
@@ -355,7 +363,7 @@ fn a_folder_that_is_gone_is_made_again() {
         fs::remove_dir_all(&out).unwrap();
         fs::write(&out, "").unwrap();
         let output = started.finish();
-        let said = ["could not be saved in", "measure again with another folder"];
+        let said = ["could not be saved in", "Measure again with another folder"];
         assert!(said.iter().all(|said| output.err().contains(said)), "{mpi:?} {}", output.err());
         assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
         drop(alone);
@@ -408,7 +416,7 @@ fn a_job_that_still_runs_is_not_a_failed_one() {
         }
         let run = &live["runs"][0];
         assert!(run["end"].is_null() && run["lost_ranks"].as_array().unwrap().len() == RANKS, "{run}");
-        assert_eq!(run["null_reasons"]["end"], "no end was seen: it may still run");
+        assert_eq!(run["null_reasons"]["end"], "pmmpi saw no end: the program may still run");
         let codes = |run: &serde_json::Value| -> Vec<String> {
             run["warnings"].as_array().unwrap().iter().map(|w| w["code"].to_string()).collect()
         };

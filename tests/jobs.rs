@@ -197,7 +197,7 @@ fn mpi_is_found_wherever_it_is() {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let output = measure(&[script.to_str().unwrap()]);
-        assert!(output.err().contains("may start one"), "{}", output.err());
+        assert!(output.err().contains("may start an MPI program"), "{}", output.err());
         assert!(output.out().lines().all(|line| line == "size 2"));
         assert_eq!(folder.runs().iter().filter(|run| run.ranks.len() == 2).count(), 2);
     }
@@ -210,7 +210,7 @@ fn a_wrapper_is_known_by_what_it_is_given() {
         let folder = Folder::new("given");
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["-v", "--out"]).arg(folder.path());
         let output = job.args(["setpriv", "--no-new-privs"]).arg(programs::mpi(mpi, "quiet")).run().success();
-        assert!(output.err().contains("is an MPI program) may start one"), "{}", output.err());
+        assert!(output.err().contains("is an MPI program) may start an MPI program"), "{}", output.err());
         let runs = folder.runs();
         assert_eq!((runs.len(), runs[0].ranks.len(), runs[0].header.mode), (1, 2, Mode::Mpi), "{mpi:?}");
     }
@@ -230,7 +230,11 @@ fn the_second_program_of_a_launch_leaves_the_first_ones_record_alone() {
         let mut measured = Command::new(pmmpi());
         measured.args(["--mode", "mpi", "--out"]).arg(folder.path()).args(["sh", "-c", &script]);
         let output = run(measured.envs(rig::FOR_ROOT)).success();
-        assert!(output.err().contains("several MPI programs: only the first"), "{}", output.err());
+        assert!(
+            output.err().contains("several MPI programs: pmmpi measured only the first"),
+            "{}",
+            output.err()
+        );
         let runs = folder.runs();
         assert_eq!(runs.len(), 1);
         assert!(runs[0].elapsed().unwrap().lower_ns >= 290_000_000, "{between}");

@@ -12,8 +12,8 @@ use std::process::Command;
 #[test]
 fn the_other_mpis_launcher_is_named() {
     for (mpi, other, advice) in [
-        (Mpi::OpenMpi, Mpi::Mpich, "start it with the mpirun of its own MPI, mpiexec.hydra"),
-        (Mpi::Mpich, Mpi::OpenMpi, "start it with Open MPI's own mpirun"),
+        (Mpi::OpenMpi, Mpi::Mpich, "start the program with the launcher of its own MPI, mpiexec.hydra"),
+        (Mpi::Mpich, Mpi::OpenMpi, "start the program with Open MPI's own mpirun"),
     ] {
         let folder = Folder::new("singletons");
         let job = |more: &[&str]| {
@@ -41,7 +41,7 @@ fn a_launcher_that_tells_no_size_is_named_too() {
         let job = Launcher::Prterun.local(3).arg(pmmpi()).arg("--out").arg(folder.path()).args(more);
         job.arg(programs::mpi(Mpi::Mpich, "says")).run()
     };
-    let said = "ranks, but the program runs as jobs of 1: its MPI (MPICH";
+    let said = "ranks, but the program runs as separate jobs of 1 rank: its MPI (MPICH";
     let warned = job(&[]).success();
     assert_eq!(warned.err().matches(said).count(), 1, "{}", warned.err());
     assert!(warned.err().contains("warning: prterun started at least "), "{}", warned.err());
@@ -66,7 +66,7 @@ fn a_runner_of_another_mpi_is_named() {
             job.arg(pmmpi()).arg("--out").arg(folder.path()).args(more).arg("true").run()
         };
         let warned = job(&[]).success();
-        let said = "started 2 ranks, but pmmpi's runner runs as jobs of 1";
+        let said = "started 2 ranks, but pmmpi's runner runs as separate jobs of 1 rank";
         assert_eq!(warned.err().matches(said).count(), 1, "{}", warned.err());
         assert!(!job(&["--quiet"]).success().err().contains(said));
         let aborted = job(&["--on-mismatch", "abort"]);
@@ -172,7 +172,7 @@ fn a_program_that_calls_through_a_handle_is_measured_from_outside() {
 #[test]
 fn a_program_of_sessions_alone_is_measured_from_outside() {
     let program = programs::mpi(Mpi::Mpich, "sessions").display().to_string();
-    measured_from_outside(Mpi::Mpich, &[&program], "in MPI sessions");
+    measured_from_outside(Mpi::Mpich, &[&program], "MPI sessions");
 }
 
 /// The loader preloads nothing into it.

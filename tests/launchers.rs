@@ -117,8 +117,10 @@ fn an_unknown_launcher_gives_one_run_and_one_message() {
     {
         let (run, output) = one_run(Starter::Wheel(Launcher::Gforker), before);
         assert_eq!(run.header.job.launcher.as_deref(), Some("an unknown launcher"));
-        let told =
-            output.err().matches("does not know the launcher of this job, which sets PMI_RANK").count();
+        let told = output
+            .err()
+            .matches("does not know the launcher of this job (the launcher sets PMI_RANK)")
+            .count();
         assert_eq!(told, 1, "{}", output.err());
     }
 }
@@ -130,7 +132,7 @@ fn ranks_that_cannot_meet_count_their_node_once() {
     one_run(Starter::Debian(Mpi::Mpich), &before);
 }
 
-const ALONE: &str = "each rank is measured alone";
+const ALONE: &str = "pmmpi measures each rank alone";
 
 #[test]
 fn a_script_keeps_its_mpi_init_for_its_mpi_program() {
@@ -180,7 +182,7 @@ fn who_asks_for_ranks_gets_them_in_a_script() {
     let mut command = Command::new(pmmpi());
     let output = run(command.arg("--out").arg(folder.path()).args(["--mode", "ranks", "true"]));
     assert_eq!((output.code(), folder.runs().len()), (125, 0));
-    assert!(output.err().contains("--mode ranks: no launcher started this process"), "{}", output.err());
+    assert!(output.err().contains("but no launcher started pmmpi. Remove --mode ranks"), "{}", output.err());
 }
 
 /// If the launcher itself starts pmmpi, a plain program is measured on all ranks together, whatever execs it.
@@ -282,7 +284,7 @@ fn a_program_that_never_left_mpi_init_is_no_riddle() {
     let job = Job::local(Mpi::OpenMpi, 1).arg(pmmpi()).arg("--out").arg(folder.path()).arg(&program);
     let output = job.args([":", "-n", "1"]).arg(pmmpi()).arg("/nonexistent").run();
     assert_eq!(output.code(), 127, "{}", output.err());
-    assert!(output.err().contains("it ended in MPI_Init, where it waits"), "{}", output.err());
+    assert!(output.err().contains("the program ended inside MPI_Init"), "{}", output.err());
 }
 
 /// Several rounds of a possible MPI program would be separate jobs of one rank.

@@ -156,7 +156,7 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
     for out in ["/proc/nothing", file.to_str().unwrap(), "/dev/null/x"] {
         let output = try_with(out);
         assert_eq!((output.code(), output.out()), (125, String::new()));
-        assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
+        assert!(output.err().contains("pmmpi cannot save runs in"), "{}", output.err());
         assert!(!mark.exists());
     }
     // In a job no rank may wait for the rank that gave up.
@@ -164,7 +164,7 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["--out", "/proc/nothing", "--mode", mode]);
         let output = job.arg(programs::mpi(mpi, "quiet")).run();
         assert_eq!(output.code(), 125, "{mpi:?} {mode} {}", output.err());
-        assert!(output.err().contains("runs cannot be saved here"), "{}", output.err());
+        assert!(output.err().contains("pmmpi cannot save runs in"), "{}", output.err());
     }
     let codes = |args: &[&str]| run(Command::new(pmmpi()).arg("--out").arg(folder.path()).args(args)).code();
     assert_eq!(codes(&["--runs", "2", "/nonexistent"]), 127);
@@ -179,7 +179,7 @@ fn what_cannot_be_measured_is_said_before_the_workload_starts() {
         (&["reprot"][..], "Did you mean the command report? pmmpi report --help"),
         (&["help", "report"], "For help, type pmmpi report --help"),
         (&["help"], "For help, type pmmpi --help"),
-        (&["--quiet", "report"], "A command is the first word"),
+        (&["--quiet", "report"], "Write the command as the first word"),
     ] {
         let output = run(Command::new(pmmpi()).args(typed));
         assert!(output.code() == 127 && output.err().contains(said), "{}", output.err());

@@ -87,7 +87,7 @@ fn no_option_asks_for_counters_that_are_off() {
     {
         let arguments = ["--counters", "off", option, value, "--no-save", "true"];
         let output = run(Command::new(pmmpi()).args(arguments));
-        let said = format!("--counters off: nothing is counted, and {option} asks for counters");
+        let said = format!("--counters off disables all counters, but {option} needs counters");
         assert!(output.code() == 125 && output.err().contains(&said), "{}", output.err());
     }
 }

@@ -202,5 +202,5 @@ fn a_whole_launch_is_repeated() {
     assert_eq!(numbers(&out.runs()), [0, 1], "{}", output.err());
     assert!(out.runs().iter().all(|run| run.ranks.len() == 2));
     let output = run(Command::new(pmmpi()).args(["repeat", "--runs", "2", "--", "mpirun", "./hpl"]));
-    assert!(output.code() == 125 && output.err().contains("nothing would be measured"));
+    assert!(output.code() == 125 && output.err().contains("pmmpi would measure nothing"));
 }

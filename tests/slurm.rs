@@ -119,7 +119,7 @@ fn a_shell_in_a_step_keeps_its_mpi_init() {
             output.out(),
             output.err()
         );
-        assert_eq!(output.err().matches("each rank is measured alone").count(), 2, "{}", output.err());
+        assert_eq!(output.err().matches("pmmpi measures each rank alone").count(), 2, "{}", output.err());
         let sizes: Vec<_> = runs_in(&folder.path().join("runs")).iter().map(|run| run.ranks.len()).collect();
         assert_eq!((sizes.len(), sizes.iter().max()), (5, Some(&2)), "{mpi:?} {sizes:?}");
     }
@@ -194,7 +194,7 @@ fn a_batch_job_whose_runs_cannot_be_saved_ends() {
         let args = ["--output=log", &export, &script("step"), &text(programs::mpi(mpi, "says"))];
         assert!(!slurm.batch(&mut slurm.command(folder.path(), "sbatch", &args)));
         let log = read(folder.path().join("log"));
-        assert!(log.contains("runs cannot be saved here") && !log.contains("rank 0 of"), "{log}");
+        assert!(log.contains("pmmpi cannot save runs in") && !log.contains("rank 0 of"), "{log}");
     }
 }
 

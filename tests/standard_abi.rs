@@ -42,7 +42,7 @@ fn measure(mpi: Mpi, says: &str) {
         let out = folder.path().join("runs").display().to_string();
         let output = launch(&[&pmmpi().display().to_string(), "--verbose", "--out", &out]);
         assert_eq!(output.out(), "");
-        let why = "measured from inside, as an MPI program: it needs libmpi_abi.so.1";
+        let why = "measured from inside, as an MPI program: the program needs libmpi_abi.so.1";
         assert!(output.err().contains(why), "{}", output.err());
         let run = measured(folder.path(), ranks);
         cluster.assert_bounded(&run);
@@ -92,7 +92,7 @@ fn other_abis_than_the_standard_one_are_left_alone() {
         for major in ["2", "0", "-1"] {
             let folder = Folder::new("abi");
             let output = local(mpi, &program(mpi), &[("ABI_MAJOR", major)], folder.path());
-            let why = "not measured: its MPI library is of a family that pmmpi does not know";
+            let why = "pmmpi does not know the family of its MPI library";
             assert!(output.err().contains(why), "{}", output.err());
             assert!(rig::tool::runs_in(&folder.path().join("runs")).is_empty());
             assert!(truth_ns(folder.path(), 2) > 0);

@@ -136,14 +136,16 @@ fn text_is_for_a_terminal() {
     let output = run(&mut validate(folder.path()));
     assert!(output.code() <= 1, "{}", output.err());
     let text = output.out();
-    for said in ["processor ", "EVENT ", "page_faults ", "the kernel's own count", "errata: ", "kept in "] {
+    for said in
+        ["processor ", "EVENT ", "page_faults ", "the Linux kernel's own count", "errata: ", "saved in "]
+    {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let faults = text.lines().find(|line| line.starts_with("page_faults ")).unwrap();
     assert!(faults.contains(" trusted "), "{text}");
     assert_eq!(output.err(), "");
     let long =
-        |line: &&str| line.chars().count() > 80 && !line.contains("https://") && !line.contains("kept in");
+        |line: &&str| line.chars().count() > 80 && !line.contains("https://") && !line.contains("saved in");
     assert_eq!(text.lines().find(long), None);
 }
 
@@ -151,7 +153,10 @@ fn text_is_for_a_terminal() {
 fn wrong_usage_is_2() {
     let folder = Folder::new("wrong");
     for (arguments, said) in [
-        (&["--kernel", "load"][..], "--kernel load: there is no such kernel; known are instructions, "),
+        (
+            &["--kernel", "load"][..],
+            "--kernel load: there is no test loop of this name; choose one of instructions, ",
+        ),
         (&["--cpu", "60000"], "--cpu"),
         (&["--cpu", "4000000000"], "--cpu"),
         (&["--format", "csv"], "--format"),
@@ -177,7 +182,7 @@ fn a_home_that_cannot_be_written_costs_nothing_else() {
     for place in [file.join("below"), PathBuf::from("/proc/pmmpi"), PathBuf::from("/sys/pmmpi")] {
         let output = run(validate(&place).args(["--format", "json"]));
         findings(&output);
-        assert!(output.err().contains("warning: what was found is not kept"), "{}", output.err());
+        assert!(output.err().contains("warning: the validation results were not saved"), "{}", output.err());
         assert!(output.err().contains(validation::FOLDER_VARIABLE), "{}", output.err());
     }
     let mut homeless = validate(folder.path());

@@ -112,9 +112,9 @@ fn programs_for_musl_run_and_say_why_they_are_not_measured_from_inside() {
     let mpi = programs::mpi_for_musl().display().to_string();
     for (program, why) in [
         (vec!["--mode", "mpi", plain.as_str()], "its C library is musl"),
-        (vec!["sh", "-c", &plain], "did not call MPI_Init where pmmpi could see it"),
-        (vec![&mpi], "another C library than glibc"),
-        (vec!["env", &mpi], "another C library than glibc"),
+        (vec!["sh", "-c", &plain], "pmmpi saw no call of MPI_Init"),
+        (vec![&mpi], "a C library other than glibc"),
+        (vec!["env", &mpi], "a C library other than glibc"),
     ] {
         let folder = Folder::new("musl");
         let job = Job::local(Mpi::Mpich, 2).arg(pmmpi()).arg("--out").arg(folder.path());

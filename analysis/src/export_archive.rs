@@ -42,7 +42,7 @@ pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<E
         let file =
             create(&folder).and_then(|()| write(table, &rows, &folder)).map_err(|e| match exported.rows {
                 0 => e,
-                rows => io::Error::new(e.kind(), format!("{e}; {rows} rows were added before")),
+                rows => io::Error::new(e.kind(), format!("{e}; {rows} rows were already added")),
             })?;
         exported.files.push(file);
         exported.rows += rows.len();

@@ -105,11 +105,11 @@ pub fn read_after(
         let folders = [archive.to_owned()];
         importers::read_beside(&mut reading.building, &folders, &folders, &plain);
         if let Some(file) = reading.building.files_unusable().first() {
-            return Err(format!("{} {}: mend or remove it", file.path.display(), file.reason));
+            return Err(format!("{} {}: repair or remove this file", file.path.display(), file.reason));
         }
         if let Some(other) = reading.building.first_of_others() {
             return Err(format!(
-                "{} does not belong to an archive: move it away, or export to another folder",
+                "{} does not belong to an archive: move this file away, or export to another folder",
                 other.display()
             ));
         }
@@ -312,8 +312,8 @@ impl<T> Input<T> {
                 self.warnings.push(Warning::new(
                     WarningCode::UnknownClassKey,
                     format!(
-                        "--class-by {name}: no run has a label of this name, and no file has such a column with text or \
-                         numbers in it"
+                        "--class-by {name}: no run has a label of this name, and no file has a column of \
+                         this name with text or numbers"
                     ),
                 ));
             }

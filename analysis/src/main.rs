@@ -148,7 +148,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
     if folder.exists() && !folder.is_dir() {
-        return Err(Failure::usage(format!("{}: it is no folder", folder.display())));
+        return Err(Failure::usage(format!("{} is not a folder", folder.display())));
     }
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let (input, archived) = input::read_after(folder, &paths("export", &options.paths)?, &from, &trust)
@@ -222,7 +222,7 @@ fn runs<T>(input: &Input<T>) -> usize {
 fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let fraction = |name: &str, percent: f64, most: f64| match (0.0..=most).contains(&percent) {
         true => Ok(percent / 100.0),
-        false => Err(Failure::usage(format!("--{name}: from 0 to {most} percent"))),
+        false => Err(Failure::usage(format!("--{name}: expected a number from 0 to {most} percent"))),
     };
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
     let node = verdict_rule::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
@@ -241,7 +241,7 @@ fn fails(verdict: Option<Verdict>, least: FailOn) -> bool {
 fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     let name = options.stamps.display().to_string();
     let drift = MaxDrift::from_ppm(options.max_drift_ppm)
-        .ok_or_else(|| Failure::usage("--max-drift-ppm: a rate error is from 0 to 100000 ppm"))?;
+        .ok_or_else(|| Failure::usage("--max-drift-ppm: expected a number from 0 to 100000"))?;
     let source: Box<dyn io::Read> = if name == "-" {
         Box::new(io::stdin())
     } else {
@@ -256,26 +256,30 @@ fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     };
     write(&rendered, options.output.as_deref())?;
     for row in stamped.rejected.iter().filter(|_| options.format == BoundsFormat::Json) {
-        say(&format!("{name}: line {}: {}: left out", row.line, row.reason));
+        say(&format!("line {} of {name} was left out: {}", row.line, row.reason));
     }
     let more = stamped.rejected_rows - stamped.rejected.len() as u64;
     if more > 0 && options.format == BoundsFormat::Json {
-        say(&format!("{name}: {more} more rows left out"));
+        say(&format!("{more} more rows of {name} were left out"));
     }
     Ok(if stamped.rejected_rows > 0 { PARTIAL } else { 0 })
 }
 
 fn json(value: &impl Serialize) -> Result<String, Failure> {
-    json::of(value).map_err(|e| Failure { code: PARTIAL, message: format!("JSON: {e}") })
+    json::of(value).map_err(|e| Failure {
+        code: PARTIAL,
+        message: format!("pmmpi cannot write the report as JSON: {e}"),
+    })
 }
 
 fn csv(report: &report::Report) -> Result<String, Failure> {
-    csv::nodes(report).map_err(|e| Failure { code: PARTIAL, message: format!("CSV: {e}") })
+    csv::nodes(report)
+        .map_err(|e| Failure { code: PARTIAL, message: format!("pmmpi cannot write the report as CSV: {e}") })
 }
 
 fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     output::write(text, file).map_err(|e| {
         let place = file.map_or_else(|| "stdout".to_owned(), |file| file.display().to_string());
-        Failure { code: PARTIAL, message: format!("{place}: the result could not be written: {e}") }
+        Failure { code: PARTIAL, message: format!("pmmpi cannot write the result to {place}: {e}") }
     })
 }

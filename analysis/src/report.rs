@@ -136,9 +136,9 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
                 .map(|(node, runs)| format!("{node} ({})", count(*runs, "run")))
                 .collect();
             match fewest.len().saturating_sub(NAMED) {
-                0 => format!("fewer than {NEEDED} runs of a class: {}", named.join(", ")),
+                0 => format!("nodes with fewer than {NEEDED} runs in a class: {}", named.join(", ")),
                 more => format!(
-                    "fewer than {NEEDED} runs of a class: {} and {}",
+                    "nodes with fewer than {NEEDED} runs in a class: {} and {}",
                     named.join(", "),
                     count(more, "more node")
                 ),

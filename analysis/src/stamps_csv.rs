@@ -74,8 +74,8 @@ impl fmt::Display for StampsError {
             Self::MissingColumns(names) => {
                 write!(f, "has no column {} (expected: rank,node,t0_ns,t1_ns,t2_ns,t3_ns)", names.join(", "))
             }
-            Self::NoRows => f.write_str("holds no stamps"),
-            Self::NoGoodRow(row) => write!(f, "no row can be used; line {}: {}", row.line, row.reason),
+            Self::NoRows => f.write_str("contains no stamps"),
+            Self::NoGoodRow(row) => write!(f, "has no valid row; line {}: {}", row.line, row.reason),
             Self::Unreadable(e) => write!(f, "cannot be read: {e}"),
         }
     }
@@ -170,16 +170,17 @@ struct Job {
 
 impl Jobs {
     fn add(&mut self, columns: &Columns, record: &ByteRecord) -> Result<(), String> {
-        let field = |at: usize| record.get(at).ok_or_else(|| format!("it has only {} fields", record.len()));
+        let field =
+            |at: usize| record.get(at).ok_or_else(|| format!("the row has only {} fields", record.len()));
         let integer = |name: &str, at: usize| {
             let text = String::from_utf8_lossy(field(at)?);
-            text.parse::<i64>().map_err(|_| format!("{name}: `{text}` is no integer of 64 bits"))
+            text.parse::<i64>().map_err(|_| format!("{name}: `{text}` is not a 64-bit integer"))
         };
         let rank =
-            u64::try_from(integer("rank", columns.rank)?).map_err(|_| "rank: it is negative".to_owned())?;
+            u64::try_from(integer("rank", columns.rank)?).map_err(|_| "rank is negative".to_owned())?;
         let node = field(columns.node)?;
         if node.is_empty() {
-            return Err("node: it is empty".into());
+            return Err("node is empty".into());
         }
         let mut t_ns = [0; 4];
         for (i, at) in columns.stamps.into_iter().enumerate() {
@@ -190,7 +191,7 @@ impl Jobs {
         let (run, region) = (part(columns.run)?, part(columns.region)?);
         let job = self.job(run, region);
         if !job.ranks.insert(rank) {
-            return Err(format!("rank {rank} is in an earlier row"));
+            return Err(format!("rank {rank} already has a row"));
         }
         job.add(node, stamps);
         Ok(())

@@ -66,7 +66,7 @@ fn files_of_every_writer_say_the_same() {
         let reasons: Vec<_> = results.rejected.iter().map(|r| (r.line, r.reason.as_str())).collect();
         assert_eq!(
             reasons,
-            [(5, "elapsed_s: NaN is no time above zero"), (6, "node: it is empty")],
+            [(5, "elapsed_s: NaN is not a time above zero"), (6, "node is empty")],
             "{writer}"
         );
         assert_eq!((results.rejected_rows, results.unread["note"]), (2, 6), "{writer}");
@@ -177,11 +177,7 @@ fn an_archive_only_grows() {
     let done = export(&[&more], &archive);
     assert_eq!(done.status.code(), Some(1), "{}", err(&done));
     assert_eq!(common::out(&done), format!("2 rows added to {archive}, 36 were already there\n"));
-    assert!(
-        err(&done).contains("run n2/0 of class x \"y\" of session m10 is in an earlier row"),
-        "{}",
-        err(&done)
-    );
+    assert!(err(&done).contains("run n2/0 of class x \"y\" of session m10 is already in"), "{}", err(&done));
     let read_back = read(Path::new(&archive));
     assert_eq!((read_back.table.len(), read_back.rejected_rows, read_back.repeated_rows), (42, 0, 0));
     for (file, content) in first.iter().zip(contents) {
@@ -191,7 +187,7 @@ fn an_archive_only_grows() {
     let failed = export(&[&csv], "/proc/nowhere");
     assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
     let no_folder = export(&[&csv], &folder.put("file", "x").display().to_string());
-    assert!(err(&no_folder).contains("file: it is no folder"), "{}", err(&no_folder));
+    assert!(err(&no_folder).contains("file is not a folder"), "{}", err(&no_folder));
     assert_eq!(no_folder.status.code(), Some(2));
     assert_eq!(export(&["/nonexistent"], &archive).status.code(), Some(2));
 }
@@ -229,7 +225,7 @@ fn columns_that_do_not_fit_together_are_no_rows() {
         let nodes: Vec<&Value> =
             report["nodes"].as_array().unwrap().iter().map(|node| &node["node"]).collect();
         assert_eq!((nodes, output.status.code()), (vec![&"Z0".into(), &"Z1".into()], Some(1)), "{name}");
-        assert!(report["warnings"].to_string().contains("is damaged: its content contradicts itself"));
+        assert!(report["warnings"].to_string().contains("is damaged: its contents contradict one another"));
         assert_eq!(err(&output), "");
     }
 }
@@ -245,7 +241,7 @@ fn a_run_in_two_long_files_has_no_sums() {
     assert_eq!((results.table.len(), results.table.counters.len()), (4, 0));
     // In each file three rows without a time, and all rows of the second file.
     assert_eq!(results.rejected_rows, 3 + 3 + 12);
-    assert!(results.rejected.iter().any(|row| row.reason.ends_with("Join the files")));
+    assert!(results.rejected.iter().any(|row| row.reason.ends_with("join the files")));
 }
 
 /// An existing folder; an archive file that cannot be read; other class keys; counter names that differ only in
@@ -266,7 +262,7 @@ fn an_archive_is_what_it_was_asked_to_be() {
     let refused = export(&[&csv], &name);
     assert_eq!(refused.status.code(), Some(1));
     assert!(err(&refused).contains("damaged.parquet is damaged:"), "{}", err(&refused));
-    assert!(err(&refused).contains("mend or remove it"), "{}", err(&refused));
+    assert!(err(&refused).contains("repair or remove this file"), "{}", err(&refused));
     std::fs::remove_file(&damaged).unwrap();
     assert_eq!(
         common::out(&export(&[&csv], &name)),
@@ -284,7 +280,11 @@ fn an_archive_is_what_it_was_asked_to_be() {
             format!("{added} rows added to {by_sku}, {} were already there\n", 2 - added)
         );
         // `value` and `event` are no counters: together they mark a long file.
-        assert!(err(&done).contains("not read: event (2 values), value (2 values)"), "{}", err(&done));
+        assert!(
+            err(&done).contains("did not read these values: event (2 values), value (2 values)"),
+            "{}",
+            err(&done)
+        );
     }
     let more = folder.put("more.csv", "node,run,elapsed_s,sku,cycles\nc,1,3,x,7\n").display().to_string();
     assert!(
@@ -433,7 +433,7 @@ fn runs_of_an_archive_have_names_of_their_own() {
         let nameless = export(&known, &archive);
         assert_eq!(nameless.status.code(), Some(1), "{}", err(&nameless));
         let why = format!("{}{}", common::out(&nameless), err(&nameless));
-        assert!(why.contains("name {run} or {session} in --path-pattern"), "{why}");
+        assert!(why.contains("put {run} or {session} into --path-pattern"), "{why}");
         let pattern = ["export", "-o", &archive, "--path-pattern", "{session}/{node}/HPL.out"];
         let done = command(&[&pattern[..], &known[..]].concat()).output().unwrap();
         let text = common::out(&done);
@@ -518,7 +518,11 @@ fn an_archive_has_nothing_of_others() {
     let path = folder.path().display().to_string();
     let done = export(&[&path], &path);
     assert_eq!(done.status.code(), Some(1));
-    assert!(err(&done).contains("fleet.csv does not belong to an archive: move it away"), "{}", err(&done));
+    assert!(
+        err(&done).contains("fleet.csv does not belong to an archive: move this file away"),
+        "{}",
+        err(&done)
+    );
     assert_eq!(files(folder.path()).len(), 1);
 }
 
@@ -588,7 +592,7 @@ fn other_files_are_told() {
     assert!(reason("text.parquet", b"node,run,elapsed_s\na,1,2\n").starts_with("is damaged: "));
     let piped =
         command(&["report", "-"]).stdin(std::fs::File::open(fixture("duckdb.parquet")).unwrap()).output();
-    assert!(err(&piped.unwrap()).contains("cannot be read through a pipe: save it to a file first"));
+    assert!(err(&piped.unwrap()).contains("cannot be read through a pipe: save the data to a file first"));
 }
 
 /// A fixture with some bytes changed.
@@ -605,7 +609,7 @@ fn damaged(fixture_name: &str, damage: &[(usize, u8)], cut: Option<usize>) -> Ve
 }
 
 /// The report's message for a file that crashes the Parquet library.
-const FATAL: &str = "is damaged: the Parquet library crashed on it, or ran out of memory";
+const FATAL: &str = "is damaged: the Parquet library crashed while it read the file, or ran out of memory";
 
 /// Two such files: one has pages with a negative number of values, so the library asks for 2^61 bytes; the other has
 /// a schema so deep that the stack overflows.
@@ -652,7 +656,7 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
     let piped =
         command(&["report", "-", &fatal]).stdin(std::fs::File::open(&good).unwrap()).output().unwrap();
     assert_eq!(piped.status.code(), Some(1));
-    assert!(err(&piped).contains("a pipe cannot be read a second time"), "{}", err(&piped));
+    assert!(err(&piped).contains("pmmpi cannot read a pipe a second time"), "{}", err(&piped));
     // For an archive, the only message is that it is damaged.
     let archive = folder.path().join("archive");
     std::fs::create_dir(&archive).unwrap();
@@ -660,7 +664,7 @@ fn a_file_that_ends_the_process_is_a_damaged_one() {
     let refused = export(&[&good], archive.to_str().unwrap());
     assert_eq!(refused.status.code(), Some(1));
     assert!(
-        err(&refused).contains(FATAL) && err(&refused).contains("mend or remove it"),
+        err(&refused).contains(FATAL) && err(&refused).contains("repair or remove this file"),
         "{}",
         err(&refused)
     );

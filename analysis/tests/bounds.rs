@@ -91,13 +91,13 @@ fn a_bad_row_is_named_and_the_rest_still_counts() {
     let found = json(&output);
     assert_eq!((&found["ranks"], &found["rejected_rows"]), (&json!(2), &json!(7)));
     for line in [
-        "line 4: rank",
-        "line 5: it has only 5 fields",
-        "line 6: rank 0 is in an earlier row",
-        "line 7: node",
-        "line 8: t3_ns",
-        "line 9: ",
-        "line 10: rank: it is negative",
+        "line 4 of",
+        "line 5 of",
+        "rank 0 already has a row",
+        "node is empty",
+        "t3_ns: `9999999999999999999` is not a 64-bit integer",
+        "line 9 of ",
+        "rank is negative",
     ] {
         assert!(err(&output).contains(line), "{line}\n{}", err(&output));
     }
@@ -108,10 +108,10 @@ fn a_bad_row_is_named_and_the_rest_still_counts() {
 #[test]
 fn a_file_without_stamps_is_wrong_usage() {
     for (content, reason) in [
-        ("", "holds no stamps"),
-        (HEADER, "holds no stamps"),
+        ("", "contains no stamps"),
+        (HEADER, "contains no stamps"),
         ("rank,node,t0_ns,t1_ns\n0,a,1,2\n", "has no column t2_ns, t3_ns"),
-        ("rank,node,t0_ns,t1_ns,t2_ns,t3_ns\nx,y,z\n", "no row can be used; line 2"),
+        ("rank,node,t0_ns,t1_ns,t2_ns,t3_ns\nx,y,z\n", "has no valid row; line 2"),
         ("\0\0\0\0", "has no column"),
     ] {
         let output = bounds(content, &[]);

@@ -9,7 +9,7 @@ use pmmpi_events::validation::Trust;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Runs on a virtual machine: the kernel's own counters, and no others.
+/// Runs on a virtual machine: the Linux kernel's own counters, and no others.
 #[test]
 fn stored_runs_give_what_is_there() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runs/v3");

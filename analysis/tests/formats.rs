@@ -288,7 +288,10 @@ fn a_report_without_nodes_is_whole() {
     let [csv, md, html, openmetrics] = FORMATS.map(|format| said(&folder, format, &[]));
     assert_eq!(table(&csv), (documented("csv"), vec![]));
     assert!(md.starts_with("**no node can be compared: each class has only one node**\n"), "{md}");
-    assert!(md.contains("| `live` | 1 | 1 | not complete: no end was seen: it may still run |"), "{md}");
+    assert!(
+        md.contains("| `live` | 1 | 1 | not complete: pmmpi saw no end: the program may still run |"),
+        "{md}"
+    );
     let found = read_by_others(&[&openmetrics], &[&html]);
     let families = found["openmetrics"][0].as_object().unwrap();
     assert!(!families.contains_key("pmmpi_run_elapsed_lower_seconds"), "{openmetrics}");
@@ -349,7 +352,7 @@ fn a_page_shows_where_nodes_lie() {
     let texts_of = |name: &str| -> Vec<&str> {
         elements.iter().filter(|e| e[0] == name).map(|e| e[2].as_str().unwrap()).collect()
     };
-    assert_eq!(texts_of("figcaption"), ["Class 1: 24 nodes, by how much each is slower than their median"]);
+    assert_eq!(texts_of("figcaption"), ["Class 1: slowdown of 24 nodes relative to the median of the class"]);
     let texts = texts_of("text");
     assert!(
         texts[0].starts_with("n05 +8.") && texts[0].ends_with(" SLOW") && texts[1].starts_with("n09 "),

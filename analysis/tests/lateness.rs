@@ -84,11 +84,11 @@ fn a_small_case_is_as_worked_by_hand() {
     let warning = said["warnings"].as_array().unwrap().iter().find(|w| w["code"] == "late-node").unwrap();
     let message = warning["message"].as_str().unwrap();
     let expected =
-        "b: the other 2 nodes waited at least 0.1890 s for it, 62.8 % of the job; its rank 3 came last";
+        "the other 2 nodes waited at least 0.1890 s for b, 62.8 % of the job; rank 3 of this node came last";
     assert_eq!(message, expected);
     let text = reported(&[run], "text");
     assert!(
-        text.contains("b came last, with its rank 3; 52.2 % of all ranks' time went into waiting"),
+        text.contains("b came last, with its rank 3; the ranks waited for 52.2 % of their time"),
         "{text}"
     );
     let row = text.lines().find(|line| line.starts_with("c  ") && line.contains(" to ")).unwrap();
@@ -100,7 +100,7 @@ fn a_small_case_is_as_worked_by_hand() {
 fn a_little_late_is_a_line() {
     let run = job("little", &[("a", 1000), ("b", 1004)]);
     let text = reported(&[run], "text");
-    assert!(text.contains("\nb came last, by 0.00300 s at least (last run of several nodes); "), "{text}");
+    assert!(text.contains("\nb came last, by at least 0.00300 s (last run with several nodes); "), "{text}");
     assert!(!text.contains("WAITED FOR") && !text.contains("late-node"), "{text}");
 }
 
@@ -114,10 +114,9 @@ fn equal_nodes_are_not_told_apart() {
         (&json!(false), &json!([-0.001, 0.001]))
     );
     assert!(said["warnings"].as_array().unwrap().iter().all(|warning| warning["code"] != "late-node"));
-    assert!(
-        reported(&[run], "text")
-            .contains("\nno node is proved to have come last (last run of several nodes); 1.0 % of")
-    );
+    assert!(reported(&[run], "text").contains(
+        "\nno node provably came last (last run with several nodes); the ranks waited for 1.0 % of"
+    ));
 }
 
 /// Each rank is last in one of two entries: their work is equal, and yet they wait.
@@ -162,9 +161,12 @@ fn where_nobody_else_waits_it_is_said_why() {
         );
         (said["null_reasons"]["waited_for"].as_str().unwrap().to_owned(), nodes.len())
     };
-    assert_eq!(reason(&job("one-rank", &[("a", 100)])), ("one rank: no other rank waits for it".into(), 1));
+    assert_eq!(
+        reason(&job("one-rank", &[("a", 100)])),
+        ("the run has only one rank, so no other rank waits".into(), 1)
+    );
     let one_node = job("one-node", &[("a", 100), ("a", 200)]);
-    assert_eq!(reason(&one_node), ("one node: there is no other that waits for it".into(), 1));
+    assert_eq!(reason(&one_node), ("the run has only one node, so no other node waits".into(), 1));
     let mut incomplete = job("incomplete", &[("a", 100), ("b", 200)]);
     incomplete.size = 3;
     assert_eq!(reason(&incomplete), ("not every rank completed the measurement".into(), 0));
@@ -195,7 +197,7 @@ fn a_node_that_is_waited_for_again_and_again_is_named() {
     assert!((c["p_value"].as_f64().unwrap() - 21.0 / 59049.0).abs() < 1e-12, "{c}");
     assert!((c["p_adjusted"].as_f64().unwrap() - 8.0 * 21.0 / 59049.0).abs() < 1e-12, "{c}");
     let text = reported(&runs, "text");
-    assert!(text.contains("\nothers often waited for 1 node: c in 9 of 10 runs, by 32.5 %\n"), "{text}");
+    assert!(text.contains("\nother nodes often waited for 1 node: c in 9 of 10 runs, by 32.5 %\n"), "{text}");
     // In any order of runs.
     runs.iter_mut().enumerate().for_each(|(number, run)| run.header.run_id = format!("{:03}", 999 - number));
     assert_eq!(reported_json(&runs)["waited_for"], report["waited_for"]);

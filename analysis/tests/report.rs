@@ -55,7 +55,7 @@ fn a_small_case_is_as_worked_by_hand() {
     );
     assert_eq!((&run["ranks"], &run["nodes"], &run["end"]), (&json!(3), &json!(2), &json!("finalized")));
     assert_eq!(run["labels"], json!({"build": "O3"}));
-    assert_eq!(run["null_reasons"]["series"], "a run on its own");
+    assert_eq!(run["null_reasons"]["series"], "the run belongs to no series");
     // Set-up 7, the shortest start barrier 2 s, the shortest end barrier 1 s, gather 3.
     assert_eq!(run["overhead_ns"], json!(3_000_000_010i64));
     let codes: Vec<_> =
@@ -125,7 +125,10 @@ fn siblings_are_shown_each_and_their_bounds_of_all_cores() {
         assert!((metric["value"].as_f64().unwrap() - expected).abs() < 1e-9, "{metric}");
         assert_eq!(metric["quality"], "partial");
         let reason = metric["reason"].as_str().unwrap();
-        assert!(reason.starts_with("1 of 3 cores left out, the first core 2 of a: ref_cycles_b"), "{reason}");
+        assert!(
+            reason.starts_with("1 of 3 cores left out; the first is core 2 of a: ref_cycles_b"),
+            "{reason}"
+        );
     }
     assert!(metric("smt_both")["value"].is_null() && metric("smt_both")["quality"] == "unsupported");
 }
@@ -339,7 +342,7 @@ fn a_slewed_clock_is_named_and_widens_the_bounds() {
     assert_eq!(warning["code"], "slewed-clock");
     assert_eq!(
         warning["message"],
-        "the clock of a ran 2000 ppm fast during the run: its bounds allow 2100 ppm"
+        "the clock of a ran 2000 ppm fast during the run; the bounds of the run allow for 2100 ppm"
     );
     // 10.02 / 1.0001
     assert_eq!(run("steady")["elapsed"]["lower_ns"], json!(10_018_998_100i64));
@@ -432,11 +435,11 @@ fn results_arrive_whole_or_not_at_all() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("1 run, "));
     let nowhere = report(&["report", run, "-o", "/nonexistent/report"]);
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(err(&nowhere).contains("could not be written"));
+    assert!(err(&nowhere).contains("cannot write the result to"));
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let status = command(&["report", run]).stdout(full).output().unwrap();
     assert_eq!(status.status.code(), Some(1));
-    assert!(err(&status).contains("stdout: the result could not be written"));
+    assert!(err(&status).contains("cannot write the result to stdout"));
     // A reader that closes the pipe early.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -466,7 +469,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     let live = report_json();
     assert_valid("report", &live);
     let run = &live["runs"][0];
-    let reason = json!("no end was seen: it may still run");
+    let reason = json!("pmmpi saw no end: the program may still run");
     assert!(run["end"].is_null() && run["lost_ranks"][0]["end"].is_null());
     assert_eq!(
         (&run["null_reasons"]["end"], &run["lost_ranks"][0]["null_reasons"]["end"]),
@@ -474,7 +477,7 @@ fn a_run_of_which_no_end_was_seen_may_still_run() {
     );
     assert_eq!(codes(run), ["incomplete-run", "node-unknown"]);
     let text = out(&report(&["report", folder.path().to_str().unwrap()]));
-    assert!(text.contains("not complete: no end was seen: it may still run"), "{text}");
+    assert!(text.contains("not complete: pmmpi saw no end: the program may still run"), "{text}");
     // Now the process has ended.
     shared.live().set_end(End::Signaled(9), i64::MAX);
     runs::carry(&path, &shared);
@@ -514,7 +517,7 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
         let output = report(&["report", path.to_str().unwrap()]);
         assert!(output.status.code() == Some(2) && err(&output).contains(what), "{what}: {}", err(&output));
     };
-    let other = "was kept by another version of pmmpi: report it with that one";
+    let other = "was written by another version of pmmpi: use `pmmpi report` of that version";
     said(&changed("other", 7, 99), other);
     said(&changed("foreign", 0, b'X'), "is not a run file of pmmpi");
     said(&changed("newer", 8, 9), "has schema 9");
@@ -527,7 +530,7 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     let (path, ..) = folder.begin("renamed", 1);
     let to = folder.path().join("victim.partial");
     std::fs::rename(path, &to).unwrap();
-    said(&to, "it holds the run of renamed.partial");
+    said(&to, "it contains the run renamed.partial");
     let (path, node, _) = folder.begin("empty", 1);
     std::fs::write(node, "").unwrap();
     said(&path, "is empty");
@@ -551,7 +554,8 @@ fn a_large_job_of_which_few_ranks_began_is_reported() {
     assert_eq!(missing, (0..4096).collect::<Vec<u64>>());
     assert_eq!(
         run["warnings"][0]["message"],
-        "0 of 20000 ranks reached the final barrier, 1 began but did not reach it, 19999 left no trace"
+        "0 of 20000 ranks reached the final barrier, 1 began but did not reach the barrier, 19999 left no \
+         data"
     );
 }
 

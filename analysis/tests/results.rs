@@ -117,27 +117,30 @@ mod csv {
     #[test]
     fn what_makes_no_sense_is_named_and_the_rest_kept() {
         let wrong = [
-            ("a,1,nan", "elapsed_s: `nan` is no time above zero"),
-            ("a,1,inf", "elapsed_s: `inf` is no time above zero"),
-            ("a,1,-1", "elapsed_s: `-1` is no time above zero"),
-            ("a,1,0", "elapsed_s: `0` is no time above zero"),
-            ("a,1,1e999", "elapsed_s: `1e999` is no time above zero"),
+            ("a,1,nan", "elapsed_s: `nan` is not a time above zero"),
+            ("a,1,inf", "elapsed_s: `inf` is not a time above zero"),
+            ("a,1,-1", "elapsed_s: `-1` is not a time above zero"),
+            ("a,1,0", "elapsed_s: `0` is not a time above zero"),
+            ("a,1,1e999", "elapsed_s: `1e999` is not a time above zero"),
             ("a,1,", "elapsed_s: `` is empty: expected a number of seconds"),
-            ("a,1,12.3ms", "elapsed_s: `12.3ms` has a unit: expected a number of seconds without one"),
-            ("a,1,12 s", "elapsed_s: `12 s` has a unit: expected a number of seconds without one"),
+            ("a,1,12.3ms", "elapsed_s: `12.3ms` has a unit: expected a number of seconds without a unit"),
+            ("a,1,12 s", "elapsed_s: `12 s` has a unit: expected a number of seconds without a unit"),
             (
                 "a,1,\"1,5\"",
-                "elapsed_s: `1,5` is no number: the decimal sign is a point, and digits are not grouped",
+                "elapsed_s: `1,5` is not a number: use a point as the decimal sign, and do not group digits",
             ),
-            ("a,1,00:01:02", "elapsed_s: `00:01:02` is no number: expected seconds, not hours and minutes"),
-            ("a,1,x", "elapsed_s: `x` is no number: expected seconds"),
-            ("a,1", "it has 2 fields, the header 3"),
-            ("a,1,2,3", "it has 4 fields, the header 3"),
-            (",1,2", "node: it is empty"),
-            ("a,,2", "run: it is empty"),
-            ("a\u{0},1,2", "node: `a?` has a control character"),
-            ("\"a,1,2", "it has a quote that is not closed"),
-            ("good,1,2", "run good/1 is in an earlier row: line 2; the first one counts"),
+            (
+                "a,1,00:01:02",
+                "elapsed_s: `00:01:02` is not a number: expected seconds, not hours and minutes",
+            ),
+            ("a,1,x", "elapsed_s: `x` is not a number: expected seconds"),
+            ("a,1", "the line has 2 fields, but the header has 3"),
+            ("a,1,2,3", "the line has 4 fields, but the header has 3"),
+            (",1,2", "node is empty"),
+            ("a,,2", "run is empty"),
+            ("a\u{0},1,2", "node: `a?` contains a control character"),
+            ("\"a,1,2", "the line has a quote that is not closed"),
+            ("good,1,2", "run good/1 is already in line 2; only the first row counts"),
         ];
         for (line, reason) in wrong {
             let results = read_csv(format!("node,run,elapsed_s\ngood,1,1\n{line}\ngood,2,2\n"));
@@ -147,7 +150,7 @@ mod csv {
         }
         let results = read_csv(b"node,run,elapsed_s\n\xff\xfe,1,2\nb,1,2\n");
         assert_eq!(reasons(&results).len(), 1);
-        assert!(results.rejected[0].reason.contains("is no UTF-8"));
+        assert!(results.rejected[0].reason.contains("is not UTF-8"));
     }
 
     #[test]
@@ -157,7 +160,7 @@ mod csv {
              a,1,1,x,mon\na,1,2,x,tue\na,1,3,y,tue\na,1,4,x,mon\n",
         );
         assert_eq!(results.table.elapsed_s, [1.0, 2.0, 3.0]);
-        let reason = "run a/1 of class x of session mon is in an earlier row: line 2; the first one counts";
+        let reason = "run a/1 of class x of session mon is already in line 2; only the first row counts";
         assert_eq!(reasons(&results), [(5, reason)]);
     }
 
@@ -171,9 +174,9 @@ mod csv {
         assert_eq!(counter(&results, "cycles"), [Some(5.0), None, None, None, Some(7.0)]);
         assert_eq!(started(&results).iter().flatten().count(), 1);
         let expected = [
-            (2, "started: `yesterday`: expected RFC 3339, such as 2026-11-21T20:35:00+01:00: left out"),
-            (3, "cycles: `12e` is no number: left out"),
-            (5, "cycles: `inf` is no number: left out"),
+            (2, "started: `yesterday` was left out: expected RFC 3339, such as 2026-11-21T20:35:00+01:00"),
+            (3, "cycles: `12e` is not a number, so this value was left out"),
+            (5, "cycles: `inf` is not a number, so this value was left out"),
         ];
         assert_eq!(reasons(&results), expected);
     }
@@ -188,11 +191,11 @@ mod csv {
     fn a_file_that_is_no_table_is_named() {
         assert_eq!(unusable(""), "is empty");
         assert_eq!(unusable("\n\n"), "is empty");
-        assert_eq!(unusable("node,run,elapsed_s\n"), "has a header and no rows");
+        assert_eq!(unusable("node,run,elapsed_s\n"), "has a header but no rows");
         assert_eq!(
             unusable("node,run,elapsed_ms\na,1,2\n"),
-            "has no column elapsed_s (expected: node,run,elapsed_s; it has: node,run,elapsed_ms); if elapsed_ms \
-             is the time, give it in seconds as elapsed_s"
+            "has no column elapsed_s (expected: node,run,elapsed_s; found: node,run,elapsed_ms); if \
+             elapsed_ms is the time, give it in seconds as elapsed_s"
         );
         assert!(unusable("1,2,3\n4,5,6\n").ends_with("the first line must name the columns"));
         assert!(unusable("node,run,elapsed_s,Node\na,1,2,3\n").starts_with("has two columns Node"));
@@ -205,11 +208,11 @@ mod csv {
         let giant = "y".repeat(5 << 20);
         let results = read_csv(format!("node,run,elapsed_s\na,1,1\n{giant}\nb,{giant},1\nc,1,1\n"));
         assert_eq!(rows(&results), [row("a/1", 1.0), row("c/1", 1.0)]);
-        let reason = "it is longer than 1048576 bytes";
+        let reason = "the line is longer than 1048576 bytes";
         assert_eq!(reasons(&results), [(3, reason), (4, reason)]);
         let long = "y".repeat(5000);
         let results = read_csv(format!("node,run,elapsed_s\n{long},1,1\n"));
-        let reason = format!("node: it is longer than 4096 bytes: {}...", "y".repeat(40));
+        let reason = format!("node is longer than 4096 bytes: {}...", "y".repeat(40));
         assert_eq!(reasons(&results), [(2, reason.as_str())]);
     }
 
@@ -225,7 +228,7 @@ mod csv {
             (results.table.len(), results.table.nodes.len(), results.rejected_rows),
             (999_999, 10_000, 1)
         );
-        assert_eq!(reasons(&results), [(700_002, "it has a quote that is not closed")]);
+        assert_eq!(reasons(&results), [(700_002, "the line has a quote that is not closed")]);
         assert!(results.path_of(&results.rejected[0]).unwrap().ends_with("results.csv"));
     }
 
@@ -249,7 +252,7 @@ mod csv {
         assert_eq!((session(&results, 0), session(&results, 2)), ("mon", "tue"));
         let options =
             ImportOptions { path: Some("x{node}.csv".parse().unwrap()), ..ImportOptions::default() };
-        assert!(read(folder.path(), &options).unusable[0].reason.contains("does not fit the pattern"));
+        assert!(read(folder.path(), &options).unusable[0].reason.contains("does not match the pattern"));
     }
 
     fn table() -> impl Strategy<Value = Vec<(String, u32, f64)>> {
@@ -344,7 +347,7 @@ mod hpl {
         assert_eq!((results.table.len(), results.rejected_rows), (4, 4));
         let failed = [444, 456, 1088, 1100];
         assert_eq!(reasons(&results).iter().map(|(line, _)| *line).collect::<Vec<_>>(), failed);
-        assert_eq!(results.rejected[0].reason, "its residual 0.0122196 FAILED (line 446)");
+        assert_eq!(results.rejected[0].reason, "the residual 0.0122196 of this result FAILED (line 446)");
         // Two starts, each with its own time.
         assert!(started(&results)[0] < started(&results)[2]);
         assert_eq!(results.table.runs.iter().collect::<Vec<_>>(), ["1", "2", "3", "4"]);
@@ -372,11 +375,16 @@ mod hpl {
             assert_eq!((results.table.len(), results.rejected_rows), (0, 1), "{content}");
             results.rejected[0].reason.clone()
         };
-        assert_eq!(reason(head), "no result: HPL ended before it");
+        assert_eq!(reason(head), "the file has no result: HPL ended too early");
         let lines: Vec<&str> = rest.lines().collect();
-        assert!(reason(&format!("{head}{}\n", lines[..2].join("\n"))).starts_with("no result follows"));
+        assert!(
+            reason(&format!("{head}{}\n", lines[..2].join("\n"))).starts_with("this heading has no result")
+        );
         let cut = format!("{head}{}\n", lines[..4].join("\n"));
-        assert_eq!(reason(&cut), "its residual is missing: whether it was solved right is not known");
+        assert_eq!(
+            reason(&cut),
+            "the residual of this result is missing, so pmmpi does not know whether the solution is right"
+        );
         let time = lines[2].split_whitespace().nth(5).unwrap();
         let other = cut.replace(time, "9.99") + lines[8] + "\n";
         assert!(reason(&other).contains("contradict one another"), "{other}");
@@ -407,7 +415,7 @@ mod hyperfine {
         assert_eq!(results.sources[0].format, FileFormat::Hyperfine);
         // Six commands (three, with two parameters each) with six runs each; `exit 3` failed.
         assert_eq!((results.table.len(), results.rejected_rows), (24, 12));
-        assert_eq!(results.rejected[0].reason, "results[1].times[0]: it failed: exit code 3");
+        assert_eq!(results.rejected[0].reason, "results[1].times[0]: the run failed with exit code 3");
         assert_eq!(rows(&results)[0], row("hyperfine/1", 0.023846873));
         assert_eq!((class(&results, 0), class(&results, 23)), ("sleep 0.02 n=0.01", "sleep 0.03 n=0.03"));
         assert_eq!(results.table.classes.len(), 4);
@@ -425,10 +433,10 @@ mod hyperfine {
         let results = read(&folder.put("n1.json", content), &ImportOptions::default());
         assert_eq!(rows(&results), [row("n1/1", 1.5)]);
         let expected = [
-            (2, "results[0].times[1]: a signal ended it"),
-            (3, "results[0].times[2]: `\"x\"` is no time"),
-            (4, "results[0].times[3]: it has no exit code"),
-            (5, "results[1]: it has no times"),
+            (2, "results[0].times[1]: a signal ended the run"),
+            (3, "results[0].times[2]: `\"x\"` is not a time"),
+            (4, "results[0].times[3]: the run has no exit code"),
+            (5, "results[1] has no times"),
         ];
         assert_eq!(reasons(&results), expected);
         assert_eq!(counter(&results, "memory_usage_byte"), [Some(1024.0)]);
@@ -493,7 +501,7 @@ mod reframe {
         let folder = Folder::new();
         let path = folder.put("r.json", r#"{"session_info":{"data_version":"1.3.0"},"runs":[]}"#);
         let results = read(&path, &ImportOptions::default());
-        let expected = "has the version `1.3.0` of its format; pmmpi reads 2.x, 3.x and 4.x";
+        let expected = "has the format version `1.3.0`, but pmmpi reads only 2.x, 3.x and 4.x";
         assert_eq!(results.unusable[0].reason, expected);
     }
 
@@ -551,9 +559,9 @@ mod superbench {
         let mut reasons = reasons(&results);
         reasons.sort();
         let expected = [
-            (2, "cpu-hpl/1/time: `\"slow\"` is no time"),
-            (2, "kernel-launch/event_time:1: `null` is no time"),
-            (2, "mem-bw/return_code: it failed: return code 33"),
+            (2, "cpu-hpl/1/time: `\"slow\"` is not a time"),
+            (2, "kernel-launch/event_time:1: `null` is not a time"),
+            (2, "mem-bw/return_code failed with return code 33"),
         ];
         assert_eq!(reasons, expected);
         // A rate is not a time, and neither is a temperature.
@@ -622,11 +630,11 @@ mod files {
     #[test]
     fn what_is_not_known_is_named_with_what_was_tried() {
         let folder = Folder::new();
-        let tried = "matches no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
+        let tried = "matches no format that pmmpi reads (csv, parquet, hpl, hyperfine, reframe, superbench)";
         for (name, content, looks_like) in [
             ("notes.txt", &b"hello\n"[..], ""),
             ("a.csv.gz", b"\x1f\x8b\x08", "; it looks like compressed data: unpack it first"),
-            ("a.pmr", b"xx", "; it looks like a run file of pmmpi's own"),
+            ("a.pmr", b"xx", "; it looks like a run file of pmmpi"),
             ("a.json", b"{\"a\": 1}", "; it looks like JSON of another tool"),
             ("HPL.dat", b"HPLinpack benchmark input file\n", ""),
         ] {
@@ -645,10 +653,10 @@ mod files {
         let folder = Folder::new();
         let results = read(&folder.path().join("none.csv"), &ImportOptions::default());
         assert!(results.unusable[0].reason.starts_with("cannot be read: "));
-        assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "holds no files");
+        assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, "contains no files");
         folder.put("notes.txt", "hello\n");
-        let reason =
-            "holds no results: 1 file of no known format: csv, parquet, hpl, hyperfine, reframe, superbench";
+        let reason = "contains no results: 1 file, none in a format that pmmpi reads (csv, parquet, hpl, \
+                      hyperfine, reframe, superbench)";
         assert_eq!(read(folder.path(), &ImportOptions::default()).unusable[0].reason, reason);
     }
 
@@ -661,7 +669,7 @@ mod files {
             importers::read(&[folder.path().to_owned(), first.clone(), second], &ImportOptions::default());
         assert_eq!(rows(&results), [row("n/1", 1.0), row("n/2", 2.0)]);
         let expected =
-            format!("run n/1 is in an earlier row: {}, line 2; the first one counts", first.display());
+            format!("run n/1 is already in {}, line 2; only the first row counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);
         assert_eq!(counter(&results, "cycles"), [Some(5.0), None]);
         assert_eq!((results.table.source.clone(), results.table.line.clone()), (vec![0, 1], vec![2, 3]));

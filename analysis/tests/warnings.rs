@@ -8,21 +8,24 @@ use std::path::Path;
 const HEAD: &str = "\
 # Warnings
 
-`pmmpi report` ends with warnings: each names a fact that limits the result, has a code in brackets, and advice. Scripts
-go by the code: in JSON each warning has the keys `code`, `message` and `advice`. What `pmmpi doctor` looks at is in
-[doctor.md](doctor.md), the verdicts of `pmmpi validate` are in [validate.md](validate.md).
+`pmmpi report` shows warnings at the end. Each warning names a fact that limits the result, and has a code (in brackets)
+and advice. In JSON each warning has the keys `code`, `message` and `advice`; a script should test the code. For the
+checks of `pmmpi doctor` see [doctor.md](doctor.md), for the verdicts of `pmmpi validate` see
+[validate.md](validate.md).
 
-This page is made of analysis/src/warning_codes.rs and of the rules in src/events/metrics/metrics.toml; after a change there,
-`PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes it anew.
+This page is generated from analysis/src/warning_codes.rs and from the rules in src/events/metrics/metrics.toml. After a
+change there, `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --test warnings` writes the
+page again.
 
 ";
 
 const FLAGS: &str = "\
 ## Flags of a measurement
 
-Counts may say that a measurement itself went wrong. Such a flag stands with the metrics of its run (`runs[].flags`).
+Counts may show that the measurement itself is questionable. The report shows such a flag with the metrics of the run
+(`runs[].flags` in JSON).
 
-| code | meaning | the measurement is |
+| code | meaning | use the measurement |
 |---|---|---|
 ";
 
@@ -39,7 +42,7 @@ fn page() -> String {
     }
     page.push_str(FLAGS);
     for rule in &catalogue().rules {
-        let worth = if rule.discards { "not to be used" } else { "to be used with care" };
+        let worth = if rule.discards { "no" } else { "with care" };
         writeln!(page, "| {} | {} | {worth} |", rule.code, rule.text).unwrap();
     }
     page

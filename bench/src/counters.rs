@@ -19,7 +19,7 @@ type Failed = Box<dyn Error>;
 
 /// Returns Markdown.
 pub fn report() -> Result<String, Failed> {
-    let mut text = format!("## Counters ({ROUNDS} rounds of {TIMES} each, one thread)\n\n");
+    let mut text = format!("## Counters ({ROUNDS} rounds of {TIMES} repetitions, one thread)\n\n");
     text += &default_set()?;
     text += &four_events()?;
     text += &registers();
@@ -51,13 +51,14 @@ fn default_set() -> Result<String, Failed> {
         ROUNDS,
     )?;
     let mut text = format!(
-        "The default set here: {events} events in {groups} group(s).\n\n| way | us | times the bare reads |\n|---|---|---|\n"
+        "The default set on this machine: {events} events in {groups} group(s).\n\n\
+         | operation | us | relative to the bare reads |\n|---|---|---|\n"
     );
     row(&mut text, "bare read(2) of each group", &table, 0);
-    row(&mut text, "a snapshot", &table, 1);
+    row(&mut text, "a snapshot of the default set", &table, 1);
     row(
         &mut text,
-        "a look whether the descriptors are still the tool's, once in 0.1 ms of regions",
+        "a check that the descriptors are still pmmpi's (in regions, at most once per 0.1 ms)",
         &table,
         2,
     );
@@ -86,9 +87,10 @@ fn four_events() -> Result<String, Failed> {
         ],
         ROUNDS,
     )?;
-    let mut text = "\n| four events of the kernel's | us | times the group |\n|---|---|---|\n".to_owned();
+    let mut text =
+        "\n| four events of the Linux kernel | us | relative to the group |\n|---|---|---|\n".to_owned();
     row(&mut text, "in one group: one system call", &table, 0);
-    row(&mut text, "each on its own: four", &table, 1);
+    row(&mut text, "without a group: four system calls", &table, 1);
     Ok(text)
 }
 
@@ -98,14 +100,14 @@ fn registers() -> String {
     let counter = ThreadCounter::open(Encoding::new(kind::HARDWARE, INSTRUCTIONS));
     match counter.map_err(|gap| gap.to_string()).and_then(|counter| time_registers(&counter)) {
         Ok(text) => text,
-        Err(why) => format!("\nCounts read without a system call: not here ({why}).\n"),
+        Err(why) => format!("\nCounts cannot be read without a system call on this machine: {why}.\n"),
     }
 }
 
 fn time_registers(counter: &ThreadCounter) -> Result<String, String> {
-    let nothing = || "the count is in no register that may be read".to_owned();
+    let nothing = || "no register that this thread may read has the count".to_owned();
     let register = counter.register().ok_or_else(nothing)?;
-    let failed = || Failed::from("the register is gone");
+    let failed = || Failed::from("the count is no longer in the register");
     let table = time(
         &mut [
             // SAFETY: `counter` confirmed that this thread may read it, and it stays open.
@@ -124,9 +126,9 @@ fn time_registers(counter: &ThreadCounter) -> Result<String, String> {
     );
     let table = table.map_err(|e| e.to_string())?;
     let mut text =
-        "\n| a count without a system call | us | times the instruction |\n|---|---|---|\n".to_owned();
+        "\n| a count without a system call | us | relative to the instruction |\n|---|---|---|\n".to_owned();
     row(&mut text, "the bare instruction", &table, 0);
-    row(&mut text, "a count: the kernel's page, the instruction, the page again", &table, 1);
+    row(&mut text, "a count: read the kernel's page, the instruction, the page again", &table, 1);
     Ok(text)
 }
 

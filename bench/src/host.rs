@@ -15,8 +15,8 @@ pub fn describe() -> String {
     let virtual_machine = if facts.hardware.hypervisor { ", a virtual machine" } else { "" };
     format!(
         "# What pmmpi costs\n\n\
-         Measured by `make bench` with pmmpi {}. Medians, with quartiles in brackets; the ways in a table \
-         were run in turns.\n\n\
+         `make bench` measured these values with pmmpi {}. A value with brackets is a median; the brackets \
+         contain its quartiles. The variants in a table ran in turns.\n\n\
          - {}, {} hardware threads{virtual_machine}, {} GiB, Linux {}\n- {}\n- {}\n- {}\n",
         env!("CARGO_PKG_VERSION"),
         or_unknown(facts.hardware.cpu_model_name),

@@ -74,8 +74,9 @@ fn compare(
     let seconds = |i: usize| Spread::of(&table, |row| row[i]).text(1.0, 3);
     let added = Spread::of(&table, |row| row[1] / row[0] - 1.0).text(100.0, 2);
     Ok(format!(
-        "## {heading}\n\n| way | s, mpirun's start to its end |\n|---|---|\n\
-         | without pmmpi | {} |\n| with pmmpi | {} |\n\nAdded: {added} %, paired.\n",
+        "## {heading}\n\n| variant | s, from start to end of mpirun |\n|---|---|\n\
+         | without pmmpi | {} |\n| with pmmpi | {} |\n\n\
+         pmmpi adds {added} % (each round compares both variants).\n",
         seconds(0),
         seconds(1)
     ))

@@ -45,7 +45,8 @@ impl Superbench {
     pub fn find() -> Result<Self, String> {
         let output = Command::new("sb").arg("version").output();
         let output = output.ok().filter(|output| output.status.success());
-        let output = output.ok_or("it is not installed (`sb` in PATH), and it is in no package index")?;
+        let output =
+            output.ok_or("SuperBench is not installed (no `sb` in PATH), and no package index has it")?;
         let version = String::from_utf8_lossy(&output.stdout);
         Ok(Self { name: format!("SuperBench {}", version.trim().trim_matches('"')) })
     }

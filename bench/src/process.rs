@@ -41,7 +41,7 @@ pub fn usage(command: &mut Command) -> Result<Usage, Box<dyn Error>> {
         let said = String::from_utf8_lossy(&said);
         // Advice and traces are indented, so the last line without indentation is the message.
         let last = said.lines().rfind(|line| line.starts_with(|c: char| !c.is_whitespace()));
-        return Err(format!("{name} failed: {}", last.unwrap_or("it does not say why")).into());
+        return Err(format!("{name} failed: {}", last.unwrap_or("it printed no message")).into());
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     let cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
@@ -91,8 +91,8 @@ impl Measured {
     /// A table with one line per program. With `versus`, it also shows times as multiples of that program's time.
     pub fn text(&self, heading: &str, versus: Option<usize>) -> String {
         let versus = versus.and_then(|program| self.programs[program].1.as_ref().ok());
-        let multiple = if versus.is_some() { " times the first's |" } else { "" };
-        let mut text = format!("| {heading} | s | process time, s | peak memory, MB |{multiple}\n");
+        let multiple = if versus.is_some() { " s, relative to the first row |" } else { "" };
+        let mut text = format!("| {heading} | s | CPU time, s | peak memory, MB |{multiple}\n");
         text += if versus.is_some() { "|---|---|---|---|---|\n" } else { "|---|---|---|---|\n" };
         for (name, column) in &self.programs {
             let column = match column {
@@ -129,7 +129,7 @@ impl Measured {
         things.iter().enumerate().filter(|_| all).map(rate).collect()
     }
 
-    /// The exponents with which process time and memory grow with the size of the input. Empty if a size was not
+    /// The exponents with which CPU time and memory grow with the size of the input. Empty if a size was not
     /// measured.
     pub fn growth(&self, sizes: &[f64]) -> String {
         if self.programs.iter().any(|(_, column)| column.is_err()) {
@@ -139,8 +139,8 @@ impl Measured {
             Spread::of(&self.table, |row| exponent(sizes, &row.iter().map(value).collect::<Vec<_>>()))
         };
         format!(
-            "\nGrows with the power {} in process time, {:.2} in memory (least squares of logarithms, by \
-             round).\n",
+            "\nCPU time grows with the power {} of the input size, peak memory with the power {:.2} (least-squares \
+             fits of the logarithms, one per round).\n",
             growth(|usage| usage.cpu_s).text(1.0, 2),
             growth(|usage| usage.peak_bytes as f64).median,
         )

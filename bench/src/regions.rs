@@ -12,8 +12,9 @@ const ROUNDS: usize = 7;
 /// Returns Markdown.
 pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let mut text = format!(
-        "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs, each the median of its \
-         hundreds)\n\n| | two MPI_Barrier, us | an entry, us | an entry beside them, us |\n|---|---|---|---|\n"
+        "## {ENTRIES} entries of a region (bench/programs/regions.c, 2 ranks, {ROUNDS} runs)\n\n\
+         A run alternates between 100 pairs of barriers and 100 entries, and gives the median of the means of 100.\n\n\
+         | MPI | two MPI_Barrier, us | one entry, us | one entry minus two MPI_Barrier, us |\n|---|---|---|---|\n"
     );
     let (tool, runs, out) = (pmmpi()?, folder.path().join("runs"), folder.path().join("regions.ns"));
     for (name, compiler) in [("Open MPI", "mpicc.openmpi"), ("MPICH", "mpicc.mpich")] {

@@ -57,8 +57,8 @@ pub fn many(folder: &Folder) -> Result<String, Box<dyn Error>> {
     }
     let rates = measured.rates(&FILES.map(f64::from));
     Ok(format!(
-        "## Run files of one run each ({RUNS_PER_NODE} of a node, {ROUNDS} rounds)\n\n{}{}\n\
-         Files a second: {}.\n",
+        "## Run files of one run each ({RUNS_PER_NODE} per node, {ROUNDS} rounds)\n\n{}{}\n\
+         Files per second, in the order of the rows: {}.\n",
         measured.text("`pmmpi report`", None),
         measured.growth(&FILES.map(f64::from)),
         rates.join(", ")

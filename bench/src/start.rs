@@ -33,7 +33,7 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let bare_adds = Spread::of(&table, |row| row[1] - row[0]).median;
     let mut text = format!(
         "## A program that does nothing ({PROGRAM}, {ROUNDS} rounds)\n\n\
-         | way | ms | adds ms | adds, as a multiple of what the bare parent adds |\n|---|---|---|---|\n"
+         | variant | ms | added ms | added time, relative to bare fork + exec + wait |\n|---|---|---|---|\n"
     );
     for (i, way) in ways.iter().enumerate() {
         let whole = Spread::of(&table, |row| row[i]).text(1e3, 2);

@@ -49,11 +49,12 @@ impl Tables<'_> {
             Ok(found) => (found.name.clone(), Ok(found.diagnosis(&results, self.folder))),
             Err(why) => ("SuperBench".to_owned(), Err(why)),
         };
-        let superbench = Program::new(format!("{name}: what is 3 % over a given baseline"), command);
+        let superbench =
+            Program::new(format!("{name}: nodes with a run more than 3 % over a baseline"), command);
         let beside = Measured::in_turns(vec![self.ours(&file(FLEET.nodes)), superbench], FEW_ROUNDS)?;
         Ok(format!(
-            "## Verdicts on a fleet, {} runs a node (CSV, {ROUNDS} rounds)\n\n{}{}\n\
-             Of {} nodes, {FEW_ROUNDS} rounds:\n\n{}",
+            "## Verdicts on a fleet, {} runs per node (CSV, {ROUNDS} rounds)\n\n{}{}\n\
+             With {} nodes, {FEW_ROUNDS} rounds:\n\n{}",
             FLEET.runs,
             grown.text("`pmmpi report`", None),
             grown.growth(&MORE_NODES.map(f64::from)),
@@ -71,7 +72,7 @@ impl Tables<'_> {
             YEAR.sessions,
             YEAR.rows()
         );
-        for (rows, order) in [("sorted", "session by session"), ("shuffled", "in no order")] {
+        for (rows, order) in [("sorted", "sorted by session"), ("shuffled", "in random order")] {
             let file = self.parquet(peers, YEAR, rows)?;
             let duckdb = Ok(peers.script("duckdb_verdicts.py", &file, &self.folder.join("duckdb.csv")));
             let what = "medians of nodes and classes, z-scores";
@@ -103,7 +104,7 @@ impl Tables<'_> {
         let file = self.parquet(peers, fleet, "cores")?;
         let peer = |name: &str, script| {
             let command = peers.script(script, &file, &self.folder.join(script).with_extension("csv"));
-            let what = "medians by node and event and by event, their ratio";
+            let what = "medians per node and event, medians per event, their ratio";
             Program::new(format!("{name}: {what}"), Ok(command))
         };
         let programs = vec![

@@ -22,9 +22,9 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
     let hosts = Hosts::new(folder.path())?;
     let (tool, out) = (pmmpi()?, folder.path().join("widths"));
     let mut text = format!(
-        "## Between the bounds, {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds, in turns)\n\n\
+        "## Difference of the bounds, {HOSTS} hosts with clocks hours apart ({ROUNDS} rounds)\n\n\
          The last rank works {LATE_MS} ms longer than the others.\n\n\
-         | ranks | Open MPI, us | times that of 4 | MPICH, us | times that of 4 |\n|---|---|---|---|---|\n"
+         | ranks | Open MPI, us | relative to 4 ranks | MPICH, us | relative to 4 ranks |\n|---|---|---|---|---|\n"
     );
     let mut columns = Vec::new();
     for (compiler, launch) in [("mpicc.openmpi", Hosts::open_mpi as Launch), ("mpicc.mpich", Hosts::mpich)] {

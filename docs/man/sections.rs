@@ -7,60 +7,64 @@ pub const MEASURING: [Section; 4] = [REGIONS, EXIT_STATUS, ENVIRONMENT, FILES];
 
 pub const REPORT_ENVIRONMENT: Section = (
     "ENVIRONMENT",
-    "PMMPI_OUT    the folder that `pmmpi report` reads where no PATH is given
-PMMPI_TRUST  the folder with what `pmmpi validate` found",
+    "PMMPI_OUT    the folder that `pmmpi report` reads if no PATH is given
+PMMPI_TRUST  the folder with the results of `pmmpi validate`",
 );
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
-    "The program's own: its code, or its signal.
-124  the program's time was up (--timeout), however it ended then
-125  pmmpi itself failed, before the program started wherever that is possible
+    "The exit status of the program, or the signal that ended the program. Otherwise:
+124  the time of --timeout was over, however the program ended then
+125  pmmpi itself failed; if possible, pmmpi fails before the program starts
 126  the program cannot be executed
 127  the program was not found",
 );
 pub const DOCTOR_EXIT_STATUS: Section = (
     "EXIT STATUS",
-    "0    nothing is broken (with --fail-on limits: nor limited)
-1    something is
+    "0    no check is broken (with --fail-on limits: no check is broken or limits)
+1    a check is broken (with --fail-on limits: broken or limits)
 2    the command line is wrong
-125  what was found could not be written",
+125  pmmpi could not write the result",
 );
 pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
-    "PMMPI_OUT     the folder for run files where --out names none
-PMMPI_LIBDIR  where libpmmpi_agent.so, pmmpi-topology, pmmpi-names and the runners are,
-              if not in ../lib/pmmpi as seen from pmmpi's own folder",
+    "PMMPI_OUT     the folder for run files, if --out names no folder
+PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names and the
+              runners (default: ../lib/pmmpi relative to pmmpi's own folder)",
 );
 const REGIONS: Section = (
     "REGIONS",
     "pmmpi_begin(\"NAME\") and pmmpi_end(\"NAME\") of pmmpi.h (C, C++) or the module
-pmmpi in pmmpi.f90 (Fortran) bracket a part of the work with barriers of its
-own, and `pmmpi report` bounds it. All ranks call them in the same order.
-With --regions pcontrol MPI_Pcontrol(N), N >= 2, enters region N in place of
-the one before it, MPI_Pcontrol(-N) leaves it, 0 stops counting on its rank,
-1 goes on. Without it MPI_Pcontrol is passed on and adds no barrier. With
---regions off pmmpi_begin and pmmpi_end add none either.",
+pmmpi in pmmpi.f90 (Fortran) enclose a region: a part of the work with its own
+barriers. `pmmpi report` shows bounds of the region's time. All ranks must call
+these functions in the same order. With --regions pcontrol, MPI_Pcontrol(N)
+leaves the current region of this kind and enters region N (N >= 2),
+MPI_Pcontrol(-N) leaves region N, MPI_Pcontrol(0) pauses the regions of its
+rank, and MPI_Pcontrol(1) resumes them. Without this option pmmpi only passes
+MPI_Pcontrol on and adds no barrier. With --regions off, pmmpi_begin and
+pmmpi_end add no barrier either.",
 );
 const FILES: Section = (
     "FILES",
-    "pmmpi-results/RUN_ID.pmr      one run each, written whole or not at all
-pmmpi-results/RUN_ID.partial/ a run while it runs, and what is left of one that
-                              ended badly; `pmmpi report` reads it
-pmmpi-results/.nodes/         what changes only when a node boots; may be removed",
+    "pmmpi-results/RUN_ID.pmr      one complete run; pmmpi never writes a part of it
+pmmpi-results/RUN_ID.partial/ the data of a run that still runs or ended badly;
+                              `pmmpi report` can read this folder
+pmmpi-results/.nodes/         facts that change only when a node boots; you may
+                              remove this folder",
 );
 
 pub const VALIDATE: [Section; 3] = [
     (
         "EXIT STATUS",
-        "0    nothing that could be counted is unusable
-1    something is
+        "0    no counted event is unusable
+1    a counted event is unusable
 2    the command line is wrong
 125  pmmpi itself failed",
     ),
     (
         "ENVIRONMENT",
-        "PMMPI_TRUST     the folder for what is found
-XDG_STATE_HOME  whose folder pmmpi it is otherwise, if not ~/.local/state",
+        "PMMPI_TRUST     the folder for the results
+XDG_STATE_HOME  without PMMPI_TRUST, the results are in the folder pmmpi below this
+                folder (default: ~/.local/state)",
     ),
-    ("FILES", "trust-CPU.json  what was found, one for each kind of processor"),
+    ("FILES", "trust-CPU.json  the results for one kind of processor"),
 ];

@@ -51,7 +51,10 @@ fn main() {
                 for_agent(&own);
             }
         }
-        Err(why) => println!("cargo::warning=the agent needs a C library as new as this machine's: {why}"),
+        Err(why) => println!(
+            "cargo::warning=the agent will need a C library at least as new as that of this machine, \
+             because {why}"
+        ),
     }
     for name in ["dlsym", "dlopen", "dladdr"] {
         for_agent(&format!("-Wl,--wrap={name}")); // see src/loader.rs
@@ -73,12 +76,12 @@ fn compiler() -> OsString {
 fn stand_in_for_libc(out: &Path) -> Result<(), String> {
     let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     if target("ENV") != "gnu" {
-        return Err("it is no glibc".to_owned());
+        return Err("the C library is not glibc".to_owned());
     }
     let first = match target("ARCH").as_str() {
         "x86_64" => None,
         "aarch64" => Some("GLIBC_2.17"),
-        other => return Err(format!("the versions of its functions on {other} are not known")),
+        other => return Err(format!("pmmpi does not know the symbol versions of glibc on {other}")),
     };
     let (mut source, mut versions) = (String::new(), String::new());
     for (version, names) in FUNCTIONS {
@@ -106,5 +109,9 @@ fn stand_in_for_libc(out: &Path) -> Result<(), String> {
     command.args(["-Wl,--version-script=libc.map", "-o", "libc.so", "libc.s"]);
     let compiler = compiler.display().to_string();
     let status = command.status().map_err(|e| format!("{compiler}: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{compiler} cannot make a stand-in for it: {status}")) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{compiler} cannot build a stand-in for the C library: {status}"))
+    }
 }

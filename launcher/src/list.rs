@@ -22,7 +22,9 @@ pub fn run(typed: &List) -> Result<End, Failure> {
     };
     // A reader that closes the pipe early (`| head`) is not an error.
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::own(format_args!("stdout: {e}"))),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))
+        }
         _ => Ok(End::Exited(0)),
     }
 }

@@ -39,7 +39,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         }
         if !ended.end.is_success() {
             let stop = launches.on_failure == OnFailure::Stop;
-            let next = if stop { ": no further launch (see --on-failure)" } else { "" };
+            let next = if stop { "; pmmpi starts no further launch (see --on-failure)" } else { "" };
             say(format_args!("this launch failed: {}{next}", ended.end));
             if stop {
                 break;

@@ -81,7 +81,7 @@ fn get_ready(
 fn hinted(mut failure: Failure, argv: &[OsString]) -> Failure {
     let name = argv[0].to_string_lossy();
     if options::COMMANDS.contains(&name.as_ref()) {
-        failure.message += "\n       A command is the first word: pmmpi COMMAND OPTIONS...";
+        failure.message += "\n       Write the command as the first word: pmmpi COMMAND OPTIONS...";
     } else if name == "help" {
         let asked = argv.get(1).map(|word| word.to_string_lossy());
         let command = asked.as_deref().filter(|word| options::COMMANDS.contains(word));
@@ -104,7 +104,7 @@ fn like(name: &str) -> Option<&'static str> {
 /// one, because it probably saves the run.
 fn prepare(task: &Task, choice: &Choice) -> Result<Option<Slot>, Failure> {
     if task.settings.verbose && task.speaks() {
-        say(format_args!("{}: {choice}", task.program.display()));
+        say(format_args!("{} is {choice}", task.program.display()));
     }
     if task.speaks() && !task.settings.quiet {
         start_warnings::give(task);

@@ -21,7 +21,8 @@ pub fn agent() -> Result<PathBuf, Failure> {
     if agent.to_string_lossy().contains([':', ' ']) {
         let agent = agent.display();
         return Err(Failure::own(format_args!(
-            "{agent}: a path with a space or a colon cannot be preloaded"
+            "{agent}: the loader cannot preload a path with a space or a colon: install pmmpi in another \
+             folder"
         )));
     }
     Ok(agent)
@@ -32,8 +33,9 @@ pub fn runner(family: RunnerFamily) -> Result<PathBuf, Failure> {
     let name = family.name();
     find(&format!("pmmpi-runner-{name}")).map_err(|failure| {
         Failure::own(format_args!(
-            "{failure}\n       This job was started by {name}, for which no runner was built: \
-             in pmmpi's sources, run `make runner MPICC=/path/to/mpicc` with the PREFIX of `make install`"
+            "{failure}\n       \
+             The launcher of this job belongs to {name}, and no runner for {name} is installed: in pmmpi's \
+             sources, run `make runner MPICC=/path/to/mpicc` with the PREFIX of `make install`"
         ))
     })
 }
@@ -93,7 +95,9 @@ fn find(name: &str) -> Result<PathBuf, Failure> {
             true => "because /proc is not mounted".to_owned(),
             false => format!("in {}", looked.join(" or ")),
         };
-        Failure::own(format_args!("{name} was not found {place} (set {LIBDIR_VARIABLE} to its folder)"))
+        Failure::own(format_args!(
+            "pmmpi found no {name} {place}. Set {LIBDIR_VARIABLE} to the folder of {name}"
+        ))
     })
 }
 

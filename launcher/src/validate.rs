@@ -44,9 +44,9 @@ pub fn run(typed: &Validation) -> Result<i32, Failure> {
     };
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(rendered.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|e| Failure::own(format_args!("stdout cannot be written: {e}")))?;
+    written.map_err(|e| Failure::own(format_args!("pmmpi cannot write to stdout: {e}")))?;
     if let StoredAt::Not(why) = &findings.kept {
-        warn(format_args!("what was found is not kept: {why}"));
+        warn(format_args!("the validation results were not saved: {why}"));
     }
     Ok(if findings.is_unusable() { UNUSABLE } else { 0 })
 }
@@ -105,7 +105,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>, Failure> {
         kernel(name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|kernel| kernel.name).collect();
             Failure::usage(format_args!(
-                "--kernel {name}: there is no such kernel; known are {}",
+                "--kernel {name}: there is no test loop of this name; choose one of {}",
                 names.join(", ")
             ))
         })
@@ -118,9 +118,9 @@ fn held(kernel: &'static Kernel, known: &events::KnownEvents, pinned: &Pinned) -
     let mut held = findings::KernelFindings::new(kernel);
     let wanted = expectations(kernel, known);
     let why = match ((kernel.body.runs_here)(), pinned.another()) {
-        (false, _) => Some("this processor does not have its instructions".to_owned()),
+        (false, _) => Some("this processor lacks instructions that this test loop uses".to_owned()),
         (_, None) if kernel.memory == pmmpi_kernels::Memory::Masks => {
-            Some("it needs two hardware threads, and this process may use one".to_owned())
+            Some("this test loop needs two hardware threads, and pmmpi may use only one here".to_owned())
         }
         _ => None,
     };
@@ -190,7 +190,10 @@ fn checks(kernel: &Kernel, group: &Group, references: &[Reference], repeats: &Re
 
 fn keep(findings: &Findings) -> StoredAt {
     let Some(folder) = validation::folder() else {
-        return StoredAt::Not(format!("there is no home (set {} to a folder)", validation::FOLDER_VARIABLE));
+        return StoredAt::Not(format!(
+            "there is no home folder; set {} to a folder",
+            validation::FOLDER_VARIABLE
+        ));
     };
     let json = match findings.json() {
         Ok(json) => json,
@@ -199,7 +202,7 @@ fn keep(findings: &Findings) -> StoredAt {
     match validation::keep(&folder, &findings.cpu.name, json.as_bytes()) {
         Ok(path) => StoredAt::In(path),
         Err(error) => StoredAt::Not(format!(
-            "{}: {error} (set {} to another folder)",
+            "pmmpi cannot write to {}: {error}; set {} to another folder",
             folder.display(),
             validation::FOLDER_VARIABLE
         )),

@@ -20,7 +20,7 @@ pub struct StampOutOfRange(pub i64);
 
 impl fmt::Display for StampOutOfRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ns is not an instant of a clock: the limit is 2^62 ns (146 years)", self.0)
+        write!(f, "{} ns is not a valid clock reading: the limit is 2^62 ns (146 years)", self.0)
     }
 }
 

@@ -118,20 +118,24 @@ impl fmt::Display for Gap {
                 f.write_str("not counted by this processor and kernel (a virtual machine without counters?)")
             }
             // pmmpi sets ENODEV itself, where sysfs has no PMU for the event's name.
-            Gap::Unsupported(libc::ENODEV) => {
-                f.write_str("this machine has no PMU that counts it (a virtual machine, or a driver that is not loaded?)")
-            }
+            Gap::Unsupported(libc::ENODEV) => f.write_str(
+                "this machine has no PMU for this event (a virtual machine, or a driver that \
+                             is not loaded?)",
+            ),
             Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
             // On Debian's kernels CAP_PERFMON has no effect from level 3 on.
             Gap::Denied(_) => f.write_str(
-                "not allowed: lower kernel.perf_event_paranoid, or give CAP_PERFMON (above 2: CAP_SYS_ADMIN)",
+                "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (above \
+                 level 2: CAP_SYS_ADMIN)",
             ),
             Gap::Unavailable(cause) => cause.fmt(f),
-            Gap::UserModeOnly => {
-                f.write_str("user mode only: lower kernel.perf_event_paranoid to 1 for the kernel's part")
-            }
+            Gap::UserModeOnly => f.write_str(
+                "user mode only: to count the kernel's part, too, lower \
+                             kernel.perf_event_paranoid to 1",
+            ),
             Gap::OneKindOfCore => f.write_str(
-                "not counted on other kinds of cores, where the program also ran: bind it, or name the event without a PMU",
+                "not counted on other kinds of cores, where the program also ran: bind the program to one \
+                 kind of core, or name the event without a PMU",
             ),
         }
     }
@@ -140,25 +144,37 @@ impl fmt::Display for Gap {
 impl fmt::Display for WhyUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhyUnavailable::Busy => f.write_str("held by another user of the counters, such as the NMI watchdog"),
+            WhyUnavailable::Busy => f.write_str(
+                "the counters are in use elsewhere, for example by the NMI \
+                                                 watchdog or another profiler",
+            ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "no descriptor was left beyond the program's own: raise the hard limit on open files (ulimit -Hn)",
+                "no file descriptor was free besides those of the program: raise the hard limit on open \
+                 files (ulimit -Hn)",
             ),
-            WhyUnavailable::NoRoom(errno) => write!(f, "no descriptor or memory was left (errno {errno})"),
-            WhyUnavailable::Open(errno) => write!(f, "could not be opened (errno {errno})"),
+            WhyUnavailable::NoRoom(errno) => write!(
+                f,
+                "no file descriptor or no memory was free (errno \
+                                                        {errno})"
+            ),
+            WhyUnavailable::Open(errno) => write!(f, "the counter could not be opened (errno {errno})"),
             WhyUnavailable::Closed => f.write_str(
-                "no counter is open: the program closed the counter's descriptor, or there was no room for one",
+                "no counter is open: the program closed the counter's descriptor, or there was no room for \
+                 the descriptor",
             ),
-            WhyUnavailable::Unreadable => {
-                f.write_str("this user may run the program but not read its file: the kernel then forbids counting")
-            }
+            WhyUnavailable::Unreadable => f.write_str(
+                "this user may execute the program's file but not read it: the kernel does not \
+                             count such a program",
+            ),
             WhyUnavailable::NeverScheduled => f.write_str("never counted: more events than counters"),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),
-            WhyUnavailable::NotOnItsCores => {
-                f.write_str("never on this kind of core, or more events than counters")
-            }
+            WhyUnavailable::NotOnItsCores => f.write_str(
+                "the program never ran on this kind of core, or there were more events than \
+                             counters",
+            ),
             WhyUnavailable::NoSuchThread => f.write_str(
-                "no core of the node has such a hardware thread online (SMT is off, or the processor has none)",
+                "no core of the node has this hardware thread online (SMT is off, or the processor has no \
+                 SMT)",
             ),
             WhyUnavailable::Off => f.write_str("counters were off (--counters off)"),
         }

@@ -26,11 +26,11 @@ pub struct Uncounted {
 }
 
 /// What to do about events that cannot be counted.
-pub const ADVICE: &str =
-    "all else is counted; `pmmpi list events` says what this machine counts, `pmmpi doctor` what limits it";
+pub const ADVICE: &str = "pmmpi counts all other events; see `pmmpi list events` for the events of this \
+                          machine, and `pmmpi doctor` for limits";
 
 /// The reason for a group without known events.
-const NO_EVENTS: &str = "no event of this processor is known for it";
+const NO_EVENTS: &str = "pmmpi knows no event of this processor for this option";
 
 impl fmt::Display for Uncounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,7 +110,7 @@ mod tests {
                 format!("--group g cannot count a, c: {gone}"),
                 format!("--group g cannot count d: {denied}"),
                 format!("--events e cannot count e: {gone}"),
-                "--group h counts nothing: no event of this processor is known for it".to_owned(),
+                "--group h counts nothing: pmmpi knows no event of this processor for this option".to_owned(),
             ]
         );
         assert!(unopened(&[], &opened).is_empty());

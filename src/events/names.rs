@@ -347,7 +347,10 @@ impl EventNames {
 fn tracepoint(name: &str, number: u64, wanted: &WantedEvent) -> Result<Vec<Resolved>, NameError> {
     let modes = wanted.modes.unwrap_or(Modes::All);
     if modes == Modes::User {
-        return Err(NameError::Modes { event: wanted.text.clone(), problem: "it happens in the kernel" });
+        return Err(NameError::Modes {
+            event: wanted.text.clone(),
+            problem: "it always happens in the kernel",
+        });
     }
     let encoding = Encoding::new(kind::TRACEPOINT, number).in_modes(modes);
     let event = Event::counted(&with_modes(name, modes), encoding);
@@ -360,7 +363,7 @@ fn is_known_but_for_modes(name: &str) -> bool {
     event.is_some_and(|event| generic::named(event).is_some() || matches!(syntax::raw(event), Ok(Some(_))))
 }
 
-const IN_ALL_MODES: &str = "it belongs to no core, and counts in all modes";
+const IN_ALL_MODES: &str = "its PMU is outside the cores and counts all modes";
 
 /// The name under which counts are summed. It lacks the number of an instance, and for events that every kernel
 /// knows also the kind of core. "uncore_imc_3/cas_count_read/" belongs to "uncore_imc/cas_count_read/",
@@ -401,7 +404,10 @@ fn matches_glob(pattern: &str, name: &str) -> bool {
 fn in_modes(mut event: Event, wanted: &WantedEvent) -> Result<Event, NameError> {
     let Some(modes) = wanted.modes else { return Ok(event) };
     if event.encoding.modes != Modes::All && event.encoding.modes != modes {
-        return Err(NameError::Modes { event: wanted.text.clone(), problem: "its name says its mode" });
+        return Err(NameError::Modes {
+            event: wanted.text.clone(),
+            problem: "its name already sets the mode",
+        });
     }
     event.encoding.modes = modes;
     event.name = generic::own_name(event.encoding).unwrap_or_else(|| with_modes(&event.name, modes));

@@ -80,7 +80,7 @@ fn in_short(run: &Run) -> Vec<String> {
     let texts = [
         of("task_utilisation").map(|share| format!("{:.0} % busy", share * 100.0)),
         of("frequency_active").map(|hz| format!("{:.2} GHz", hz * 1e-9)),
-        of("ipc").map(|ipc| format!("{ipc:.2} instructions a cycle")),
+        of("ipc").map(|ipc| format!("{ipc:.2} instructions per cycle")),
     ];
     texts.into_iter().flatten().collect()
 }

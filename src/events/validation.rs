@@ -239,10 +239,13 @@ fn read_file(path: &Path, cpu: &str) -> Result<JudgedCpu, String> {
     }
     let kept: StoredValidation = serde_json::from_slice(&bytes).map_err(|e| format!("is damaged: {e}"))?;
     if kept.schema_version != SCHEMA_VERSION {
-        return Err(format!("has schema {}, this pmmpi reads {SCHEMA_VERSION}", kept.schema_version));
+        return Err(format!(
+            "has schema {}, but this pmmpi reads only schema {SCHEMA_VERSION}",
+            kept.schema_version
+        ));
     }
     if kept.cpu.name != cpu {
-        return Err("is of another processor than its name says".to_owned());
+        return Err("is for another processor than its file name says".to_owned());
     }
     Ok(JudgedCpu::new(kept))
 }

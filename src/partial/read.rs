@@ -33,7 +33,7 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let run = left.into_run()?;
     let named = format!("{}{SUFFIX}", run.header.run_id);
     if folder.file_name() != Some(named.as_ref()) {
-        return Err(RunFileError::Damaged(format!("it holds the run of {named}, and has another name")));
+        return Err(RunFileError::Damaged(format!("it contains the run {named}, but has another name")));
     }
     if run.is_sound() {
         Ok(run)

@@ -81,10 +81,14 @@ impl fmt::Display for RunFileError {
             Self::Empty => f.write_str("is empty"),
             Self::Foreign => f.write_str("is not a run file of pmmpi"),
             Self::Newer { version } => {
-                write!(f, "has schema {version}; this pmmpi reads up to {VERSION}: use a newer pmmpi")
+                write!(
+                    f,
+                    "has schema {version}, but this pmmpi reads only schemas up to {VERSION}: use a newer \
+                     pmmpi"
+                )
             }
             Self::OtherVersion => {
-                f.write_str("was kept by another version of pmmpi: report it with that one")
+                f.write_str("was written by another version of pmmpi: use `pmmpi report` of that version")
             }
             Self::Truncated { expected, found } => write!(f, "is truncated: {found} of {expected} bytes"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),
@@ -261,7 +265,7 @@ pub fn read(path: &Path) -> Result<Run, RunFileError> {
         file.take(limit + 1).read_to_end(&mut bytes).map_err(RunFileError::Unreadable)?;
     }
     if bytes.len() as u64 > limit {
-        return Err(RunFileError::Damaged(format!("more than the limit of {limit} bytes")));
+        return Err(RunFileError::Damaged(format!("it is larger than the limit of {limit} bytes")));
     }
     from_bytes(&bytes)
 }
@@ -284,7 +288,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
         return Err(RunFileError::Newer { version });
     }
     if version == 0 {
-        return Err(RunFileError::Damaged("schema 0 never existed".into()));
+        return Err(RunFileError::Damaged("it has schema 0, which does not exist".into()));
     }
     let expected = u64::from(word(16)) | u64::from(word(20)) << 32;
     if (payload.len() as u64) < expected {
@@ -292,7 +296,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Run, RunFileError> {
         return Err(RunFileError::Truncated { expected: whole, found: bytes.len() as u64 });
     }
     if payload.len() as u64 > expected {
-        return Err(RunFileError::Damaged("bytes follow its end".into()));
+        return Err(RunFileError::Damaged("there are bytes after its end".into()));
     }
     if crc32fast::hash(payload) != word(12) {
         return Err(RunFileError::Damaged("its checksum does not match".into()));

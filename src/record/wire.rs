@@ -48,7 +48,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
 pub fn end(rest: &[u8]) -> Result<(), WireError> {
     match rest.len() {
         0 => Ok(()),
-        more => Err(WireError(format!("{more} bytes follow what was expected"))),
+        more => Err(WireError(format!("there are {more} bytes more than expected"))),
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         let bytes = encode(&("rank", 7u32)).unwrap();
         assert_eq!(decode::<(String, u32)>(&bytes).unwrap(), ("rank".into(), 7));
         let longer = [&bytes[..], &[0]].concat();
-        assert!(decode::<(String, u32)>(&longer).unwrap_err().to_string().contains("1 bytes follow"));
+        assert!(decode::<(String, u32)>(&longer).unwrap_err().to_string().contains("there are 1 bytes more"));
         assert!(decode::<(String, u32)>(&bytes[..2]).is_err());
         let parts = vec![vec![1, 2, 3], vec![], vec![255; 300]];
         assert_eq!(split(&join(&parts).unwrap()).unwrap(), parts);

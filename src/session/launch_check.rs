@@ -5,6 +5,7 @@
 //! and any program under an srun without a process manager. MPI reports no error, and each job runs the whole
 //! problem.
 
+use crate::text::count;
 use crate::transport::local_socket;
 use crate::transport::node_election::name_of;
 use serde::{Deserialize, Serialize};
@@ -65,12 +66,12 @@ impl Expectation {
         let (launcher, library) = (&self.launcher, first_words(mpi_library));
         let advice = match advice(launcher, mpi_library) {
             advice if launcher == "srun" => advice,
-            _ => "build pmmpi with the mpicc of this launcher's MPI",
+            _ => "build pmmpi's runner with the mpicc of this launcher's MPI",
         };
-        let started = self.started_beyond(size)?;
+        let (started, jobs) = (self.started_beyond(size)?, count(size as usize, "rank"));
         Some(format!(
-            "{launcher} started {started}, but pmmpi's runner runs as jobs of {size}: the MPI that it was built for \
-             ({library}) and the launcher do not understand each other; {advice}"
+            "{launcher} started {started}, but pmmpi's runner runs as separate jobs of {jobs}: the \
+             runner's MPI ({library}) and the launcher do not work together; {advice}"
         ))
     }
 
@@ -100,9 +101,10 @@ pub fn contradiction(launcher: &str, launched: u32, size: u32, mpi_library: &str
 
 fn message(launcher: &str, started: &str, size: u32, mpi_library: &str) -> String {
     let (library, advice) = (first_words(mpi_library), advice(launcher, mpi_library));
+    let jobs = count(size as usize, "rank");
     format!(
-        "{launcher} started {started}, but the program runs as jobs of {size}: its MPI ({library}) and the launcher do \
-         not understand each other; {advice}"
+        "{launcher} started {started}, but the program runs as separate jobs of {jobs}: its MPI \
+         ({library}) and the launcher do not work together; {advice}"
     )
 }
 
@@ -112,10 +114,10 @@ fn advice(launcher: &str, mpi_library: &str) -> &'static str {
         "srun" if open_mpi => "add --mpi=pmix to srun",
         "srun" => "add --mpi=pmi2 to srun",
         _ if launcher.contains("Open MPI") && !open_mpi => {
-            "start it with the mpirun of its own MPI, mpiexec.hydra"
+            "start the program with the launcher of its own MPI, mpiexec.hydra"
         }
-        _ if open_mpi => "start it with Open MPI's own mpirun",
-        _ => "start it with the launcher of its own MPI",
+        _ if open_mpi => "start the program with Open MPI's own mpirun",
+        _ => "start the program with the launcher of its own MPI",
     }
 }
 
@@ -173,7 +175,9 @@ mod tests {
         assert_eq!((of(0).contradicted_by(1, mpich), of(2).contradicted_by(3, mpich)), (None, None));
         let message = of(1).contradicted_by(1, mpich).unwrap();
         assert!(
-            message.contains("prterun started at least 2 ranks, but the program runs as jobs of 1"),
+            message.contains(
+                "prterun started at least 2 ranks, but the program runs as separate jobs of 1 rank"
+            ),
             "{message}"
         );
         assert!(of(2).contradicted_by_runner(1, mpich).unwrap().contains("at least 3 ranks"));

@@ -109,8 +109,9 @@ impl SharedMemory {
 
     /// Opens another launcher's shared memory from its descriptor.
     pub fn from_file(file: File) -> io::Result<Self> {
-        let invalid =
-            || io::Error::new(io::ErrorKind::InvalidData, "not shared memory of this version of pmmpi");
+        let invalid = || {
+            io::Error::new(io::ErrorKind::InvalidData, "this is not shared memory of this version of pmmpi")
+        };
         if file.metadata()?.len() < MAPPED_BYTES as u64 {
             return Err(invalid());
         }
@@ -162,7 +163,7 @@ impl SharedMemory {
         if end > Blob::SPACING_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "more counters than the shared memory holds",
+                "the shared memory has no room for so many counters",
             ));
         }
         within_file_limit(end)?;
@@ -180,7 +181,7 @@ impl SharedMemory {
         if bytes.len() as u64 > blob.limit_bytes() {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "more than its place in the shared memory holds",
+                "the data is too long for its place in the shared memory",
             ));
         }
         within_file_limit(blob.place() + bytes.len() as u64)?;
@@ -195,7 +196,7 @@ impl SharedMemory {
         if bytes > blob.limit_bytes() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "a length that the shared memory cannot have",
+                "the shared memory contains an invalid length",
             ));
         }
         let mut content = vec![0; bytes as usize];

@@ -159,7 +159,9 @@ impl Cell {
 /// A part of the message for this quality: the fix.
 fn advice(quality: Quality) -> &'static str {
     match quality {
-        Quality::Denied => "lower kernel.perf_event_paranoid, or give CAP_PERFMON (above 2: CAP_SYS_ADMIN)",
+        Quality::Denied => {
+            "lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (above level 2: CAP_SYS_ADMIN)"
+        }
         Quality::Partial => "lower kernel.perf_event_paranoid to 1",
         Quality::Unsupported => "not counted by this processor and kernel",
         _ => "",

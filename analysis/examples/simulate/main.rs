@@ -19,9 +19,9 @@ const MANY: u64 = 600;
 fn main() {
     println!("# What the statistics find, and how often they are wrong\n");
     println!(
-        "Written by `make simulate`: seeded fleets, made and judged by the tool's own code; each time the same."
+        "`make simulate` writes this page: pmmpi's own code generates fleets from fixed seeds and judges them, so"
     );
-    println!("The [method](method.md) is described elsewhere.\n");
+    println!("the numbers are the same each time. [method.md](method.md) describes the method.\n");
     reference();
     robustness();
     small();
@@ -33,12 +33,18 @@ fn main() {
 fn reference() {
     println!("## Reference fleets\n");
     println!(
-        "2000 nodes, 7 runs; ln T of nodes normal with 1.5 %, of runs with 0.3 %; 1 % of runs 10 to 30 % slow,"
+        "2000 nodes, 7 runs per node. ln T has a normal distribution, with a standard deviation of 1.5 % between"
     );
     println!(
-        "1 % of nodes 3 to 12 % slow, uniformly. A node is slow where the recipe made it so, slower than 5 %"
+        "nodes and of 0.3 % between the runs of a node. The simulation makes 1 % of the runs 10 to 30 % slower,"
     );
-    println!("where it made it slower than that; a run is slow where the recipe made it so.\n");
+    println!(
+        "and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count only these"
+    );
+    println!(
+        "runs and nodes as slow. \"Recall of > 5 %\" counts only the nodes that the simulation makes more than 5 %"
+    );
+    println!("slower.\n");
     for count in [FLEETS, MANY] {
         println!("{count} fleets:\n");
         heading();
@@ -53,7 +59,13 @@ fn reference() {
 
 fn robustness() {
     println!("## Other fleets\n");
-    println!("{FLEETS} of each. SUSPECT and above where the runs are too few for more.\n");
+    println!(
+        "{FLEETS} fleets per row. A row that names a verdict counts the nodes with this verdict as found. \"Or more\""
+    );
+    println!(
+        "adds the nodes with a stronger verdict, in the order SUSPECT, SLOW-TAIL, SLOW. With 3 runs a node is at"
+    );
+    println!("most SUSPECT.\n");
     heading();
     let five = Recipe { slow_node_share: 0.05, ..Recipe::default() };
     for (name, score) in cases::of_methods(&five, 0..FLEETS) {
@@ -64,10 +76,10 @@ fn robustness() {
     let two = Recipe { other_kind: Some((0.34, 0.15)), ..Recipe::default() };
     for (name, score) in cases::of_methods(&two, 0..FLEETS) {
         if ["fixed > 5 %", "R*"].contains(&name) {
-            row(&format!("a third is of another kind, 15 % slower, pooled: {name}"), &score);
+            row(&format!("a third of the nodes of another kind, 15 % slower, in one class: {name}"), &score);
         }
     }
-    row("the same, two declared classes: R*", &cases::of_declared_kinds(&two, 0..FLEETS));
+    row("the same fleets, two declared classes: R*", &cases::of_declared_kinds(&two, 0..FLEETS));
     for (runs, least) in [(3, Verdict::Suspect), (3, Verdict::Slow), (5, Verdict::Slow)] {
         let score = cases::of_r_star(&Recipe { runs, ..Recipe::default() }, 0..FLEETS, least);
         row(
@@ -76,7 +88,7 @@ fn robustness() {
         );
     }
     let (score, runs) = cases::of_adaptive_screening(&Recipe::default(), 0..FLEETS);
-    row(&format!("3 runs, 4 more of suspects ({runs:.2} a node)"), &score);
+    row(&format!("3 runs, then 4 more of each suspect ({runs:.2} runs per node): R*"), &score);
     for (name, shape) in cases::shapes().into_iter().skip(1) {
         let recipe = Recipe { shape, ..Recipe::default() };
         for least in [Verdict::Slow, Verdict::SlowTail] {
@@ -86,22 +98,26 @@ fn robustness() {
         }
     }
     println!(
-        "\nWith t5 and skewed nodes the normal null does not keep its share of false discoveries: what is counted"
+        "\nIn fleets with \"nodes t5\", ln T of the nodes has a t distribution with 5 degrees of freedom; with \"nodes"
     );
     println!(
-        "as wrong there are healthy nodes that are slower than their class by more than 3 % all the same.\n"
+        "skewed\", ln T has an exponential tail of slow nodes. R* assumes a normal distribution, so more findings"
+    );
+    println!(
+        "are false there. These findings are healthy nodes that are slower than their class by more than 3 %.\n"
     );
 }
 
 fn small() {
     println!("## Small healthy classes\n");
     println!(
-        "Share of 2000 classes with a node that is SLOW-TAIL or more (below 20 nodes only B is asked), and with"
+        "Share of 2000 classes in which a node is SLOW-TAIL or SLOW, and in which a run is slow. The simulation"
     );
-    println!("a slow run; there are no slow nodes and no slow runs.\n");
+    println!("makes no nodes and no runs slow here. In classes of fewer than 20 nodes R* has only test B.\n");
     println!(
-        "| nodes | runs | nodes' spread | runs' spread | a SLOW-TAIL node | a slow run |\n|---|---|---|---|---|---|"
+        "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL node | share with a slow run |"
     );
+    println!("|---|---|---|---|---|---|");
     for (nodes, runs, node_sd, run_sd) in [
         (1, 7, 0.015, 0.003),
         (1, 7, 0.015, 0.02),
@@ -129,9 +145,12 @@ fn small() {
 
 fn bimodal() {
     println!("## Classes that look bimodal\n");
-    println!("Share of 1000 classes (200 where they are large) that are warned of.\n");
     println!(
-        "| nodes | of one kind: normal | t5 | skewed | halves apart by 3 spreads | 4 | 6 | a tenth apart by 6 |"
+        "Share of classes for which the report warns (`bimodal-class`), of 1000 classes per row, or 200 of 2000"
+    );
+    println!("nodes.\n");
+    println!(
+        "| nodes | one kind: normal | t5 | skewed | two halves 3 spreads apart | 4 apart | 6 apart | a tenth 6 apart |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for nodes in [20, 100, 500, 2000] {
@@ -155,16 +174,22 @@ fn over_time() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
     println!(
-        "Flaky nodes (30 % slow runs of 20, where others have 1 %; a twentieth of 2000 nodes): precision"
+        "Flaky nodes: a twentieth of 2000 nodes has 30 % slow runs, the other nodes have 1 %; 20 runs per node."
     );
     println!(
-        "{:.3}, recall {:.3}, {:.2} false a fleet.\n",
+        "Precision {:.3}, recall {:.3}, {:.2} false per fleet.\n",
         score.precision(),
         score.recall(),
         score.wrong_per_fleet()
     );
-    println!("Drift: 10,000 nodes, 52 sessions whose medians vary by 0.4 %; slower from the 31st on.\n");
-    println!("| slower by | alarm before | alarm after | sessions until then |\n|---|---|---|---|");
+    println!(
+        "Drift: 10,000 nodes, 52 sessions whose medians vary by 0.4 %; the nodes are slower from session 31 on."
+    );
+    println!("The last column is the median number of sessions from session 31 to the alarm.\n");
+    println!(
+        "| slower by | share with an alarm before | share with the first alarm after | sessions until the alarm |"
+    );
+    println!("|---|---|---|---|");
     for (seed, step) in [0.0, 0.01, 0.015, 0.02, 0.03, 0.05].into_iter().enumerate() {
         let (early, late, sessions) = cases::drift(step, 10_000, seed as u64);
         let sessions = if late > 0.0 { format!("{sessions:.0}") } else { "-".to_owned() };
@@ -175,15 +200,18 @@ fn over_time() {
 fn why() {
     println!("\n## Why\n");
     println!(
-        "Nodes that are slow by 3 to 12 % for a known cause, and of which something is said (UNUSUAL and above)."
+        "The tables have the nodes that the simulation makes 3 to 12 % slower for a known cause, and whose"
     );
     println!(
-        "Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 % in frequency and"
+        "verdict is not OK. Healthy nodes vary by 0.2 % in instructions, 0.8 % in cycles per instruction, 1.2 %"
     );
     println!(
-        "0.3 % in utilisation; 0.5 % of instructions are spun, for no time. A cause is right where it is the term"
+        "in frequency and 0.3 % in utilisation. Spinning varies the instructions by a further 0.5 %, but takes no"
     );
-    println!("that the recipe made slower, or \"mixed\" where three have a third each.\n");
+    println!(
+        "time. The reported cause is right if it is the term that the simulation makes slower, or \"mixed\" if"
+    );
+    println!("three terms have a third each.\n");
     for (title, nodes, slow, fleets) in [
         ("2000 nodes, 5 % of them slow", 2000, 0.05, FLEETS),
         ("20 nodes, a tenth of them slow", 20, 0.1, 2000),
@@ -194,7 +222,7 @@ fn why() {
         let tallies = causes::of_slow(&recipe, 0..fleets);
         println!("{title}; {fleets} fleets:\n");
         println!(
-            "| what makes them slow | nodes | right | wrong | \"mixed\" | none |\n|---|---|---|---|---|---|"
+            "| what makes the nodes slow | nodes | right | wrong | \"mixed\" | none |\n|---|---|---|---|---|---|"
         );
         for ((name, _), tally) in causes::TRUTHS.iter().zip(&tallies) {
             let share = |count: usize| count as f64 / tally.all().max(1) as f64;
@@ -210,11 +238,13 @@ fn why() {
         println!();
     }
     println!(
-        "Healthy fleets. A cause is wrong there where it is less than half of what the node itself is slower by.\n"
+        "The next table is for healthy fleets, with mean numbers of nodes per fleet. A cause is wrong if its term"
     );
+    println!("is less than half of the slowdown that the node itself has.\n");
     println!(
-        "| nodes | fleets | of which something is said, a fleet | are given a cause | a wrong one |\n|---|---|---|---|---|"
+        "| nodes | fleets | nodes with a verdict other than OK | nodes with a cause | nodes with a wrong cause |"
     );
+    println!("|---|---|---|---|---|");
     for (nodes, fleets) in [(2000, FLEETS), (20, 4000), (10, 4000), (5, 4000)] {
         let [said, given, wrong] = causes::of_healthy(nodes, 0..fleets);
         println!("| {nodes} | {fleets} | {said:.3} | {given:.3} | {wrong:.4} |");

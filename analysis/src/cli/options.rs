@@ -5,7 +5,7 @@ use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::node_class::ClassBy;
 use std::path::PathBuf;
 
-const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all unusable, or wrong usage.";
+const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all input unusable or wrong usage.";
 
 /// Reports on measurements.
 #[derive(Parser)]
@@ -23,7 +23,7 @@ pub enum Command {
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
     Export(ExportArgs),
-    /// Bounds of the elapsed time from your own stamps
+    /// Compute bounds of the elapsed time from your own stamps
     #[command(after_help = bounds_help())]
     Bounds(BoundsArgs),
 }
@@ -37,18 +37,19 @@ fn percent(text: &str) -> Result<f64, String> {
 fn report_help() -> String {
     format!(
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
-memory, kernel, command, ranks and labels, in its latest --label session=NAME.
+memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found a node. Other tools' results: --node, --metric,
---path-pattern (docs/import.md).
+3: --fail-on found a node. For results of other tools: --node, --metric and
+--path-pattern (docs/import.md). The label `session` names a session.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
 
 fn export_help() -> String {
     format!(
-        "Writes one row per run and node into DIR/month=YYYY-MM/. It writes no run twice
-and changes no file. `pmmpi report DIR` and any Parquet reader read it.
+        "Writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no run
+twice and never changes an existing file. `pmmpi report DIR` and any Parquet
+reader can read the archive.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
@@ -57,10 +58,11 @@ Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
 
 fn bounds_help() -> String {
     format!(
-        "STAMPS.csv has a header and the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns:
-integers of that node's own clock around `t0; barrier; t1; work; t2; barrier;
-t3`. Columns run and region separate jobs. `-` reads stdin. A row that is not
-valid is printed and left out.
+        "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
+stamps are integers from the clock of the rank's node, in this order:
+`t0; barrier; t1; work; t2; barrier; t3`. Optional columns run and region
+separate jobs. `-` reads stdin. pmmpi reports rows that are not valid and
+computes the bounds without them.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"
@@ -80,19 +82,19 @@ pub struct ReportArgs {
     /// Rows per table in text, md, html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is slow, or at least suspect
+    /// Exit with 3 if a node is at least WHAT: slow, suspect
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub fail_on: Option<FailOn>,
-    /// A node this many percent slower is SLOW
+    /// A node that is X % slower is SLOW
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
     /// With fewer runs a node is OK or SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
-    /// Percent of false discoveries
+    /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true)]
     pub fdr: f64,
-    /// Compare nodes equal in cpu,LABEL...; none: all
+    /// Compare nodes equal in cpu,LABEL,... (none: all)
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     #[command(flatten)]
@@ -118,13 +120,13 @@ pub struct OfOthers {
 pub enum ReportFormat {
     /// For a terminal
     Text,
-    /// All there is
+    /// Everything, for scripts
     Json,
-    /// One table: nodes
+    /// One table of nodes
     Csv,
     /// For a ticket or a wiki
     Md,
-    /// One file that needs nothing else
+    /// One file without external parts
     Html,
     /// For monitoring
     Openmetrics,
@@ -134,10 +136,10 @@ pub enum ReportFormat {
 pub struct ExportArgs {
     #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
-    /// The archive; it is made where there is none
+    /// The archive; pmmpi creates it if it is missing
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Classes are equal in cpu,memory,LABEL...; or none
+    /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     #[command(flatten)]
@@ -159,7 +161,7 @@ pub struct BoundsArgs {
     /// text or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: BoundsFormat,
-    /// Largest rate error of any clock
+    /// Largest rate error of a clock, in ppm
     #[arg(long, value_name = "N", default_value_t = 100.0)]
     pub max_drift_ppm: f64,
     /// Write to FILE, not to stdout

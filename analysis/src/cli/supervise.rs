@@ -55,20 +55,20 @@ pub fn supervise(reads_a_pipe: bool, work: impl Fn(Decoding) -> u8) -> u8 {
             (Some(code), _) if code != i32::from(NO_MEMORY) => return code as u8,
             (Some(_), _) => "there is not enough memory".to_owned(),
             (None, Some(signal)) if !CRASHES.contains(&signal) => end_by(signal),
-            (None, _) => format!("it crashed ({status})"),
+            (None, _) => format!("pmmpi-report crashed ({status})"),
         };
         clear_progress();
         match Decoding::interrupted(&told) {
             Some(file) if reads_a_pipe => {
                 let file = file.display();
                 say(&format!(
-                    "{file}: is damaged: {why}. Leave this file out: a pipe cannot be read a second time"
+                    "{file}: is damaged: {why}. Leave this file out: pmmpi cannot read a pipe a second time"
                 ));
                 return CRASHED;
             }
             Some(file) if !fatal.contains(&file) => fatal.push(file),
             _ => {
-                say(&format!("cannot finish: {why}"));
+                say(&format!("pmmpi cannot finish: {why}"));
                 return CRASHED;
             }
         }

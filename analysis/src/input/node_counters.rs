@@ -62,7 +62,7 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
     }
     for total in totals.iter_mut().filter(|total| total.scope == Scope::Task && total.places != ranks) {
         (total.count, total.quality) = (None, Quality::Unavailable);
-        total.reason = Some(format!("only {} of its {ranks} ranks counted it", total.places));
+        total.reason = Some(format!("only {} of the node's {ranks} ranks counted this event", total.places));
     }
     let (user, all): (Vec<Total>, Vec<Total>) = totals.into_iter().partition(|total| total.user_mode_only);
     let (all_inputs, user_inputs) = (of_totals(&all, trust), of_totals(&user, trust));
@@ -112,12 +112,12 @@ fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
     counted.set("ranks", ranks.len() as f64);
     let host = record.key.hostname.as_str();
     match hardware_threads(ranks.iter().map(|rank| (host, &rank.allowed))) {
-        0 => counted.lack("cpus", "which hardware threads its ranks may use is not known"),
+        0 => counted.lack("cpus", "pmmpi does not know which hardware threads the ranks may use"),
         threads => counted.set("cpus", threads as f64),
     }
     match ticks(ranks) {
         Some(ticks) => counted.set("tsc", ticks),
-        None => counted.lack("tsc", "its time stamp counter is not known to be invariant"),
+        None => counted.lack("tsc", "pmmpi does not know whether the time stamp counter is invariant"),
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         let counted = of(&without);
         assert_eq!(
             (counted.get("cycles"), counted.why_not("cycles")),
-            (None, Some("only 1 of its 2 ranks counted it"))
+            (None, Some("only 1 of the node's 2 ranks counted this event"))
         );
         assert!(counted.get("system_read_bytes").is_none() && counted.get("dram_bytes").is_some());
 
@@ -270,6 +270,6 @@ mod tests {
         let (rank, node) = (RankId(1), NodeId(0));
         let lost = pmmpi::record::LostRank { rank, node, t_ns, end: End::Lost, ended_ns, whereabouts };
         run.lost.push(lost);
-        assert_eq!(of(&run).why_not("cycles"), Some("only 1 of its 2 ranks counted it"));
+        assert_eq!(of(&run).why_not("cycles"), Some("only 1 of the node's 2 ranks counted this event"));
     }
 }

@@ -19,13 +19,13 @@ pub fn of(report: &Report) -> Vec<String> {
         (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
             &[Verdict::Suspect][..],
-            "may be slow: too few runs to say so",
-            "may be slow: too few runs to say so",
+            "may be slow, but has too few runs to be certain",
+            "may be slow, but have too few runs to be certain",
         ),
         (
             &[Verdict::Unusual][..],
-            "stands out from its class; by how much is not certain",
-            "stand out from their class; by how much is not certain",
+            "stands out from its class, but it is not certain that it is slower by more than --delta",
+            "stand out from their class, but it is not certain that they are slower by more than --delta",
         ),
     ] {
         let nodes: Vec<&NodeReport> =
@@ -49,7 +49,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };
-        answer.push(format!("{slow} of {all} slower than the others of {node}"));
+        answer.push(format!("{slow} of {all} slower than the other runs of {node}"));
     }
     if !report.drift.is_empty() {
         answer.push(format!("{} grew slower over the sessions", count(report.drift.len(), "node")));
@@ -68,7 +68,7 @@ pub fn waited_for(report: &Report) -> Option<String> {
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
     let all = count(nodes.len(), "node");
-    (!nodes.is_empty()).then(|| format!("others often waited for {all}: {}{more}", named.join(", ")))
+    (!nodes.is_empty()).then(|| format!("other nodes often waited for {all}: {}{more}", named.join(", ")))
 }
 
 /// Counts each host once: it may be in several classes.
@@ -92,12 +92,14 @@ fn in_short(node: &NodeReport) -> String {
 /// What a verdict means; `None` for OK.
 pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Slow => Some("slower than its class by more than --delta, and stands out from it"),
+        Verdict::Slow => Some("slower than its class by more than --delta, and stands out from the class"),
         Verdict::SlowTail => {
-            Some("slower than its class by more than --delta, but does not stand out from it")
+            Some("slower than its class by more than --delta, but does not stand out from the class")
         }
-        Verdict::Unusual => Some("stands out from its class; whether by more than --delta is not certain"),
-        Verdict::Suspect => Some("looks slow or unusual, but has too few runs to be sure"),
+        Verdict::Unusual => {
+            Some("stands out from its class, but it is not certain that it is slower by more than --delta")
+        }
+        Verdict::Suspect => Some("looks slow or unusual, but has too few runs to be certain"),
         Verdict::Ok => None,
     }
 }

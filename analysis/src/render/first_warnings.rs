@@ -21,7 +21,8 @@ fn grouped(runs: &[RunReport]) -> Vec<Warning> {
         }
     }
     let say = |(number, run, warning): &(usize, &RunReport, &Warning)| {
-        let more = if *number > 1 { format!(" (and {} more like it)", number - 1) } else { String::new() };
+        let more =
+            if *number > 1 { format!(" (and {} more of this kind)", number - 1) } else { String::new() };
         Warning { message: format!("{}: {}{more}", run.run_id, warning.message), ..(*warning).clone() }
     };
     known.values().map(say).collect()
@@ -37,7 +38,7 @@ fn few_of_each(warnings: &[Warning]) -> Vec<Warning> {
         of_code.truncate(FEW);
         let mut few: Vec<Warning> = of_code.into_iter().cloned().collect();
         if let Some(last) = few.last_mut().filter(|_| more > 0) {
-            last.message += &format!(" (and {more} more like it: --format json has them)");
+            last.message += &format!(" (and {more} more of this kind: see --format json)");
         }
         few
     };

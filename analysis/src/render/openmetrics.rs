@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 pub fn report(report: &Report) -> String {
     let mut text = String::new();
     let version = labels(&[("version", Some(env!("CARGO_PKG_VERSION")))]);
-    gauge(&mut text, "pmmpi_build_info", "What made this report.", [(version, 1.0)]);
+    gauge(&mut text, "pmmpi_build_info", "Version of pmmpi that wrote this report.", [(version, 1.0)]);
     about_nodes(&mut text, report);
     about_slow_runs(&mut text, report);
     about_runs(&mut text, report);
@@ -36,21 +36,31 @@ fn about_nodes(text: &mut String, report: &Report) {
     let mut samples: Vec<(String, f64)> =
         ALL.iter().map(|v| (labels(&[("verdict", Some(v.name()))]), have(Some(*v)))).collect();
     samples.push((labels(&[("verdict", Some("NONE"))]), have(None)));
-    gauge(text, "pmmpi_nodes", "Nodes by verdict, in each class they are in; NONE: not compared.", samples);
+    gauge(
+        text,
+        "pmmpi_nodes",
+        "Number of nodes per verdict, once per class of a node; NONE: not compared.",
+        samples,
+    );
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
         report.nodes.iter().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };
     let runs = of_each(&|node| Some(node.runs as f64));
-    gauge(text, "pmmpi_node_runs", "Runs that a node is judged by.", runs);
+    gauge(text, "pmmpi_node_runs", "Number of runs on which the verdict of a node is based.", runs);
     let medians = of_each(&|node| Some(node.median_s));
     gauge(text, "pmmpi_node_median_seconds", "Time of a node's median run.", medians);
     let slowdowns = of_each(&|node| node.slowdown);
-    gauge(text, "pmmpi_node_slowdown_ratio", "Slower than its class: 0.05 is 5 %.", slowdowns);
+    gauge(
+        text,
+        "pmmpi_node_slowdown_ratio",
+        "Slowdown of a node relative to its class: 0.05 is 5 %.",
+        slowdowns,
+    );
     let least = of_each(&|node| node.slower_by_at_least);
     gauge(
         text,
         "pmmpi_node_slower_by_at_least_ratio",
-        "Lower limit of the slowdown, with the certainty of the verdict.",
+        "Lower limit of the slowdown; as certain as the verdict.",
         least,
     );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
@@ -60,7 +70,7 @@ fn about_nodes(text: &mut String, report: &Report) {
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
     };
     let verdicts = report.nodes.iter().filter_map(verdict);
-    gauge(text, "pmmpi_node_verdict", "1 for the verdict that a node has.", verdicts);
+    gauge(text, "pmmpi_node_verdict", "1 for the verdict of a node.", verdicts);
     let drift = report.drift.iter().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
@@ -75,7 +85,7 @@ fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 3] {
 
 fn about_slow_runs(text: &mut String, report: &Report) {
     let all = [(String::new(), report.slow_runs.len() as f64)];
-    gauge(text, "pmmpi_slow_runs", "Runs that are slower than the others of their node.", all);
+    gauge(text, "pmmpi_slow_runs", "Number of runs that are slower than the other runs of their node.", all);
     let each = report.slow_runs.iter().map(|run| {
         let of = [
             ("run_id", Some(&*run.run_id)),
@@ -85,18 +95,23 @@ fn about_slow_runs(text: &mut String, report: &Report) {
         ];
         (labels(&of), run.slowdown)
     });
-    gauge(text, "pmmpi_slow_run_slowdown_ratio", "Slower than its node's median in that session.", each);
+    gauge(
+        text,
+        "pmmpi_slow_run_slowdown_ratio",
+        "Slowdown of a run relative to the median of its node in the same session.",
+        each,
+    );
 }
 
 fn about_runs(text: &mut String, report: &Report) {
     let of = |run_id: &str| labels(&[("run_id", Some(run_id))]);
     let seconds = |ns: i64| ns as f64 / 1e9;
     let started = report.runs.iter().map(|run| (of(&run.run_id), seconds(run.started_unix_ns)));
-    gauge(text, "pmmpi_run_start_time_seconds", "When a run began, since 1970.", started);
+    gauge(text, "pmmpi_run_start_time_seconds", "Start time of a run, in seconds since 1970.", started);
     let ranks = report.runs.iter().map(|run| (of(&run.run_id), run.ranks as f64));
-    gauge(text, "pmmpi_run_ranks", "Ranks of a run.", ranks);
+    gauge(text, "pmmpi_run_ranks", "Number of ranks of a run.", ranks);
     let missing = report.runs.iter().map(|run| (of(&run.run_id), f64::from(run.missing_count)));
-    gauge(text, "pmmpi_run_missing_ranks", "Ranks that did not complete the measurement.", missing);
+    gauge(text, "pmmpi_run_missing_ranks", "Number of ranks that did not complete the measurement.", missing);
     let bounds: Vec<_> = report
         .runs
         .iter()

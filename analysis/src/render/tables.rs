@@ -129,7 +129,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
             left("Session"),
         ],
         rows,
-        more: more(hidden, "slow runs"),
+        more: more(hidden, "more slow runs"),
     }
 }
 
@@ -143,7 +143,7 @@ fn drift(drifts: &[DriftReport], top: usize) -> Table {
     Table {
         columns: vec![left("Grew slower"), right("By"), right("Score"), left("Since")],
         rows,
-        more: more(hidden, "nodes"),
+        more: more(hidden, "more nodes"),
     }
 }
 
@@ -156,6 +156,6 @@ fn runs(runs: &[RunReport], top: usize) -> Table {
     Table {
         columns: vec![left("Run"), right("Ranks"), right("Nodes"), left("Elapsed between, s")],
         rows,
-        more: more(hidden, "before these"),
+        more: more(hidden, "earlier runs"),
     }
 }

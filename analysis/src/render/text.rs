@@ -82,7 +82,7 @@ fn runs(text: &mut String, runs: &[RunReport], top: usize) {
         let elapsed = cells::elapsed(run);
         line(text, &format!("{:<42}  {:>6} {:>5}  {elapsed}", run.run_id, run.ranks, run.nodes));
     }
-    and_more(text, hidden, "before these");
+    and_more(text, hidden, "earlier runs");
 }
 
 /// The regions of the latest run that has any, longest first.
@@ -137,7 +137,7 @@ fn metrics(text: &mut String, runs: &[RunReport], top: usize) {
         missing.entry(reason).or_default().push(&counter.name);
     }
     for (reason, names) in missing {
-        line(text, &format!("no value: {}: {reason}", names.join(", ")));
+        line(text, &format!("no value for {}: {reason}", names.join(", ")));
     }
     for flag in &run.flags {
         line(text, &format!("{}: {}", flag.code, flag.message));

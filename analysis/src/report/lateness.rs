@@ -86,8 +86,8 @@ pub fn of(run: &Run, most: usize) -> Lateness {
     }
     let mut waits = by_node(run);
     let why_not = match (run.ranks.len(), waits.len()) {
-        (0 | 1, _) => Some("one rank: no other rank waits for it"),
-        (_, 1) => Some("one node: there is no other that waits for it"),
+        (0 | 1, _) => Some("the run has only one rank, so no other rank waits"),
+        (_, 1) => Some("the run has only one node, so no other node waits"),
         _ => None,
     };
     // Both are in the order of the clocks.
@@ -187,7 +187,7 @@ fn waited_for(run: &Run, waits: &[Waits], lateness: &NodeLateness, elapsed_ns: i
     let mut null_reasons = BTreeMap::new();
     for (key, is_null) in [("share", share.is_none()), ("waiting_share", waiting_share.is_none())] {
         if is_null {
-            null_reasons.insert(key, "the clocks show no time at all".to_owned());
+            null_reasons.insert(key, "the clocks show no elapsed time".to_owned());
         }
     }
     WaitedFor {
@@ -237,7 +237,8 @@ impl Lateness {
         Some(Warning::new(
             WarningCode::LateNode,
             format!(
-                "{}: {others} waited at least {least} s for it, {:.1} % of the job; its rank {} came last",
+                "{others} waited at least {least} s for {}, {:.1} % of the job; rank {} of this node came \
+                 last",
                 waited_for.node,
                 share * 100.0,
                 waited_for.rank

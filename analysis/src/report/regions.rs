@@ -62,7 +62,7 @@ impl RegionReport {
         let mut null_reasons = BTreeMap::new();
         let contradiction = "the ranks' times contradict one another: a clock was stepped";
         let why = match bounds.entries {
-            None => "ranks counted different numbers of entries",
+            None => "ranks did not count the same entries into this region",
             Some(_) => contradiction,
         };
         let mut explain = |key, is_null: bool, why: &str| {
@@ -74,7 +74,11 @@ impl RegionReport {
         explain("lower_ns", agreed.is_none(), why);
         explain("upper_ns", agreed.is_none(), why);
         explain("balance", agreed.is_none(), why);
-        explain("share", share.is_none(), if agreed.is_none() { why } else { "elapsed is not known" });
+        explain(
+            "share",
+            share.is_none(),
+            if agreed.is_none() { why } else { "the elapsed time of the run is unknown" },
+        );
         let (work, wait) = (bounds.mean_ns as f64, bounds.mean_wait_ns as f64);
         let waiting_share = agreed.map(|_| if wait == 0.0 { 0.0 } else { wait / (work + wait) });
         let waiting_share = waiting_share.filter(|share| (0.0..=1.0).contains(share));
@@ -110,7 +114,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "{} entries of regions are not counted: beyond the first {MOST} names, or nested more than 64 deep",
+                "{} entries of regions were not counted: their names come after the first {MOST} names, or \
+                 they are nested more than 64 deep",
                 run.regions.unrecorded
             ),
         ));
@@ -119,8 +124,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::Paused,
             format!(
-                "regions were not counted on {} of {} ranks while MPI_Pcontrol(0) paused them; longest on rank {rank}: \
-                 {:.6} s",
+                "MPI_Pcontrol(0) paused the regions on {} of {} ranks; the longest pause was on rank \
+                 {rank}: {:.6} s",
                 run.regions.paused.len(),
                 run.size,
                 *ns as f64 / 1e9
@@ -144,7 +149,7 @@ fn where_it_ended(run: &Run) -> Option<Warning> {
         Warning::new(
             WarningCode::EndedInRegion,
             format!(
-                "when the job ended, ranks were: {}",
+                "places of the ranks when the job ended: {}",
                 places.iter().map(listed).collect::<Vec<_>>().join("; ")
             ),
         )

@@ -130,8 +130,8 @@ impl RunReport {
                 null_reasons.insert(key, reason.to_owned());
             }
         };
-        explain("series", header.series.is_none(), "a run on its own");
-        explain("job_id", header.job.job_id.is_none(), "no batch system started it");
+        explain("series", header.series.is_none(), "the run belongs to no series");
+        explain("job_id", header.job.job_id.is_none(), "no batch system started the run");
         let incomplete = "not every rank completed the measurement";
         explain("elapsed", elapsed.is_none(), incomplete);
         for key in ["overhead_ns", "overhead"] {
@@ -193,7 +193,7 @@ impl RunReport {
 }
 
 /// No process observed the end of the rank.
-const NO_END_SEEN: &str = "no end was seen: it may still run";
+const NO_END_SEEN: &str = "pmmpi saw no end: the program may still run";
 
 fn lost_rank(run: &Run, lost: &pmmpi::record::LostRank) -> LostRankReport {
     let until = lost.t_ns.get(2).copied().or(lost.ended_ns);

@@ -26,7 +26,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     {
         let node = &run.nodes[node.index()].key.hostname;
         let end = match end {
-            End::Lost => "lost, together with its launcher: its node may have failed".to_owned(),
+            End::Lost => "lost, together with its launcher; the node may have failed".to_owned(),
             end => end.to_string(),
         };
         warn(WarningCode::FailedRun, format!("rank {rank} on {node}: {end}"));
@@ -36,7 +36,8 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks reached the final barrier, {} began but did not reach it, {unknown} left no trace",
+                "{} of {} ranks reached the final barrier, {} began but did not reach the barrier, \
+                 {unknown} left no data",
                 run.ranks.len(),
                 run.size,
                 run.lost.len()
@@ -57,10 +58,13 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     if run.nodes.iter().any(|node| node.facts.is_none()) {
         let unknown: Vec<_> =
             run.nodes.iter().filter(|n| n.facts.is_none()).map(|n| n.key.hostname.as_str()).collect();
-        warn(WarningCode::NodeUnknown, format!("no hardware was recorded of {}", unknown.join(", ")));
+        warn(
+            WarningCode::NodeUnknown,
+            format!("the run has no record of the hardware of {}", unknown.join(", ")),
+        );
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
-        warn(WarningCode::NoStamps, format!("rank {} took no stamps", rank.rank));
+        warn(WarningCode::NoStamps, format!("rank {} has no time stamps", rank.rank));
     }
     if let Some(elapsed) = run.elapsed() {
         about_elapsed(run, &elapsed, &mut warn);
@@ -101,7 +105,7 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
     (!names.is_empty()).then(|| {
         Warning::new(
             WarningCode::UnusableCounters,
-            format!("{}: unusable on this processor according to `pmmpi validate`", names.join(", ")),
+            format!("{}: unusable on this processor, according to `pmmpi validate`", names.join(", ")),
         )
     })
 }
@@ -109,7 +113,7 @@ fn about_counters(run: &Run, trust: &RunTrust) -> Option<Warning> {
 /// Warns of files of `pmmpi validate` that could not be used.
 pub fn unusable_trust(trust: &Trust) -> impl Iterator<Item = Warning> {
     trust.unusable.iter().map(|(path, why)| {
-        Warning::new(WarningCode::TrustFile, format!("{}: {why}: not used", path.display()))
+        Warning::new(WarningCode::TrustFile, format!("{} is not used, because it {why}", path.display()))
     })
 }
 
@@ -121,7 +125,7 @@ fn about_slew(run: &Run) -> Option<Warning> {
         Warning::new(
             WarningCode::SlewedClock,
             format!(
-                "the clock of {} ran {:.0} ppm {} during the run: its bounds allow {:.0} ppm",
+                "the clock of {} ran {:.0} ppm {} during the run; the bounds of the run allow for {:.0} ppm",
                 run.nodes[most.node.index()].key.hostname,
                 slew.abs(),
                 if slew > 0.0 { "fast" } else { "slow" },
@@ -142,11 +146,11 @@ fn about_elapsed(
         return warn(
             WarningCode::InconsistentClocks,
             format!(
-                "clock rates within {} ppm do not explain these stamps ({}); suspects: {}",
+                "clock rates within {} ppm do not explain the stamps ({}); suspects: {}",
                 run.max_drift().ppm(),
                 match elapsed.rho_min_ppm {
-                    least if least < NO_RATE_PPM => format!("needed: {least:.1} ppm"),
-                    _ => "no rates do".to_owned(),
+                    least if least < NO_RATE_PPM => format!("necessary: {least:.1} ppm"),
+                    _ => "no rates explain the stamps".to_owned(),
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
@@ -176,7 +180,10 @@ fn about_elapsed(
 /// Warns of times of pmmpi's own runs that are not above zero.
 pub fn without_time(number: usize) -> Option<Warning> {
     (number > 0).then(|| {
-        Warning::new(WarningCode::NoTime, format!("{} not above zero: left out", count(number, "time")))
+        Warning::new(
+            WarningCode::NoTime,
+            format!("{} not above zero, left out of the report", count(number, "time")),
+        )
     })
 }
 
@@ -209,7 +216,7 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let rows = count(results.repeated_rows as usize, "row");
         warnings.push(Warning::new(
             WarningCode::RepeatedRows,
-            format!("{rows} with the same content as earlier rows: each run counts once"),
+            format!("{rows} with the same content as earlier rows: pmmpi counts each run once"),
         ));
     }
     if !results.foreign.is_empty() {
@@ -218,13 +225,16 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         let files = count(results.foreign.len(), "file");
         warnings.push(Warning::new(
             WarningCode::ForeignFiles,
-            format!("cannot read the format of {files}: {names}"),
+            format!("pmmpi cannot read the format of {files}: {names}"),
         ));
     }
     if !results.unread.is_empty() {
         let of = |(name, values): (&String, &u64)| format!("{name} ({})", count(*values as usize, "value"));
         let names = some(&mut results.unread.iter().map(of), results.unread.len());
-        warnings.push(Warning::new(WarningCode::UnreadValues, format!("not read: {names}")));
+        warnings.push(Warning::new(
+            WarningCode::UnreadValues,
+            format!("pmmpi did not read these values: {names}"),
+        ));
     }
     warnings
 }

@@ -69,7 +69,7 @@ impl Counted {
                 self.absent.remove(&name);
                 self.values.insert(name, value);
             }
-            false => self.lack(name, format!("{value} is no count")),
+            false => self.lack(name, format!("{value} is not a count")),
         }
     }
 
@@ -119,7 +119,7 @@ mod tests {
             (counted.positive("a"), counted.positive("e"), counted.get("e")),
             (Some(1.0), None, Some(0.0))
         );
-        assert_eq!((counted.get("b"), counted.why_not("b")), (None, Some("NaN is no count")));
+        assert_eq!((counted.get("b"), counted.why_not("b")), (None, Some("NaN is not a count")));
         counted.lack("a", "denied");
         counted.set("b", 2.0);
         assert_eq!((counted.get("a"), counted.why_not("a")), (None, Some("denied")));

@@ -107,7 +107,7 @@ impl FromStr for ClassBy {
             return Ok(Self(Vec::new()));
         }
         let keys = text.split(',').map(|key| match key.trim().to_ascii_lowercase().as_str() {
-            "" => Err("a key is empty: expected are keys separated by commas, or none".to_owned()),
+            "" => Err("a key is empty: expected keys separated by commas, or none".to_owned()),
             "cpu" => Ok(Key::Cpu),
             "microcode" => Ok(Key::Microcode),
             "memory" => Ok(Key::Memory),
@@ -116,7 +116,7 @@ impl FromStr for ClassBy {
             "ranks" => Ok(Key::Ranks),
             "labels" => Ok(Key::Labels),
             "class" => Ok(Key::Class),
-            "none" => Err("`none` puts all runs in one class: give no other keys with it".to_owned()),
+            "none" => Err("`none` puts all runs in one class: do not give other keys".to_owned()),
             _ => Ok(Key::Named(key.trim().to_owned())),
         });
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?;

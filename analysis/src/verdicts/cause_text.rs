@@ -9,45 +9,52 @@ pub(super) fn of_cause(cause: &Cause) -> String {
     let less = percent(-(-cause.difference).exp_m1());
     match &cause.kind {
         CauseKind::Frequency => {
-            format!("its cores ran at a {less} lower frequency: a thermal or power limit, or another setting")
+            format!(
+                "its cores ran at a {less} lower frequency; suspect a thermal or power limit, or another \
+                 setting"
+            )
         }
         CauseKind::NetFrequency => format!(
-            "{less} fewer cycles per second on the processor: a thermal or power limit, or halted or stolen time \
-             (only reference cycles tell which)"
+            "its threads got {less} fewer cycles per second on the processor; suspect a thermal or power \
+             limit, or halted or stolen time (only reference cycles can tell which)"
         ),
         CauseKind::OnCpu => format!(
-            "its threads needed {more} more time on the processor: a slower core, stolen time, or more work (only \
-             counters of the processor tell which)"
+            "its threads needed {more} more time on the processor; suspect a slower core, stolen time, or \
+             more work (only counters of the processor can tell which)"
         ),
         CauseKind::OffCpu(unusual) => format!(
-            "its threads were on a processor for {less} less of the time: others ran there, or they waited{}",
+            "its threads were on a processor for {less} less of the time; suspect other programs on the \
+             node, or waiting{}",
             in_parentheses(unusual)
         ),
         CauseKind::Utilisation(unusual) => format!(
-            "its hardware threads worked {less} less of the time: halted, waiting, or taken by others{}",
+            "its hardware threads worked {less} less of the time; suspect halts, waiting, or other \
+             programs{}",
             in_parentheses(unusual)
         ),
         CauseKind::Stolen => {
-            format!("its hardware threads worked {less} less of the time: the hypervisor gave it to others")
+            format!(
+                "its hardware threads worked {less} less of the time, because the hypervisor gave the time \
+                 to others"
+            )
         }
         CauseKind::Halted { or_in_kernel } => format!(
-            "its hardware threads worked {less} less of the time in which the kernel scheduled the program on them: {}",
+            "its hardware threads worked {less} less of the time in which the kernel scheduled the program \
+             on them; suspect {}",
             match or_in_kernel {
-                true =>
-                    "in the kernel, which was not counted, halted by the hardware, or taken by a hypervisor",
-                false => "halted by the hardware, or taken by a hypervisor",
+                true => "work in the kernel (not counted), halts by the hardware, or a hypervisor",
+                false => "halts by the hardware, or a hypervisor",
             }
         ),
         CauseKind::Instructions => {
-            format!(
-                "{more} more instructions: it spun while it waited, or took another path through the code"
-            )
+            format!("{more} more instructions; suspect busy waiting, or another path through the code")
         }
         CauseKind::KernelInstructions(unusual) => {
             format!("{more} more instructions, most of these in the kernel{}", in_parentheses(unusual))
         }
         CauseKind::Cpi => format!(
-            "{more} more cycles per instruction: caches, memory, TLBs, a shared core (--group memory tells more)"
+            "{more} more cycles per instruction; suspect caches, memory, TLBs, or a shared core (--group \
+             memory tells more)"
         ),
         CauseKind::KernelCpi => format!("{more} more cycles per instruction, most of these in the kernel"),
         CauseKind::Cache { fills } => {
@@ -57,27 +64,33 @@ pub(super) fn of_cause(cause: &Cause) -> String {
             )
         }
         CauseKind::SnoopFilter { fills, bytes } => format!(
-            "{more} more cycles per instruction, {} more bytes into its L2 caches, {} more bytes of memory: perhaps \
-             a snoop filter evicts lines that cores still use (huge pages of 1 GiB help)",
+            "{more} more cycles per instruction, {} more bytes into its L2 caches, and {} more bytes read \
+             from and written to memory; a snoop filter may evict lines that cores still use (huge pages \
+             of 1 GiB help)",
             percent(*fills),
             percent(*bytes)
         ),
         CauseKind::Memory => format!(
-            "{more} more cycles per instruction, for equally many bytes of memory, at a lower bandwidth: \
-             if memory is the limit, suspect a DIMM, its channel or the uncore's frequency"
+            "{more} more cycles per instruction, for equally many bytes read from and written to memory, \
+             at a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \
+             frequency"
         ),
         CauseKind::Imbalance => {
-            format!("one of its ranks worked for {more} longer than the others, beyond the usual difference")
+            format!("one of its ranks worked {more} longer than the others, beyond the usual difference")
         }
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
         CauseKind::Uncounted => {
-            format!("{more} more time than was counted: before or after the work, or its clocks disagree")
+            format!(
+                "{more} more time is outside the counted time: before or after the work, or the node's \
+                 clocks disagree"
+            )
         }
         CauseKind::Mixed(largest) => {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
             format!(
-                "no term makes up half of the slowdown and is unusual for the class; the largest: {largest}"
+                "no term makes up half of the slowdown and is unusual for the class; the largest terms: \
+                 {largest}"
             )
         }
     }
@@ -86,19 +99,22 @@ pub(super) fn of_cause(cause: &Cause) -> String {
 /// Why no cause is known.
 pub(super) fn of_no_cause(none: &NoCause) -> String {
     match none {
-        NoCause::Alone => "no other node of its class was measured".to_owned(),
+        NoCause::Alone => "no other node of the class was measured".to_owned(),
         NoCause::NotSlow => "the verdict is OK".to_owned(),
-        NoCause::NothingCounted => "nothing was counted".to_owned(),
+        NoCause::NothingCounted => "the run has no counts".to_owned(),
         NoCause::Missing { name, reason } => format!("{name}: {reason}"),
-        NoCause::NoTerms => "neither instructions and cycles nor a task clock were counted".to_owned(),
+        NoCause::NoTerms => "the run counted neither instructions and cycles nor a task clock".to_owned(),
         NoCause::NoReference => {
-            "fewer than half of the nodes of its class have the same counters, or its time is not above zero"
+            "fewer than half of the nodes of the class have the same counters, or the node's time is not \
+             above zero"
                 .to_owned()
         }
         NoCause::FewNodes { nodes, needed } => {
-            format!("{nodes} nodes of its class have the same counters: a cause needs {needed}")
+            format!("{nodes} nodes of the class have the same counters, but a cause needs {needed}")
         }
-        NoCause::NoSlower => "it is no slower than the nodes of its class with the same counters".to_owned(),
+        NoCause::NoSlower => "the node is no slower than the nodes of the class with the same \
+                              counters"
+            .to_owned(),
     }
 }
 
@@ -143,7 +159,7 @@ mod tests {
     #[test]
     fn the_largest_terms_are_named() {
         let mixed = text(CauseKind::Mixed(vec![(Term::Cpi, 0.1), (Term::OffCpu, 0.05)]));
-        assert!(mixed.ends_with("the largest: cpi 10.5 %, off cpu 5.1 %"), "{mixed}");
+        assert!(mixed.ends_with("the largest terms: cpi 10.5 %, off cpu 5.1 %"), "{mixed}");
         assert_eq!(of_no_cause(&NoCause::FewNodes { nodes: 3, needed: 5 }).split(' ').next(), Some("3"));
     }
 }

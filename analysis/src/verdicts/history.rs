@@ -92,7 +92,7 @@ pub(super) fn over_time(
             if report.history_score.is_none() {
                 let sessions = settings.baseline + 1;
                 let reason =
-                    format!("a score against its own history is possible from {sessions} sessions on");
+                    format!("a score against the node's own history needs at least {sessions} sessions");
                 report.null_reasons.insert("history_score", reason);
             }
         }

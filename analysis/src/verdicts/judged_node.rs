@@ -27,10 +27,14 @@ pub(super) fn report(
         }
     };
     let settings = &settings.node;
-    explain("ci_s", interval.is_none(), format!("{} of the 5 runs that an interval needs", rows.len()));
+    explain(
+        "ci_s",
+        interval.is_none(),
+        format!("the node has {} of the 5 runs that an interval needs", rows.len()),
+    );
     let session = table.session_name(row).map(str::to_owned);
-    explain("session", session.is_none(), "no label `session`".to_owned());
-    let alone = "no other node of its class was measured";
+    explain("session", session.is_none(), "the run has no label `session`".to_owned());
+    let alone = "no other node of the class was measured";
     for (key, is_null) in [
         ("slowdown", judgement.slowdown.is_none()),
         ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
@@ -40,7 +44,7 @@ pub(super) fn report(
     }
     let small = match judgement.slowdown {
         None => alone.to_owned(),
-        Some(_) => format!("a class of fewer than {} nodes: no node can stand out", settings.min_nodes),
+        Some(_) => format!("the class has fewer than {} nodes, so no node can stand out", settings.min_nodes),
     };
     for (key, is_null) in [
         ("score", judgement.score.is_none()),
@@ -49,7 +53,7 @@ pub(super) fn report(
     ] {
         explain(key, is_null, small.clone());
     }
-    let single = "how much runs differ is not known: no node ran twice";
+    let single = "no node of the class ran twice, so the variation between runs is unknown";
     explain(
         "shrunken",
         judgement.shrunken.is_none(),

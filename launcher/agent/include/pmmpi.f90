@@ -5,11 +5,12 @@
 !     ...
 !     call pmmpi_end('solve')
 !
-! Both are collective over MPI_COMM_WORLD: every rank calls them and waits in each for all other ranks. All
-! ranks must call them and their other collective routines on MPI_COMM_WORLD (non-blocking ones, too) in the
-! same order. Regions may be nested. Only the first 63 bytes of a name and the first 255 names count.
+! Both routines are collective over MPI_COMM_WORLD: every rank calls both, and each call waits for all other
+! ranks. All ranks must call both routines, and all other collective routines on MPI_COMM_WORLD (also the
+! non-blocking ones), in the same order. Regions may be nested. pmmpi uses only the first 63 bytes of a name,
+! and records only the first 255 regions.
 !
-! Compile this file with the program. Without pmmpi both do nothing.
+! Compile this file with the program. Without pmmpi both routines do nothing.
 !
 ! SPDX-License-Identifier: MIT OR Apache-2.0
 module pmmpi

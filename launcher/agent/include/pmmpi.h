@@ -4,10 +4,11 @@
  *     ...
  *     pmmpi_end("solve");
  *
- * Both are collective over MPI_COMM_WORLD: every rank calls them and waits in each for all other ranks. All ranks must
- * call them and their other collective functions on MPI_COMM_WORLD (non-blocking ones, too) in the same order. Only
- * one thread of a rank calls them, and MPI must allow this thread to make MPI calls. Regions may be nested. Only the
- * first 63 bytes of a name and the first 255 names count.
+ * Both functions are collective over MPI_COMM_WORLD: every rank calls both, and each call waits for all other ranks.
+ * All ranks must call both functions, and all other collective functions on MPI_COMM_WORLD (also the non-blocking
+ * ones), in the same order. In each rank, only one thread may call these functions, and MPI must allow MPI calls from
+ * this thread. Regions may be nested. pmmpi uses only the first 63 bytes of a name, and records only the first 255
+ * regions.
  *
  * The program builds and runs without pmmpi; both functions then do nothing.
  *
@@ -19,16 +20,16 @@
 extern "C" {
 #endif
 
-/* dlsym under another name, to avoid conflicts with other declarations of it. It is weak because a statically linked
- * program has no dlsym. A weak reference to pmmpi's own functions does not work: without -fPIE, the linker makes it
- * null permanently. */
+/* dlsym under another name, to avoid conflicts with other declarations of dlsym. The reference is weak because a
+ * statically linked program has no dlsym. A weak reference to pmmpi's own functions would not work: without -fPIE, the
+ * linker sets such a reference to null permanently. */
 void *pmmpi_find(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
 
 typedef void pmmpi_mark(const char *name);
 
 static __inline__ void pmmpi_nothing(const char *name) { (void)name; }
 
-/* `known` is one word: several threads may look up the function at once, and all find the same address. */
+/* Several threads may look up the function at once: all find the same address, and store it in one word, `known`. */
 static __inline__ void pmmpi_call(pmmpi_mark **known, const char *function, const char *name) {
     pmmpi_mark *mark = __atomic_load_n(known, __ATOMIC_RELAXED);
     if (!mark) {

@@ -187,8 +187,8 @@ fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Sen
 }
 
 /// Ranks leave MPI_Init at about the same time: a rank that is still missing after the wait never comes.
-const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some ranks were not started through \
-                               pmmpi, the job hangs: start all ranks with pmmpi";
+const NOT_ALL_STARTED: &str = "still waiting for other ranks after MPI_Init. If some ranks were started \
+                               without pmmpi, the job hangs: start all ranks with pmmpi";
 /// How long this rank waits at a mark before it prints a warning. The time is long because ranks may have unequal work
 /// between two marks. It grows with the rank, so that the ranks of a large job do not all print at once.
 fn region_patience(rank: u32) -> Duration {
@@ -206,13 +206,13 @@ fn not_all_in_region(regions: &RegionTable, size: u32) {
             .map(|job| ranks_of_node::describe(&mark, job, size))
             .unwrap_or_default();
         let advice = if mark.region.starts_with("MPI_Pcontrol(") {
-            "measure without --regions pcontrol"
+            "in that case, measure without --regions pcontrol"
         } else {
-            "measure with --regions off"
+            "in that case, measure with --regions off"
         };
         format!(
-            "warning: {known}. All ranks must begin and end a region together. If a rank never gets there, the program \
-             hangs: {advice}"
+            "warning: {known}. All ranks must begin and end a region together. If a rank never reaches \
+             this point, the program hangs: {advice}"
         )
     });
 }

@@ -24,7 +24,7 @@ pub fn function(name: &CStr) -> *const c_void {
 
 #[cold]
 fn missing(name: &CStr) -> *const c_void {
-    environment::say(&format!("{} was called, but no MPI library is loaded", name.to_string_lossy()));
+    environment::say(&format!("the program called {}, but no MPI library is loaded", name.to_string_lossy()));
     pass_through::no_such_function as *const c_void
 }
 

@@ -61,31 +61,43 @@ const fn packed(each: f64) -> Expected {
 const ALL: &[Kernel] = &[
     Kernel {
         others: &[LITTLE_OF_THE_KERNEL, MISSES_NOTHING],
-        ..kernel("instructions", "adds that wait for nothing", 500_000, Memory::None, code::INSTRUCTIONS)
+        ..kernel("instructions", "independent adds", 500_000, Memory::None, code::INSTRUCTIONS)
     },
     Kernel {
         others: &[Expected::between("cycles", 64.0, 66.0)],
-        ..kernel("cycles", "adds, each waiting for the one before", 200_000, Memory::None, code::CYCLES)
+        ..kernel(
+            "cycles",
+            "adds, each depends on the result of the previous add",
+            200_000,
+            Memory::None,
+            code::CYCLES,
+        )
     },
     Kernel {
         others: &[MISSES_NOTHING],
-        ..kernel("branches", "branches that go one way", 500_000, Memory::None, code::BRANCHES)
+        ..kernel("branches", "branches that the processor can predict", 500_000, Memory::None, code::BRANCHES)
     },
     Kernel {
         others: &[Expected::between("branch-misses", 0.45, 0.55)],
-        ..kernel("branches-random", "branches that go either way", 200_000, Memory::None, code::RANDOM)
+        ..kernel(
+            "branches-random",
+            "branches that the processor cannot predict",
+            200_000,
+            Memory::None,
+            code::RANDOM,
+        )
     },
     Kernel {
         others: &[next_to_none("L1-dcache-stores")],
-        ..kernel("loads", "loads from one line", 300_000, Memory::Line, code::LOADS)
+        ..kernel("loads", "loads from one cache line", 300_000, Memory::Line, code::LOADS)
     },
     Kernel {
         others: &[next_to_none("L1-dcache-loads")],
-        ..kernel("stores", "stores to one line", 300_000, Memory::Line, code::STORES)
+        ..kernel("stores", "stores to one cache line", 300_000, Memory::Line, code::STORES)
     },
     Kernel {
         others: &[Expected::between("L1-dcache-load-misses", 0.95, 1.05)],
-        ..kernel("chase", "loads, each of a new line", 100_000, Memory::Chain, code::CHASE)
+        ..kernel("chase", "loads, each from a new cache line", 100_000, Memory::Chain, code::CHASE)
     },
     #[cfg(target_arch = "x86_64")]
     Kernel {
@@ -116,16 +128,16 @@ const ALL: &[Kernel] = &[
     Kernel {
         stays_in_user_mode: false,
         others: &[Expected::exactly("migrations", 0.0, 2.0)],
-        ..kernel("migrations", "to another core and back", 20, Memory::Masks, code::MIGRATIONS)
+        ..kernel("migrations", "moves to another core and back", 20, Memory::Masks, code::MIGRATIONS)
     },
     stream("copy", "STREAM: c = a", code::COPY, COPY),
-    stream("copy-nt", "the same, with stores past the caches", code::COPY_NT, COPY_NT),
+    stream("copy-nt", "STREAM: c = a, with non-temporal stores", code::COPY_NT, COPY_NT),
     stream("scale", "STREAM: b = s c", code::SCALE, SCALE),
-    stream("scale-nt", "the same, with stores past the caches", code::SCALE_NT, SCALE_NT),
+    stream("scale-nt", "STREAM: b = s c, with non-temporal stores", code::SCALE_NT, SCALE_NT),
     stream("add", "STREAM: c = a + b", code::ADD, ADD),
-    stream("add-nt", "the same, with stores past the caches", code::ADD_NT, ADD_NT),
+    stream("add-nt", "STREAM: c = a + b, with non-temporal stores", code::ADD_NT, ADD_NT),
     stream("triad", "STREAM: a = b + s c", code::TRIAD, TRIAD),
-    stream("triad-nt", "the same, with stores past the caches", code::TRIAD_NT, TRIAD_NT),
+    stream("triad-nt", "STREAM: a = b + s c, with non-temporal stores", code::TRIAD_NT, TRIAD_NT),
 ];
 
 /// All kernels of this processor's architecture.

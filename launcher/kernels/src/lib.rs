@@ -15,7 +15,7 @@ mod machine;
 #[path = "x86_64.rs"]
 mod machine;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("kernels are written for x86_64 and aarch64: write them for this processor, too");
+compile_error!("the test loops are written for x86_64 and aarch64 only: write them for this processor, too");
 
 mod expected_counts;
 mod memory;

@@ -121,7 +121,8 @@ impl Prepared {
         for (mask, cpu) in cpus.into_iter().enumerate() {
             let (word, bit) = (cpu as usize / 64, cpu % 64);
             let bytes = word.checked_mul(8).filter(|byte| *byte < MASK_BYTES);
-            let byte = bytes.ok_or_else(|| io::Error::other("there are too many hardware threads"))?;
+            let byte =
+                bytes.ok_or_else(|| io::Error::other("this machine has more than 65536 hardware threads"))?;
             words[(mask * MASK_BYTES + byte) / 8] |= 1 << bit;
         }
         Ok(())

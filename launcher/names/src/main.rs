@@ -52,9 +52,9 @@ fn resolve(library: &PfmLibrary, name: &str) -> VendorAnswer {
             let masks = if masks.is_empty() {
                 String::new()
             } else {
-                format!("; its unit masks: {}", masks.join(", "))
+                format!("; the unit masks of this event are {}", masks.join(", "))
             };
-            VendorAnswer::Refused { why: format!("libpfm4 says: {error}{masks}") }
+            VendorAnswer::Refused { why: format!("libpfm4 reports: {error}{masks}") }
         }
     }
 }

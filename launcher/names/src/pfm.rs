@@ -137,8 +137,8 @@ impl PfmLibrary {
         let failed = |e: libloading::Error| PfmError {
             code: NOT_SUPPORTED,
             message: format!(
-                "libpfm4 cannot be loaded, so vendors' names are not known: install it \
-                 (Debian: apt install libpfm4, RHEL and Fedora: dnf install libpfm). {e}"
+                "pmmpi cannot load libpfm4, so it does not know the event names of vendors. Install \
+                 libpfm4 (Debian: apt install libpfm4; RHEL and Fedora: dnf install libpfm): {e}"
             ),
         };
         // SAFETY: the library's initialisers do not depend on this program; the signatures match its headers.
@@ -176,8 +176,10 @@ impl PfmLibrary {
 
     /// The kernel's encoding of an event, and its full name.
     pub fn encode(&self, name: &str) -> Result<(Encoding, String), PfmError> {
-        let name = CString::new(name)
-            .map_err(|e| PfmError { code: NOT_FOUND, message: format!("a name has no zero byte: {e}") })?;
+        let name = CString::new(name).map_err(|e| PfmError {
+            code: NOT_FOUND,
+            message: format!("an event name must not contain a zero byte: {e}"),
+        })?;
         let mut room = Room { attributes: perf_event_attr::default(), more: [0; 64] };
         let mut full_name: *mut c_char = std::ptr::null_mut();
         let mut argument = EncodeArgument {
@@ -209,7 +211,12 @@ impl PfmLibrary {
             (0, 0) => Modes::All,
             (0, _) => Modes::User,
             (_, 0) => Modes::Kernel,
-            _ => return Err(PfmError { code, message: "neither user nor kernel mode is left".to_owned() }),
+            _ => {
+                return Err(PfmError {
+                    code,
+                    message: "the event excludes both user mode and kernel mode".to_owned(),
+                });
+            }
         };
         // SAFETY: every variant of these unions is a 64-bit number.
         let (config1, config2) =

@@ -96,7 +96,7 @@ struct Orders {
 
 fn orders() -> Result<Orders, Failure> {
     let path = std::env::var_os(SHARED_MEMORY_VARIABLE)
-        .ok_or_else(|| Failure::own("pmmpi-runner is started by pmmpi, not by hand"))?;
+        .ok_or_else(|| Failure::own("only pmmpi can start pmmpi-runner"))?;
     let read = || {
         let shared = SharedMemory::open(Path::new(&path))?;
         let plan = wire::decode(&shared.take(Blob::Plan)?).map_err(std::io::Error::other)?;

@@ -44,7 +44,7 @@ impl Repetition {
     /// most one.
     pub fn validate(self) -> Result<Launches, Failure> {
         if self.runs == 0 {
-            return Err(Failure::own("--runs 0: at least one run must be measured"));
+            return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
         let (mut places, mut begin) = (Vec::new(), 0);
         for part in self.argv.split(|arg| arg == ":") {
@@ -53,7 +53,7 @@ impl Repetition {
         }
         if places.is_empty() {
             return Err(Failure::own(
-                "there is no `pmmpi` in the launch, so nothing would be measured.\n       \
+                "there is no `pmmpi` in the launch command, so pmmpi would measure nothing.\n       \
                  Example: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl",
             ));
         }
@@ -90,7 +90,7 @@ fn measured_from(launch: &[OsString]) -> Result<Option<usize>, Failure> {
         }
     }
     match not_understood {
-        Some(error) => Err(Failure::own(format_args!("in the launch, behind `pmmpi`: {error}"))),
+        Some(error) => Err(Failure::own(format_args!("in the launch command, after `pmmpi`: {error}"))),
         None => Ok(None),
     }
 }

@@ -15,7 +15,7 @@ macro_rules! commands {
     () => {
         "Commands (see pmmpi COMMAND --help):
   repeat  repeat a whole MPI launch           doctor    check this machine
-  report  show bounds, slow nodes and runs    bounds    compute bounds of a CSV
+  report  show bounds, slow nodes and runs    bounds    compute bounds from CSV
   list    list events, groups, metrics        validate  check the counters here
   export  add runs to a Parquet archive"
     };
@@ -46,14 +46,14 @@ pub struct Options {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Measure PROGRAM (the default; for programs named like a command)
+    /// Measure PROGRAM (the default; type `run` if PROGRAM has the name of a command)
     #[command(hide = true, override_usage = "pmmpi run [OPTIONS] [--] PROGRAM [ARGS]...")]
     Run(MeasurementArgs),
     /// Repeat a whole MPI launch, as one series of runs
     #[command(
         override_usage = "pmmpi repeat --runs K [OPTIONS] -- LAUNCHER ARGS... pmmpi PROGRAM",
-        after_help = "An MPI program starts once in a launch. `repeat` launches it again and again;
-the runs share a series id.
+        after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
+all runs get the same series id.
 
 Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     )]
@@ -70,42 +70,44 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Bounds of the elapsed time from your own stamps
+    /// Compute bounds of the elapsed time from your own stamps
     #[command(disable_help_flag = true)]
     Bounds {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// What this machine allows a measurement
-    #[command(after_help = "Each line is ok, limits (pmmpi works, but some values are missing or vary more)
-or broken (pmmpi does not work), with the fix as a command. doctor changes
-nothing. In an MPI job one rank per node reports.
+    /// Check what limits measurements on this machine
+    #[command(after_help = "Each check is ok, limits (pmmpi works, but some values are missing or vary more)
+or broken (pmmpi does not work). If a check is not ok, doctor shows a fix, but
+changes nothing. In an MPI job, one rank per node reports.
 
-Exit status: 0 nothing is broken, 1 something is (--fail-on limits: also for
-limits), 2 the command line is wrong.
+Exit status: 0 no check is broken, 1 a check is broken (with --fail-on limits:
+limits or broken), 2 the command line is wrong.
 
 Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
-    /// List what can be counted here
+    /// List events, groups, metrics or test loops of this machine
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "HERE shows whether you can count the event now, or why not. FILTER is a
-part of a name or description; if no event has it, FILTER is read as an event.
+        after_help = "HERE shows whether you can count the event now, or why not. FILTER is part of a
+name or description. If no event matches, pmmpi takes FILTER itself as an event,
+such as cpu/event=0xc0/.
 
 Examples:
   pmmpi list events cache
   pmmpi list events cpu/event=0xc0,umask=1/u --format json"
     )]
     List(List),
-    /// Find out which counters can be trusted here
-    #[command(after_help = "Runs test loops whose counts are known, and compares. Takes seconds. The
-result is kept for this kind of processor in ~/.local/state/pmmpi, and replaces
-the earlier one (PMMPI_TRUST names another folder).
+    /// Find out which counters you can trust here
+    #[command(after_help = "Runs test loops whose counts are known and compares the measured counts with
+these known counts. This takes a few seconds. pmmpi saves the result for this
+kind of processor in ~/.local/state/pmmpi (or in the folder that PMMPI_TRUST
+names) and replaces an earlier result.
 
-Exit status: 0 all can be used, 1 something that was counted is unusable, 2 the
-command line is wrong.
+Exit status: 0 no counted event is unusable, 1 a counted event is unusable,
+2 the command line is wrong.
 
 Example: pmmpi validate
          pmmpi validate --cpu 3 --kernel loads --kernel stores --format json")]
@@ -137,7 +139,7 @@ pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Erro
 pub struct MeasurementArgs {
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
     pub out: Option<PathBuf>,
-    /// Keep no run file
+    /// Save no run file
     #[arg(long, overrides_with = "no_save", hide = true)]
     pub no_save: bool,
     /// Store KEY=VALUE with the run
@@ -146,10 +148,10 @@ pub struct MeasurementArgs {
     /// Measure a plain program K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
-    /// First run it K times unmeasured
+    /// First run PROGRAM K times unmeasured
     #[arg(long, value_name = "K", default_value_t = 0, hide_default_value = true)]
     pub warmup: u32,
-    /// Stop or continue after a failed run
+    /// If a run fails: stop or continue
     #[arg(
         long,
         value_name = "DO",
@@ -172,10 +174,10 @@ pub struct MeasurementArgs {
         hide = true
     )]
     pub on_mismatch: OnMismatch,
-    /// Measure as mpi, plain or ranks
+    /// Mode: auto, mpi, plain or ranks
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub mode: ModeArg,
-    /// Tighten bounds: none or pingpong
+    /// Tighten the bounds: none or pingpong
     #[arg(long, value_name = "HOW", value_enum, default_value = "none", hide_possible_values = true)]
     pub sync: Sync,
     /// Regions: marks, pcontrol or off
@@ -197,13 +199,13 @@ pub struct MeasurementArgs {
     /// Count the events of a group: cache, memory, ...
     #[arg(long, value_name = "NAME")]
     pub group: Option<String>,
-    /// Also count on each core, or socket
+    /// Where to count: task, core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
-    /// Largest rate error of any clock
+    /// Largest rate error of a clock, in ppm
     #[arg(long, value_name = "N", default_value_t = 100.0, hide = true)]
     pub max_drift_ppm: f64,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Show how PROGRAM is measured, and why
@@ -215,7 +217,7 @@ pub struct MeasurementArgs {
     /// Set by `pmmpi repeat`
     #[arg(long, hide = true, requires = "series")]
     pub round: Option<u32>,
-    /// What to measure, with its arguments
+    /// The program to measure, with its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
 }
@@ -226,16 +228,16 @@ pub struct Repetition {
     /// Measure K launches (K runs)
     #[arg(long, value_name = "K")]
     pub runs: u32,
-    /// Launches before them that are not measured
+    /// Warm-up launches first, not measured
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub warmup: u32,
-    /// Stop or continue after a failed launch
+    /// If a launch fails: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailureArg,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
-    /// The launch, `pmmpi` in it
+    /// The launch command, which contains `pmmpi`
     #[arg(value_name = "LAUNCHER", required = true, trailing_var_arg = true, hide = true)]
     pub argv: Vec<OsString>,
 }
@@ -246,7 +248,7 @@ pub struct Examination {
     /// Output: text or json
     #[arg(long, value_name = "AS", value_enum, default_value = "text", hide_possible_values = true)]
     pub format: FormatArg,
-    /// Exit 1 at STATUS or worse: limits, broken
+    /// Exit 1 at STATUS: limits or broken
     #[arg(long, value_name = "STATUS", value_enum, default_value = "broken", hide_possible_values = true)]
     pub fail_on: DoctorFailOn,
     #[arg(long, value_name = "DIR", help = "Folder for run files (PMMPI_OUT, else pmmpi-results)")]
@@ -284,7 +286,7 @@ pub struct Validation {
     /// Hardware thread to run on (default: the current one)
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// Run this kernel only; keeps no result
+    /// Run only this test loop; do not save the result
     #[arg(long = "kernel", value_name = "NAME")]
     pub kernels: Vec<String>,
 }
@@ -303,13 +305,13 @@ pub enum DoctorFailOn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// By what the program's file says
+    /// Chosen by pmmpi from the program's file
     Auto,
-    /// From inside an MPI program
+    /// As an MPI program, from inside
     Mpi,
-    /// Around a child process
+    /// As a child process, from outside
     Plain,
-    /// The same on all ranks together, whoever started pmmpi: this takes the rank's one MPI_Init
+    /// As a plain program on all ranks together; pmmpi itself calls the rank's only MPI_Init
     Ranks,
 }
 
@@ -321,7 +323,7 @@ pub enum Sync {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CountersArg {
-    /// None: a program that counts by itself (PAPI, LIKWID, TAU) has all of the processor's
+    /// No counters: a program that counts by itself (PAPI, LIKWID, TAU) can use all counters of the processor
     Off,
     /// The default set
     Default,
@@ -331,9 +333,9 @@ pub enum CountersArg {
 pub enum ScopeArg {
     /// Each rank's own threads and descendants
     Task,
-    /// Everything on each hardware thread of the node, too
+    /// Also everything on each hardware thread of the node
     Core,
-    /// What belongs to no core, too: memory controllers, caches, power
+    /// Also PMUs outside the cores: memory controllers, caches, power
     Socket,
 }
 
@@ -341,9 +343,9 @@ pub enum ScopeArg {
 pub enum RegionsArg {
     /// pmmpi_begin and pmmpi_end
     Marks,
-    /// MPI_Pcontrol(n), too
+    /// Also MPI_Pcontrol(n)
     Pcontrol,
-    /// Nothing
+    /// No regions
     Off,
 }
 

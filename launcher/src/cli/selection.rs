@@ -38,7 +38,8 @@ fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     ];
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
         Some((option, _)) => Err(Failure::own(format_args!(
-            "--counters off: nothing is counted, and {option} asks for counters; leave one of the two out"
+            "--counters off disables all counters, but {option} needs counters: remove one of these two \
+             options"
         ))),
         None => Ok(()),
     }
@@ -85,7 +86,7 @@ impl NodeCounters {
         let online = facts.settings.online.clone();
         if online.0.is_empty() {
             return Err(Failure::own(
-                "/sys/devices/system/cpu/online cannot be read: nothing can be counted",
+                "pmmpi cannot read /sys/devices/system/cpu/online, so it can count nothing",
             ));
         }
         Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online })
@@ -129,8 +130,8 @@ impl NodeCounters {
         }
         if scope == Scope::Socket && selection.sets.iter().all(|wanted| wanted.scope != Scope::Socket) {
             return Err(Failure::own(
-                "--scope socket: name events of PMUs outside the cores with --events (see `pmmpi list events`), \
-                 or --group memory",
+                "--scope socket needs events of PMUs outside the cores: add --events (see `pmmpi list \
+                 events`) or --group memory",
             ));
         }
         Ok(selection.tidied())
@@ -152,7 +153,7 @@ impl NodeCounters {
         let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
         if !groups.contains(&name) {
             return Err(Failure::own(format_args!(
-                "--group {name}: no such group; there are {}",
+                "--group {name}: there is no group of this name; choose one of {}",
                 groups.join(", ")
             )));
         }

@@ -68,10 +68,10 @@ impl Settings {
     pub fn validate(typed: MeasurementArgs) -> Result<Self, Failure> {
         let max_drift = MaxDrift::from_ppm(typed.max_drift_ppm).ok_or_else(|| {
             let ppm = typed.max_drift_ppm;
-            Failure::own(format_args!("--max-drift-ppm {ppm}: a rate error is from 0 to 100000 ppm"))
+            Failure::own(format_args!("--max-drift-ppm {ppm}: expected a number from 0 to 100000"))
         })?;
         if typed.runs == 0 {
-            return Err(Failure::own("--runs 0: at least one run must be measured"));
+            return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
         let selection = selection::select(&typed)?;
         let series = typed.series.zip(typed.round).map(|(id, round)| Series { id, round });
@@ -118,7 +118,7 @@ fn labels(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let labels = typed.iter().map(|text| label(text)).collect::<Result<Vec<_>, _>>()?;
     let mut keys = HashSet::new();
     match labels.iter().find(|(key, _)| !keys.insert(key)) {
-        Some((key, _)) => Err(Failure::own(format_args!("--label {key}=...: given twice"))),
+        Some((key, _)) => Err(Failure::own(format_args!("--label {key}=...: the key {key} is given twice"))),
         None => Ok(labels),
     }
 }

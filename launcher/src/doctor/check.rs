@@ -88,6 +88,8 @@ impl DoctorReport {
 /// The commands that set a kernel parameter now and after a boot.
 pub fn sysctl(name: &str, value: impl std::fmt::Display) -> String {
     format!(
-        "sysctl -w {name}={value}\n# and after a boot:\necho {name}={value} >> /etc/sysctl.d/60-pmmpi.conf"
+        "sysctl -w {name}={value}\n\
+         # to keep the value after a reboot:\n\
+         echo {name}={value} >> /etc/sysctl.d/60-pmmpi.conf"
     )
 }

@@ -24,13 +24,13 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     let Some(current) = machine.facts().settings.clocksource else {
         return Check::limits(
             NAME,
-            "not shown: is /sys mounted?",
-            "what a reading of the clock costs is not known",
+            "the kernel shows no clock source: is /sys mounted?",
+            "pmmpi does not know how long a clock reading takes",
             "mount -t sysfs sysfs /sys",
         );
     };
     if FAST.contains(&current.as_str()) {
-        return Check::ok(NAME, current, "read in user mode, in about ten nanoseconds");
+        return Check::ok(NAME, current, "programs read this clock in user mode, in about ten nanoseconds");
     }
     let available = machine.text("sys/devices/system/clocksource/clocksource0/available_clocksource");
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
@@ -38,12 +38,12 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
         true => format!(
             "echo tsc > /{CURRENT}\n# to keep it after a reboot, on the kernel's command line: clocksource=tsc"
         ),
-        false => "dmesg | grep -iE 'tsc|clocksource'   # says why the kernel gave up the TSC".to_owned(),
+        false => "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel gave up the TSC".to_owned(),
     };
     Check::limits(
         NAME,
         current,
-        "each reading is a system call of about a microsecond: stamps are coarser",
+        "each clock reading is a system call of about a microsecond, so stamps are less precise",
         fix,
     )
 }
@@ -52,19 +52,22 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
 pub fn invariant_tsc(machine: &dyn Machine) -> Check {
     const NAME: &str = "invariant_tsc";
     if machine.facts().hardware.tsc_invariant {
-        return Check::ok(NAME, "yes", "it ticks at one rate at any frequency and in any sleep");
+        return Check::ok(
+            NAME,
+            "yes",
+            "the counter ticks at the same rate at every core frequency and in every sleep state",
+        );
     }
     let fix = match is_virtual(machine) {
         true => "# on the host: qemu -cpu host,migratable=no,+invtsc",
         false => {
-            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # the two flags that the processor needs \
-             to have"
+            "grep -woE -m2 'constant_tsc|nonstop_tsc' /proc/cpuinfo   # the processor must have both flags"
         }
     };
     Check::limits(
         NAME,
-        "no, or not shown",
-        "the tsc count of a run gives neither time nor frequency; bounds do not use it",
+        "no, or not shown by the kernel",
+        "the event tsc gives neither time nor frequency; the bounds do not use this event",
         fix,
     )
 }
@@ -76,9 +79,9 @@ pub fn time_service(machine: &dyn Machine) -> Check {
     match machine.adjustment() {
         Err(e) => Check::limits(
             NAME,
-            format!("cannot be read: {e}"),
-            "each run shows whether the clock is slewed; this check cannot",
-            "adjtimex --print   # outside of the container",
+            format!("the kernel's correction of the clock rate cannot be read: {e}"),
+            "this check cannot tell whether the clock is slewed; the report of a run can",
+            "adjtimex --print   # outside the container",
         ),
         Ok(now) => {
             let kept = if now.synchronised { "synchronised" } else { "not synchronised" };
@@ -87,12 +90,16 @@ pub fn time_service(machine: &dyn Machine) -> Check {
                 return Check::limits(
                     NAME,
                     found,
-                    "each rank also reads a steady clock, and the bounds allow for the slew: they are wider \
-                     by it",
-                    "chronyc tracking || ntpq -p   # wait until it has settled",
+                    "each rank also reads a clock that is never slewed, and pmmpi widens the bounds by the \
+                     slew",
+                    "chronyc tracking || ntpq -p   # wait until the correction is small",
                 );
             }
-            Check::ok(NAME, found, "bounds need no synchronised clocks, and a rate within --max-drift-ppm")
+            Check::ok(
+                NAME,
+                found,
+                "the bounds need clock rates within --max-drift-ppm, but no synchronised clocks",
+            )
         }
     }
 }

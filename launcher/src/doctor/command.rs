@@ -35,7 +35,7 @@ impl CommandOutput {
     /// The last line of stderr, because it usually names the error.
     pub fn complaint(&self) -> String {
         let mut lines = self.stderr.lines().map(str::trim);
-        let line = lines.rfind(|line| !line.is_empty()).unwrap_or("it failed without a word");
+        let line = lines.rfind(|line| !line.is_empty()).unwrap_or("the command failed without a message");
         line.chars().take(200).collect()
     }
 }

@@ -21,17 +21,13 @@ pub fn pmu(machine: &dyn Machine) -> Check {
     let pmus = if pmus.is_empty() { "no PMU in sysfs".to_owned() } else { pmus.join(", ") };
     let Some(worst) = tried.worst() else {
         let (found, count) = (format!("{pmus}: {}", tried.found()), tried.total);
-        return Check::ok(
-            NAME,
-            found,
-            format!("the {count} events of the processor are counted in every run"),
-        );
+        return Check::ok(NAME, found, format!("every run counts these {count} events of the processor"));
     };
     let costs = if tried.is_none_open() {
-        "cycles, instructions and all else that the processor counts will be null, with the reason; bounds, \
-         task clock and page faults need no PMU"
+        "the counts of all processor events, such as cycles and instructions, will be null, with the \
+         reason; bounds, task clock and page faults need no PMU"
     } else {
-        "those events will be null or partial, with the reason; all others are counted"
+        "the counts of these events will be null or partial, with the reason; pmmpi counts all others"
     };
     match worst {
         // The kernel checks the rights before it looks for the event, so a denied event may also be missing.
@@ -60,10 +56,11 @@ pub fn software_events(machine: &dyn Machine) -> Check {
         None => Check::ok(
             NAME,
             tried.found(),
-            "task clock, page faults, context switches and migrations are counted",
+            "pmmpi counts task clock, page faults, context switches and migrations",
         ),
         Some(gap) => {
-            let costs = "those will be null or partial, with the reason: noise by the kernel cannot be seen";
+            let costs = "the counts of these events will be null or partial, with the reason: pmmpi cannot \
+                         show noise from the kernel";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }
     }
@@ -89,7 +86,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
             _ => format!("{count} x {kind}"),
         };
         let found: Vec<String> = kinds.iter().map(one).collect();
-        return Check::ok(NAME, found.join(", "), "the scope socket has PMUs to count on");
+        return Check::ok(NAME, found.join(", "), "--scope socket can count on these PMUs");
     }
     let hardware = machine.facts().hardware;
     let fix = match hardware.cpu_vendor.as_deref() {
@@ -101,7 +98,7 @@ pub fn uncore(machine: &dyn Machine) -> Check {
     Check::limits(
         NAME,
         "no PMU outside the cores",
-        "nothing for the scope socket: memory traffic, snoops and energy will be null",
+        "--scope socket has nothing to count: memory traffic, snoops and energy will be null",
         fix,
     )
 }
@@ -172,13 +169,13 @@ fn mend(gap: Gap, machine: &dyn Machine) -> String {
     match gap {
         // The kernel's rules allow it, so the container forbids it.
         Gap::Denied(_) | Gap::UserModeOnly if perf_rights::allows_own_tasks(machine) => {
-            "# the container filters perf_event_open: docker run --cap-add PERFMON --security-opt \
-             seccomp=unconfined; or start this outside of the container"
+            "# the container blocks perf_event_open. Start the container with docker run --cap-add PERFMON \
+             --security-opt seccomp=unconfined, or start pmmpi outside the container"
                 .to_owned()
         }
         Gap::Denied(_) | Gap::UserModeOnly => sysctl(perf_rights::PARANOID, 1),
         Gap::Unavailable(WhyUnavailable::Busy | WhyUnavailable::NeverScheduled) => {
-            "# end what holds the counters: perf, another profiler, or:\n\
+            "# end the program that uses the counters (perf or another profiler), or:\n\
              sysctl -w kernel.nmi_watchdog=0"
                 .to_owned()
         }

@@ -42,5 +42,6 @@ pub fn render(report: &DoctorReport) -> Result<String, Failure> {
         checks: checks.collect(),
     };
     let json = serde_json::to_string_pretty(&document);
-    json.map(|json| json + "\n").map_err(|e| Failure::own(format_args!("no JSON can be made of this: {e}")))
+    json.map(|json| json + "\n")
+        .map_err(|e| Failure::own(format_args!("pmmpi cannot write the result as JSON: {e}")))
 }

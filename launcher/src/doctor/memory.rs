@@ -16,8 +16,8 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
         Some("always") => Check::limits(
             NAME,
             "transparent huge pages: always",
-            "which memory gets huge pages depends on how fragmented it is: page faults and TLB misses vary \
-             between runs and nodes. Keep it if your jobs run with it",
+            "the kernel gives huge pages only while physical memory is not fragmented: page faults and TLB \
+             misses vary between runs and nodes. If your jobs run with this setting, keep this setting",
             format!(
                 "echo madvise > /{ENABLED}\n\
                  # to keep it after a reboot, on the kernel's command line: transparent_hugepage=madvise"

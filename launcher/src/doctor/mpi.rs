@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const LAUNCHERS: [&str; 6] =
     ["mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "mpiexec.mpich"];
-const GET_MPI: &str = "module load openmpi   # or as your site has it; Debian: apt install openmpi-bin";
+const GET_MPI: &str = "module load openmpi   # or your site's module; Debian: apt install openmpi-bin";
 
 /// A launcher and its MPI.
 struct Found {
@@ -41,7 +41,7 @@ fn found_launchers(machine: &dyn Machine) -> Vec<Found> {
 fn version(said: &CommandOutput) -> Result<String, String> {
     let text = said.text();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let Some(first) = lines.next() else { return Err("says nothing of its version".to_owned()) };
+    let Some(first) = lines.next() else { return Err("no output".to_owned()) };
     if !said.success {
         return Err(said.complaint());
     }
@@ -74,12 +74,12 @@ pub fn launchers(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             format!("{launcher} --version: {why}"),
-            "it may be unable to start jobs",
-            format!("{launcher} --version   # should name itself"),
+            "this launcher may be unable to start jobs",
+            format!("{launcher} --version   # should print its name and version"),
         );
     }
     if found.is_empty() && machine.program("srun").is_none() {
-        let meaning = "no MPI job can be started from here; only programs without a launcher are measured";
+        let meaning = "you cannot start MPI jobs here; pmmpi can only measure programs without a launcher";
         return Check::limits(NAME, "no mpirun or mpiexec in PATH", meaning, GET_MPI);
     }
     let one = |found: &Found| {
@@ -90,19 +90,23 @@ pub fn launchers(machine: &dyn Machine) -> Check {
     if all.is_empty() {
         all.push("srun alone".to_owned());
     }
-    Check::ok(NAME, all.join(", "), "MPI programs are measured from inside: mpirun -n 4 pmmpi ./prog")
+    Check::ok(NAME, all.join(", "), "pmmpi measures MPI programs from inside: mpirun -n 4 pmmpi ./prog")
 }
 
 /// Whether the compiler and the launcher belong to the same MPI.
 pub fn compiler(machine: &dyn Machine) -> Check {
     const NAME: &str = "mpicc";
     let Some(mpicc) = machine.program("mpicc") else {
-        return Check::ok(NAME, "no mpicc in PATH", "programs, and pmmpi's runners, are compiled elsewhere");
+        return Check::ok(
+            NAME,
+            "no mpicc in PATH",
+            "compile programs and pmmpi's runners on another machine",
+        );
     };
     let compiler = compilers_version(machine, &mpicc);
     let launchers = found_launchers(machine);
     let first = launchers.iter().find(|found| found.family.is_some());
-    let shown = compiler.as_deref().unwrap_or("MPI unknown");
+    let shown = compiler.as_deref().unwrap_or("unknown MPI");
     let found = format!("{shown} ({})", mpicc.display());
     match (compiler.as_deref().and_then(family), first) {
         (Some(compiled), Some(started)) if started.family != Some(compiled) => {
@@ -110,21 +114,21 @@ pub fn compiler(machine: &dyn Machine) -> Check {
             let fitting = launchers.iter().find(|found| found.family == Some(compiled));
             let fix = match fitting {
                 Some(fitting) => {
-                    format!("alias mpirun={}   # in a script: its whole path", fitting.path.display())
+                    format!("alias mpirun={}   # in a script, use this path", fitting.path.display())
                 }
-                None => {
-                    "module load openmpi   # one module gives both; Debian: update-alternatives --config mpi"
-                        .into()
-                }
+                None => "module load openmpi   # one module has both programs; Debian: update-alternatives \
+                     --config mpi"
+                    .into(),
             };
             Check::limits(
                 NAME,
                 format!("{found}, but {launcher} belongs to {theirs}"),
-                "if one MPI compiled a program, the mpirun of another starts each rank as a separate job",
+                "if a program is compiled with one MPI and started with the mpirun of another, each rank \
+                 is a separate job",
                 fix,
             )
         }
-        _ => Check::ok(NAME, found, "programs, and pmmpi's runners, can be compiled here"),
+        _ => Check::ok(NAME, found, "you can compile programs and pmmpi's runners here"),
     }
 }
 
@@ -179,8 +183,8 @@ pub fn libraries(machine: &dyn Machine) -> Check {
     if found.is_empty() {
         return Check::limits(
             NAME,
-            "none that the loader knows",
-            "only MPI programs that name their library's folder themselves (rpath) start",
+            "the loader knows no MPI library",
+            "an MPI program starts only if its file names the folder of its MPI library (rpath)",
             GET_MPI,
         );
     }
@@ -189,10 +193,10 @@ pub fn libraries(machine: &dyn Machine) -> Check {
         let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let (name, file) = (path.display().to_string(), file.file_name().unwrap_or_default().to_owned());
         let number = file.to_string_lossy().split_once(".so.").map(|(_, number)| number.to_owned());
-        format!("{name} ({})", number.unwrap_or_else(|| "version not in its name".into()))
+        format!("{name} ({})", number.unwrap_or_else(|| "no version in the file name".into()))
     };
     let all: Vec<String> = found.iter().map(|path| version(path)).collect();
-    Check::ok(NAME, all.join(", "), "MPI programs find their library")
+    Check::ok(NAME, all.join(", "), "MPI programs find their MPI library")
 }
 
 /// The MPI families whose libraries or launchers are here.
@@ -228,8 +232,10 @@ pub fn runners(machine: &dyn Machine) -> Check {
                 let package = if family == RunnerFamily::OpenMpi { "libopenmpi-dev" } else { "libmpich-dev" };
                 return Check::limits(
                     NAME,
-                    format!("none for {name}, which is here"),
-                    format!("plain programs under the mpirun of {name} cannot be measured; MPI programs can"),
+                    format!("no runner for {name}, which is installed here"),
+                    format!(
+                        "under the mpirun of {name}, pmmpi can measure MPI programs, but no plain programs"
+                    ),
                     format!(
                         "apt install {package} && make runner MPICC=mpicc.{name}   # in pmmpi's sources, with \
                          the PREFIX of make install"
@@ -255,14 +261,14 @@ pub fn runners(machine: &dyn Machine) -> Check {
                      in pmmpi's sources",
                 );
             }
-            Some(_) => found.push(format!("{name} (whose MPI is not here)")),
+            Some(_) => found.push(format!("{name} (this MPI is not installed here)")),
         }
     }
     if found.is_empty() {
-        let meaning = "nothing is missing: there is no MPI whose mpirun could start a plain program";
-        return Check::ok(NAME, "none, and no MPI", meaning);
+        let meaning = "no runner is missing: this machine has no MPI that could start a plain program";
+        return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
-    Check::ok(NAME, found.join(", "), "plain programs are measured under mpirun, in rounds")
+    Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")
 }
 
 /// The first missing library, or the error of the loader.
@@ -277,23 +283,28 @@ pub fn launch(machine: &dyn Machine) -> Check {
     const NAME: &str = "launch";
     let launch = Launch::from(|name| machine.variable(name));
     match (launch.launcher, launch.family) {
-        (None, _) => Check::ok(NAME, "by no launcher", "a program started like this is a job of one rank"),
+        (None, _) => Check::ok(
+            NAME,
+            "started by no launcher",
+            "a program that is started this way is a job of one rank",
+        ),
         (Some(launcher), Some(family)) => Check::ok(
             NAME,
-            format!("by {launcher}, with the process manager of {}", family.name()),
-            format!("plain programs are measured by the runner of {}", family.name()),
+            format!("started by {launcher}, with the process manager of {}", family.name()),
+            format!("pmmpi measures plain programs with the runner of {}", family.name()),
         ),
         (Some(launcher), None) if launcher != "srun" => Check::limits(
             NAME,
-            format!("by {launcher}, in a way that gives plain programs no common barrier"),
-            "each rank of a plain program is measured alone; MPI programs are measured as usual",
+            format!("started by {launcher}, without a process manager that pmmpi knows"),
+            "the ranks of a plain program have no common barrier, so pmmpi measures each rank alone; pmmpi \
+             measures MPI programs as usual",
             "mpirun -n N pmmpi PROGRAM",
         ),
         (Some(launcher), None) => Check::limits(
             NAME,
-            format!("by {launcher}, without an MPI plugin"),
-            "each rank of an MPI program would be a job of its own, and plain programs cannot wait at a common \
-             barrier",
+            format!("started by {launcher}, without an MPI plugin"),
+            "each rank of an MPI program would be a separate job, and the ranks of a plain program have no \
+             common barrier",
             "srun --mpi=pmix pmmpi PROGRAM   # Open MPI; --mpi=pmi2 for MPICH",
         ),
     }
@@ -303,7 +314,7 @@ pub fn launch(machine: &dyn Machine) -> Check {
 pub fn slurm(machine: &dyn Machine) -> Check {
     const NAME: &str = "slurm";
     let Some(srun) = machine.program("srun") else {
-        return Check::ok(NAME, "no srun in PATH", "jobs are started by mpirun");
+        return Check::ok(NAME, "no srun in PATH", "start jobs with mpirun");
     };
     let said = match machine.ask(&srun, &["--mpi=list"], &[]) {
         Ok(said) if said.success => said.text(),
@@ -312,8 +323,8 @@ pub fn slurm(machine: &dyn Machine) -> Check {
             return Check::limits(
                 NAME,
                 format!("srun --mpi=list: {why}"),
-                "srun cannot start jobs from here, at least not now",
-                "scontrol ping   # and SLURM_CONF=/path/of/slurm.conf where it is not in /etc/slurm",
+                "srun cannot start jobs here at the moment",
+                "scontrol ping   # if slurm.conf is not in /etc/slurm: export SLURM_CONF=/path/of/slurm.conf",
             );
         }
     };
@@ -326,7 +337,7 @@ pub fn slurm(machine: &dyn Machine) -> Check {
     // The words of the list's own text, such as "specific pmix plugin versions available", repeat some names.
     let found = if plugins.is_empty() { "srun has no MPI plugin".into() } else { plugins.join(", ") };
     if has("pmix") && has("pmi2") {
-        return Check::ok(NAME, found, "srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH");
+        return Check::ok(NAME, found, "use srun --mpi=pmix for Open MPI and srun --mpi=pmi2 for MPICH");
     }
     let (lacks, whose) = if has("pmix") { ("pmi2", "MPICH") } else { ("pmix", "Open MPI") };
     if !plugins.is_empty() {
@@ -334,7 +345,7 @@ pub fn slurm(machine: &dyn Machine) -> Check {
         return Check::ok(
             NAME,
             found,
-            format!("srun --mpi={other}; {whose} would need {lacks}, or its own mpirun"),
+            format!("use srun --mpi={other}; {whose} would need {lacks}, or its own mpirun"),
         );
     }
     Check::limits(
@@ -407,7 +418,7 @@ mod tests {
         let answers = [
             (Err(Silent::TooLong(Duration::from_secs(5))), "no answer in 5 s"),
             (failing("error while loading shared libraries: libx.so"), "libx.so"),
-            (Ok(CommandOutput { success: true, ..CommandOutput::default() }), "nothing of its version"),
+            (Ok(CommandOutput { success: true, ..CommandOutput::default() }), "no output"),
         ];
         for (answer, why) in answers {
             let check = launchers(&Fake::new().answering("bin/mpirun", answer));
@@ -430,7 +441,10 @@ mod tests {
     #[test]
     fn a_runner_is_needed_for_each_mpi_that_is_here() {
         let check = runners(&Fake::new().program("mpirun", OPEN_MPI));
-        assert_eq!((check.status, &check.found[..]), (Status::Limits, "none for openmpi, which is here"));
+        assert_eq!(
+            (check.status, &check.found[..]),
+            (Status::Limits, "no runner for openmpi, which is installed here")
+        );
         assert!(check.fix.unwrap().contains("libopenmpi-dev"));
         let check = runners(&Fake::new().program("mpirun", HYDRA));
         assert!(check.fix.unwrap().contains("libmpich-dev"));

@@ -26,9 +26,9 @@ fn is_denied_all(machine: &dyn Machine) -> bool {
 }
 
 /// What each level allows without CAP_PERFMON.
-const LEVELS: &str = "level 3 and above (of Debian's and Ubuntu's kernels): nothing; 2: user mode of own \
-    tasks; 1: own tasks with the kernel's part, context switches and migrations; 0: also the scopes core \
-    and socket; -1: all";
+const LEVELS: &str = "users may count: at level 3 and above (kernels of Debian and Ubuntu) nothing; at 2 \
+                      their own tasks in user mode; at 1 also the kernel's part of these tasks, context \
+                      switches and migrations; at 0 also the scopes core and socket; at -1 everything";
 
 /// What the kernel lets ordinary users count.
 pub fn paranoid(machine: &dyn Machine) -> Check {
@@ -37,20 +37,24 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
         return Check::limits(
             NAME,
             "this kernel has no perf events, or /proc is not mounted",
-            "no counter can be read: all will be null",
-            "# a kernel with CONFIG_PERF_EVENTS=y, and: mount -t proc proc /proc",
+            "pmmpi can read no counter: all counts will be null",
+            "# boot a kernel with CONFIG_PERF_EVENTS=y. If /proc is not mounted:\nmount -t proc proc /proc",
         );
     };
     if Capabilities::read(machine).may_count_all() {
-        return Check::ok(NAME, format!("{level}, lifted by this process's capabilities"), LEVELS);
+        return Check::ok(
+            NAME,
+            format!("{level}, but this process's capabilities override this level"),
+            LEVELS,
+        );
     }
     let found = match level {
-        ..=-1 => "everything is allowed to everybody",
-        0 => "task, core and socket scope, kernel included",
-        1 => "own tasks, kernel included; not the scopes core and socket",
-        2 => "user mode of own tasks only",
+        ..=-1 => "every user may count everything",
+        0 => "the scopes task, core and socket, with the kernel's part",
+        1 => "own tasks with the kernel's part; not the scopes core and socket",
+        2 => "own tasks in user mode only",
         3.. if is_denied_all(machine) => "no counter at all",
-        3.. => "user mode of own tasks only, as at 2: this kernel knows no level above",
+        3.. => "own tasks in user mode only, as at level 2: this kernel knows no level above 2",
     };
     let found = format!("{level}: {found}");
     match level {
@@ -111,31 +115,40 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     if machine.is_secure() {
         return Check::broken(
             NAME,
-            format!("{}, from the file of pmmpi or its set-user-id bit", own.names()),
-            "the kernel hides such a process from those without its rights: MPI programs cannot be \
-             measured from inside; and the C library takes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more \
-             out of their environment",
+            format!("{}; pmmpi's file has capabilities, or a set-user-id or set-group-id bit", own.names()),
+            "the kernel hides pmmpi from processes with fewer rights, so pmmpi cannot measure MPI programs \
+             from inside; and the C library removes LD_LIBRARY_PATH, LD_PRELOAD, TMPDIR and more from the \
+             environment of the programs",
             format!("setcap -r {pmmpi}; chmod u-s,g-s {pmmpi}\n{}", sysctl(PARANOID, EVERYTHING_ON_A_CPU)),
         );
     }
     if own.may_count_all() {
-        return Check::ok(NAME, own.names(), "counts everything, whatever perf_event_paranoid says");
+        return Check::ok(
+            NAME,
+            own.names(),
+            "pmmpi may count everything, at every level of perf_event_paranoid",
+        );
     }
     if level(machine).is_some_and(|level| level <= EVERYTHING_ON_A_CPU) {
-        return Check::ok(NAME, own.names(), "none is needed at this perf_event_paranoid");
+        return Check::ok(
+            NAME,
+            own.names(),
+            "pmmpi needs no capability at this level of perf_event_paranoid",
+        );
     }
     // setcap on pmmpi's file is no fix: it makes the process secure, see above.
     let fix = format!(
-        "# best lower {PARANOID} on all nodes, as above; or, for a shell on this node:\n\
+        "# best: lower {PARANOID} on all nodes, see above. For one shell on this node:\n\
          sudo setpriv --reuid $(id -u) --regid $(id -g) --init-groups --inh-caps +perfmon \\\n    \
          --ambient-caps +perfmon bash"
     );
     let (found, costs) = match own.in_namespace {
         true => (
             format!("{}, in a user namespace (a container)", own.names()),
-            "the kernel asks for the capability outside of the namespace: counters are limited as for any user",
+            "the kernel requires a capability from outside the namespace, and limits these counters as for \
+             any user",
         ),
-        false => (own.names(), "counters are limited by perf_event_paranoid"),
+        false => (own.names(), "perf_event_paranoid limits the counters"),
     };
     Check::limits(NAME, found, costs, fix)
 }
@@ -144,16 +157,16 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
 pub fn nmi_watchdog(machine: &dyn Machine) -> Check {
     const NAME: &str = "nmi_watchdog";
     match machine.text("proc/sys/kernel/nmi_watchdog").as_deref() {
-        None => Check::ok(NAME, "none in this kernel", "it holds no counter"),
-        Some("0") => Check::ok(NAME, "off", "it holds no counter"),
+        None => Check::ok(NAME, "none in this kernel", "no watchdog uses a counter"),
+        Some("0") => Check::ok(NAME, "off", "no watchdog uses a counter"),
         Some(_) if core_pmus(machine).is_empty() => {
-            Check::ok(NAME, "on, without a PMU", "there is no counter that it could hold")
+            Check::ok(NAME, "on, without a PMU", "this machine has no counter that the watchdog could use")
         }
         Some(_) => Check::limits(
             NAME,
             "on",
-            "it holds one of the processor's counters: events that you choose share the others, and \
-             may be scaled (the default set is not)",
+            "the watchdog uses one of the processor's counters: the events that you choose share the other \
+             counters and may be scaled (the default set is not scaled)",
             sysctl("kernel.nmi_watchdog", 0),
         ),
     }
@@ -175,12 +188,12 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     let [soft, hard] = values[..] else {
         return Check::limits(
             NAME,
-            "the limit of open files cannot be read",
-            "whether --scope core has enough descriptors is not known",
+            "pmmpi cannot read the limit of open files",
+            "pmmpi does not know whether --scope core has enough descriptors",
             "mount -t proc proc /proc",
         );
     };
-    let of = format!("{needed} for {online} hardware threads x {events} events");
+    let of = format!("{needed} needed for {online} hardware threads x {events} events");
     let shown = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
     // pmmpi raises its soft limit to the hard limit while it opens counters. A program inherits one descriptor per
     // group.
@@ -188,7 +201,7 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
     if hard >= needed && to_inherit(soft, hard) >= inherited {
         return Check::ok(
             NAME,
-            format!("{} open files, {of}", shown(hard)),
+            format!("{} open files allowed, {of}", shown(hard)),
             "--scope core has enough descriptors",
         );
     }
@@ -198,8 +211,8 @@ pub fn descriptors(machine: &dyn Machine) -> Check {
         needed.saturating_add(soft).checked_next_power_of_two().unwrap_or(u64::MAX),
         shown(soft)
     );
-    let found = format!("{} open files (at most {}), {of} needed", shown(soft), shown(hard));
-    Check::limits(NAME, found, "the scope core would not be counted on all hardware threads", fix)
+    let found = format!("{} open files allowed (hard limit {}), {of}", shown(soft), shown(hard));
+    Check::limits(NAME, found, "--scope core would not count on all hardware threads", fix)
 }
 
 fn limit(word: &str) -> Option<u64> {

@@ -23,17 +23,17 @@ pub fn is_virtual(machine: &dyn Machine) -> bool {
 pub fn hypervisor(machine: &dyn Machine) -> Check {
     const NAME: &str = "hypervisor";
     if !is_virtual(machine) {
-        return Check::ok(NAME, "none detected", "time and counters are the hardware's own");
+        return Check::ok(NAME, "none detected", "time and counts come directly from the hardware");
     }
     let whose = vendor(machine).map_or(String::new(), |vendor| format!(" ({vendor})"));
     let stolen = stolen_share(machine).map_or(String::new(), |share| {
-        format!(", {:.2} % of its processors' time since boot taken away", share * 100.0)
+        format!(", the host took away {:.2} % of this machine's processor time since boot", share * 100.0)
     });
     Check::limits(
         NAME,
         format!("virtual machine{whose}{stolen}"),
-        "the host may take processors away: the elapsed time of a run includes that time; frequency and counters \
-         are visible only if the host shows them",
+        "the host may take processors away, and the elapsed time of a run includes this lost time; \
+         frequency and counters are visible only if the host shows them",
         "# measure on bare metal, or pin this machine's processors on the host: virsh vcpupin",
     )
 }
@@ -69,8 +69,8 @@ pub fn smt(machine: &dyn Machine) -> Check {
         (Some("on"), Some("1") | None) => Check::limits(
             NAME,
             "on: a core has several hardware threads",
-            "ranks on two threads of a core slow one another down, and what one of them counts depends on \
-             the other",
+            "two ranks on the hardware threads of one core slow each other down, and the counts of each \
+             depend on the other",
             format!(
                 "# for one job: srun --hint=nomultithread, mpirun --map-by core --bind-to core\n\
                  echo off > /{CONTROL}"
@@ -80,7 +80,7 @@ pub fn smt(machine: &dyn Machine) -> Check {
         (None, _) => Check::ok(
             NAME,
             "not shown by this kernel",
-            "the topology in each run says which cores are shared",
+            "the topology in each run shows which hardware threads share a core",
         ),
     }
 }
@@ -95,9 +95,8 @@ fn cpus(machine: &dyn Machine) -> Vec<String> {
 fn not_shown(machine: &dyn Machine, name: &'static str, costs: &str, on_the_host: &str) -> Check {
     let fix = match is_virtual(machine) {
         true => format!("# on the host: {on_the_host}"),
-        false => {
-            "modprobe acpi_cpufreq   # or have the firmware leave frequencies to the operating system".into()
-        }
+        false => "modprobe acpi_cpufreq   # or set the firmware to leave frequencies to the operating system"
+            .into(),
     };
     Check::limits(name, "not shown: this kernel has no cpufreq", costs, fix)
 }
@@ -111,19 +110,21 @@ pub fn governor(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "a core that waited may run slowly at first, and no value shows it",
+            "after a wait, a core may run slowly at first, and no value in the report shows this",
             "cpupower frequency-set -g performance",
         );
     }
     let found = governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     if found == "performance" {
-        return Check::ok(NAME, found, "the highest frequency is asked for at all times");
+        return Check::ok(NAME, found, "the kernel always requests the highest frequency");
     }
-    let differ = if governors.len() > 1 { "hardware threads are set up differently, and " } else { "" };
+    let differ = if governors.len() > 1 { "hardware threads have different governors, and " } else { "" };
     Check::limits(
         NAME,
         found,
-        format!("{differ}a core that waited runs slowly at first: short work takes longer, and varies"),
+        format!(
+            "{differ}after a wait, a core runs slowly at first: short work takes longer, and its time varies"
+        ),
         "cpupower frequency-set -g performance\n\
          # to keep it after a reboot: GOVERNOR=performance in /etc/default/cpupower, and\nsystemctl enable cpupower",
     )
@@ -142,20 +143,21 @@ pub fn frequency_limits(machine: &dyn Machine) -> Check {
         return not_shown(
             machine,
             NAME,
-            "a node that was capped looks like a slow one",
+            "the report cannot tell a node with a frequency limit from a slow node",
             "cpupower frequency-info",
         );
     };
     let highest = limits.iter().map(|(_, own)| own).max().unwrap_or(own);
     if set >= own {
-        let found = format!("up to {} GHz, as the hardware has it", gigahertz(*highest));
-        return Check::ok(NAME, found, "nothing caps the frequency");
+        let found = format!("up to {} GHz, the hardware's own limit", gigahertz(*highest));
+        return Check::ok(NAME, found, "no setting limits the frequency");
     }
     let (ghz, own_ghz) = (gigahertz(*set), gigahertz(*own));
     Check::limits(
         NAME,
-        format!("capped at {ghz} GHz of {own_ghz} GHz"),
-        "this node runs more slowly than its hardware could: compare it with nodes that have the same limit",
+        format!("limited to {ghz} GHz, although the hardware allows {own_ghz} GHz"),
+        "this node runs slower than its hardware could: compare this node only with nodes that have the \
+         same limit",
         format!("cpupower frequency-set -u {highest}kHz"),
     )
 }
@@ -176,19 +178,25 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             return not_shown(
                 machine,
                 NAME,
-                "frequency may depend on temperature and neighbours, and no value shows it",
+                "the frequency may depend on temperature and on the work of other cores, and no value in \
+                 the report shows this",
                 "cat /sys/devices/system/cpu/{intel_pstate/no_turbo,cpufreq/boost}",
             );
         }
         _ => None,
     };
     match found {
-        None => Check::ok(NAME, "off", "frequency does not depend on temperature and neighbours"),
+        None => Check::ok(
+            NAME,
+            "off",
+            "the frequency does not depend on temperature or on the work of other cores",
+        ),
         Some((off, file)) => Check::limits(
             NAME,
             "on",
-            "frequency depends on temperature and on how many cores work: runs vary, and an idle node \
-             looks faster. Leave it on if your jobs run with it, and compare reference cycles",
+            "the frequency depends on temperature and on the number of busy cores: runs vary, and an \
+             otherwise idle node looks faster. If your jobs run with turbo, leave turbo on and compare \
+             reference cycles",
             format!("echo {off} > /{file}"),
         ),
     }
@@ -223,7 +231,7 @@ mod tests {
         let check = hypervisor(&virtual_machine().file(clocks, "tsc kvm-clock").file("proc/stat", stat));
         assert_eq!(
             check.found,
-            "virtual machine (KVM), 10.00 % of its processors' time since boot taken away"
+            "virtual machine (KVM), the host took away 10.00 % of this machine's processor time since boot"
         );
         assert_eq!(hypervisor(&virtual_machine().file("proc/stat", "cpu  1 2\n")).found, "virtual machine");
         assert_eq!(hypervisor(&Fake::new().file("sys/hypervisor/type", "xen")).status, Status::Limits);
@@ -269,7 +277,7 @@ mod tests {
         assert_eq!(of(&["performance", "performance"]).status, Status::Ok);
         let check = of(&["performance", "powersave"]);
         assert_eq!((check.status, &check.found[..]), (Status::Limits, "performance, powersave"));
-        assert!(check.meaning.contains("differently"));
+        assert!(check.meaning.contains("different governors"));
         assert!(check.fix.unwrap().starts_with("cpupower frequency-set -g performance\n"));
         assert_eq!(of(&["schedutil"]).status, Status::Limits);
         assert!(governor(&virtual_machine()).fix.unwrap().contains("on the host"));
@@ -284,14 +292,20 @@ mod tests {
         };
         assert_eq!(node("3700000").status, Status::Ok);
         let check = node("2400000\n");
-        assert_eq!((check.status, &check.found[..]), (Status::Limits, "capped at 2.40 GHz of 3.70 GHz"));
+        assert_eq!(
+            (check.status, &check.found[..]),
+            (Status::Limits, "limited to 2.40 GHz, although the hardware allows 3.70 GHz")
+        );
         assert_eq!(check.fix.as_deref(), Some("cpupower frequency-set -u 3700000kHz"));
         let hybrid = [("cpu0", "4200000", "5000000"), ("cpu1", "4000000", "4000000")];
         let hybrid = hybrid.into_iter().fold(Fake::new(), |fake, (cpu, set, own)| {
             let fake = fake.file(&format!("{CPUS}/{cpu}/cpufreq/scaling_max_freq"), set);
             fake.file(&format!("{CPUS}/{cpu}/cpufreq/cpuinfo_max_freq"), own)
         });
-        assert_eq!(frequency_limits(&hybrid).found, "capped at 4.20 GHz of 5.00 GHz");
+        assert_eq!(
+            frequency_limits(&hybrid).found,
+            "limited to 4.20 GHz, although the hardware allows 5.00 GHz"
+        );
         assert_eq!(frequency_limits(&Fake::new()).status, Status::Limits);
         assert_eq!(node("a lot").status, Status::Limits);
     }

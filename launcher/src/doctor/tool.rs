@@ -14,7 +14,7 @@ fn reinstall(machine: &dyn Machine) -> String {
     let own = machine.own_folder().and_then(|folder| folder.parent().map(Path::to_owned));
     let prefix = own.map_or("PREFIX".into(), |prefix| prefix.display().to_string());
     let override_ = match machine.variable("PMMPI_LIBDIR") {
-        Some(folder) => format!("unset PMMPI_LIBDIR   # it is {}\n# or, ", folder.display()),
+        Some(folder) => format!("unset PMMPI_LIBDIR   # its value is {}\n# or, ", folder.display()),
         None => "# ".to_owned(),
     };
     format!("{override_}in pmmpi's sources:\nmake install PREFIX={prefix}")
@@ -24,7 +24,9 @@ fn missing(machine: &dyn Machine, file: &str) -> String {
     let folders: Vec<String> =
         machine.libraries().iter().map(|folder| folder.display().to_string()).collect();
     match folders.is_empty() {
-        true => format!("{file}: pmmpi does not know its own path: /proc is not mounted"),
+        true => {
+            format!("cannot look for {file}: pmmpi cannot read its own path, because /proc is not mounted")
+        }
         false => format!("no {file} in {}", folders.join(" or ")),
     }
 }
@@ -33,7 +35,7 @@ fn missing(machine: &dyn Machine, file: &str) -> String {
 pub fn agent(machine: &dyn Machine) -> Check {
     const NAME: &str = "agent";
     const FILE: &str = "libpmmpi_agent.so";
-    let costs = "MPI programs cannot be measured from inside: pmmpi ends with 125";
+    let costs = "pmmpi cannot measure MPI programs from inside, and ends with 125";
     let Some(agent) = machine.library(FILE) else {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
@@ -42,9 +44,9 @@ pub fn agent(machine: &dyn Machine) -> Check {
     if shown.contains([':', ' ']) {
         return Check::broken(
             NAME,
-            format!("{shown}: a path with a space or a colon cannot be preloaded"),
+            format!("{shown}: the loader cannot preload a path with a space or a colon"),
             costs,
-            "make install PREFIX=$HOME/.local   # or any folder without them",
+            "make install PREFIX=$HOME/.local   # or any folder without spaces and colons in its path",
         );
     }
     // Any dynamic program serves: the loader lists its libraries and does not start it.
@@ -59,7 +61,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
     });
     match complaint {
         Some(complaint) => Check::broken(NAME, complaint, costs, reinstall(machine)),
-        None => Check::ok(NAME, shown, "MPI programs are measured from inside, unchanged"),
+        None => Check::ok(NAME, shown, "pmmpi measures MPI programs from inside, unchanged"),
     }
 }
 
@@ -67,14 +69,14 @@ pub fn agent(machine: &dyn Machine) -> Check {
 pub fn topology(machine: &dyn Machine) -> Check {
     const NAME: &str = "topology";
     const FILE: &str = "pmmpi-topology";
-    let costs = "runs do not say which core, socket and memory a rank had";
+    let costs = "runs do not show the core, the socket and the memory of each rank";
     let Some(program) = machine.library(FILE) else {
         return Check::broken(NAME, missing(machine, FILE), costs, reinstall(machine));
     };
     let said = machine.ask(&program, &[], &[]).map_err(|silent| silent.to_string());
     let said = said.and_then(|said| if said.success { Ok(said.stdout) } else { Err(said.complaint()) });
     let read = said.and_then(|bytes| {
-        wire::decode::<Topology>(&bytes).map_err(|_| "it is not of this version of pmmpi".to_owned())
+        wire::decode::<Topology>(&bytes).map_err(|_| "this file is not of this version of pmmpi".to_owned())
     });
     match read {
         Ok(topology) => {
@@ -82,7 +84,7 @@ pub fn topology(machine: &dyn Machine) -> Check {
             let (threads, sockets) =
                 (count(topology.threads.len(), "hardware thread"), count(sockets.len(), "socket"));
             let found = format!("{}: {threads}, {sockets}", topology.source);
-            Check::ok(NAME, found, "runs say which core, socket and memory a rank had")
+            Check::ok(NAME, found, "runs show the core, the socket and the memory of each rank")
         }
         Err(why) => Check::broken(
             NAME,
@@ -97,21 +99,31 @@ pub fn topology(machine: &dyn Machine) -> Check {
 pub fn report(machine: &dyn Machine) -> Check {
     const NAME: &str = "report";
     const FILE: &str = "pmmpi-report";
-    let costs = "`pmmpi report` and `pmmpi bounds` do not work; runs are still saved";
+    let costs = "`pmmpi report`, `pmmpi export` and `pmmpi bounds` do not work; pmmpi still saves runs";
     let beside = machine.own_folder().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
     let Some(program) = beside.or_else(|| machine.program(FILE)) else {
-        return Check::broken(NAME, format!("no {FILE} beside pmmpi or in PATH"), costs, reinstall(machine));
+        return Check::broken(
+            NAME,
+            format!("no {FILE} in pmmpi's folder or in PATH"),
+            costs,
+            reinstall(machine),
+        );
     };
     let said = machine.ask(&program, &["--version"], &[]).map_err(|silent| silent.to_string());
     match said.and_then(|said| if said.success { Ok(said.text()) } else { Err(said.complaint()) }) {
         Err(why) => Check::broken(NAME, format!("{}: {why}", program.display()), costs, reinstall(machine)),
         Ok(version) if version.split_ascii_whitespace().last() == Some(env!("CARGO_PKG_VERSION")) => {
-            Check::ok(NAME, program.display().to_string(), "runs are read and reported")
+            Check::ok(NAME, program.display().to_string(), "pmmpi can read and report runs")
         }
         Ok(version) => Check::broken(
             NAME,
-            format!("{} is {}, not {}", program.display(), version.trim(), env!("CARGO_PKG_VERSION")),
-            "it may be unable to read this pmmpi's files",
+            format!(
+                "{} is {}, but this is pmmpi {}",
+                program.display(),
+                version.trim(),
+                env!("CARGO_PKG_VERSION")
+            ),
+            "this pmmpi-report may be unable to read the run files of this pmmpi",
             reinstall(machine),
         ),
     }
@@ -125,29 +137,29 @@ pub fn out(machine: &dyn Machine) -> Check {
     let folder = machine.out();
     let nearest = nearest_existing(&folder);
     let (shown, parent) = (folder.display(), nearest.display());
-    let made = if nearest == folder { String::new() } else { format!(" (to be made in {parent})") };
+    let made = if nearest == folder { String::new() } else { format!(" (to be created in {parent})") };
     let fix = "export PMMPI_OUT=$HOME/pmmpi-results   # a folder that all nodes see; or --out DIR";
     if folder.exists() && !folder.is_dir() {
-        let costs = "runs cannot be saved: pmmpi ends with 125 before the program starts";
-        return Check::broken(NAME, format!("{shown} is no folder"), costs, fix);
+        let costs = "pmmpi cannot save runs, so it ends with 125 before the program starts";
+        return Check::broken(NAME, format!("{shown} is not a folder"), costs, fix);
     }
     match machine.try_writing(&nearest) {
         Err(e) => Check::broken(
             NAME,
-            format!("{shown}{made} cannot be written: {e}"),
-            "runs cannot be saved: pmmpi ends with 125 before the program starts",
+            format!("pmmpi cannot write to {shown}{made}: {e}"),
+            "pmmpi cannot save runs, so it ends with 125 before the program starts",
             fix,
         ),
         Ok(free) if free < LITTLE_BYTES => Check::limits(
             NAME,
             format!("{shown}{made}: {} MiB free", free >> 20),
-            "a run of many ranks may not fit: pmmpi would end with 125 before the program starts",
+            "a run of many ranks may not fit: then pmmpi ends with 125 before the program starts",
             fix,
         ),
         Ok(free) => Check::ok(
             NAME,
             format!("{shown}{made}: {} GiB free", tenths_of_gib(free)),
-            "runs are saved here; /dev/shm is not needed",
+            "pmmpi saves runs here and does not need /dev/shm",
         ),
     }
 }
@@ -203,7 +215,7 @@ mod tests {
             assert!(check.fix.unwrap().contains("make install PREFIX=/"));
         }
         let fix = agent(&Fake::new().variable("PMMPI_LIBDIR", "/nowhere")).fix.unwrap();
-        assert!(fix.starts_with("unset PMMPI_LIBDIR   # it is /nowhere\n"), "{fix}");
+        assert!(fix.starts_with("unset PMMPI_LIBDIR   # its value is /nowhere\n"), "{fix}");
         assert_eq!(report(&Fake::new()).status, Status::Broken);
     }
 
@@ -228,7 +240,7 @@ mod tests {
     fn the_report_is_of_the_same_version() {
         let own = format!("pmmpi {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(report(&Fake::new().answering(REPORT, saying(own))).status, Status::Ok);
-        for (answer, why) in [(saying("pmmpi 99.0.0\n"), "99.0.0, not"), (complaining("x"), "x")] {
+        for (answer, why) in [(saying("pmmpi 99.0.0\n"), "99.0.0, but"), (complaining("x"), "x")] {
             let check = report(&Fake::new().answering(REPORT, answer));
             assert!(check.status == Status::Broken && check.found.contains(why), "{check:?}");
         }
@@ -239,7 +251,7 @@ mod tests {
         let check = out(&Fake::new().file("x", "").space(Ok(3 << 30)));
         assert_eq!(check.status, Status::Ok);
         assert!(
-            check.found.contains("(to be made in /") && check.found.ends_with("3.0 GiB free"),
+            check.found.contains("(to be created in /") && check.found.ends_with("3.0 GiB free"),
             "{check:?}"
         );
         let check = out(&Fake::new().file("out/run.pmr", "").space(Ok(5 << 20)));
@@ -248,7 +260,7 @@ mod tests {
         assert_eq!(check.status, Status::Broken);
         assert!(check.fix.unwrap().contains("export PMMPI_OUT="));
         let check = out(&Fake::new().file("out", "").space(Ok(1 << 40)));
-        assert!(check.status == Status::Broken && check.found.ends_with("is no folder"), "{check:?}");
+        assert!(check.status == Status::Broken && check.found.ends_with("is not a folder"), "{check:?}");
     }
 
     #[test]

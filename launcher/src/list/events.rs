@@ -201,14 +201,16 @@ impl Listable for Events {
             let _ = writeln!(text, "{quality}: {}", reasons.join("; or "));
         }
         text.push_str(
-            "\nAppend :u or :k for one mode (cycles:u). Tracepoints are SUBSYSTEM:NAME (sched:sched_switch).\n\
-             Without a name: rNNNN, or PMU/FIELD=VALUE,.../ of\n",
+            "\n\
+             Append :u or :k to count only user mode or only kernel mode (cycles:u).\n\
+             A tracepoint is SUBSYSTEM:NAME (sched:sched_switch). An event without a name is\n\
+             rNNNN or PMU/FIELD=VALUE,.../ with these PMUs and fields:\n",
         );
         for (pmu, fields) in &self.fields {
             let _ = writeln!(text, "  {pmu}: {}", fields.join(", "));
         }
         if let Some(why) = &self.no_vendor {
-            let _ = writeln!(text, "No vendors' names: {why}");
+            let _ = writeln!(text, "No event names of vendors: {why}");
         }
         printable(&text)
     }

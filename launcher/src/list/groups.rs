@@ -45,10 +45,12 @@ pub fn matching(filter: Option<&str>) -> Groups {
 
 impl Listable for Groups {
     fn text(&self) -> String {
-        let mut text = format!("Groups of metrics; their events on: {}\n", self.processor);
+        let mut text =
+            format!("Groups of metrics. The events are those of this processor: {}\n", self.processor);
         for Group { name, description, metrics, events } in &self.groups {
             text += &format!("\n{name}: {description}\n  metrics: {}\n", metrics.join(", "));
-            let events = if events.is_empty() { "none here".to_owned() } else { events.join(", ") };
+            let events =
+                if events.is_empty() { "none on this processor".to_owned() } else { events.join(", ") };
             text += &format!("  events:  {events}\n");
         }
         text

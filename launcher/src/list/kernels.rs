@@ -59,7 +59,7 @@ impl Listable for Kernels {
                 let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
                 text += &format!("  {event:<28} {range}\n");
             }
-            text += &format!("  in {trips} trips of its loop\n\n");
+            text += &format!("  in {trips} trips of the loop\n\n");
         }
         text
     }

@@ -71,27 +71,28 @@ const WRAPPERS: &[&str] = &[
 pub fn nature(program: &Path) -> Nature {
     const DEEPEST_SCRIPT: u32 = 4; // as in the kernel (fs/exec.c, exec_binprm)
     let mut file = program.to_owned();
-    let mut prefix = String::new();
+    let mut subject = "the program".to_owned();
     for _ in 0..DEEPEST_SCRIPT {
         match interpreter(&file) {
             Some(interpreter) => {
-                prefix = format!("{prefix}a script for {}: ", interpreter.display());
+                subject = format!("the script's interpreter {}", interpreter.display());
                 file = interpreter;
             }
             None => break,
         }
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let wrapper = if file == program { name.clone() } else { subject.clone() };
     match elf::inspect(&file) {
-        Binary::Mpi { library, through: None } => Nature::Mpi(format!("{prefix}it needs {library}")),
+        Binary::Mpi { library, through: None } => Nature::Mpi(format!("{subject} needs {library}")),
         Binary::Mpi { library, through: Some(through) } => {
-            Nature::Mpi(format!("{prefix}it needs {library} through {through}"))
+            Nature::Mpi(format!("{subject} needs {library} through {through}"))
         }
         Binary::Static(true) => Nature::StaticMpi,
-        _ if is_wrapper(&name) => Nature::Wrapper(format!("{prefix}{name}")),
-        Binary::Static(false) => Nature::Plain(format!("{prefix}it is statically linked, without MPI")),
-        Binary::Dynamic => Nature::Plain(format!("{prefix}it needs no MPI library")),
-        Binary::Other => Nature::Wrapper(format!("{prefix}{name}, which is no ELF file,")),
+        _ if is_wrapper(&name) => Nature::Wrapper(wrapper),
+        Binary::Static(false) => Nature::Plain(format!("{subject} is statically linked, without MPI")),
+        Binary::Dynamic => Nature::Plain(format!("{subject} needs no MPI library")),
+        Binary::Other => Nature::Wrapper(format!("{wrapper} (not an ELF file)")),
     }
 }
 
@@ -100,7 +101,7 @@ pub fn opens_mpi(program: &Path) -> Option<String> {
     const LOOKED_AT_BYTES: u64 = 64 << 20;
     let file = std::fs::File::open(program).ok()?.take(LOOKED_AT_BYTES);
     let named = holds(file, b"MPI_Init\0").ok()?;
-    named.then(|| format!("{}, which has the name MPI_Init in it,", program.display()))
+    named.then(|| format!("{} (contains the name MPI_Init)", program.display()))
 }
 
 /// Reads in pieces: all ranks of a node do this at the same time, so none should hold the whole file in memory.
@@ -128,10 +129,15 @@ pub fn unseen(program: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(program).map_or(0, |metadata| metadata.permissions().mode());
     match elf::inspect(program) {
-        Binary::Static(_) => "it is statically linked: link it dynamically",
-        _ if elf::is_for_musl(program) => "its C library is musl: pmmpi sees into programs of glibc",
-        _ if mode & 0o6000 != 0 => "it runs as another user or group: the loader ignores LD_PRELOAD then",
-        _ => "for example in MPI sessions, through a handle of dlopen, or in a container with its own /proc",
+        Binary::Static(_) => "the program is statically linked: link it dynamically",
+        _ if elf::is_for_musl(program) => {
+            "its C library is musl, and pmmpi measures only programs of glibc from inside"
+        }
+        _ if mode & 0o6000 != 0 => "it runs as another user or group, so the loader ignores LD_PRELOAD",
+        _ => {
+            "possible reasons: MPI sessions, calls through a handle of dlopen, or a container with its own \
+             /proc"
+        }
     }
 }
 
@@ -141,7 +147,7 @@ pub fn mpi_argument(arguments: &[OsString]) -> Option<String> {
     arguments.iter().take(LOOKED_AT).find_map(|argument| {
         let file = find(argument).ok()?;
         let is_mpi = matches!(elf::inspect(&file), Binary::Mpi { .. });
-        is_mpi.then(|| format!("it (its argument {} is an MPI program)", file.display()))
+        is_mpi.then(|| format!("the program (its argument {} is an MPI program)", file.display()))
     })
 }
 

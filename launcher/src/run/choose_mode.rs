@@ -34,10 +34,10 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
     };
     match settings.mode {
-        options::ModeArg::Plain => return plain("as --mode says".into()),
+        options::ModeArg::Plain => return plain("--mode says so".into()),
         options::ModeArg::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
-        options::ModeArg::Ranks => return plain("as --mode says".into()),
-        options::ModeArg::Mpi => return mpi("as --mode says".into()),
+        options::ModeArg::Ranks => return plain("--mode says so".into()),
+        options::ModeArg::Mpi => return mpi("--mode says so".into()),
         options::ModeArg::Auto => {}
     }
     let nature = match nature(program) {
@@ -51,21 +51,21 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         Nature::Mpi(reason) => mpi(reason),
         Nature::Plain(reason) => plain(reason),
         Nature::Wrapper(name) if launch.launcher.is_none() => {
-            plain(format!("{name}, without an MPI launcher"))
+            plain(format!("{name} may start an MPI program, but no MPI launcher started pmmpi"))
         }
         Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
-            plain(format!("{name}, in several runs of one rank"))
+            plain(format!("{name} may start an MPI program, but here pmmpi repeats a single rank"))
         }
         Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),
-        Nature::Wrapper(name) => mpi(format!("{name} may start one")),
-        Nature::StaticMpi => mpi("it is an MPI program, statically linked".to_owned()),
+        Nature::Wrapper(name) => mpi(format!("{name} may start an MPI program")),
+        Nature::StaticMpi => mpi("the program is a statically linked MPI program".to_owned()),
     }
 }
 
 fn starts_once(program: &Path) -> Failure {
     let program = program.display();
     Failure::own(format_args!(
-        "{program} is an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+        "{program} is an MPI program, which can start only once in a launch. Repeat the launch instead:\n       \
          pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
     ))
 }
@@ -78,16 +78,17 @@ fn may_start_once(name: &str, settings: &Settings) -> Failure {
     let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
     let rounds = format!("--runs {}{warmup}", settings.runs);
     Failure::own(format_args!(
-        "{name} may start an MPI program, which starts only once in a launch. Repeat the launch instead:\n       \
+        "{name} may start an MPI program, which can start only once in a launch. Repeat the launch \
+         instead:\n       \
          pmmpi repeat {rounds} -- LAUNCHER ARGS... pmmpi {argv}\n       \
-         If it starts no MPI program, say so: pmmpi --mode plain {rounds} {argv}"
+         If {name} starts no MPI program, add --mode plain: pmmpi --mode plain {rounds} {argv}"
     ))
 }
 
 fn no_ranks(launch: &Launch) -> Failure {
     let who = launch.launcher.unwrap_or("no launcher");
     Failure::own(format_args!(
-        "--mode ranks: {who} started this process, but no ranks to measure together. Leave --mode out, or start \
-         pmmpi with mpirun or srun --mpi=pmix"
+        "--mode ranks needs ranks that a launcher started with a process manager, but {who} started pmmpi. \
+         Remove --mode ranks, or start pmmpi with mpirun or srun --mpi=pmix"
     ))
 }

@@ -89,7 +89,7 @@ impl Carrier {
     /// After a bad end of the rank: gets its data written to disk. Gives the folder, or why nothing was written.
     pub fn keep(&mut self) -> Result<PathBuf, String> {
         let told = CarrierNote::read(&self.shared)
-            .ok_or("its rank did not name the folder (is `ulimit -f` below 60 MB?)")?;
+            .ok_or("the rank did not report its folder (is `ulimit -f` below 60 MB?)")?;
         let deadline = Instant::now() + PATIENCE;
         let (answer, follower) = match std::mem::replace(&mut self.part, Part::Alone) {
             Part::Leads(carrier, follower) => (ask(&carrier, deadline), follower),
@@ -107,7 +107,8 @@ impl Carrier {
             CarrierAnswer::Is(kept) => kept,
             // The carrier lives and may still write, but this launcher must not wait longer.
             CarrierAnswer::Late => Err(format!(
-                "pmmpi-carrier, which writes there for this node, did not answer within {} s",
+                "pmmpi-carrier, which writes to this folder for all ranks of the node, did not answer \
+                 within {} s",
                 PATIENCE.as_secs()
             )),
             // No carrier is left: this launcher writes the data itself.

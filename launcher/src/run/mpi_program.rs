@@ -42,10 +42,10 @@ pub struct Started {
 /// Starts the program. After an error, no part of it runs. `slot` reserves the run's file, if this rank may save it.
 pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     let agent = tool_files::agent()?;
-    let shared = Arc::new(
-        SharedMemory::create()
-            .map_err(|e| Failure::own(format_args!("no memory to share with the ranks: {e}")))?,
-    );
+    let shared =
+        Arc::new(SharedMemory::create().map_err(|e| {
+            Failure::own(format_args!("pmmpi cannot create shared memory for its agent: {e}"))
+        })?);
     let header = task.header(Mode::Mpi);
     let asked = &task.settings.selection.asked;
     let keep = task
@@ -94,7 +94,7 @@ impl Started {
         let Self { header, shared, mut carrier, running, began_ns, counters } = self;
         let ended = running
             .wait(task.settings.timeout)
-            .map_err(|e| Failure::own(format_args!("waiting for the program: {e}")))?;
+            .map_err(|e| Failure::own(format_args!("pmmpi could not wait for the program: {e}")))?;
         let ended_ns = clock::monotonic_ns();
         signals::no_more_children();
         let end = ended.for_the_record();
@@ -208,7 +208,7 @@ fn keep(
     }
     if shared.live().has(Fault::SecondProgram) && !task.settings.quiet {
         warn(format_args!(
-            "{} started several MPI programs: only the first is measured",
+            "{} started several MPI programs: pmmpi measured only the first of these programs",
             task.program.display()
         ));
     }
@@ -264,7 +264,7 @@ fn keep_what_came(
     let folder = left.keep(shared).map_err(run_folder::not_kept)?;
     let missing = run.size as usize - run.ranks.len();
     say(format_args!(
-        "{}: the records of {missing} of {} ranks did not reach rank 0; what each rank kept is in {}",
+        "{}: the records of {missing} of {} ranks did not reach rank 0; the partial run is in {}",
         task.program.display(),
         run.size,
         folder.display()
@@ -289,12 +289,14 @@ fn last_counts(shared: &SharedMemory, counters: &mut Counters) -> Counts {
 fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Failure {
     failure.message += &match kept {
         Ok(folder) => format!(
-            "\n       What each rank measured is in {}: `pmmpi report` reads it as it is",
+            "\n       The data that each rank measured is in {}; `pmmpi report` can read this folder",
             folder.display()
         ),
         Err(why) => {
             format!(
-                "\n       No part of the run is known to be saved ({why}): measure again with another folder, see --out"
+                "\n       \
+                 pmmpi does not know whether any part of the run was saved ({why}). Measure again with \
+                 another folder (--out)"
             )
         }
     };
@@ -306,9 +308,12 @@ fn with_what_is_left(mut failure: Failure, kept: Result<PathBuf, String>) -> Fai
 fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, String>>) {
     let live = shared.live();
     let faults = [
-        (Fault::UnknownMpi, "its MPI library is of a family that pmmpi does not know"),
-        (Fault::MpiCall, "an MPI call of pmmpi's own failed"),
-        (Fault::Handover, "the ranks' records could not be handed over (is `ulimit -f` below 60 MB?)"),
+        (Fault::UnknownMpi, "pmmpi does not know the family of its MPI library"),
+        (Fault::MpiCall, "an MPI call of pmmpi itself failed"),
+        (
+            Fault::Handover,
+            "the agent could not pass the ranks' records to pmmpi (is `ulimit -f` below 60 MB?)",
+        ),
         (Fault::Panic, "pmmpi's agent failed inside the program; please report this"),
     ];
     let program = task.program.display();
@@ -323,8 +328,8 @@ fn explain(task: &Task, shared: &SharedMemory, partial: Option<Result<PathBuf, S
         return; // the agent has printed it
     }
     if let Some((_, why)) = faults.iter().find(|(fault, _)| live.has(*fault)) {
-        say(format_args!("{program}: not measured: {why}{kept}"));
+        say(format_args!("pmmpi could not measure {program}: {why}{kept}"));
     } else if task.speaks() && partial.is_some() && !task.settings.quiet {
-        say(format_args!("{program}: it ended before MPI_Finalize{kept}"));
+        say(format_args!("{program} ended before MPI_Finalize{kept}"));
     }
 }

@@ -54,7 +54,7 @@ fn read_topology(quiet: bool) -> Option<Topology> {
     });
     let warning = |e: String| {
         if !quiet {
-            warn(format_args!("this node's topology is not recorded: {e}"));
+            warn(format_args!("the run does not record this node's topology: {e}"));
         }
     };
     result.map_err(warning).ok()

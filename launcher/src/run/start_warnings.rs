@@ -16,8 +16,8 @@ pub fn give(task: &Task) {
 fn unknown_launcher(task: &Task) -> Option<String> {
     let variable = task.launch.unknown_by()?;
     Some(format!(
-        "pmmpi does not know the launcher of this job, which sets {variable}: check that the result has all ranks. \
-         Please report what `env | grep -E 'PMI|RANK'` prints under it"
+        "pmmpi does not know the launcher of this job (the launcher sets {variable}): check that the \
+         result has all ranks. Please report the output of `env | grep -E 'PMI|RANK'` under this launcher"
     ))
 }
 
@@ -27,13 +27,15 @@ fn measured_alone(task: &Task) -> Option<String> {
     let ranks = task.launch.size.map_or("several ranks".to_owned(), |size| format!("{size} ranks"));
     let why = match task.launch.family {
         Some(_) => {
-            "on each of them another program, such as a shell, started pmmpi: each rank is measured alone, to leave \
-             the rank's only MPI_Init to an MPI program. To measure all ranks together, add --mode ranks"
+            "on each rank another program, such as a shell, started pmmpi: pmmpi measures each rank alone, \
+             to leave the rank's only MPI_Init to an MPI program. To measure all ranks together, add \
+             --mode ranks"
         }
         None if launcher == "srun" => {
-            "without an MPI process manager, so each is measured alone; add --mpi=pmix or --mpi=pmi2"
+            "without an MPI process manager, so pmmpi measures each rank alone. To measure all ranks \
+             together, add --mpi=pmix or --mpi=pmi2 to srun"
         }
-        None => "in a way that gives plain programs no common barrier, so each is measured alone",
+        None => "without a process manager that pmmpi knows, so pmmpi measures each rank alone",
     };
     let and = if task.launch.family.is_some() { ", and " } else { " " };
     Some(format!("{launcher} started {ranks}{and}{why}"))
@@ -60,7 +62,8 @@ fn wrong_order(task: &Task, own: &[OsString]) -> Option<String> {
         None => format!("{name} ARGS... {} PROGRAM", join(pmmpi)),
     };
     Some(format!(
-        "{name} starts the ranks of a job: pmmpi measures {name}, not its ranks. To measure them: {right}"
+        "{name} starts the ranks of a job: pmmpi measures {name}, not the ranks. To measure the ranks: \
+         {right}"
     ))
 }
 

@@ -61,23 +61,21 @@ pub fn keep(
 
 fn warn_that_it_is_no_more(task: &Task, shared: &SharedMemory) {
     let why = if shared.live().has(Fault::OtherLaunch) {
-        "another launcher started an MPI job below it. Put pmmpi into that job's own launch: mpirun -n 2 \
-         pmmpi ./prog"
+        "another launcher started an MPI job inside the program. To measure that job, put pmmpi into its \
+         launch command: mpirun -n 2 pmmpi ./prog"
             .to_owned()
     } else if shared.live().has(Fault::OtherLibc) {
-        "it calls MPI_Init with another C library than glibc, which pmmpi cannot measure from inside"
+        "the program uses a C library other than glibc, and pmmpi measures only programs of glibc from inside"
             .to_owned()
     } else if shared.live().has(Fault::InInit) {
-        "it ended in MPI_Init, where it waits for the other ranks of its job".to_owned()
+        "the program ended inside MPI_Init, which waits for the other ranks of the job".to_owned()
     } else {
         let unseen = task.unseen();
-        format!(
-            "it did not call MPI_Init where pmmpi could see it ({unseen}). If it is no MPI program, add --mode plain"
-        )
+        format!("pmmpi saw no call of MPI_Init ({unseen}). If this is not an MPI program, add --mode plain")
     };
     let process = if task.launch.launcher.is_some() { "the process of rank 0" } else { "the process" };
     warn(format_args!(
-        "{}: the time is that of {process} from its start to its end, without barriers: {why}",
+        "{}: pmmpi measured {process} from its start to its end, without barriers, because {why}",
         task.program.display()
     ));
 }

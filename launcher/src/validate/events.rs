@@ -156,9 +156,9 @@ impl KnownEvents {
         });
         match (code, kind) {
             (Some((pmu, code)), _) => format!("{pmu}/{code}/"),
-            (None, kind::SOFTWARE) => "the kernel's own count".to_owned(),
+            (None, kind::SOFTWARE) => "the Linux kernel's own count".to_owned(),
             (None, kind::RAW) => "the processor's own code".to_owned(),
-            (None, kind::HARDWARE | kind::CACHE) => "the kernel's mapping".to_owned(),
+            (None, kind::HARDWARE | kind::CACHE) => "the Linux kernel's mapping".to_owned(),
             (None, _) => "msr/tsc/".to_owned(),
         }
     }
@@ -276,7 +276,7 @@ mod tests {
             |name: &str| mappings.iter().find(|mapping| mapping.event == name).unwrap().stands_for.clone();
         assert_eq!(of("branches"), "cpu/event=0xc2/");
         assert_eq!(of("instructions"), "armv8_pmuv3_0/event=0x0008/");
-        assert_eq!(of("page_faults"), "the kernel's own count");
+        assert_eq!(of("page_faults"), "the Linux kernel's own count");
         assert_eq!(known.find("tsc").unwrap().encoding, Encoding::new(9, 0));
     }
 

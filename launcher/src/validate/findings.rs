@@ -159,8 +159,11 @@ impl EventCheck {
         }
         let Some(deviation) = median(measured.iter().filter_map(Measured::deviation).collect()) else {
             // The clock is not invariant, or other threads took the core in each repeat.
-            check.reason =
-                Some("nothing to compare it with: is the core busy? Choose another (--cpu)".to_owned());
+            check.reason = Some(
+                "pmmpi has no valid clock reading to compare this count with: if the core is busy, \
+                      choose another hardware thread with --cpu"
+                    .to_owned(),
+            );
             return check;
         };
         if let Some(one) = measured.iter().find(|one| one.deviation() == Some(deviation)) {

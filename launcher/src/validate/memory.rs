@@ -136,7 +136,10 @@ impl MemoryControllers {
             match pmmpi_kernels::Memory::Arrays.prepare(trips, [self.hardware_thread; 2]) {
                 Ok(arrays) => self.arrays = Some(arrays),
                 Err(error) => {
-                    return nothing(Quality::Unavailable, &format!("no memory for the arrays: {error}"));
+                    return nothing(
+                        Quality::Unavailable,
+                        &format!("pmmpi cannot allocate the arrays: {error}"),
+                    );
                 }
             }
         }
@@ -144,7 +147,8 @@ impl MemoryControllers {
         let bytes = room.array_bytes.saturating_mul(room::ARRAYS);
         if let Some(node) = room::elsewhere(&self.root, self.hardware_thread, arrays.start(), bytes) {
             let why = format!(
-                "memory of the arrays came from another socket's NUMA node, {node}: is it bound there (numactl --membind)?"
+                "a part of the arrays lies in the memory of another socket (NUMA node {node}): check \
+                 `numactl --membind`"
             );
             return nothing(Quality::Unavailable, &why);
         }
@@ -192,7 +196,8 @@ impl MemoryControllers {
             if check.deviation.is_some() && unsteady > UNSTEADY * range[0] {
                 (check.deviation, check.verdict) = (None, EventVerdict::Unknown.name());
                 check.reason = Some(
-                    "others use this socket's memory, at a rate that varies: validate where nothing else runs"
+                    "other work uses this socket's memory at a varying rate: run `pmmpi validate` on an \
+                     idle node"
                         .to_owned(),
                 );
             }
@@ -249,7 +254,7 @@ fn most(a: Count, b: Count) -> Count {
 fn reason(net: &MetricValue) -> Option<String> {
     let why = net.reason()?;
     Some(match net.quality() {
-        Quality::Denied => format!("{why}; memory controllers need level 0"),
+        Quality::Denied => format!("{why}; counters of memory controllers need level 0"),
         _ => why,
     })
 }
@@ -257,10 +262,10 @@ fn reason(net: &MetricValue) -> Option<String> {
 /// The same advice as in `pmmpi doctor`.
 fn why_none(hardware: &Hardware) -> String {
     let mend = match hardware.cpu_vendor.as_deref() {
-        _ if hardware.hypervisor => "virtual machines are given none",
-        Some("AuthenticAMD") => "modprobe amd_uncore",
-        Some("GenuineIntel") => "modprobe intel_uncore",
-        _ => "pmmpi knows none for this processor",
+        _ if hardware.hypervisor => "virtual machines have none",
+        Some("AuthenticAMD") => "load the driver: modprobe amd_uncore",
+        Some("GenuineIntel") => "load the driver: modprobe intel_uncore",
+        _ => "pmmpi knows no such PMU for this processor",
     };
     format!("no PMU of memory controllers in /sys/bus/event_source/devices ({mend})")
 }

@@ -23,7 +23,8 @@ impl Pinned {
         let cpu = cpu.or(here).or_else(|| allowed.0.first().map(|range| range.0)).unwrap_or(0);
         let fail = |e: io::Error| {
             Failure::usage(format_args!(
-                "--cpu: hardware thread {cpu} cannot be used: {e}. This process may use {allowed}"
+                "--cpu: pmmpi cannot run on hardware thread {cpu}: {e}. This process may use the hardware \
+                 threads {allowed}"
             ))
         };
         let before = affinity().map_err(fail)?;

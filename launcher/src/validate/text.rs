@@ -17,7 +17,7 @@ pub fn render(findings: &Findings) -> String {
 
 fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let cpu = &findings.cpu;
-    let name = printable(cpu.model_name.as_deref().unwrap_or("of no name"));
+    let name = printable(cpu.model_name.as_deref().unwrap_or("unknown model"));
     let machine = if cpu.hypervisor { ", a virtual machine" } else { "" };
     writeln!(text, "processor  {name}{machine}\n           {}", printable(&cpu.name))?;
     let release = printable(findings.os_release.as_deref().unwrap_or("unknown"));
@@ -30,7 +30,7 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     };
     let (repeats, indent) = (findings.repeats, "           ");
-    let how = format!("on hardware thread {on}, the median of {repeats}, minus the snapshots' cost");
+    let how = format!("on hardware thread {on}: median of {repeats} repeats, minus snapshot cost");
     writeln!(text, "measured   {}", wrapped(&how, indent))?;
     if let Some(MemoryFindings { cache_bytes: Some(cache), array_bytes: Some(array), reason: None }) =
         &findings.memory
@@ -38,8 +38,8 @@ fn head(text: &mut String, findings: &Findings) -> std::fmt::Result {
         let [cache, array] = [cache, array].map(|bytes| bytes >> 20);
         writeln!(
             text,
-            "memory     at its socket's controllers: three arrays of {array} MiB, caches of {cache} MiB,\n           \
-             minus what other programs move meanwhile"
+            "memory     three arrays of {array} MiB each, caches of {cache} MiB; bytes at the\n           \
+             memory controllers of the socket, minus the traffic of other programs"
         )?;
     }
     writeln!(text)
@@ -91,7 +91,7 @@ fn errata(text: &mut String, findings: &Findings) -> std::fmt::Result {
         }
     }
     if !known.is_empty() {
-        writeln!(text, "\nerrata of the manufacturer, by its numbers (see its documents below):")?;
+        writeln!(text, "\nnumbers of the manufacturer's errata (see the documents below):")?;
     }
     for (erratum, names) in known {
         writeln!(text, "  {}", wrapped(&format!("{}: {erratum}", names.join(", ")), "    "))?;
@@ -109,7 +109,7 @@ fn words(event: &EventFinding) -> String {
 }
 
 fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
-    writeln!(text, "{:42} {:>16} {:>10} {:>8}", "KERNEL, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
+    writeln!(text, "{:42} {:>16} {:>10} {:>8}", "TEST LOOP, EVENT", "EXPECTED", "MEASURED", "OFF BY")?;
     for held in &findings.kernels {
         let counted: Vec<&EventCheck> = held.checks.iter().filter(|check| check.measured.is_some()).collect();
         if counted.is_empty() && held.skipped.is_none() {
@@ -137,7 +137,7 @@ fn kernels(text: &mut String, findings: &Findings) -> std::fmt::Result {
     if !nothing.is_empty() {
         writeln!(
             text,
-            "not run, because none of their events is counted here:\n  {}",
+            "test loops not run, because this machine counts none of their events:\n  {}",
             wrapped(&nothing.join(", "), "  ")
         )?;
     }
@@ -181,8 +181,8 @@ fn range([low, high]: [f64; 2], shown: fn(f64) -> String) -> String {
 
 fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
     let at_most = TRUSTED * 100.0;
-    writeln!(text, "trusted: off by {at_most} % at most. The manufacturer's documents on events and")?;
-    writeln!(text, "their known errors:")?;
+    writeln!(text, "trusted: off by at most {at_most} %. Documents of the manufacturer about the events")?;
+    writeln!(text, "and their known errors:")?;
     for document in &findings.documents {
         let title = format!("{}: {}", document.step, document.title);
         writeln!(text, "  {}\n    {}", wrapped(&title, "    "), document.url)?;
@@ -191,8 +191,10 @@ fn tail(text: &mut String, findings: &Findings) -> std::fmt::Result {
         writeln!(text, "  no document is known for this processor")?;
     }
     match &findings.kept {
-        StoredAt::In(path) => writeln!(text, "kept in {}", printable(&path.display().to_string())),
-        StoredAt::NotAll => writeln!(text, "not kept: some kernels or kinds of cores only"),
+        StoredAt::In(path) => writeln!(text, "saved in {}", printable(&path.display().to_string())),
+        StoredAt::NotAll => {
+            writeln!(text, "not saved: only some test loops or some kinds of cores were tested")
+        }
         StoredAt::Not(_) => Ok(()), // `run` prints a warning
     }
 }

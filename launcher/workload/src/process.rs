@@ -320,7 +320,7 @@ impl Drop for Attributes {
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {
-    let zero = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a zero byte");
+    let zero = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument contains a zero byte");
     CString::new(text.as_bytes()).map_err(zero)
 }
 

@@ -89,7 +89,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
             Ok(end)
         }
         (Some(failure), _) => Err(failure),
-        (None, result) => result.ok_or_else(|| Failure::own("no round was asked for")),
+        (None, result) => result.ok_or_else(|| Failure::own("the plan has no round")),
     }
 }
 
@@ -148,7 +148,7 @@ fn settle(
     let kept = number.checked_sub(plan.warmup);
     let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
     let mut run = Run::assemble(header, round.size, parts, round.gather_ns)
-        .map_err(|e| Failure::own(format_args!("a rank's record cannot be understood: {e}")))?;
+        .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
     run.asked.clone_from(&plan.selection.asked);
     if let Some(kept) = kept {
         let save = |folder: &PathBuf| {
@@ -178,12 +178,14 @@ fn explain(plan: &RoundsPlan, number: u32, run: &Run, console: &Console) {
     let (program, node) = (plan.program.display(), &run.nodes[rank.node.index()].key.hostname);
     if let End::NotStarted(errno) = rank.end {
         let why = std::io::Error::from_raw_os_error(errno);
-        console.say(format_args!("{program}: not started on {node} (rank {}): {why}", rank.rank));
+        console.say(format_args!("{program} did not start on {node} (rank {}): {why}", rank.rank));
     }
     if plan.rounds() > 1 && !plan.quiet {
         let kind = if number < plan.warmup { "warm-up" } else { "run" };
         let next = match plan.on_failure {
-            OnFailure::Stop if number + 1 < plan.rounds() => ": the rounds stop here (see --on-failure)",
+            OnFailure::Stop if number + 1 < plan.rounds() => {
+                "; pmmpi starts no further run (see --on-failure)"
+            }
             _ => "",
         };
         console.say(format_args!("this {kind} failed on {node} (rank {}): {}{next}", rank.rank, rank.end));

@@ -121,8 +121,8 @@ impl fmt::Display for Lack {
             Lack::NotHere(reason) => f.write_str(reason),
             Lack::Unmeasured { name, reason, .. } => write!(f, "{name}: {reason}"),
             Lack::Unknown(name) => match catalogue().quantity(name) {
-                Some(quantity) => write!(f, "{name} was not given: {}", quantity.text),
-                None => write!(f, "{name} was not given"),
+                Some(quantity) => write!(f, "no value for {name} ({})", quantity.text),
+                None => write!(f, "no value for {name}"),
             },
             Lack::Nothing(divisor) => {
                 let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
@@ -133,9 +133,9 @@ impl fmt::Display for Lack {
                 }
             }
             Lack::Contradiction(condition) => {
-                write!(f, "the counts contradict one another, this is false: {condition}")
+                write!(f, "the counts contradict one another: {condition} is false")
             }
-            Lack::NotFinite => f.write_str("larger than any number that can be stored"),
+            Lack::NotFinite => f.write_str("the value is larger than any floating-point number"),
         }
     }
 }
@@ -181,7 +181,7 @@ const DEEPEST: u32 = 8;
 impl Engine<'_> {
     fn metric(&self, metric: &Metric) -> Result<Value, Lack> {
         if !self.table.has(metric) {
-            return Err(Lack::NotHere(format!("not for {}", self.table.text)));
+            return Err(Lack::NotHere(format!("this metric does not exist for {}", self.table.text)));
         }
         let mut value = self.formula(&metric.formula, DEEPEST)?;
         for check in &metric.checks {
@@ -259,7 +259,7 @@ impl Engine<'_> {
                 _ => Err(Lack::Unmeasured {
                     name: name.to_owned(),
                     quality: if quality.has_value() { Quality::Overflowed } else { quality },
-                    reason: input.reason.clone().unwrap_or_else(|| "there is no value".to_owned()),
+                    reason: input.reason.clone().unwrap_or_else(|| "the count has no value".to_owned()),
                 }),
             };
         }
@@ -271,7 +271,7 @@ impl Engine<'_> {
                 return Err(Lack::Unmeasured {
                     name: name.to_owned(),
                     quality: Quality::Unavailable,
-                    reason: "not among the events that were counted".to_owned(),
+                    reason: "the run did not count this event".to_owned(),
                 });
             }
             Some(Meaning::Absent(reason)) => return Err(Lack::NotHere(reason.clone())),
@@ -310,4 +310,4 @@ impl Value {
 }
 
 /// The remark on an unusable event.
-const UNUSABLE: &str = "unusable on this processor according to `pmmpi validate`";
+const UNUSABLE: &str = "unusable on this processor, according to `pmmpi validate`";

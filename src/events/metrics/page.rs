@@ -8,37 +8,37 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Metrics
 
-This page is made of src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml; after a change there,
-`PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes it anew.
+This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
+`PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-A formula's names are quantities or what the processor's event table says: an event, a formula over events,
-or the reason why nothing there counts it. A value is as good as the worst of its counts (exact, then
-scaled, then partial) or absent with a reason: the count that is missing, the divisor that is 0, the check
-that failed. A count that ran for less than a fifth of the time is no basis for a verdict. Samples are
-multiplied by their period before use. A value that is given under a name has priority, even
-where the table would compute it.
+The names in a formula are quantities or names of the processor's event table. The table gives for each name an event,
+a formula over events, or the reason why no event counts it. A value has the worst quality of its counts: exact is
+better than scaled, and scaled is better than partial. A missing value has a reason: the missing count, the divisor
+that is 0, or the check that failed. pmmpi bases no verdict on a count that ran for less than a fifth of the time. It
+multiplies samples by their period before use. If an input gives a value for a name, pmmpi uses this value, even if the
+table could compute one.
 
-A metric of cores is computed for each core of each node, from what was counted on its hardware threads and the
-TSC of the rank that counted there; a run has their mean. A core whose counts are missing or contradict
-one another is left out of it: the value is then partial, and says how many cores are left out.
+pmmpi computes a metric of cores for each core of each node, from the counts of the core's hardware threads and the TSC
+of the rank that counted there. The value of a run is the mean over the cores. The mean leaves out each core whose
+counts are missing or contradict one another. Then the value is partial, and its reason gives the number of these
+cores.
 
 ";
 
 const WORKED: &str = "\
 ## The worked tables of AMD-2008
 
-Tests check that every figure of section 5 comes out to the printed digits. What the note does not say:
+Tests reproduce every figure of section 5 to the printed digits. AMD-2008 does not mention the following:
 
-- \"Elapsed time\" in its tables was taken with a clock and is computed from nothing; \"Seconds\" in 5.2 is
-  `seconds_by_cycles`.
-- 5.2 divides by Seconds as printed, rounded to four places. Without that rounding the read bandwidth of the
+- The \"Elapsed time\" of its tables comes from a clock and not from counts; \"Seconds\" in 5.2 is `seconds_by_cycles`.
+- 5.2 divides by the printed Seconds, which are rounded to four places. Without that rounding the read bandwidth of the
   two programs is 352.8801 and 2006.8634 MB/s (printed: 352.8797 and 2006.8907), the DRAM bandwidth 360.1273
   and 2016.4503 (360.1268 and 2016.4778), and the improved write bandwidth 9.5869 (9.5871).
-- 5.3 and 5.4 need a period of retired instructions ten times that of all other events. Sections 4.3.1 and
-  4.4.1 suggest the period of instructions for data cache accesses too, which would make the request rate
-  5.894 and not 0.589.
-- 5.3's prose has a miss every 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and
-  the unrounded rate gives 70.1.
+- The values of 5.3 and 5.4 result only if the period of retired instructions is ten times the period of all other
+  events. Sections 4.3.1 and 4.4.1 suggest the period of instructions for data cache accesses, too; then the request
+  rate would be 5.894 instead of 0.589.
+- The prose of 5.3 gives one miss per 71.5 instructions in the improved program, \"1/0.014\". 1/0.014 is 71.4, and the
+  unrounded rate gives 70.1.
 ";
 
 /// The whole page.
@@ -82,14 +82,11 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
             };
             let per = match metric.per {
                 Per::Run => "",
-                Per::Core => "; of each core, then the mean over cores",
+                Per::Core => "; value of each core, then the mean over the cores",
             };
             let checks: Vec<&str> = metric.checks.iter().map(Condition::text).collect();
-            let checks = if checks.is_empty() {
-                String::new()
-            } else {
-                format!("; only where {}", checks.join(" and "))
-            };
+            let checks =
+                if checks.is_empty() { String::new() } else { format!("; only if {}", checks.join(" and ")) };
             line(
                 page,
                 format_args!(
@@ -125,7 +122,7 @@ fn quantities(page: &mut String, catalogue: &Catalogue) {
 }
 
 fn rules(page: &mut String, catalogue: &Catalogue) {
-    line(page, format_args!("## Rules\n\n| rule | raised where | what | source |\n|---|---|---|---|"));
+    line(page, format_args!("## Rules\n\n| rule | raised if | what | source |\n|---|---|---|---|"));
     for rule in &catalogue.rules {
         let when: Vec<String> = rule.when.iter().map(|when| format!("`{}`", when.text())).collect();
         line(
@@ -144,7 +141,7 @@ fn events(page: &mut String, table: &CpuTable) {
         line(page, format_args!("{} family {family:#x}, models {first:#x} to {last:#x}.", range.vendor));
     }
     if let Some(parent) = &table.inherits {
-        line(page, format_args!("\nAs {parent}, but:"));
+        line(page, format_args!("\nLike {parent}, with these differences:"));
     }
     line(page, format_args!("\n| name | is | where | vendor's name, notes |\n|---|---|---|---|"));
     for name in &table.drops {

@@ -169,10 +169,12 @@ impl<'a> Node<'a> {
         match (self.record, sibling, core.number, core.threads.len()) {
             (None, ..) => Some(WhyUnavailable::NoSnapshot.to_string()),
             (_, Sibling::A, ..) | (_, _, Some(_), 2) => None,
-            (_, _, None, _) => Some("which hardware threads share a core is not known there".to_owned()),
-            (_, _, _, 1) => Some("the core has one hardware thread online".to_owned()),
+            (_, _, None, _) => {
+                Some("pmmpi does not know which hardware threads of the node share a core".to_owned())
+            }
+            (_, _, _, 1) => Some("only one hardware thread of the core is online".to_owned()),
             (_, _, _, more) => {
-                Some(format!("the core has {more} hardware threads, and this metric is for two"))
+                Some(format!("the core has {more} hardware threads, but this metric needs two"))
             }
         }
     }
@@ -242,7 +244,7 @@ impl Mean {
         }
         let Some((name, lack)) = self.without else { return Some(Ok(Value { value, ..worth })) };
         let out = self.cores - self.held;
-        let left_out = format!("{out} of {} cores left out, the first {name}: {lack}", self.cores);
+        let left_out = format!("{out} of {} cores left out; the first is {name}: {lack}", self.cores);
         let remarks: Vec<String> = [Some(left_out), worth.remark].into_iter().flatten().collect();
         Some(Ok(Value {
             value,

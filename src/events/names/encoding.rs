@@ -26,7 +26,12 @@ pub fn encode(pmu: &Pmu, terms: &[EventTerm]) -> Result<Encoded, NameError> {
         match &term.value {
             None if pmu.has_event(&term.name) => {
                 if std::mem::replace(&mut named, true) {
-                    return Err(wrong_term(pmu, term, "a second event of this PMU"));
+                    return Err(wrong_term(
+                        pmu,
+                        term,
+                        "the text already names an event of this PMU: name only one event between the \
+                         slashes",
+                    ));
                 }
                 let Some(event) = pmu.event(&term.name)? else { continue };
                 for own in syntax::terms(&event.terms)? {
@@ -47,7 +52,7 @@ pub fn encode(pmu: &Pmu, terms: &[EventTerm]) -> Result<Encoded, NameError> {
     match open.first() {
         Some(name) => {
             let term = EventTerm { name: name.clone(), value: Some("?".to_owned()) };
-            Err(wrong_term(pmu, &term, "the event needs a value for it"))
+            Err(wrong_term(pmu, &term, "the event needs a value for this field"))
         }
         None => Ok(encoded),
     }
@@ -61,7 +66,11 @@ fn set(pmu: &Pmu, term: &EventTerm, encoded: &mut Encoded) -> Result<(), NameErr
             Ok(())
         } else {
             let (bits, largest) = (field.bits(), field.largest());
-            Err(wrong_term(pmu, term, &format!("does not fit {bits} bits (at most {largest:#x})")))
+            Err(wrong_term(
+                pmu,
+                term,
+                &format!("the value does not fit into {bits} bits (at most {largest:#x})"),
+            ))
         };
     }
     match (term.name.as_str(), &term.value) {

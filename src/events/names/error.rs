@@ -119,22 +119,26 @@ impl fmt::Display for NameError {
         match self {
             Self::Syntax { text, problem } => write!(f, "events `{text}`: {problem}"),
             Self::Unknown { name, like, vendor, tracepoints } => {
-                write!(f, "unknown event {name}{} `pmmpi list events` shows all", maybe_end(&maybe(like)))?;
-                for (what, why) in [("vendors' names", vendor), ("tracepoints", tracepoints)] {
+                write!(
+                    f,
+                    "unknown event {name}{} `pmmpi list events` shows all events",
+                    maybe_end(&maybe(like))
+                )?;
+                for (what, why) in [("event names of vendors", vendor), ("tracepoints", tracepoints)] {
                     if let Some(why) = why {
-                        write!(f, " ({what} were not looked up: {why})")?;
+                        write!(f, " (pmmpi did not look up {what}: {why})")?;
                     }
                 }
                 Ok(())
             }
             Self::UnknownPmu { name, like, pmus } => {
                 let here = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
-                write!(f, "unknown PMU {name}{} This machine has: {here}", maybe_end(&maybe(like)))
+                write!(f, "unknown PMU {name}{} PMUs of this machine: {here}", maybe_end(&maybe(like)))
             }
             Self::UnknownTerm { pmu, term, fields, like } => {
                 let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
                 let like = maybe_end(&maybe(like));
-                write!(f, "{pmu} has no event or field {term}{like} Its fields: {fields}")
+                write!(f, "the PMU {pmu} has no event or field {term}{like} Fields of {pmu}: {fields}")
             }
             Self::Term { pmu, term, problem } => write!(f, "{pmu}/{term}/: {problem}"),
             Self::Ambiguous { name, pmus } => {
@@ -142,17 +146,21 @@ impl fmt::Display for NameError {
                 write!(f, "event {name} is ambiguous: write {}", ways.join(" or "))
             }
             Self::Modes { event, problem } => {
-                write!(f, "{event} cannot be counted in one mode: {problem}. Leave out u and k")
+                write!(f, "pmmpi cannot count {event} in one mode only, because {problem}. Remove u and k")
             }
             Self::Nowhere { event } => {
                 write!(
                     f,
-                    "{event} cannot be counted: its PMU names no hardware thread (cpus or cpumask is empty)"
+                    "pmmpi cannot count {event}: the PMU names no hardware thread (its file cpus or \
+                     cpumask is empty)"
                 )
             }
-            Self::Scope { event, instead } => write!(f, "{event} is counted with --scope {instead} only"),
+            Self::Scope { event, instead } => write!(f, "{event} can be counted only with --scope {instead}"),
             Self::Apart { one, other } => {
-                write!(f, "{{{one},{other}}}: counters of different PMUs make no group. Leave out the braces")
+                write!(
+                    f,
+                    "{{{one},{other}}}: events of different PMUs cannot form a group. Remove the braces"
+                )
             }
             Self::Vendor { name, why } => write!(f, "event {name}: {why}"),
             Self::Unreadable { file, expected } => write!(f, "{}: expected {expected}", file.display()),

@@ -100,7 +100,7 @@ impl Pmu {
         let scale = if scale_file.exists() {
             let scale = sysfs::text(&scale_file).and_then(|text| text.parse::<f64>().ok());
             let sound = scale.filter(|scale| scale.is_finite() && *scale > 0.0);
-            sound.ok_or_else(|| NameError::unreadable(&scale_file, "a factor"))?
+            sound.ok_or_else(|| NameError::unreadable(&scale_file, "a scale factor"))?
         } else {
             1.0
         };

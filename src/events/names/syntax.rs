@@ -69,10 +69,10 @@ impl fmt::Display for EventTerm {
 /// Events between commas; braces make a group; commas between the slashes of a PMU belong to its terms.
 pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
     if text.len() > LONGEST {
-        return Err(NameError::syntax("the list", "longer than 64 KiB"));
+        return Err(NameError::syntax("LIST", "the list is longer than 64 KiB"));
     }
     if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
-        return Err(NameError::syntax("the list", "a character that cannot be printed"));
+        return Err(NameError::syntax("LIST", "the list contains a character that cannot be printed"));
     }
     split(text)?
         .into_iter()
@@ -83,7 +83,7 @@ pub fn list(text: &str) -> Result<Vec<Item>, NameError> {
                 let not_understood = || NameError::syntax(part, MODES_UNDERSTOOD);
                 let (inside, after) = rest.rsplit_once('}').ok_or_else(problem)?;
                 if inside.contains(['{', '}']) {
-                    return Err(NameError::syntax(part, "a group in a group"));
+                    return Err(NameError::syntax(part, "a group cannot contain a group"));
                 }
                 let after = match after.strip_prefix(':') {
                     Some(text) => Some(modes(text).ok_or_else(not_understood)?),
@@ -113,10 +113,10 @@ fn split(text: &str) -> Result<Vec<&str>, NameError> {
         }
     }
     if in_slashes {
-        return Err(NameError::syntax(text, "a slash is missing: PMU/TERM=VALUE,.../"));
+        return Err(NameError::syntax(text, "a slash is missing: expected PMU/TERM=VALUE,.../"));
     }
     if depth > 0 {
-        return Err(NameError::syntax(text, "a closing brace is missing: {a,b}"));
+        return Err(NameError::syntax(text, "a closing brace is missing: expected {a,b}"));
     }
     parts.push(&text[begin..]);
     let parts: Vec<&str> = parts.into_iter().map(str::trim).collect();
@@ -128,7 +128,7 @@ fn split(text: &str) -> Result<Vec<&str>, NameError> {
 
 fn wanted(text: &str, of_group: Option<Modes>) -> Result<WantedEvent, NameError> {
     if text.contains(['{', '}']) {
-        return Err(NameError::syntax(text, "braces go around events: {a,b}"));
+        return Err(NameError::syntax(text, "braces can only enclose events: expected {a,b}"));
     }
     let (what, modes) = match text.split_once('/') {
         Some((pmu, rest)) => {
@@ -165,7 +165,8 @@ fn modes(text: &str) -> Option<Modes> {
 }
 
 /// The problem with unknown text behind an event.
-pub const MODES_UNDERSTOOD: &str = "behind an event only modes are understood: u (user), k or kh (kernel, with the hypervisor's part), uk or ukh (all)";
+pub const MODES_UNDERSTOOD: &str =
+    "only modes may follow an event: u (user), k or kh (kernel and hypervisor), uk or ukh (all)";
 
 /// Parses the text between a PMU's slashes, or of a file of its `events`.
 pub fn terms(text: &str) -> Result<Vec<EventTerm>, NameError> {

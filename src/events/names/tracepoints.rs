@@ -24,7 +24,8 @@ pub enum Tracepoint {
 /// is an error.
 pub fn find(root: &Path, name: &str) -> Result<Tracepoint, NameError> {
     let Some((subsystem, event)) = parts(name) else { return Ok(Tracepoint::Unknown) };
-    let mut why = "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)".to_owned();
+    let mut why =
+        "tracefs is not mounted (to mount it: mount -t tracefs tracefs /sys/kernel/tracing)".to_owned();
     for place in PLACES {
         let events = root.join(place).join("events");
         let folder = events.join(subsystem);
@@ -44,7 +45,9 @@ pub fn find(root: &Path, name: &str) -> Result<Tracepoint, NameError> {
                 return Ok(Tracepoint::Known(number));
             }
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                why = format!("only root may read /{place} (mount -o remount,mode=755 /{place})");
+                why = format!(
+                    "only root may read /{place} (to allow all users: mount -o remount,mode=755 /{place})"
+                );
                 break;
             }
             Err(_) if events.is_dir() => return Ok(Tracepoint::Unknown),

@@ -241,7 +241,7 @@ impl Building {
         let table = &mut self.results.table;
         let at = table.len();
         if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
-            self.reject(row.line, format!("elapsed_s: {} is no time above zero", row.elapsed_s));
+            self.reject(row.line, format!("elapsed_s: {} is not a time above zero", row.elapsed_s));
             return None;
         }
         if at >= u32::MAX as usize {
@@ -306,9 +306,8 @@ impl Building {
     /// whole.
     pub fn next_run(&mut self, node: &str, session: &str) -> Result<String, &'static str> {
         if self.parts.is_some() && session.is_empty() {
-            return Err(
-                "an archive needs a run number for each row; this file has none: name {run} or {session} in --path-pattern",
-            );
+            return Err("an archive needs a run number for each row, but this file has none: put {run} or \
+                 {session} into --path-pattern");
         }
         let last = self.last_run.entry((node.to_owned(), session.to_owned())).or_default();
         *last += 1;
@@ -490,13 +489,13 @@ impl Building {
 
 fn name(what: &str, text: &str, needed: bool) -> Result<(), String> {
     if needed && text.is_empty() {
-        return Err(format!("{what}: it is empty"));
+        return Err(format!("{what} is empty"));
     }
     if text.len() > NAME_MAX_BYTES {
-        return Err(format!("{what}: it is longer than {NAME_MAX_BYTES} bytes: {}", shown(text.as_bytes())));
+        return Err(format!("{what} is longer than {NAME_MAX_BYTES} bytes: {}", shown(text.as_bytes())));
     }
     if text.chars().any(char::is_control) {
-        return Err(format!("{what}: `{}` has a control character", shown(text.as_bytes())));
+        return Err(format!("{what}: `{}` contains a control character", shown(text.as_bytes())));
     }
     Ok(())
 }

@@ -35,17 +35,17 @@ pub(super) fn read(
                     break content.to_vec();
                 }
             }
-            Some(_) => return Err(ImportFault::OtherForm("its first line is too long for a header".into())),
+            Some(_) => return Err(ImportFault::OtherForm("the first line is too long for a header".into())),
         }
     };
     let mut fields = Fields::new(delimiter(&header));
-    let columns = fields.split(&header).map_err(|e| ImportFault::OtherForm(format!("its header has {e}")))?;
+    let columns = fields.split(&header).map_err(|e| ImportFault::OtherForm(format!("the header has {e}")))?;
     let mut columns = Columns::find(columns, &place, options, building)?;
     let mut any = false;
     while let Some(Line { number, content }) = lines.next()? {
         let Some(content) = content else {
             any = true;
-            building.reject(number, format!("it is longer than {LINE_MAX_BYTES} bytes"));
+            building.reject(number, format!("the line is longer than {LINE_MAX_BYTES} bytes"));
             continue;
         };
         if content.trim_ascii().is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn read(
         any = true;
         match fields.split(content) {
             Ok(fields) => columns.add(number, &fields, &place, building),
-            Err(e) => building.reject(number, format!("it has {e}")),
+            Err(e) => building.reject(number, format!("the line has {e}")),
         }
     }
     columns.finish(building);
@@ -146,12 +146,12 @@ impl Fields {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::Record | ReadRecordResult::End => break,
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
-                    return Err("more fields than it has bytes".to_owned());
+                    return Err("more fields than bytes".to_owned());
                 }
             }
         }
         if read < line.len() {
-            return Err("a line end (CR) within".to_owned());
+            return Err("a line end (CR) inside the line".to_owned());
         }
         Ok(Split { text: &self.text, ends: &self.ends[..count] })
     }
@@ -277,11 +277,11 @@ impl Columns {
         building: &mut Building,
     ) -> Result<ResultRow<'a>, String> {
         if fields.len() != self.count {
-            return Err(format!("it has {} fields, the header {}", fields.len(), self.count));
+            return Err(format!("the line has {} fields, but the header has {}", fields.len(), self.count));
         }
         let text = |what: &str, at: usize| {
             let field = fields.get(at);
-            str::from_utf8(field).map_err(|_| format!("{what}: `{}` is no UTF-8", shown(field)))
+            str::from_utf8(field).map_err(|_| format!("{what}: `{}` is not UTF-8", shown(field)))
         };
         let or_place = |what: &str, at: Option<usize>, place: &'a Option<String>| match at {
             Some(at) => text(what, at),
@@ -292,7 +292,7 @@ impl Columns {
         let started_unix_ns = instant::unix_ns(started);
         if started_unix_ns.is_none() && !is_absent(started) {
             let expected = "expected RFC 3339, such as 2026-11-21T20:35:00+01:00";
-            self.wrong_starts.add(line, || format!("started: `{}`: {expected}: left out", shown(started)));
+            self.wrong_starts.add(line, || format!("started: `{}` was left out: {expected}", shown(started)));
         }
         let class = self.class.of(fields, building)?;
         Ok(ResultRow {
@@ -323,7 +323,11 @@ impl Columns {
                     }
                 }
                 None => counter.wrong.add(line, || {
-                    format!("{}: `{}` is no number: left out", shown(counter.name.as_bytes()), shown(field))
+                    format!(
+                        "{}: `{}` is not a number, so this value was left out",
+                        shown(counter.name.as_bytes()),
+                        shown(field)
+                    )
                 }),
             }
         }
@@ -376,7 +380,7 @@ impl Classes {
             let text = |(at, key): &(usize, Key)| {
                 let field = fields.get(*at);
                 let text =
-                    str::from_utf8(field).map_err(|_| format!("class: `{}` is no UTF-8", shown(field)))?;
+                    str::from_utf8(field).map_err(|_| format!("class: `{}` is not UTF-8", shown(field)))?;
                 Ok((key.clone(), text.into()))
             };
             let parts = self.columns.iter().map(text).chain(self.place.clone().map(Ok));
@@ -403,7 +407,7 @@ fn number(field: &[u8]) -> Option<f64> {
 fn seconds(field: &[u8]) -> Result<f64, String> {
     match number(field) {
         Some(s) if s.is_finite() && s > 0.0 => Ok(s),
-        Some(_) => Err(format!("elapsed_s: `{}` is no time above zero", shown(field))),
+        Some(_) => Err(format!("elapsed_s: `{}` is not a time above zero", shown(field))),
         None => Err(format!("elapsed_s: `{}` {}", shown(field), why_no_number(field))),
     }
 }
@@ -429,13 +433,13 @@ fn why_no_number(field: &[u8]) -> &'static str {
     let end = field.iter().position(|c| !(c.is_ascii_digit() || b"+-.".contains(c))).unwrap_or(field.len());
     let unit = field[end..].trim_ascii();
     if end > 0 && UNITS.iter().any(|known| unit.eq_ignore_ascii_case(known)) {
-        return "has a unit: expected a number of seconds without one";
+        return "has a unit: expected a number of seconds without a unit";
     }
     if field.contains(&b',') {
-        return "is no number: the decimal sign is a point, and digits are not grouped";
+        return "is not a number: use a point as the decimal sign, and do not group digits";
     }
     if field.contains(&b':') {
-        return "is no number: expected seconds, not hours and minutes";
+        return "is not a number: expected seconds, not hours and minutes";
     }
-    "is no number: expected seconds"
+    "is not a number: expected seconds"
 }

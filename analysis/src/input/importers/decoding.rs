@@ -38,7 +38,7 @@ impl Decoding {
     ) -> Result<T, ImportFault> {
         if self.fatal.iter().any(|fatal| fatal == path) {
             return Err(ImportFault::Damaged(
-                "the Parquet library crashed on it, or ran out of memory".to_owned(),
+                "the Parquet library crashed while it read the file, or ran out of memory".to_owned(),
             ));
         }
         self.tell(path.as_os_str().as_bytes())?;

@@ -131,7 +131,7 @@ fn looks_like(head: &[u8], extension: Option<&str>) -> Option<&'static str> {
         return Some("text in UTF-16: save it as UTF-8");
     }
     match extension {
-        Some("pmr") => Some("a run file of pmmpi's own"),
+        Some("pmr") => Some("a run file of pmmpi"),
         Some("xlsx" | "ods" | "xls") => Some("a spreadsheet: save it as CSV"),
         _ => head.trim_ascii_start().starts_with(b"{").then_some("JSON of another tool"),
     }

@@ -178,7 +178,7 @@ impl Output {
         } else if text.starts_with("||Ax-b||") && text.contains('=') {
             self.residual(number, text);
         } else if text.ends_with("Skip.") {
-            self.reject(number, format!("HPL skipped it: {}", shown(text.as_bytes())));
+            self.reject(number, format!("HPL skipped this test: {}", shown(text.as_bytes())));
         } else if let Some(rest) =
             text.strip_prefix("- Computational tests pass if scaled residuals are less than")
         {
@@ -210,13 +210,19 @@ impl Output {
     fn settle(&mut self, number: u64) {
         match std::mem::take(&mut self.state) {
             State::Idle | State::Failed => {}
-            State::Announced(line) => self.reject(line, format!("no result follows up to line {number}")),
+            State::Announced(line) => {
+                self.reject(line, format!("this heading has no result up to line {number}"))
+            }
             State::Checked(solved) => self.solved.push(solved),
             State::Unchecked(solved) if self.threshold.is_none_or(|threshold| threshold <= 0.0) => {
                 self.solved.push(solved);
             }
             State::Unchecked(solved) => {
-                self.reject(solved.line, "its residual is missing: whether it was solved right is not known");
+                self.reject(
+                    solved.line,
+                    "the residual of this result is missing, so pmmpi does not know \
+                                          whether the solution is right",
+                );
             }
         }
     }
@@ -232,16 +238,22 @@ impl Output {
             State::Unchecked(solved) | State::Checked(solved) => {
                 let what = if text.ends_with("FAILED") { "FAILED" } else { "is neither PASSED nor FAILED" };
                 let value = value.map_or_else(|| "(not a number)".into(), |value| value.to_string());
-                self.reject(solved.line, format!("its residual {value} {what} (line {number})"));
+                self.reject(
+                    solved.line,
+                    format!("the residual {value} of this result {what} (line {number})"),
+                );
                 State::Failed
             }
             State::Failed => State::Failed,
             State::Announced(line) => {
-                self.reject(line, format!("no result follows, only a residual, in line {number}"));
+                self.reject(
+                    line,
+                    format!("no result stands between this line and the residual in line {number}"),
+                );
                 State::Failed
             }
             State::Idle => {
-                self.reject(number, "a residual without a result");
+                self.reject(number, "this residual belongs to no result");
                 State::Failed
             }
         };
@@ -254,11 +266,14 @@ impl Output {
         match self.tests {
             Some(tests) => {
                 for missing in found..tests.min(found + 1000) {
-                    let reason = format!("HPL finished {tests} tests; number {} was not found", missing + 1);
+                    let reason = format!(
+                        "HPL finished {tests} tests, but the file does not contain test {}",
+                        missing + 1
+                    );
                     self.reject(last, reason);
                 }
             }
-            None if found == 0 => self.reject(last, "no result: HPL ended before it"),
+            None if found == 0 => self.reject(last, "the file has no result: HPL ended too early"),
             None => {}
         }
     }
@@ -290,14 +305,15 @@ impl Solved {
         let variant = fields.next().unwrap_or_default().to_owned();
         let mut number = |name: &str| {
             let field = fields.next().ok_or_else(|| format!("{name} is missing"))?;
-            Printed::parse(field).ok_or_else(|| format!("{name}: `{}` is no number", shown(field.as_bytes())))
+            Printed::parse(field)
+                .ok_or_else(|| format!("{name}: `{}` is not a number", shown(field.as_bytes())))
         };
         let mut whole = |name: &str| {
             let printed = number(name)?;
             let value = printed.value;
             match value >= 1.0 && value.fract() == 0.0 && value <= 1e12 {
                 true => Ok(value),
-                false => Err(format!("{name}: {value} is no count")),
+                false => Err(format!("{name}: {value} is not a count")),
             }
         };
         let (n, nb, p, q) = (whole("N")?, whole("NB")?, whole("P")?, whole("Q")?);
@@ -305,7 +321,7 @@ impl Solved {
         // HPL versions of some vendors add the rate of a GPU in parentheses.
         match fields.next() {
             Some(more) if !more.starts_with('(') => {
-                Err(format!("`{}` after Gflops is one field too many", shown(more.as_bytes())))
+                Err(format!("`{}` after Gflops is an unexpected field", shown(more.as_bytes())))
             }
             _ => Ok(Self { part, line, variant, n, nb, p, q, time, gflops, residual: None }),
         }
@@ -333,7 +349,7 @@ impl Solved {
     fn seconds(&self, summary_s: Option<f64>) -> Result<f64, String> {
         let (time, rate) = (self.time, self.gflops);
         if !(time.value.is_finite() && time.value >= 0.0 && rate.value.is_finite() && rate.value > 0.0) {
-            return Err(format!("Time {} and Gflops {} are not above zero", time.value, rate.value));
+            return Err(format!("Time {} or Gflops {} is not valid", time.value, rate.value));
         }
         let operations = self.n * self.n * (2.0 / 3.0 * self.n + 1.5);
         let by_rate = operations / (rate.value * 1e9);

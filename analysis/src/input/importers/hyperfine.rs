@@ -26,7 +26,7 @@ pub(super) fn read(
     for (i, result) in results.iter().enumerate() {
         let Some(times) = result.get("times").and_then(Value::as_array) else {
             entry += 1;
-            building.reject(entry, format!("results[{i}]: it has no times"));
+            building.reject(entry, format!("results[{i}] has no times"));
             continue;
         };
         let class = place.class.clone().unwrap_or_else(|| class(result));
@@ -37,7 +37,7 @@ pub(super) fn read(
             entry += 1;
             let failed = exit_codes.and_then(|codes| failure(codes.get(j)));
             let Some(elapsed_s) = time.as_f64().filter(|_| failed.is_none()) else {
-                let reason = failed.unwrap_or_else(|| format!("`{time}` is no time"));
+                let reason = failed.unwrap_or_else(|| format!("`{time}` is not a time"));
                 building.reject(entry, format!("results[{i}].times[{j}]: {reason}"));
                 continue;
             };
@@ -70,7 +70,7 @@ pub(super) fn read(
         }
         for mean in ["user", "system"] {
             if result.get(mean).is_some_and(Value::is_number) {
-                building.unread(&format!("{mean} (hyperfine has its mean alone)"), 1);
+                building.unread(&format!("{mean} (hyperfine gives only the mean)"), 1);
             }
         }
     }
@@ -92,9 +92,9 @@ fn class(result: &Value) -> String {
 /// Why a run does not count; `None` if it succeeded.
 fn failure(code: Option<&Value>) -> Option<String> {
     match code {
-        None => Some("it has no exit code".into()),
-        Some(Value::Null) => Some("a signal ended it".into()),
+        None => Some("the run has no exit code".into()),
+        Some(Value::Null) => Some("a signal ended the run".into()),
         Some(code) if code.as_i64() == Some(0) => None,
-        Some(code) => Some(format!("it failed: exit code {code}")),
+        Some(code) => Some(format!("the run failed with exit code {code}")),
     }
 }

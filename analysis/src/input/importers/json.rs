@@ -52,7 +52,7 @@ fn without_pythons_own(bytes: &[u8]) -> Vec<u8> {
 /// A list in an object.
 pub(super) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], ImportFault> {
     let list = value.get(key).and_then(Value::as_array);
-    list.map(Vec::as_slice).ok_or_else(|| ImportFault::OtherForm(format!("`{key}` is no list")))
+    list.map(Vec::as_slice).ok_or_else(|| ImportFault::OtherForm(format!("`{key}` is not a list")))
 }
 
 /// A text in an object; empty if there is none.

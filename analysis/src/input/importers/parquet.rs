@@ -132,7 +132,7 @@ fn check(metadata: &FileMetadata) -> Result<(), ImportFault> {
 }
 
 fn contradiction() -> ImportFault {
-    ImportFault::Damaged("its content contradicts itself".to_owned())
+    ImportFault::Damaged("its contents contradict one another".to_owned())
 }
 
 fn damaged(error: PolarsError) -> ImportFault {

@@ -49,7 +49,7 @@ impl FromStr for PathPattern {
             ));
         }
         if (1..named.len()).any(|i| named[..i].contains(&named[i])) {
-            return Err(format!("`{text}` names something twice"));
+            return Err(format!("`{text}` contains a placeholder twice"));
         }
         Ok(Self { parts, text: text.to_owned() })
     }
@@ -63,20 +63,24 @@ fn pieces(part: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Text(rest[..at].to_owned()));
         }
         if pieces.last().is_some_and(|last| matches!(last, Piece::Any(_))) {
-            return Err("two placeholders with nothing between them".into());
+            return Err("there is no text between two placeholders".into());
         }
         if rest[at..].starts_with('*') {
             pieces.push(Piece::Any(None));
             rest = &rest[at + 1..];
             continue;
         }
-        let end = rest[at..].find('}').ok_or("a { without its }")? + at;
+        let end = rest[at..].find('}').ok_or("a { has no }")? + at;
         let field = match &rest[at + 1..end] {
             "node" => Field::Node,
             "run" => Field::Run,
             "class" => Field::Class,
             "session" => Field::Session,
-            other => return Err(format!("{{{other}}} is none of {{node}}, {{run}}, {{class}}, {{session}}")),
+            other => {
+                return Err(format!(
+                    "{{{other}}} is not a placeholder: use {{node}}, {{run}}, {{class}} or {{session}}"
+                ));
+            }
         };
         pieces.push(Piece::Any(Some(field)));
         rest = &rest[end + 1..];
@@ -169,7 +173,7 @@ pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, ImportFau
         false => (stem != "-").then_some(stem),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| {
-        ImportFault::OtherForm("it names no node: give one, or a pattern that finds it in the path".into())
+        ImportFault::OtherForm("the file names no node: give --node, or a --path-pattern with {node}".into())
     })
 }
 

@@ -121,29 +121,29 @@ impl Session<'_> {
             (Some(own @ ("time_run" | "time_total")), _) => {
                 let own_name = if own == "time_run" { "time_run" } else { "time_total" };
                 let value = case.get(own).and_then(Value::as_f64);
-                return value.map(|s| (own_name, s)).ok_or_else(|| format!("{own} is no number"));
+                return value.map(|s| (own_name, s)).ok_or_else(|| format!("{own} is not a number"));
             }
             (Some(wanted), _) => times
                 .iter()
                 .find(|variable| variable.name == wanted)
-                .ok_or_else(|| format!("{wanted} is no performance variable in a unit of time"))?,
+                .ok_or_else(|| format!("{wanted} is not a performance variable in a unit of time"))?,
             (None, [only]) => only,
             (None, []) => {
                 return Err(
-                    "it has no performance variable in a unit of time (`time_run`, which includes the \
-                            wait in the queue, is read with --metric time_run)"
+                    "the test case has no performance variable in a unit of time (--metric time_run reads \
+                     `time_run`, which includes the wait in the queue)"
                         .into(),
                 );
             }
             (None, _) => {
                 return Err(format!(
-                    "several of its performance variables are times: choose one with --metric: {}",
+                    "several performance variables are times; choose one with --metric: {}",
                     names()
                 ));
             }
         };
         let elapsed_s = chosen.value.and_then(|value| json::seconds(value, chosen.unit));
-        elapsed_s.map(|s| (chosen.name, s)).ok_or_else(|| format!("{} is no number", chosen.name))
+        elapsed_s.map(|s| (chosen.name, s)).ok_or_else(|| format!("{} is not a number", chosen.name))
     }
 
     /// The host, or the list of hosts. Without a batch system it is the host that ran ReFrame.
@@ -159,7 +159,7 @@ impl Session<'_> {
             true if json::text(case, "scheduler") == "local" && !self.host.is_empty() => {
                 Ok(self.host.to_owned())
             }
-            true => Err("it names no node".into()),
+            true => Err("the test case names no node: give --node, or a --path-pattern with {node}".into()),
         }
     }
 }

@@ -79,13 +79,13 @@ pub(super) fn read(
 type Metrics = serde_json::Map<String, Value>;
 
 fn node(line: &[u8]) -> Result<(String, Metrics), String> {
-    let value = super::json::value(line).map_err(|e| format!("it is not valid JSON: {e}"))?;
+    let value = super::json::value(line).map_err(|e| format!("the line is not valid JSON: {e}"))?;
     let Value::Object(mut metrics) = value else {
-        return Err("it is no object".into());
+        return Err("the line is not an object".into());
     };
     match metrics.remove("node") {
         Some(Value::String(node)) => Ok((node, metrics)),
-        _ => Err("it names no node".into()),
+        _ => Err("the line names no node".into()),
     }
 }
 
@@ -101,7 +101,7 @@ fn metric(
     let parts = Name::of(name);
     if parts.metric == "return_code" {
         if !value.is_null() && value.as_f64() != Some(0.0) {
-            building.reject(line, format!("{}: it failed: return code {value}", shown(name.as_bytes())));
+            building.reject(line, format!("{} failed with return code {value}", shown(name.as_bytes())));
         }
         return;
     }
@@ -112,7 +112,7 @@ fn metric(
         return;
     };
     let Some(value) = value.as_f64() else {
-        building.reject(line, format!("{}: `{value}` is no time", shown(name.as_bytes())));
+        building.reject(line, format!("{}: `{value}` is not a time", shown(name.as_bytes())));
         return;
     };
     let run = parts.run();

@@ -65,18 +65,18 @@ impl fmt::Display for ImportFault {
         match self {
             Self::Unreadable(e) => write!(f, "cannot be read: {e}"),
             Self::Empty => f.write_str("is empty"),
-            Self::NoRows => f.write_str("has a header and no rows"),
-            Self::EmptyFolder { files: 0 } => f.write_str("holds no files"),
+            Self::NoRows => f.write_str("has a header but no rows"),
+            Self::EmptyFolder { files: 0 } => f.write_str("contains no files"),
             Self::EmptyFolder { files } => {
                 write!(
                     f,
-                    "holds no results: {} of no known format: {}",
+                    "contains no results: {}, none in a format that pmmpi reads ({})",
                     count(*files, "file"),
                     FileFormat::all()
                 )
             }
             Self::Unknown { looks_like } => {
-                write!(f, "matches no known format: {}", FileFormat::all())?;
+                write!(f, "matches no format that pmmpi reads ({})", FileFormat::all())?;
                 match looks_like {
                     Some(what) => write!(f, "; it looks like {what}"),
                     None => Ok(()),
@@ -84,20 +84,20 @@ impl fmt::Display for ImportFault {
             }
             Self::MissingColumns { missing, found, hint } => {
                 let missing = missing.join(", ");
-                write!(f, "has no column {missing} (expected: node,run,elapsed_s; it has: {found}){hint}")
+                write!(f, "has no column {missing} (expected: node,run,elapsed_s; found: {found}){hint}")
             }
-            Self::OwnRun => f.write_str("is a run file: give its name or its folder"),
-            Self::Pipe => f.write_str("cannot be read through a pipe: save it to a file first"),
+            Self::OwnRun => f.write_str("is a run file: name the file itself or its folder"),
+            Self::Pipe => f.write_str("cannot be read through a pipe: save the data to a file first"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),
             Self::TwoColumns(name) => {
-                write!(f, "has two columns {name}: rename or remove the one that is not meant")
+                write!(f, "has two columns {name}: rename or remove one of these columns")
             }
             Self::NoJson(e) => write!(f, "is not valid JSON: {e}"),
-            Self::OtherForm(what) => write!(f, "has another form than expected: {what}"),
+            Self::OtherForm(what) => write!(f, "does not have the expected form: {what}"),
             Self::OtherVersion { found, known } => {
-                write!(f, "has the version {found} of its format; pmmpi reads {known}")
+                write!(f, "has the format version {found}, but pmmpi reads only {known}")
             }
-            Self::OtherPath(pattern) => write!(f, "has a path that does not fit the pattern {pattern}"),
+            Self::OtherPath(pattern) => write!(f, "has a path that does not match the pattern {pattern}"),
         }
     }
 }

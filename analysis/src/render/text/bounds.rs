@@ -53,12 +53,15 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
         line(text, &format!("  consistent: clock rates within {rate:.3} ppm explain the stamps"));
         return;
     }
-    let suspects =
-        if job.suspects.is_empty() { "none singled out".to_owned() } else { job.suspects.join(", ") };
+    let suspects = if job.suspects.is_empty() { "unknown".to_owned() } else { job.suspects.join(", ") };
     let why = match rate < NO_RATE_PPM {
-        true => format!("clock rates would have to be off by {rate:.3} ppm"),
+        true => format!("only clock rates that are off by {rate:.3} ppm explain the stamps"),
         false => "no clock rates explain the stamps".to_owned(),
     };
     line(text, &format!("  {why}; suspects: {suspects}"));
-    line(text, "  a clock was stepped, or a barrier let a rank through: look at those nodes' time service");
+    line(
+        text,
+        "  a clock was stepped, or a barrier let a rank through too early: check the time service of the \
+         suspects",
+    );
 }

@@ -12,26 +12,23 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let Some((run, waited_for)) = latest else { return };
     line(text, "");
     let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
-        format!("; {:.1} % of all ranks' time went into waiting", share * 100.0)
+        format!("; the ranks waited for {:.1} % of their time", share * 100.0)
     });
     let (last, rank) = (&waited_for.node, waited_for.rank);
     if !waited_for.sure {
-        return line(
-            text,
-            &format!("no node is proved to have come last (last run of several nodes){waiting}"),
-        );
+        return line(text, &format!("no node provably came last (last run with several nodes){waiting}"));
     }
     // A single line suffices.
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
         let (least, _) = between(waited_for.lateness_s);
-        let said = format!("{last} came last, by {least} s at least (last run of several nodes){waiting}");
+        let said = format!("{last} came last, by at least {least} s (last run with several nodes){waiting}");
         return line(text, &said);
     }
     line(
         text,
         &format!(
             "{:<42} {:>5} {:>10} {:>10}  LATER THAN OTHERS BY, s",
-            "WAITED FOR (last run of several nodes)", "RANKS", "WORKED, s", "WAITED, s"
+            "WAITED FOR (last run with several nodes)", "RANKS", "WORKED, s", "WAITED, s"
         ),
     );
     let (shown, hidden) = shown(run.node_waits_count, top);

@@ -31,7 +31,7 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
         let node = names.shown(&run.node);
         line(text, &format!("{:<42} {node:<width$} {slower:>8} {p:>8}{session}", run.run_id));
     }
-    and_more(text, hidden, "slow runs");
+    and_more(text, hidden, "more slow runs");
 }
 
 /// Nodes that grew slower, and since when.
@@ -49,7 +49,7 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
         let (node, change) = (names.shown(&drift.node), percent(drift.change, 1));
         line(text, &format!("{node:<width$} {change:>8} {:>8.1}  {since}", drift.score));
     }
-    and_more(text, hidden, "nodes");
+    and_more(text, hidden, "more nodes");
 }
 
 /// The slowest nodes, and a list of their classes.
@@ -87,7 +87,7 @@ pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
     and_more(text, hidden, "more rows of nodes");
     for node in &nodes[..shown] {
         if let Some((share, why)) = node.cause_share.zip(node.cause_text.as_ref()) {
-            line(text, &format!("why {}: {why} ({:.0} % of it)", node.node, share * 100.0));
+            line(text, &format!("why {}: {why} ({:.0} % of the slowdown)", node.node, share * 100.0));
         }
     }
     line(text, "");

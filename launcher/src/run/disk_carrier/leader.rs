@@ -108,7 +108,7 @@ impl CarrierLeader {
                 own = own.or(self.carry_ended());
             }
         }
-        own.unwrap_or_else(|| Err("its rank is unknown".to_owned()))
+        own.unwrap_or_else(|| Err("the rank did not report its folder".to_owned()))
     }
 
     fn look(&mut self) {

@@ -273,7 +273,7 @@ impl Members {
         for member in self.all.iter_mut().filter(|member| member.end == MemberEnd::Badly) {
             member.end = MemberEnd::Done;
             if let Some(connection) = &member.connection {
-                handing::reply(connection, &Err("its rank is unknown".to_owned()));
+                handing::reply(connection, &Err("the rank did not report its folder".to_owned()));
             }
         }
         own

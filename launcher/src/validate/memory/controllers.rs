@@ -132,7 +132,7 @@ impl Counted {
         let bytes = BYTES.iter().find(of).map_or(self.name.as_str(), |bytes| bytes.event);
         let several = match self.instances.len() {
             1 => String::new(),
-            more => format!(", {more} of them"),
+            more => format!(" on {more} PMUs"),
         };
         Mapping {
             event: bytes.to_owned(),
@@ -225,7 +225,7 @@ mod tests {
             ("dram_write_bytes", Some("dram_writes"))
         );
         assert_eq!((mappings[1].pmu.as_deref(), &mappings[1].config[..]), (Some("uncore_imc"), "0xc04"));
-        assert_eq!(mappings[0].stands_for, "uncore_imc/event=0x04,umask=0x03/, 2 of them");
+        assert_eq!(mappings[0].stands_for, "uncore_imc/event=0x04,umask=0x03/ on 2 PMUs");
     }
 
     #[test]

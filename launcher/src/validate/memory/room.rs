@@ -26,16 +26,17 @@ impl ArraySize {
     /// are below `root`. The error says what is missing.
     pub fn find(root: &Path, cpu: u32) -> Result<Self, String> {
         let cache_bytes =
-            caches(root, cpu).ok_or("sysfs does not say how large this processor's caches are")?;
-        let free = free_bytes(root, cpu).ok_or("/proc/meminfo does not say how much memory is free")?;
+            caches(root, cpu).ok_or("pmmpi cannot read the sizes of this processor's caches in sysfs")?;
+        let free =
+            free_bytes(root, cpu).ok_or("pmmpi cannot read the amount of free memory in /proc/meminfo")?;
         let array = |times: u64| (times * cache_bytes).max(SMALLEST);
         // Other programs need memory, too, and use the page cache.
         let fits = |array: &u64| array.saturating_mul(ARRAYS) <= free / 2;
         match [ENOUGH, LEAST].map(array).into_iter().find(fits) {
             Some(array_bytes) => Ok(Self { cache_bytes, array_bytes }),
             None => Err(format!(
-                "too little memory: the caches hold {}, and three arrays of {LEAST} times that take more than half of \
-                 the {} that are free here",
+                "too little memory: three arrays, each at least {LEAST} times as large as the caches ({}), \
+                 need more than half of the free memory ({})",
                 mebibytes(cache_bytes),
                 mebibytes(free)
             )),
@@ -259,7 +260,7 @@ mod tests {
             root.put("proc/self/cgroup", cgroup);
             root.put(limit, &(2000 * MIB).to_string());
             root.put(used, &(1500 * MIB).to_string());
-            assert!(find(&root).unwrap_err().contains("the 500 MiB that are free"), "{cgroup}");
+            assert!(find(&root).unwrap_err().contains("of the free memory (500 MiB)"), "{cgroup}");
             root.put(limit, "max\n");
             assert!(find(&root).is_ok(), "{cgroup}");
         }

@@ -336,7 +336,8 @@ fn others_traffic_is_taken_off_and_said_and_where_it_is_not_steady_nothing_is() 
     let unsteady = sections([0.0, much, 0.0, much]);
     assert_eq!(verdicts(&unsteady)[READ], ("not counted here", "exact"));
     assert!(
-        unsteady[READ].deviation.is_none() && unsteady[READ].reason.as_ref().unwrap().contains("others use")
+        unsteady[READ].deviation.is_none()
+            && unsteady[READ].reason.as_ref().unwrap().contains("other work uses")
     );
 }
 
@@ -397,12 +398,18 @@ fn where_nothing_can_be_measured_it_is_said_and_nothing_is_opened_or_taken() {
     let bare = Root::sockets(&[&[0, 1]]);
     let (quality, why) = checks(&bare, &skylake());
     assert!(
-        quality == "unsupported" && why.contains("no PMU of memory") && why.contains("modprobe intel_uncore"),
+        quality == "unsupported"
+            && why.contains("no PMU of memory")
+            && why.contains("load the driver: modprobe intel_uncore"),
         "{why}"
     );
     let guest = Hardware { hypervisor: true, ..skylake() };
-    assert!(checks(&bare, &guest).1.contains("virtual machines are given none"));
-    assert!(checks(&bare, &processor("AuthenticAMD", 0x19, 0x11)).1.contains("modprobe amd_uncore"));
+    assert!(checks(&bare, &guest).1.contains("virtual machines have none"));
+    assert!(
+        checks(&bare, &processor("AuthenticAMD", 0x19, 0x11))
+            .1
+            .contains("load the driver: modprobe amd_uncore")
+    );
     let small = stand_in("config:0-7", 0);
     small.put("proc/meminfo", "MemAvailable: 200000 kB\n");
     let (quality, why) = checks(&small, &skylake());

@@ -27,7 +27,7 @@ class Pmmpi(MakefilePackage):
 
     @property
     def build_targets(self):
-        # The package manager brings what is needed, and the MPI that the runner is for.
+        # Spack installs the dependencies (DEPS=:), and install() builds the runner for Spack's MPI (MPIS=).
         return ["tool", "DEPS=:", "MPIS="]
 
     def setup_build_environment(self, env):

@@ -155,8 +155,8 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     counted(row_of(&mut run, NodeId(1), 2, 0)).counts[1] = 2 * both + a + b + WORKED / 100;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_neither").reason().unwrap();
-    let expected = "1 of 12 cores left out, the first core 2 of node1: the counts contradict one another, this is false: \
-                    ref_cycles_core <= ref_cycles_a + ref_cycles_b";
+    let expected = "1 of 12 cores left out; the first is core 2 of node1: the counts contradict one \
+                    another: ref_cycles_core <= ref_cycles_a + ref_cycles_b";
     assert!(reason.starts_with(expected), "{reason}");
     // The bounds need no union.
     assert_eq!(metric(&run, "smt_both_upper").quality(), Quality::Exact);
@@ -165,7 +165,10 @@ fn a_core_that_contradicts_itself_is_left_out_and_counted() {
     counted(row_of(&mut run, NodeId(0), 4, 0)).counts[1] = 0;
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
-    assert!(reason.starts_with("2 of 12 cores left out, the first core 4 of node0: the counts"), "{reason}");
+    assert!(
+        reason.starts_with("2 of 12 cores left out; the first is core 4 of node0: the counts"),
+        "{reason}"
+    );
     // The same on all cores.
     run.counts.rows.iter_mut().filter(|row| row.set == 0).for_each(|row| counted(row).counts[1] = 0);
     let both = metric(&run, "smt_both");
@@ -197,7 +200,7 @@ fn a_core_without_a_count_is_left_out_and_says_why() {
     row_of(&mut run, NodeId(0), 1, 1).groups = vec![None];
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
-    let expected = "1 of 12 cores left out, the first core 1 of node0: ref_cycles_b: no counter is open";
+    let expected = "1 of 12 cores left out; the first is core 1 of node0: ref_cycles_b: no counter is open";
     assert!(reason.starts_with(expected), "{reason}");
     // A hardware thread that went offline before pmmpi opened counters there.
     busy[0].remove(2);
@@ -246,7 +249,7 @@ fn where_nothing_could_be_counted_it_is_said() {
     let four = closed(Gap::Unavailable(WhyUnavailable::NoSuchThread), &[], 4);
     assert_eq!(
         four.reason().unwrap(),
-        "ref_cycles_b: the core has 4 hardware threads, and this metric is for two"
+        "ref_cycles_b: the core has 4 hardware threads, but this metric needs two"
     );
 }
 
@@ -263,7 +266,7 @@ fn cores_of_one_hardware_thread_are_left_out_of_the_others() {
     run.counts.rows.retain(|row| row.rank != RankId(2) || row.set == 0);
     assert_split(&run, &busy, Quality::Partial);
     let reason = metric(&run, "smt_both").reason().unwrap();
-    let expected = "6 of 12 cores left out, the first core 0 of node1: ref_cycles_b: the core has one";
+    let expected = "6 of 12 cores left out; the first is core 0 of node1: ref_cycles_b: only one";
     assert!(reason.starts_with(expected), "{reason}");
 }
 
@@ -276,8 +279,8 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     unplaced.nodes[1].topology = None;
     assert_split(&unplaced, &busy, Quality::Partial);
     let reason = metric(&unplaced, "smt_both").reason().unwrap();
-    let expected =
-        "6 of 12 cores left out, the first hardware thread 0 of node1: ref_cycles_b: which hardware";
+    let expected = "6 of 12 cores left out; the first is hardware thread 0 of node1: ref_cycles_b: pmmpi \
+                    does not know which";
     assert!(reason.starts_with(expected), "{reason}");
     // The counting rank was killed, so the times of its counts are unknown.
     let mut killed = known.clone();
@@ -295,11 +298,11 @@ fn what_is_not_known_of_a_node_leaves_it_out() {
     assert!(reason.contains("core 0 of node1: ") && reason.contains("did not complete its work"), "{reason}");
     let mut without_tsc = known;
     without_tsc.ranks.iter_mut().for_each(|rank| rank.tsc = None);
-    assert!(metric(&without_tsc, "smt_both").reason().unwrap().starts_with("tsc_hz was not given"));
+    assert!(metric(&without_tsc, "smt_both").reason().unwrap().starts_with("no value for tsc_hz"));
     // The user asked for no counts.
     without_tsc.counts = Counts::default();
     let nothing = metric(&without_tsc, "smt_both_lower");
-    assert_eq!(nothing.reason().unwrap(), "ref_cycles_a: not among the events that were counted");
+    assert_eq!(nothing.reason().unwrap(), "ref_cycles_a: the run did not count this event");
 }
 
 #[test]
@@ -417,7 +420,7 @@ fn the_crystals_ratio_turns_parts_of_the_union_into_the_split() {
     assert_split(&distributed(rounded), &busy(), Quality::Exact);
     let unknown = metric(&distributed(Crystal::default()), "smt_both");
     assert_eq!((unknown.value(), unknown.quality()), (None, Quality::Unavailable));
-    assert!(unknown.reason().unwrap().contains("crystal_hz was not given"), "{unknown:?}");
+    assert!(unknown.reason().unwrap().contains("no value for crystal_hz"), "{unknown:?}");
     // With a wrong ratio of 1, the union would be less than one thread alone.
     let not_so = Crystal { tsc_ratio: Some([1, 1]), ..crystal };
     assert!(matches!(metric(&distributed(not_so), "smt_both").result, Err(Lack::Contradiction(_))));

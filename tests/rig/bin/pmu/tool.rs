@@ -118,7 +118,7 @@ pub fn a_run() -> Check {
         || (all - kernel).abs_diff(in_user_mode) > 10_000
         || ipc.value() != Some(all as f64 / cycles as f64)
         || ipc.quality() != Quality::Exact
-        || !said.contains("instructions a cycle")
+        || !said.contains("instructions per cycle")
         || counted(&more, "ref_cycles").is_ok()
         || !is_near(clock_ns, cpu_ns, 20_000);
     unless(wrong, found)

@@ -62,7 +62,7 @@ fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
         false => format!(" of {what} {}", shown(name.as_bytes())),
     };
     format!(
-        "run {}/{}{}{} is in an earlier row: {file}line {line}; the first one counts",
+        "run {}/{}{}{} is already in {file}line {line}; only the first row counts",
         shown(table.node_name(row).as_bytes()),
         shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
         of("class", table.classes.get(class).unwrap_or_default()),

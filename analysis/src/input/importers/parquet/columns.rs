@@ -109,7 +109,9 @@ impl Columns {
         let typed = |name: &'static str, kinds: &[Kind], expected: &str| match find(name) {
             Some((column, kind)) if kinds.contains(kind) => Ok(Some((*column).to_owned())),
             Some((_, Kind::Null)) => Ok(None),
-            Some(_) => Err(ImportFault::OtherForm(format!("its column {name} is no {expected}: cast it"))),
+            Some(_) => Err(ImportFault::OtherForm(format!(
+                "its column {name} has the wrong type (expected: {expected}): convert the column"
+            ))),
             None => Ok(None),
         };
         // Many programs convert an integer column with missing values to floating-point numbers.

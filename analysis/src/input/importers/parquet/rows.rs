@@ -89,9 +89,9 @@ fn values(frame: &DataFrame, before: u64, columns: &mut Columns) -> PolarsResult
         let values = reals(frame.column(name)?)?;
         for (row, value) in values.iter().enumerate().filter(|(_, value)| value.is_infinite()) {
             let name = shown(name.as_bytes());
-            columns
-                .wrong
-                .add(before + row as u64 + 1, || format!("{name}: `{value}` is no number: left out"));
+            columns.wrong.add(before + row as u64 + 1, || {
+                format!("{name}: `{value}` is not a number, so this value was left out")
+            });
         }
         all.push((*slot, values));
     }
@@ -147,24 +147,25 @@ fn long(
         last = Some((key, at));
         if building.is_of_another_file(at) {
             building.withdraw(at);
-            let reason = "another file has rows of this run, too, so its values have no sum. Join the files";
+            let reason = "another file also has rows of this run, so pmmpi cannot add up the run's values: \
+                          join the files";
             building.reject(row.line, reason);
             continue;
         }
         if building.class(at) != row.class {
-            building.reject(row.line, "class: it is another than in the run's first row");
+            building.reject(row.line, "the class differs from the class in the run's first row");
             continue;
         }
         let first = building.elapsed_s(at);
         if first.to_bits() != row.elapsed_s.to_bits() {
-            let reason = format!("elapsed_s: {} here, {first} in the run's first row", row.elapsed_s);
+            let reason = format!("elapsed_s is {} here, but {first} in the run's first row", row.elapsed_s);
             building.reject(row.line, reason);
             continue;
         }
         if slot == WRONG {
             building.reject(
                 row.line,
-                "event: it is not a valid counter name, or there are too many counters".to_owned(),
+                "event is not a valid counter name, or there are too many counters".to_owned(),
             );
             continue;
         }
@@ -175,7 +176,7 @@ fn long(
         if !value.is_finite() {
             columns
                 .wrong
-                .add(row.line, || "value: it is no number: the run has no sum of this event".to_owned());
+                .add(row.line, || "value is not a number: the run has no sum of this event".to_owned());
         }
     }
     Ok(())
@@ -199,7 +200,7 @@ fn checked(
     let Some((of, _, name)) = wrong else { return building.add_numbered(row) };
     let text = name.as_ref().and_then(|name| text_of(frame, name, row.line - before - 1));
     let reason = building.number(of, text.as_deref().unwrap_or_default()).err();
-    let no_class = "class: it is too long, or has a control character";
+    let no_class = "class is too long, or contains a control character";
     building.reject(row.line, reason.unwrap_or_else(|| no_class.to_owned()));
     None
 }
@@ -237,7 +238,9 @@ fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i
             let ns = count.map(|count| count.checked_mul(unit_ns));
             if ns == Some(None) {
                 let line = before + row as u64 + 1;
-                wrong.add(line, || "started: it is before 1678 or after 2261: left out".to_owned());
+                wrong.add(line, || {
+                    "started is before 1678 or after 2261, so this value was left out".to_owned()
+                });
             }
             ns.flatten().unwrap_or(UNDATED)
         };
@@ -250,7 +253,7 @@ fn starts(values: &Values, before: u64, wrong: &mut Wrong) -> PolarsResult<Vec<i
         if ns.is_none() && !text.is_empty() {
             let expected = "expected RFC 3339, such as 2026-11-21T20:35:00+01:00";
             let text = shown(text.as_bytes());
-            wrong.add(before + row as u64 + 1, || format!("started: `{text}`: {expected}: left out"));
+            wrong.add(before + row as u64 + 1, || format!("started: `{text}` was left out: {expected}"));
         }
         ns.unwrap_or(UNDATED)
     };
