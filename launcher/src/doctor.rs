@@ -122,6 +122,17 @@ mod tests {
         assert_eq!(documented, report.checks.iter().map(|check| check.name).collect::<Vec<_>>());
     }
 
+    #[test]
+    fn the_guide_shows_what_doctor_prints() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, after) = page.split_once("<!-- sample: doctor -->\n```\n").unwrap();
+        let (sample, _) = after.split_once("```").unwrap();
+        let machine = Fake::new().file("proc/cpuinfo", "flags\t\t: tsc hypervisor\n");
+        let text = text::render(&examine(&machine, "n"), false);
+        assert!(text.contains(sample), "{sample}is not in:\n{text}");
+    }
+
     /// Files with contents that no kernel writes.
     #[test]
     fn no_content_of_a_file_is_too_strange() {
