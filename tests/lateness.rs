@@ -71,7 +71,9 @@ fn a_late_rank_is_named(mpi: Mpi) {
         let late: Vec<_> = warnings.iter().filter(|warning| warning["code"] == "late-node").collect();
         let message = late[0]["message"].as_str().unwrap();
         assert!(
-            message.starts_with("node1: the other 2 nodes waited at least 0.") && late.len() == 1,
+            message.starts_with("the other 2 nodes waited at least 0.")
+                && message.contains(" s for node1, ")
+                && late.len() == 1,
             "{message}"
         );
     }

@@ -326,7 +326,7 @@ fn top_is_for_people() {
     }
     let few = said(&folder, "md", &["--top", "3"]);
     assert!(few.contains("... and 21 more rows of nodes (--top 0 shows all)"), "{few}");
-    assert!(few.contains("... and 117 before these (--top 0 shows all)"), "{few}");
+    assert!(few.contains("... and 117 earlier runs (--top 0 shows all)"), "{few}");
 }
 
 /// Users paste this into tickets. If a change is intended, the failure message contains the whole new text.

@@ -387,7 +387,7 @@ fn the_first_screen_answers() {
         "{text}"
     );
     assert!(
-        text.contains("... and 20 before these (--top 0 shows all)")
+        text.contains("... and 20 earlier runs (--top 0 shows all)")
             && text.contains("... and 30 more rows of nodes")
     );
     let all = out(&report(&["report", "--top", "0", folder.path().to_str().unwrap()]));
