@@ -59,7 +59,7 @@ test: build ## run every test
 	tests/rig/hpcc-mpich.sh $(CARGO_TARGET_DIR)/programs/hpcc-mpich
 	tests/rig/mpi4py.sh $(CARGO_TARGET_DIR)/programs/mpi4py
 	tests/rig/wheels.sh $(CARGO_TARGET_DIR)/programs/wheels
-	$(CARGO) test $(ALL)
+	$(CARGO) test $(ALL) --no-fail-fast
 
 test-pmu: ## test hardware counters in an emulated machine made from Debian's packages
 	@CARGO="$(CARGO)" tests/rig/pmu-guest.sh $(CARGO_TARGET_DIR)/pmu
