@@ -1,5 +1,9 @@
 //! Formats durations, counts and foreign names for a terminal.
 
+mod fold;
+
+pub use fold::folded;
+
 /// "1 rank", "2 ranks".
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -10,7 +10,7 @@ use cli::supervise::supervise;
 use cli::{allocator, progress_line};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::run_file::default_folder;
-use pmmpi::text::{count, printable};
+use pmmpi::text::{count, folded, printable};
 use pmmpi_analysis::export_archive;
 use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::{self, Input};
@@ -115,7 +115,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
-        ReportFormat::Text => text::report(&report, &read, options.top),
+        ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
         ReportFormat::Md => markdown::report(&report, options.top),
@@ -250,7 +250,7 @@ fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {
     };
     let stamped = stamps_csv::read(source, drift).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
     let rendered = match options.format {
-        BoundsFormat::Text => text::bounds(&stamped, &name),
+        BoundsFormat::Text => for_place(text::bounds(&stamped, &name), options.output.as_deref()),
         BoundsFormat::Json if stamped.several => json(&stamped.bounds)?,
         BoundsFormat::Json => json(&stamped.bounds[0])?,
     };
@@ -275,6 +275,15 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 fn csv(report: &report::Report) -> Result<String, Failure> {
     csv::nodes(report)
         .map_err(|e| Failure { code: PARTIAL, message: format!("pmmpi cannot write the report as CSV: {e}") })
+}
+
+/// On a terminal, text that fits its width. In a file or a pipe lines stay whole, for grep and awk.
+fn for_place(text: String, file: Option<&Path>) -> String {
+    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    match width.filter(|width| *width > 0 && file.is_none()) {
+        Some(width) => folded(&text, width),
+        None => text,
+    }
 }
 
 fn write(text: &str, file: Option<&Path>) -> Result<(), Failure> {

@@ -393,3 +393,27 @@ fn bounds_has_text_and_json_alone() {
         assert!(err(&output).contains("--format"), "{}", err(&output));
     }
 }
+
+/// A pseudo-terminal of 60 columns: words stay whole, and a pipe gets whole lines.
+#[test]
+fn lines_fit_a_terminal() {
+    let folder = written(&with_verdicts());
+    let piped = said(&folder, "text", &[]);
+    assert!(piped.lines().any(|line| line.chars().count() > 100), "{piped}");
+    let command = format!(
+        "stty cols 60; exec {} report {} --top 3",
+        env!("CARGO_BIN_EXE_pmmpi-report"),
+        folder.path().display()
+    );
+    let output = std::process::Command::new("script")
+        .args(["-q", "-e", "-c", &command, "/dev/null"])
+        .env("PMMPI_TRUST", "/nonexistent")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = out(&output).replace('\r', "");
+    assert!(output.status.success() && text.contains("VERDICT"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert!(words(&text).is_subset(&words(&said(&folder, "text", &["--top", "3"]))), "{text}");
+}

@@ -7,6 +7,7 @@ mod metrics;
 
 use crate::cli::options::{FormatArg, List, Listing};
 use pmmpi::record::End;
+use pmmpi::text::folded;
 use pmmpi_workload::Failure;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
@@ -19,6 +20,12 @@ pub fn run(typed: &List) -> Result<End, Failure> {
         Listing::Groups => formatted(&groups::matching(filter), typed.format)?,
         Listing::Metrics => formatted(&metrics::matching(filter), typed.format)?,
         Listing::Kernels => formatted(&kernels::matching(filter), typed.format)?,
+    };
+    // In a pipe or a file lines stay whole, for grep and awk.
+    let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    let text = match width.filter(|width| *width > 0 && matches!(typed.format, FormatArg::Text)) {
+        Some(width) => folded(&text, width),
+        None => text,
     };
     // A reader that closes the pipe early (`| head`) is not an error.
     match std::io::stdout().write_all(text.as_bytes()) {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 /// Width of the text in columns. Commands and paths do not wrap, so that the user can copy them.
-const WIDTH: usize = 96;
+const WIDTH: usize = 80;
 const STATUS_WIDTH: usize = 8;
 
 /// True on a terminal, unless the user disables colours (https://no-color.org).
