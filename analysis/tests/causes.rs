@@ -103,6 +103,28 @@ fn each_cause_has_its_word() {
     );
 }
 
+/// A count that one node lacks is no reason to explain the others without it.
+#[test]
+fn the_counts_of_one_node_explain_no_other() {
+    let t = 1.1;
+    let cause_beside = |lacked: &str| {
+        let mut class = vec![columns(&[]); 9];
+        class.push(columns(&[("tsc", t), ("task_clock_ns", t), ("cpus", 1.0 / t)]));
+        class[3].as_mut().unwrap().lack(lacked, "not counted there");
+        let mut times = vec![10f64.ln(); 9];
+        times.push((10.0 * t).ln());
+        let explained = explain(&class, &times, &CauseSettings::default());
+        assert!(explained.iter().all(|node| !node.terms.is_empty()), "{explained:?}");
+        for (node, ln_time) in explained.iter().zip(&times) {
+            assert!((node.terms.values().sum::<f64>() - (ln_time - times[0])).abs() < 1e-12, "{node:?}");
+        }
+        explained[9].cause.as_ref().unwrap().kind.name()
+    };
+    for lacked in ["cpus", "tsc", "ranks", "steal_ns", "task_clock_ns", "ref_cycles"] {
+        assert_eq!(cause_beside(lacked), "cpus", "without {lacked} on another node");
+    }
+}
+
 #[test]
 fn words_have_evidence() {
     let t = 1.1;

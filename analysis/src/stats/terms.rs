@@ -116,6 +116,12 @@ impl Identity {
         work.into_iter().flatten().chain([busy]).all(|name| counted.positive(name).is_some())
     }
 
+    /// The counts of each additional term: imbalance, cpus, uncounted.
+    fn additional(self) -> [Vec<&'static str>; 3] {
+        let [_, most] = self.needs().busy;
+        [vec!["ranks", most], vec!["cpus"], vec!["tsc"]]
+    }
+
     /// Terms whose values add up to ln T, in the same order for all nodes of a class. `None` if a count is missing.
     fn terms(self, counted: &Counted, ln_time: f64, with: Additions) -> Option<Vec<(Term, f64)>> {
         let ln = |name: &str| counted.positive(name).map(f64::ln);
@@ -166,10 +172,8 @@ const CLOCKS_DIFFER: f64 = 1e-3;
 impl Additions {
     /// The terms that all of these nodes have and in which they differ.
     fn of(identity: Identity, nodes: &[(usize, &Counted, f64)]) -> Self {
-        let [_, most] = identity.needs().busy;
-        let all = |names: &[&str]| {
-            nodes.iter().all(|(_, node, _)| names.iter().all(|name| node.positive(name).is_some()))
-        };
+        let [of_imbalance, of_cpus, of_uncounted] = identity.additional();
+        let all = |names: &[&str]| nodes.iter().all(|(_, node, _)| has(node, names));
         let spans = |value: &dyn Fn(&Counted, f64) -> f64| {
             let values = nodes.iter().map(|(_, node, ln_time)| value(node, *ln_time));
             let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -179,10 +183,11 @@ impl Additions {
         };
         let ln = |node: &Counted, name: &str| node.positive(name).map_or(0.0, f64::ln);
         Self {
-            imbalance: all(&["ranks", most])
+            imbalance: all(&of_imbalance)
                 && nodes.iter().any(|(_, node, _)| node.get("ranks").is_some_and(|ranks| ranks > 1.0)),
-            cpus: all(&["cpus"]) && spans(&|node, _| ln(node, "cpus")) > 0.0,
-            uncounted: all(&["tsc"]) && spans(&|node, ln_time| ln_time - ln(node, "tsc")) > CLOCKS_DIFFER,
+            cpus: all(&of_cpus) && spans(&|node, _| ln(node, "cpus")) > 0.0,
+            uncounted: all(&of_uncounted)
+                && spans(&|node, ln_time| ln_time - ln(node, "tsc")) > CLOCKS_DIFFER,
         }
     }
 }
@@ -236,21 +241,35 @@ pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec
         .filter(|(_, _, ln_time)| ln_time.is_finite())
         .collect();
     let mut is_in = vec![false; class.len()];
-    let of = |identity: Identity| {
+    let mut all = Vec::new();
+    for identity in Identity::ALL {
         let nodes: Vec<(usize, &Counted, f64)> = timed
             .iter()
             .filter_map(|(at, counted, ln_time)| Some((*at, (*counted)?, *ln_time)))
             .filter(|(_, counted, _)| identity.holds(counted))
             .collect();
-        let is_enough = nodes.len() >= 2 && 2 * nodes.len() >= timed.len();
-        let is_first = |(at, ..): &(usize, &Counted, f64)| !is_in[*at];
-        if !is_enough || !nodes.iter().any(is_first) {
-            return None;
+        // A node that lacks a count for an additional term must not take this term from all others.
+        let usual =
+            identity.additional().into_iter().filter(|names| 2 * having(&nodes, names).len() >= timed.len());
+        let complete = usual.fold(nodes.clone(), |nodes, names| having(&nodes, &names));
+        for nodes in [complete, nodes] {
+            let is_enough = nodes.len() >= 2 && 2 * nodes.len() >= timed.len();
+            if is_enough && nodes.iter().any(|(at, ..)| !is_in[*at]) {
+                nodes.iter().for_each(|(at, ..)| is_in[*at] = true);
+                all.extend(Decomposition::new(identity, &nodes, floor));
+            }
         }
-        nodes.iter().for_each(|(at, ..)| is_in[*at] = true);
-        Decomposition::new(identity, &nodes, floor)
-    };
-    Identity::ALL.into_iter().filter_map(of).collect()
+    }
+    all
+}
+
+/// The nodes that have all of these counts.
+fn having<'a>(nodes: &[(usize, &'a Counted, f64)], names: &[&str]) -> Vec<(usize, &'a Counted, f64)> {
+    nodes.iter().filter(|(_, node, _)| has(node, names)).copied().collect()
+}
+
+fn has(node: &Counted, names: &[&str]) -> bool {
+    names.iter().all(|name| node.positive(name).is_some())
 }
 
 impl Decomposition {
