@@ -13,7 +13,7 @@ PMMPI_TRUST  the folder with the results of `pmmpi validate`",
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
     "The exit status of the program, or the signal that ended the program. Otherwise:
-124  the time of --timeout was over, however the program ended then
+124  pmmpi ended the program because of --timeout
 125  pmmpi itself failed; if possible, pmmpi fails before the program starts
 126  the program cannot be executed
 127  the program was not found",

@@ -13,7 +13,7 @@ const LENGTH_BYTES: usize = size_of::<u64>();
 const ROUND_BYTES: usize = 1 << 30;
 
 /// The error for a length that no rank of this tool sends.
-const NOT_OURS: FabricError = FabricError { call: "a message of a rank", code: -1 };
+const NOT_OURS: FabricError = FabricError { call: "reading a message of a rank", code: -1 };
 
 /// Returns rank 0's `bytes` on every rank. Ignores the `bytes` of other ranks.
 pub fn spread<F: Fabric>(fabric: &mut F, mut bytes: Vec<u8>) -> Result<Vec<u8>, FabricError> {

@@ -91,9 +91,9 @@ Example: pmmpi doctor
     /// List events, groups, metrics or test loops of this machine
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
-        after_help = "HERE shows whether you can count the event now, or why not. FILTER is part of a
-name or description. If no event matches, pmmpi takes FILTER itself as an event,
-such as cpu/event=0xc0/.
+        after_help = "The column HERE says whether this machine can count the event now, or why not.
+FILTER is part of a name or description. If no event matches, pmmpi takes FILTER
+itself as an event, such as cpu/event=0xc0/.
 
 Examples:
   pmmpi list events cache

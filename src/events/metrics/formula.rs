@@ -147,12 +147,12 @@ impl Condition {
     /// # Errors
     /// Those of [`Formula::parse`], and a missing comparison.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
-        let missing = Malformed { at: 0, what: "no <, <=, > or >=" };
+        let missing = Malformed { at: 0, what: "one of <, <=, > and >= was expected" };
         let at = text.find(['<', '>']).ok_or(missing)?;
         let (left, rest) = text.split_at(at);
         let orders = [("<=", Order::AtMost), (">=", Order::AtLeast), ("<", Order::Less), (">", Order::More)];
         let found = orders.iter().find_map(|(sign, order)| Some((*order, rest.strip_prefix(sign)?)));
-        let (order, right) = found.ok_or(Malformed { at, what: "no <, <=, > or >=" })?;
+        let (order, right) = found.ok_or(Malformed { at, what: "one of <, <=, > and >= was expected" })?;
         let right = Formula::parse(right)
             .map_err(|malformed| Malformed { at: malformed.at + text.len() - right.len(), ..malformed })?;
         Ok(Self { text: text.to_owned(), left: Formula::parse(left)?, order, right })

@@ -1,6 +1,6 @@
 //! Writes docs/metrics.md from the catalogue.
 
-use super::catalogue::{Bound, Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
+use super::catalogue::{Catalogue, CpuTable, EventSpec, Meaning, Metric, Per, Sibling};
 use super::formula::Condition;
 use pmmpi::counters::probe::Scope;
 use std::fmt::Write;
@@ -75,11 +75,6 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
         line(page, format_args!("| metric | formula | unit | what | source |\n|---|---|---|---|---|"));
         for metric in catalogue.metrics_of(&group.name) {
             let Metric { name, formula, unit, text, source, .. } = metric;
-            let bound = match metric.bound {
-                Some(Bound::Lower) => " (a lower bound)",
-                Some(Bound::Upper) => " (an upper bound)",
-                None => "",
-            };
             let per = match metric.per {
                 Per::Run => "",
                 Per::Core => "; value of each core, then the mean over the cores",
@@ -89,10 +84,7 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
                 if checks.is_empty() { String::new() } else { format!("; only if {}", checks.join(" and ")) };
             line(
                 page,
-                format_args!(
-                    "| `{name}` | `{}` | {unit} | {text}{bound}{per}{checks} | {source} |",
-                    formula.text()
-                ),
+                format_args!("| `{name}` | `{}` | {unit} | {text}{per}{checks} | {source} |", formula.text()),
             );
         }
         page.push('\n');
