@@ -15,8 +15,8 @@ mod per_core;
 mod read;
 
 pub use catalogue::{
-    Bound, Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule,
-    Sibling, catalogue,
+    Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule, Sibling,
+    catalogue,
 };
 pub use cpu::{CpuKind, Range};
 pub use evaluate::{Lack, MetricValue, RuleJudgement, Value, amount, evaluate, judge};

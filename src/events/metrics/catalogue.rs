@@ -76,22 +76,10 @@ pub struct Metric {
     pub source: String,
     /// What one value covers.
     pub per: Per,
-    /// Set if the metric is a bound of a value that cannot be computed.
-    pub bound: Option<Bound>,
     /// Tables of its processors; empty for all processors.
     pub cpus: Vec<String>,
     /// Conditions that the inputs must satisfy; otherwise there is no value.
     pub checks: Vec<Condition>,
-}
-
-/// The kind of bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    /// The true value is not smaller.
-    Lower,
-    /// The true value is not larger.
-    Upper,
 }
 
 /// A reason not to trust a measurement.

@@ -1,8 +1,7 @@
 //! Reads the catalogue from metrics.toml and cpus/*.toml.
 
 use super::catalogue::{
-    Bound, Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule,
-    Sibling,
+    Catalogue, CpuTable, EventGroup, EventSpec, FormulaSource, Meaning, Metric, Per, Quantity, Rule, Sibling,
 };
 use super::cpu::Range;
 use super::formula::{Condition, Formula};
@@ -50,7 +49,6 @@ impl Catalogue {
                 text: raw.text,
                 source: raw.source,
                 per: raw.per,
-                bound: raw.bound,
                 cpus: raw.cpus,
             });
         }
@@ -143,7 +141,6 @@ struct RawMetric {
     source: String,
     #[serde(default)]
     per: Per,
-    bound: Option<Bound>,
     #[serde(default)]
     cpus: Vec<String>,
     #[serde(default)]
