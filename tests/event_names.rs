@@ -379,7 +379,7 @@ fn a_vendor_is_asked_once_for_what_nobody_else_knows() {
     let Asked::Event(package) = energy("rapl::RAPL_ENERGY_PKG").unwrap().remove(0) else { panic!("braces") };
     assert_eq!((package[0].event.unit.as_str(), package[0].event.scale), ("J", 2f64.powi(-32)));
     assert_eq!(package[0].places, Places::Socket(set("0,18")));
-    assert!(energy("rapl::RAPL_ENERGY_PKG:u").unwrap_err().to_string().contains("no core"));
+    assert!(energy("rapl::RAPL_ENERGY_PKG:u").unwrap_err().to_string().contains("outside the cores"));
     let unknown =
         |answer: VendorAnswer| names.resolve("FOO:BAR", |_| Ok(vec![answer])).unwrap_err().to_string();
     assert!(
@@ -463,7 +463,7 @@ fn braces_keep_together_what_can_be_counted_together() {
         ]
     );
     let apart = planned(&amd, "{cycles,power/energy-pkg/}", "x", Scope::Task).unwrap_err().to_string();
-    assert!(apart.contains("{cycles,power/energy-pkg/}") && apart.contains("no group"), "{apart}");
+    assert!(apart.contains("{cycles,power/energy-pkg/}") && apart.contains("cannot form a group"), "{apart}");
     assert!(planned(&amd, "{page-faults,power/energy-pkg/}", "x", Scope::Task).is_err());
     assert_eq!(
         groups(&planned(&amd, "{page-faults,cs}", "x", Scope::Task).unwrap()),
