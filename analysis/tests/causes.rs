@@ -103,25 +103,52 @@ fn each_cause_has_its_word() {
     );
 }
 
+/// The cause of the last of `nodes` nodes, which takes 10 % longer, while another one `lacks` a count.
+fn cause_beside(nodes: usize, changed: &[(&str, f64)], lacks: &str) -> &'static str {
+    let t = 1.1f64;
+    let node = |changed: &[(&str, f64)]| {
+        let mut node = columns(changed).unwrap();
+        let most = |name: &str| changed.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, by)| *by);
+        node.set("ranks", 2.0);
+        node.set("ref_cycles_most", 0.5e12 * most("ref_cycles_most"));
+        node.set("task_clock_ns_most", 2.4e11 * most("task_clock_ns_most"));
+        node.set("steal_ns", 0.0);
+        node
+    };
+    let mut class = vec![Some(node(&[])); nodes - 1];
+    class.push(Some(node(changed)));
+    class[1].as_mut().unwrap().lack(lacks, "not counted there");
+    let mut times = vec![10f64.ln(); nodes - 1];
+    times.push((10.0 * t).ln());
+    let explained = explain(&class, &times, &CauseSettings::default());
+    for (node, ln_time) in explained.iter().zip(&times) {
+        assert!((node.terms.values().sum::<f64>() - (ln_time - times[0])).abs() < 1e-12, "{lacks}: {node:?}");
+        assert!(!node.terms.is_empty(), "{lacks}: {node:?}");
+    }
+    explained.last().unwrap().cause.as_ref().unwrap().kind.name()
+}
+
 /// A count that one node lacks is no reason to explain the others without it.
 #[test]
 fn the_counts_of_one_node_explain_no_other() {
     let t = 1.1;
-    let cause_beside = |lacked: &str| {
-        let mut class = vec![columns(&[]); 9];
-        class.push(columns(&[("tsc", t), ("task_clock_ns", t), ("cpus", 1.0 / t)]));
-        class[3].as_mut().unwrap().lack(lacked, "not counted there");
-        let mut times = vec![10f64.ln(); 9];
-        times.push((10.0 * t).ln());
-        let explained = explain(&class, &times, &CauseSettings::default());
-        assert!(explained.iter().all(|node| !node.terms.is_empty()), "{explained:?}");
-        for (node, ln_time) in explained.iter().zip(&times) {
-            assert!((node.terms.values().sum::<f64>() - (ln_time - times[0])).abs() < 1e-12, "{node:?}");
+    let longer = [("tsc", t), ("task_clock_ns", t), ("task_clock_ns_most", t)];
+    let [cpus, imbalance, uncounted] = [
+        ([&longer[..], &[("cpus", 1.0 / t)]].concat(), "cpus"),
+        ([&longer[..], &[("ref_cycles_most", t)]].concat(), "imbalance"),
+        (Vec::new(), "uncounted"),
+    ];
+    for (changed, cause) in [&cpus, &imbalance, &uncounted] {
+        for lacks in ["cpus", "tsc", "ranks", "ref_cycles_most", "task_clock_ns", "ref_cycles"] {
+            assert_eq!(cause_beside(10, changed, lacks), *cause, "without {lacks} on another node");
         }
-        explained[9].cause.as_ref().unwrap().kind.name()
-    };
-    for lacked in ["cpus", "tsc", "ranks", "steal_ns", "task_clock_ns", "ref_cycles"] {
-        assert_eq!(cause_beside(lacked), "cpus", "without {lacked} on another node");
+    }
+    // Too few nodes for terms of their own: these are compared without the term.
+    let work =
+        [&longer[..], &[("instructions", t), ("cycles", t), ("ref_cycles", t), ("ref_cycles_most", t)]]
+            .concat();
+    for lacks in ["cpus", "tsc", "ranks"] {
+        assert_eq!(cause_beside(5, &work, lacks), "instructions", "5 nodes, one without {lacks}");
     }
 }
 

@@ -7,33 +7,33 @@
 #
 # usage: record.sh BIN RIG_HOST     BIN: the folder of pmmpi; RIG_HOST: the rig's program that makes hosts
 set -eu
-bin=$1
-rig_host=$2
+bin=$(realpath "$1")
+rig_host=$(realpath "$2")
 PATH=$bin:$PATH
 cd "$(dirname "$0")"
 here=$PWD
-source=$(cd ../.. && pwd)
+source=$(realpath ../..)
 work=$(mktemp -d "${TMPDIR:-/tmp}/samples.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+other=
+trap '[ -z "$other" ] || kill $other; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-rm -rf demo fleet regions
 TMPDIR=$work "$source/tests/rig/demo.sh" "$bin" "$rig_host"
 cd "$work"/*demo*
-mkdir "$here/demo" "$here/regions"
-cp pmmpi-results/*.pmr "$here/demo"
+mkdir "$work/new" "$work/new/demo"
+cp pmmpi-results/*.pmr "$work/new/demo"
 
 mpicc.openmpi -I "$source/launcher/agent/include" "$source/tests/programs/regions.c" -o solver
-PMMPI_OUT=$here/regions OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$PWD/rsh" mpirun.openmpi -n 2 --hostfile hostfile \
+PMMPI_OUT=$work/new/regions OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$PWD/rsh" mpirun.openmpi -n 2 --hostfile hostfile \
     --bind-to none pmmpi ./solver . 3 10
-rm -rf "$here/regions/.nodes"
+rm -rf "$work/new/regions/.nodes"
 
 # In rounds over the hosts, so that what changes with time is no property of a host.
 sed -i -e '6s/^[0-9]*/1000/' -e '11s/^[0-9]*/1/' -e '12s/^[0-9]*/1/' hpccinf.txt
 export PMMPI_OUT="$work/fleet"
 for round in 1 2 3 4 5 6 7; do
     for node in $(seq -w 24); do
-        other=
         if [ $node = 07 ]; then
             nice -n 5 taskset -c 1 sh -c 'while :; do :; done' &
             other=$!
@@ -41,8 +41,12 @@ for round in 1 2 3 4 5 6 7; do
         "$rig_host" "n$node" "${node#0}0000000000000" -- taskset -c 1 mpirun.openmpi -n 1 --bind-to none pmmpi hpcc \
             > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
         [ -z "$other" ] || kill $other
+        wait
+        other=
         rm -f hpccoutf.txt
     done
     echo "round $round of 7"
 done
-pmmpi export -o "$here/fleet" "$PMMPI_OUT"
+pmmpi export -o "$work/new/fleet" "$PMMPI_OUT"
+rm -rf "$here/demo" "$here/fleet" "$here/regions"
+mv "$work/new/"* "$here"

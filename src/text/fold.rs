@@ -1,33 +1,68 @@
 //! Lines for a terminal that is narrower than they are.
 
-/// Breaks each line that is longer than `width` characters at spaces. The rest is indented, below the text of a
-/// warning. A longer word, such as a path, stays whole, so that the user can copy it.
+/// Breaks each line that is longer than `width` characters at spaces. A longer word, such as a path, stays whole, so
+/// that the user can copy it.
+///
+/// The rest of a warning is indented below its text, that of other text by two spaces. A line with several spaces
+/// between words is the row of a table: only its last column breaks, and its rest stays below this column. A row
+/// without room there does not break.
 pub fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.lines() {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        let indent = indent + if line.starts_with("warning: ") { 9 } else { 2 };
-        let mut rest = line;
-        let mut columns = width;
-        while let Some(end) = place(rest, columns) {
-            folded.push_str(rest[..end].trim_end_matches(' '));
-            folded.push('\n');
-            folded.extend(std::iter::repeat_n(' ', indent));
-            rest = rest[end..].trim_start_matches(' ');
-            columns = width.saturating_sub(indent);
+        match Layout::of(line, width) {
+            Some(layout) => fold(&mut folded, line, width, layout),
+            None => folded.push_str(line),
         }
-        folded.push_str(rest);
         folded.push('\n');
     }
     folded
 }
 
-/// The byte of the space at which to break: the last one within `columns` characters, else the first one after them.
-/// `None` if the line fits, or has no space between words.
-fn place(line: &str, columns: usize) -> Option<usize> {
+/// How a long line breaks.
+struct Layout {
+    /// Bytes that stay on the first line.
+    fixed: usize,
+    /// Spaces before the rest.
+    indent: usize,
+}
+
+/// The last column of a row breaks if it has at least this many characters.
+const COLUMN: usize = 30;
+
+impl Layout {
+    /// `None` if the line fits, or cannot break.
+    fn of(line: &str, width: usize) -> Option<Self> {
+        line.char_indices().nth(width)?;
+        let lead = line.len() - line.trim_start_matches(' ').len();
+        match line[lead..].trim_end().rfind("  ") {
+            None if line.starts_with("warning: ") => Some(Self { fixed: lead, indent: 9 }),
+            None => Some(Self { fixed: lead, indent: lead + 2 }),
+            Some(at) => {
+                let fixed = lead + at + 2;
+                let indent = line[..fixed].chars().count();
+                (indent + COLUMN <= width).then_some(Self { fixed, indent })
+            }
+        }
+    }
+}
+
+fn fold(folded: &mut String, line: &str, width: usize, Layout { fixed, indent }: Layout) {
+    let (mut rest, mut columns, mut fixed) = (line, width, fixed);
+    while let Some(end) = place(rest, fixed, columns) {
+        folded.push_str(rest[..end].trim_end_matches(' '));
+        folded.push('\n');
+        folded.extend(std::iter::repeat_n(' ', indent));
+        rest = rest[end..].trim_start_matches(' ');
+        (columns, fixed) = (width.saturating_sub(indent), 0);
+    }
+    folded.push_str(rest);
+}
+
+/// The byte of the space at which to break: the last one within `columns` characters and after `fixed` bytes, else the
+/// first one after that. `None` if the line fits, or has no such space between words.
+fn place(line: &str, fixed: usize, columns: usize) -> Option<usize> {
     let (limit, next) = line.char_indices().nth(columns)?;
-    let first = line.len() - line.trim_start_matches(' ').len();
-    let is_break = |at: &usize| *at > first && !line[*at..].trim_start_matches(' ').is_empty();
+    let is_break = |at: &usize| *at > fixed && !line[*at..].trim_start_matches(' ').is_empty();
     let at_limit = (next == ' ').then_some(limit).filter(is_break);
     let before = || line[..limit].rmatch_indices(' ').map(|(at, _)| at).find(is_break);
     let after = || line[limit..].match_indices(' ').map(|(at, _)| limit + at).find(is_break);
@@ -45,7 +80,7 @@ mod tests {
         assert_eq!(folded("one two three four\n", 9), "one two\n  three\n  four\n");
         assert_eq!(
             folded("warning: much too long a text\n         Do this and that.\n", 20),
-            concat!("warning: much too\n         long a text\n", "         Do this and\n           that.\n",)
+            "warning: much too\n         long a text\n         Do this and\n           that.\n"
         );
         assert_eq!(
             folded("see /a/very/long/path/of/a/file for it\n", 10),
@@ -54,15 +89,28 @@ mod tests {
         assert_eq!(folded("exactly 10\n", 10), "exactly 10\n");
     }
 
+    #[test]
+    fn rows_of_tables_stay_below_their_columns() {
+        let row = "ipc   1  Instructions per cycle, of all threads\n";
+        assert_eq!(folded(row, 39), "ipc   1  Instructions per cycle, of all\n         threads\n");
+        // No room for a column.
+        assert_eq!(folded(row, 38), row);
+        assert_eq!(
+            folded("node0                  1    7    1.91970\n", 20),
+            "node0                  1    7    1.91970\n"
+        );
+    }
+
     proptest! {
-        /// Words and their order stay; only longer words are longer than the width.
+        /// Words and their order stay; only rows and single words are longer than the width.
         #[test]
-        fn no_word_is_lost(text in "(([a-zé]{1,12}| ){0,40}\n){0,5}", width in 1..60usize) {
+        fn no_word_is_lost(text in "(([a-zé]{1,12}| ){0,40}\n){0,5}", width in 0..60usize) {
             let folded = folded(&text, width);
             prop_assert!(folded.split_whitespace().eq(text.split_whitespace()));
-            for line in folded.lines() {
+            for line in folded.lines().filter(|line| !line.trim().contains("  ")) {
+                let lead = line.len() - line.trim_start_matches(' ').len();
                 let alone = line.split_whitespace().count() == 1;
-                prop_assert!(line.trim_end().chars().count() <= width || alone || width < 12, "{line:?}");
+                prop_assert!(line.trim_end().chars().count() <= width || alone || lead + 2 >= width, "{line:?}");
             }
         }
     }

@@ -10,6 +10,7 @@ pub use bounds::bounds;
 use super::{answer, cells, more, one_line, shown};
 use crate::report::Report;
 use crate::report::run::RunReport;
+use node_names::NodeNames;
 use pmmpi::text::{count, seconds_between};
 use std::collections::BTreeMap;
 
@@ -35,9 +36,10 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     );
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some());
+    let names = NodeNames::of(all_nodes(report));
     if compared {
         nodes::answer(&mut text, report);
-        about_nodes(&mut text, report, top);
+        about_nodes(&mut text, report, &names, top);
     } else if let Some(waited_for) = answer::waited_for(report) {
         line(&mut text, &waited_for);
     }
@@ -46,16 +48,22 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     regions(&mut text, &report.runs, top);
     metrics(&mut text, &report.runs, top);
     if !compared {
-        about_nodes(&mut text, report, top);
+        about_nodes(&mut text, report, &names, top);
     }
     warnings(&mut text, report);
     text
 }
 
-fn about_nodes(text: &mut String, report: &Report, top: usize) {
-    nodes::slow_runs(text, &report.slow_runs, top);
-    nodes::drift(text, &report.drift, top);
-    nodes::table(text, &report.nodes, top);
+fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize) {
+    nodes::slow_runs(text, &report.slow_runs, names, top);
+    nodes::drift(text, &report.drift, names, top);
+    nodes::table(text, &report.nodes, names, top);
+}
+
+fn all_nodes(report: &Report) -> impl Iterator<Item = &str> {
+    let nodes = report.nodes.iter().map(|node| node.node.as_str());
+    let of_runs = report.slow_runs.iter().map(|run| run.node.as_str());
+    nodes.chain(of_runs).chain(report.drift.iter().map(|drift| drift.node.as_str()))
 }
 
 /// Adds one line; a line end in a name does not break it.
@@ -94,7 +102,7 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
     line(
         text,
         &format!(
-            "{:<42} {:>8}  {:<25} {:>6}  BALANCE",
+            "{:<28} {:>8}  {:<25} {:>6}  BALANCE",
             "REGION (of the last run)", "ENTRIES", "TOOK BETWEEN, s", "SHARE"
         ),
     );
@@ -107,7 +115,7 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
         let entries = region.entries.map_or("differ".to_owned(), |entries| entries.to_string());
         let balance = region.balance.map_or("-".to_owned(), |balance| format!("{balance:.2}"));
         let share = region.share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-        line(text, &format!("{:<42} {entries:>8}  {took:<25} {share:>6}  {balance:>7}", region.name));
+        line(text, &format!("{:<28} {entries:>8}  {took:<25} {share:>6}  {balance:>7}", region.name));
     }
     and_more(text, hidden, "more regions");
 }

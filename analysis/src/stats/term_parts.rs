@@ -70,9 +70,7 @@ fn by_share(column: &TermColumn, shares: &[Option<f64>], [name, rest]: [&'static
 /// stolen time S, if S is known.
 fn of_utilisation(column: &TermColumn, nodes: &[Option<&Counted>], identity: Identity) -> Vec<TermPart> {
     let reference_cycles = if identity.is_of_user_mode() { "ref_cycles_user" } else { "ref_cycles" };
-    // A node that lacks this count must not take the part from all others.
-    let with_steal = nodes.iter().flatten().filter(|node| node.get("steal_ns").is_some()).count();
-    let steal_is_known = 2 * with_steal >= nodes.len();
+    let steal_is_known = nodes.iter().flatten().all(|node| node.get("steal_ns").is_some());
     let own = |node: &Counted| {
         let on = node.positive("task_clock_ns")?;
         let left = if steal_is_known { on - node.get("steal_ns")? } else { on };

@@ -116,10 +116,14 @@ impl Identity {
         work.into_iter().flatten().chain([busy]).all(|name| counted.positive(name).is_some())
     }
 
-    /// The counts of each additional term: imbalance, cpus, uncounted.
-    fn additional(self) -> [Vec<&'static str>; 3] {
+    /// The counts that each additional term needs.
+    fn additional(self) -> [(fn(&Additions) -> bool, Vec<&'static str>); 3] {
         let [_, most] = self.needs().busy;
-        [vec!["ranks", most], vec!["cpus"], vec!["tsc"]]
+        [
+            (|with| with.imbalance, vec!["ranks", most]),
+            (|with| with.cpus, vec!["cpus"]),
+            (|with| with.uncounted, vec!["tsc"]),
+        ]
     }
 
     /// Terms whose values add up to ln T, in the same order for all nodes of a class. `None` if a count is missing.
@@ -172,7 +176,7 @@ const CLOCKS_DIFFER: f64 = 1e-3;
 impl Additions {
     /// The terms that all of these nodes have and in which they differ.
     fn of(identity: Identity, nodes: &[(usize, &Counted, f64)]) -> Self {
-        let [of_imbalance, of_cpus, of_uncounted] = identity.additional();
+        let [(_, of_imbalance), (_, of_cpus), (_, of_uncounted)] = identity.additional();
         let all = |names: &[&str]| nodes.iter().all(|(_, node, _)| has(node, names));
         let spans = |value: &dyn Fn(&Counted, f64) -> f64| {
             let values = nodes.iter().map(|(_, node, ln_time)| value(node, *ln_time));
@@ -228,7 +232,8 @@ impl Decomposition {
 /// The decompositions of a class. For each node the first that contains it counts; a decomposition without such a
 /// node is omitted. `ln_times` has the ln seconds of each node, and `class` its counts.
 ///
-/// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the class. With
+/// A decomposition covers the nodes that have its counts, if these are at least two nodes and half of the class. If
+/// only some of these have the counts of an additional term, there is one decomposition for them and one for all. With
 /// fewer nodes, the reference could reflect another property that these nodes share. Tref is the median of their
 /// times. The reference of each term is based on its median m_j. Medians do not add up to ln Tref, so the terms share
 /// the remainder according to their variation: m_j + (ln Tref - sum of m) s_j^2 / (sum of s^2). This is the point of
@@ -248,10 +253,15 @@ pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec
             .filter_map(|(at, counted, ln_time)| Some((*at, (*counted)?, *ln_time)))
             .filter(|(_, counted, _)| identity.holds(counted))
             .collect();
-        // A node that lacks a count for an additional term must not take this term from all others.
-        let usual =
-            identity.additional().into_iter().filter(|names| 2 * having(&nodes, names).len() >= timed.len());
-        let complete = usual.fold(nodes.clone(), |nodes, names| having(&nodes, &names));
+        // A node that lacks the count of an additional term must not take this term from all others.
+        let mut complete = nodes.clone();
+        for (term, names) in identity.additional() {
+            let having: Vec<_> = complete.iter().filter(|(_, node, _)| has(node, &names)).copied().collect();
+            let is_enough = having.len() >= MIN_COMPLETE && 2 * having.len() >= timed.len();
+            if is_enough && term(&Additions::of(identity, &having)) {
+                complete = having;
+            }
+        }
         for nodes in [complete, nodes] {
             let is_enough = nodes.len() >= 2 && 2 * nodes.len() >= timed.len();
             if is_enough && nodes.iter().any(|(at, ..)| !is_in[*at]) {
@@ -263,10 +273,8 @@ pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec
     all
 }
 
-/// The nodes that have all of these counts.
-fn having<'a>(nodes: &[(usize, &'a Counted, f64)], names: &[&str]) -> Vec<(usize, &'a Counted, f64)> {
-    nodes.iter().filter(|(_, node, _)| has(node, names)).copied().collect()
-}
+/// With fewer nodes that have the count of an additional term, no node has the term: a cause needs as many nodes.
+const MIN_COMPLETE: usize = 5;
 
 fn has(node: &Counted, names: &[&str]) -> bool {
     names.iter().all(|name| node.positive(name).is_some())

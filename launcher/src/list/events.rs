@@ -163,6 +163,9 @@ fn gap(resolved: &Resolved) -> Option<Gap> {
     counters.opened().sets.first()?.events.first()?.1
 }
 
+/// The widest name beside the other columns.
+const NAME_WIDTH: usize = 36;
+
 impl Listable for Events {
     fn text(&self) -> String {
         let label = |row: &Row| match &row.aliases[..] {
@@ -187,11 +190,21 @@ impl Listable for Events {
                 here.to_owned(),
             ]);
         }
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| {
+            let widths = lines.iter().map(|line| line[column].chars().count());
+            widths.filter(|width| column > 0 || *width <= NAME_WIDTH).max().unwrap_or(0)
+        };
         let widths: [usize; 4] = std::array::from_fn(width);
         let mut text = String::new();
         for [event, from, scope, unit, here] in &lines {
             let [w0, w1, w2, w3] = widths;
+            // A longer name has a line of its own, so that the other columns fit a terminal.
+            let event = if event.chars().count() > w0 {
+                let _ = writeln!(text, "{event}");
+                ""
+            } else {
+                event
+            };
             let _ = writeln!(text, "{event:w0$}  {from:w1$}  {scope:w2$}  {unit:w3$}  {here}");
         }
         if !reasons.is_empty() {

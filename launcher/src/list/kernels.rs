@@ -56,7 +56,7 @@ impl Listable for Kernels {
             let here = if *runs_here { "" } else { " (not on this processor)" };
             text += &format!("{name}: {description}{here}\n");
             for Expected { event, low, high } in expected {
-                let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
+                let range = if low == high { format!("{low:.0}") } else { format!("{low:.0} to {high:.0}") };
                 text += &format!("  {event:<28} {range}\n");
             }
             text += &format!("  in {trips} trips of the loop\n\n");

@@ -86,9 +86,12 @@ fn may_start_once(name: &str, settings: &Settings) -> Failure {
 }
 
 fn no_ranks(launch: &Launch) -> Failure {
-    let who = launch.launcher.unwrap_or("no launcher");
+    let what = match launch.launcher {
+        Some(launcher) => format!("{launcher} started pmmpi without one"),
+        None => "no launcher started pmmpi".to_owned(),
+    };
     Failure::own(format_args!(
-        "--mode ranks needs ranks that a launcher started with a process manager, but {who} started pmmpi. \
+        "--mode ranks needs ranks that a launcher started with a process manager, but {what}. \
          Remove --mode ranks, or start pmmpi with mpirun or srun --mpi=pmix"
     ))
 }

@@ -15,14 +15,13 @@ pub fn answer(text: &mut String, report: &Report) {
 }
 
 /// Slow runs of all sessions.
-pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
+pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], names: &NodeNames, top: usize) {
     if runs.is_empty() {
         return;
     }
     line(text, "");
     let of_session = if runs.iter().any(|run| run.session.is_some()) { "  SESSION" } else { "" };
     let (shown, hidden) = shown(runs.len(), top);
-    let names = NodeNames::of(runs[..shown].iter().map(|run| run.node.as_str()));
     let width = names.width;
     line(text, &format!("{:<42} {:<width$} {:>8} {:>8}{of_session}", "SLOW RUN", "NODE", "SLOWER", "P"));
     for run in &runs[..shown] {
@@ -35,13 +34,12 @@ pub fn slow_runs(text: &mut String, runs: &[SlowRunReport], top: usize) {
 }
 
 /// Nodes that grew slower, and since when.
-pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
+pub fn drift(text: &mut String, drifts: &[DriftReport], names: &NodeNames, top: usize) {
     if drifts.is_empty() {
         return;
     }
     line(text, "");
     let (shown, hidden) = shown(drifts.len(), top);
-    let names = NodeNames::of(drifts[..shown].iter().map(|drift| drift.node.as_str()));
     let width = names.width;
     line(text, &format!("{:<width$} {:>8} {:>8}  SINCE", "GREW SLOWER", "BY", "SCORE"));
     for drift in &drifts[..shown] {
@@ -53,13 +51,12 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], top: usize) {
 }
 
 /// The slowest nodes, and a list of their classes.
-pub fn table(text: &mut String, nodes: &[NodeReport], top: usize) {
+pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usize) {
     if nodes.is_empty() {
         return;
     }
     let numbers = class_numbers(nodes);
     let (shown, hidden) = shown(nodes.len(), top);
-    let names = NodeNames::of(nodes[..shown].iter().map(|node| node.node.as_str()));
     let width = names.width;
     line(text, "");
     line(
