@@ -397,7 +397,7 @@ fn bounds_has_text_and_json_alone() {
 /// Runs `pmmpi-report` in a pseudo-terminal of 80 columns.
 fn on_a_terminal(path: &Path, more: &str) -> String {
     let report = env!("CARGO_BIN_EXE_pmmpi-report");
-    let command = format!("stty cols 80; exec {report} report {} {more}", path.display());
+    let command = format!("stty cols 80 rows 24; exec {report} report {} {more}", path.display());
     let output = std::process::Command::new("script")
         .args(["-q", "-e", "-c", &command, "/dev/null"])
         .env("PMMPI_TRUST", "/nonexistent")
