@@ -116,13 +116,13 @@ impl Identity {
         work.into_iter().flatten().chain([busy]).all(|name| counted.positive(name).is_some())
     }
 
-    /// The counts that each additional term needs.
-    fn additional(self) -> [(fn(&Additions) -> bool, Vec<&'static str>); 3] {
+    /// The imbalance, the CPUs and the uncounted time.
+    fn additional(self) -> [AdditionalTerm; 3] {
         let [_, most] = self.needs().busy;
         [
-            (|with| with.imbalance, vec!["ranks", most]),
-            (|with| with.cpus, vec!["cpus"]),
-            (|with| with.uncounted, vec!["tsc"]),
+            AdditionalTerm { is_in: |with| with.imbalance, counts: vec!["ranks", most] },
+            AdditionalTerm { is_in: |with| with.cpus, counts: vec!["cpus"] },
+            AdditionalTerm { is_in: |with| with.uncounted, counts: vec!["tsc"] },
         ]
     }
 
@@ -161,7 +161,14 @@ impl Identity {
     }
 }
 
-/// Terms that only some classes have.
+/// A term that only some classes have.
+struct AdditionalTerm {
+    is_in: fn(&Additions) -> bool,
+    /// What it is computed from.
+    counts: Vec<&'static str>,
+}
+
+/// The additional terms of a class.
 #[derive(Clone, Copy, Debug, Default)]
 struct Additions {
     imbalance: bool,
@@ -176,8 +183,8 @@ const CLOCKS_DIFFER: f64 = 1e-3;
 impl Additions {
     /// The terms that all of these nodes have and in which they differ.
     fn of(identity: Identity, nodes: &[(usize, &Counted, f64)]) -> Self {
-        let [(_, of_imbalance), (_, of_cpus), (_, of_uncounted)] = identity.additional();
-        let all = |names: &[&str]| nodes.iter().all(|(_, node, _)| has(node, names));
+        let [imbalance, cpus, uncounted] = identity.additional();
+        let all = |term: &AdditionalTerm| nodes.iter().all(|(_, node, _)| has(node, &term.counts));
         let spans = |value: &dyn Fn(&Counted, f64) -> f64| {
             let values = nodes.iter().map(|(_, node, ln_time)| value(node, *ln_time));
             let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -187,11 +194,10 @@ impl Additions {
         };
         let ln = |node: &Counted, name: &str| node.positive(name).map_or(0.0, f64::ln);
         Self {
-            imbalance: all(&of_imbalance)
+            imbalance: all(&imbalance)
                 && nodes.iter().any(|(_, node, _)| node.get("ranks").is_some_and(|ranks| ranks > 1.0)),
-            cpus: all(&of_cpus) && spans(&|node, _| ln(node, "cpus")) > 0.0,
-            uncounted: all(&of_uncounted)
-                && spans(&|node, ln_time| ln_time - ln(node, "tsc")) > CLOCKS_DIFFER,
+            cpus: all(&cpus) && spans(&|node, _| ln(node, "cpus")) > 0.0,
+            uncounted: all(&uncounted) && spans(&|node, ln_time| ln_time - ln(node, "tsc")) > CLOCKS_DIFFER,
         }
     }
 }
@@ -255,10 +261,11 @@ pub fn decompose(class: &[Option<Counted>], ln_times: &[f64], floor: f64) -> Vec
             .collect();
         // A node that lacks the count of an additional term must not take this term from all others.
         let mut complete = nodes.clone();
-        for (term, names) in identity.additional() {
-            let having: Vec<_> = complete.iter().filter(|(_, node, _)| has(node, &names)).copied().collect();
+        for term in identity.additional() {
+            let having: Vec<_> =
+                complete.iter().filter(|(_, node, _)| has(node, &term.counts)).copied().collect();
             let is_enough = having.len() >= MIN_COMPLETE && 2 * having.len() >= timed.len();
-            if is_enough && term(&Additions::of(identity, &having)) {
+            if is_enough && (term.is_in)(&Additions::of(identity, &having)) {
                 complete = having;
             }
         }
