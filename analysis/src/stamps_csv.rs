@@ -186,7 +186,10 @@ impl Jobs {
         for (i, at) in columns.stamps.into_iter().enumerate() {
             t_ns[i] = integer(STAMPS[i], at)?;
         }
-        let stamps = Stamps::try_from(t_ns).map_err(|e| e.to_string())?;
+        let stamps = Stamps::try_from(t_ns).map_err(|error| {
+            let column = STAMPS.iter().zip(t_ns).find(|(_, t_ns)| *t_ns == error.0);
+            format!("{}: {error}", column.map_or("", |(name, _)| name))
+        })?;
         let part = |column: Option<usize>| column.map(&field).transpose();
         let (run, region) = (part(columns.run)?, part(columns.region)?);
         let job = self.job(run, region);
