@@ -9,28 +9,36 @@
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
 //! let class = ClassRuns::new(&times, &[7, 14, 21]).expect("every node has runs");
-//! let medians = median::of_nodes(&class); // median run, interval, lower end
+//! let medians = median::of_nodes(&class); // median run and its interval
 //! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
-//! let judged = verdict_rule::judge(&medians, sigma, &verdict_rule::VerdictSettings::default());
-//! assert_eq!(judged.nodes[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
-//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default()));
+//! let variance = |node: &median::NodeMedian| Some(within_nodes::variance_factor(node.runs) * sigma?.powi(2));
+//! let node = |node: median::NodeMedian| verdict_rule::MeasuredNode { median: node.median, variance: variance(&node), runs: node.runs };
+//! let nodes: Vec<_> = medians.iter().copied().map(node).collect();
+//! let judged = verdict_rule::judge(&nodes, None, &verdict_rule::VerdictSettings::default());
+//! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
+//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, None, &runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
 //!
 //! | module | answers |
 //! |---|---|
 //! | [`class_runs`] | which runs belong to which node: the input |
-//! | [`median`] | a node's median run, and the interval and the lower end of its median |
+//! | [`median`] | a node's median run, and the interval of its median |
 //! | [`within_nodes`] | how much runs of one node differ, pooled over its class |
 //! | [`qn_scale`] | how much nodes of a class differ |
-//! | [`verdict_rule`] | R*: which nodes are slow |
-//! | [`runs`] | which runs are slow, and which nodes have too many of them |
+//! | [`resolution`] | to which unit times were rounded, and what rounding cannot explain |
+//! | [`rounds`] | what all runs of a round, or of a session, have in common |
+//! | [`time_order`] | whether times depend on when they were measured |
+//! | [`class_model`] | how much healthy nodes differ, and how sure it is that a node is slow |
+//! | [`verdict_rule`] | the verdict on each node |
+//! | [`run_law`], [`runs`] | which runs are slow |
+//! | [`flaky`] | which nodes have too many slow runs |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class consists of two kinds of nodes |
 //! | [`noise`] | whether the times are precise enough to show an effect |
 //! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
-//! | [`normal`], [`binomial`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
+//! | [`normal`], [`chi_squared`], [`binomial`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
 //! | [`random`] | numbers for simulations |
 //!
 //! The code cites the source of each formula. docs/method.md lists them together, and docs/simulation.md shows how
@@ -40,17 +48,24 @@ pub mod benjamini_hochberg;
 pub mod bimodal;
 pub mod binomial;
 pub mod cause;
+pub mod chi_squared;
+pub mod class_model;
 pub mod class_runs;
 pub mod drift;
+pub mod flaky;
 pub mod median;
 pub mod node_counts;
 pub mod noise;
 pub mod normal;
 pub mod qn_scale;
 pub mod random;
+pub mod resolution;
+pub mod rounds;
+pub mod run_law;
 pub mod runs;
 pub mod term_parts;
 pub mod terms;
+pub mod time_order;
 pub mod verdict_rule;
 pub mod within_nodes;
 
@@ -71,15 +86,25 @@ mod tests {
             let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians);
+            let nodes: Vec<_> = medians.iter().map(|node| verdict_rule::MeasuredNode {
+                median: node.median, variance: sigma.map(|sigma| sigma * sigma), runs: node.runs,
+            }).collect();
+            let unit = Some(delta).filter(|unit| *unit > 0.0);
             let settings = verdict_rule::VerdictSettings { q, delta, ..verdict_rule::VerdictSettings::default() };
-            prop_assert_eq!(verdict_rule::judge(&medians, sigma, &settings).nodes.len(), nodes.len());
+            prop_assert_eq!(verdict_rule::judge(&nodes, unit, &settings).len(), nodes.len());
             let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
-            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &settings);
-            prop_assert!(runs::flaky(&runs::counts(&medians, &slow), q).len() <= nodes.len());
+            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), unit, &settings);
+            prop_assert!(slow.len() <= times.len());
+            let round: Vec<u32> = (0..times.len() as u32).map(|run| run % 7).collect();
+            let effects = rounds::effects(&class, &round, 7, &rounds::RoundSettings::default());
+            prop_assert!(effects.is_empty() || effects.len() == 7);
+            time_order::rank_ratio(&times);
+            time_order::dependence(class.nodes(), sigma.unwrap_or(q).abs());
+            resolution::unit(times.iter().copied());
             let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
             ascending.sort_unstable_by(f64::total_cmp);
-            let settings = bimodal::BimodalSettings { delta, min_nodes: 0 };
-            let modes = bimodal::modes(&ascending, &settings);
+            let settings = bimodal::BimodalSettings { delta, min_nodes: 0, min_part: 0 };
+            let modes = bimodal::modes(&ascending, unit, &settings);
             prop_assert!(modes.is_none_or(|modes| modes.fast.nodes + modes.slow.nodes == nodes.len()));
             let alarms = drift::alarms(&times, delta, &drift::DriftSettings::default());
             prop_assert!(alarms.len() <= times.len());

@@ -78,10 +78,16 @@ impl RunTable {
     }
 
     /// The id of a run of pmmpi; `<node>/<run>` for other tools. Together with the node it is unique within a session
-    /// and a declared class.
+    /// and a declared class. A slash in the names of other tools becomes `%2F`, and `%` becomes `%25`, so that the
+    /// slash of the id separates node and run.
     pub fn run_id(&self, row: usize) -> String {
         let run = self.runs.get(self.run[row]).unwrap_or_default();
-        if self.is_own[row] { run.to_owned() } else { format!("{}/{run}", self.node_name(row)) }
+        let escaped = |name: &str| name.replace('%', "%25").replace('/', "%2F");
+        if self.is_own[row] {
+            run.to_owned()
+        } else {
+            format!("{}/{}", escaped(self.node_name(row)), escaped(run))
+        }
     }
 
     /// Host name of a row.

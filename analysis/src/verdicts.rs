@@ -6,17 +6,20 @@ mod history;
 mod judged_node;
 mod judged_session;
 pub mod node_report;
+mod rounds_of_runs;
+mod suspects;
+mod warnings;
 mod why;
 
-use crate::stats::median::{self, NodeMedian};
-use crate::stats::{bimodal, drift, noise, runs, verdict_rule};
+use crate::stats::flaky::{NodeSession, RunCounts};
+use crate::stats::{drift, runs, verdict_rule};
 use crate::table::{Order, RunTable};
-use crate::warning_codes::{self, Warning, WarningCode};
+use crate::warning_codes::Warning;
 use history::History;
 use judged_session::JudgedSession;
 use node_report::{DriftReport, NodeReport, SlowRunReport};
-use pmmpi::text::count;
 use rayon::prelude::*;
+use suspects::{Before, SuspectSessions};
 
 /// Number of sessions that are judged in parallel. The data of all their nodes is in memory at the same time.
 const SESSIONS_AT_A_TIME: usize = 8;
@@ -53,7 +56,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     for nodes in order.groups().chunk_by(|a, b| class_of(a) == class_of(b)) {
         judge.class(nodes);
     }
-    all.warnings.extend(about_sessions(order));
+    all.warnings.extend(warnings::about_sessions(order));
     // Order within a verdict. If nodes hardly differ, all shrunken slowdowns are 0, and the slowdown itself decides.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
@@ -74,12 +77,6 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         b.change.total_cmp(&a.change).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     all
-}
-
-/// Warns if the order of several sessions is not known.
-fn about_sessions(order: &Order) -> Option<Warning> {
-    let is_undated = order.sessions > 1 && !order.sessions_are_dated;
-    is_undated.then(|| Warning::new(WarningCode::UndatedSessions, WarningCode::UndatedSessions.example()))
 }
 
 /// A class name may contain a command line of any length.
@@ -107,7 +104,8 @@ impl Judge<'_> {
         let sessions: Vec<&[&[u32]]> = nodes.chunk_by(|a, b| session(a) == session(b)).collect();
         let class = shortened(table.class_name(nodes[0][0] as usize));
         let mut histories: Vec<History> = Vec::new();
-        let mut done = 0;
+        let mut suspects = SuspectSessions::default();
+        let mut centres: Vec<Option<f64>> = Vec::with_capacity(sessions.len());
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
             let measured = sessions_now.par_iter().map(|nodes| {
                 let session = JudgedSession::of(table, nodes)?;
@@ -115,129 +113,101 @@ impl Judge<'_> {
                 Some((session, slow))
             });
             for measured in measured.collect::<Vec<_>>() {
+                let number = centres.len();
+                centres.push(measured.as_ref().and_then(|(session, _)| session.centre()));
                 if let Some((session, slow)) = measured {
-                    self.remember(done, &session, &mut histories);
-                    self.slow_runs(&session, &slow, &mut histories);
+                    self.remember(number, &session, &sessions, &mut suspects, &mut histories);
+                    self.slow_runs(number, &session, &slow, &mut histories);
                 }
-                done += 1;
             }
         }
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
-        self.about_flaky(&histories, &class);
-        if let Some(session) =
-            history::most_judged(&histories).and_then(|at| JudgedSession::of(table, sessions[at]))
-        {
-            self.about_class(&session, &class);
+        let told = &mut self.all.warnings;
+        warnings::flaky(table, settings, &histories, &class, told);
+        warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class, told);
+        let most_judged = history::most_judged(&histories);
+        if let Some(session) = most_judged.and_then(|at| JudgedSession::of(table, sessions[at])) {
+            warnings::about_class(table, settings, &session.with_starts(table), &class, told);
         }
-        let reports = history::latest(table, settings, &sessions, &histories);
-        history::over_time(table, settings, &histories, reports, self.all);
+        let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
+        let judging: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
+        told.extend(warnings::composition(table, &judging, &sessions, &class));
+        let effects = history::session_effects(&histories, &centres);
+        told.extend(warnings::moved(table, settings, &effects, &centres, &sessions, &class));
+        let reports = history::latest(table, settings, &sessions, &histories, &suspects);
+        history::over_time(table, settings, &histories, &effects, reports, self.all);
     }
 
-    fn remember(&mut self, number: usize, session: &JudgedSession<'_>, histories: &mut Vec<History>) {
-        let centre = session.centre();
+    /// Adds a session to the histories of its nodes.
+    fn remember(
+        &mut self,
+        number: usize,
+        session: &JudgedSession<'_>,
+        sessions: &[&[&[u32]]],
+        suspects: &mut SuspectSessions,
+        histories: &mut Vec<History>,
+    ) {
+        let (table, settings) = (self.table, self.settings);
+        let place_of = |rows: &&[u32]| self.places[table.node[rows[0] as usize] as usize];
+        let known: Vec<Option<usize>> = session
+            .nodes
+            .iter()
+            .map(|rows| Some(place_of(rows) as usize).filter(|at| *at != NOWHERE as usize))
+            .collect();
+        let before = Before { table, settings, sessions, histories };
+        let standing = suspects.add(number, session, &known, &before);
+        let is_compared = session.nodes.len() > 1;
         for (place, (rows, middle)) in session.nodes.iter().zip(&session.medians).enumerate() {
-            let node = self.table.node[rows[0] as usize];
+            let node = table.node[rows[0] as usize];
             let at = &mut self.places[node as usize];
             if *at == NOWHERE {
                 *at = histories.len() as u32;
                 histories.push(History::new(node));
             }
             let history = &mut histories[*at as usize];
-            history.tested += if session.tests(rows.len(), self.settings) { rows.len() } else { 0 };
-            history.add(number, place, rows[0], centre.map(|centre| middle.median - centre));
+            if session.tests(rows.len(), settings) {
+                let counts = RunCounts { runs: rows.len() as u32, ..RunCounts::default() };
+                history.tested.push(NodeSession { session: number as u32, counts });
+            }
+            history.add(number, place, standing.as_ref().map(|nodes| nodes[place]));
+            if is_compared {
+                history.add_median(number, rows[0], middle.median);
+            }
         }
     }
 
     fn slow_runs(
         &mut self,
+        number: usize,
         session: &JudgedSession<'_>,
         slow: &[runs::SlowRunTest],
         histories: &mut [History],
     ) {
-        let nodes = &session.nodes;
-        for run in slow {
-            let row = nodes[run.node][run.run] as usize;
-            histories[self.places[self.table.node[row] as usize] as usize].slow += 1;
-            self.all.slow_runs.push(SlowRunReport {
-                run_id: self.table.run_id(row),
-                node: self.table.node_name(row).to_owned(),
-                class: self.table.class_name(row).to_owned(),
-                session: self.session_name(row),
-                elapsed_s: self.table.elapsed_s[row],
-                slowdown: run.slowdown,
-                p_value: run.p,
-                p_adjusted: run.adjusted_p,
-            });
+        let table = self.table;
+        for of_node in slow.chunk_by(|a, b| a.node == b.node) {
+            let rows = session.nodes[of_node[0].node];
+            let is_slow = |run: usize| of_node.iter().any(|slow| slow.run == run);
+            // In the order of time; of undated runs in the order of reading.
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            order.sort_by_key(|run| (table.started_unix_ns[rows[*run] as usize], rows[*run]));
+            let in_order: Vec<bool> = order.into_iter().map(is_slow).collect();
+            let history = &mut histories[self.places[table.node[rows[0] as usize] as usize] as usize];
+            if let Some(tested) = history.tested.last_mut().filter(|tested| tested.session == number as u32) {
+                tested.counts = RunCounts::of(&in_order);
+            }
+            for run in of_node {
+                let row = rows[run.run] as usize;
+                self.all.slow_runs.push(SlowRunReport {
+                    run_id: table.run_id(row),
+                    node: table.node_name(row).to_owned(),
+                    class: table.class_name(row).to_owned(),
+                    session: table.session_name(row).map(str::to_owned),
+                    elapsed_s: table.elapsed_s[row],
+                    slowdown: run.slowdown,
+                    p_value: run.p,
+                    p_adjusted: run.adjusted_p,
+                });
+            }
         }
-    }
-
-    /// Counts over all sessions: a few slow runs per session are not significant in any single one.
-    fn about_flaky(&mut self, histories: &[History], class: &str) {
-        let counts: Vec<(usize, usize)> = histories.iter().map(|node| (node.tested, node.slow)).collect();
-        let mut flaky = runs::flaky(&counts, self.settings.run.q);
-        let host = |flaky: &runs::Flaky| self.table.nodes.get(histories[flaky.node].node).unwrap_or_default();
-        flaky.sort_by_key(host);
-        self.all.warnings.extend(flaky.iter().map(|flaky| {
-            Warning::new(
-                WarningCode::FlakyNode,
-                format!(
-                    "{}: {} of {} runs are slow, more than chance explains ({class})",
-                    host(flaky),
-                    flaky.slow,
-                    flaky.runs
-                ),
-            )
-        }));
-    }
-
-    /// Warnings that limit the verdicts of a class.
-    fn about_class(&mut self, JudgedSession { nodes, medians, .. }: &JudgedSession<'_>, class: &str) {
-        let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
-        ascending.sort_unstable_by(f64::total_cmp);
-        let delta = self.settings.node.delta;
-        if let Some(modes) =
-            bimodal::modes(&ascending, &bimodal::BimodalSettings { delta, ..Default::default() })
-        {
-            let apart = (modes.slow.centre - modes.fast.centre).exp_m1();
-            self.all.warnings.push(Warning::new(
-                WarningCode::BimodalClass,
-                format!(
-                    "{} of a class are fast and {} are {} slower ({class})",
-                    count(modes.fast.nodes, "node"),
-                    count(modes.slow.nodes, "node"),
-                    warning_codes::percent(apart)
-                ),
-            ));
-        }
-        let median_of = |values: &mut dyn Iterator<Item = f64>| {
-            let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-            values.sort_unstable_by(f64::total_cmp);
-            median::of_ascending(&values)
-        };
-        let within = |node: &NodeMedian| node.interval.map(|interval| node.median - interval.low);
-        let noise = noise::Noise {
-            bounds: median_of(
-                &mut nodes.iter().copied().flatten().map(|row| self.table.width(*row as usize)),
-            ),
-            runs: median_of(&mut medians.iter().filter_map(within)),
-        };
-        if let Some((limit, size)) = noise::hides(delta, &noise) {
-            let what = match limit {
-                noise::Limit::Bounds => "elapsed times are",
-                noise::Limit::Runs => "a node's median is",
-            };
-            self.all.warnings.push(Warning::new(
-                WarningCode::NoiseFloor,
-                format!(
-                    "{what} uncertain by {}: a node that is {} slower cannot be detected ({class})",
-                    warning_codes::percent(size),
-                    warning_codes::percent(delta)
-                ),
-            ));
-        }
-    }
-
-    fn session_name(&self, row: usize) -> Option<String> {
-        self.table.session_name(row).map(str::to_owned)
     }
 }

@@ -77,6 +77,16 @@ codes! {
         "If they are two kinds, give each kind its own label: nodes with different labels are in different \
          classes."
         "90 nodes of a class are fast and 10 nodes are 6.0 % slower (./hpl)"
+    ClassMoved "class-moved"
+        "Most nodes of a class became slower."
+        "Look for a change of the program, its libraries or the system that concerns all nodes."
+        "most nodes are 3.0 % slower since session s31: the report compares nodes with one another, so \
+         drift does not show this (./hpl)"
+    CompositionChanged "composition-changed"
+        "The nodes of a class changed from one session to the next."
+        "Nothing, if nodes were added or removed on purpose."
+        "session s31 lacks 20 nodes of session s30 and has 0 nodes that session s30 lacks: drift is the \
+         change against the same nodes (./hpl)"
     ConflictingRun "conflicting-run"
         "Two run files have the same run id and different contents."
         "Find out which of the two files was altered. The report uses the file whose name comes first."
@@ -85,6 +95,12 @@ codes! {
         "A run file was altered or damaged."
         "Copy the file again from the machine that measured the run."
         "run.pmr: is damaged: its checksum does not match"
+    DependentRuns "dependent-runs"
+        "Successive runs of a node are alike, so that several runs tell little more than one. The report takes \
+         this into account, but the intervals of medians are too narrow."
+        "Measure the runs further apart: `pmmpi repeat` with other work between them, or several sessions."
+        "successive runs of a node are alike (correlation 0.6): 7 runs of a node tell as much as 2.1; \
+         intervals of 98.4 % contain the true median with about 82 % (./hpl)"
     EmptyFile "empty-file"
         "A run file has no bytes."
         "The disk may have been full. Measure again."
@@ -98,6 +114,12 @@ codes! {
         "The program failed on a rank. The report uses this run in no node's median or verdict."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
+    FewAnchors "few-anchors"
+        "Most nodes of a session are suspects of earlier sessions, so the report cannot compare them with one \
+         another. Their earlier verdicts stay."
+        "Measure at least 3 other nodes of the class together with the suspects."
+        "session s2: 20 of 20 nodes are suspects, and 0 of the 3 other nodes that a comparison needs were \
+         measured; earlier verdicts stay (./hpl)"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
@@ -180,6 +202,17 @@ codes! {
         "Some rows occur more than once with the same content: each run counts once."
         "Read either an archive or the run files from which the archive was made, not both."
         "7 rows with the same content as earlier rows: pmmpi counts each run once"
+    RoundEffects "round-effects"
+        "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
+         compares nodes."
+        "Nothing, if the rounds have different work. Otherwise look for what slows all nodes at once: the file \
+         system, the network, power."
+        "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
+    RoundedTimes "rounded-times"
+        "The times have a coarse resolution. A difference that rounding explains is no reason for a verdict."
+        "Give times with more digits, or measure longer work."
+        "the times are multiples of 1 s, 9.6 % of the class median: pmmpi can detect a node only if it is \
+         about 12.6 % slower (./hpl)"
     SeparateJobs "separate-jobs"
         "MPI saw fewer ranks than the launcher started: each of several jobs did the whole work."
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
@@ -190,6 +223,12 @@ codes! {
          still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
+    TimeOrder "time-order"
+        "Nodes were measured one after another, and nodes that were measured close in time have similar times. \
+         The report cannot tell a slow node from a slow hour."
+        "Measure all nodes in rounds: each node once, then each node again."
+        "nodes measured one after another have similar times (von Neumann's ratio 0.31; 2 without such an \
+         order): the time of the measurement may be the reason, so no verdict is more than SUSPECT (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
@@ -208,6 +247,10 @@ codes! {
         "Some sessions have no start time, so the report orders the sessions by name."
         "Add a column `started` with start times (RFC 3339)."
         "some sessions have no start time: the report orders the sessions by name"
+    UnequalRuns "unequal-runs"
+        "Nodes of a class have very different numbers of runs."
+        "Measure all nodes equally often."
+        "nodes have between 5 and 101 runs: small differences of nodes with few runs stay undetected (./hpl)"
     UnknownClassKey "unknown-class-key"
         "`--class-by` names a key that no run has."
         "Valid keys are cpu, microcode, memory, kernel, command, ranks, labels, class and the names of \

@@ -6,7 +6,7 @@ use crate::score::Score;
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use pmmpi_analysis::stats::{bimodal, drift, median, runs, within_nodes};
+use pmmpi_analysis::stats::{bimodal, drift, flaky, median, runs, within_nodes};
 use std::ops::Range;
 
 /// The fleets with these seeds.
@@ -25,8 +25,8 @@ pub fn of_methods(recipe: &Recipe, seeds: Range<u64>) -> Vec<(&'static str, Scor
     rows.to_vec()
 }
 
-/// How often R* is right if a verdict of `least` or worse counts as slow.
-pub fn of_r_star(recipe: &Recipe, seeds: Range<u64>, least: Verdict) -> Score {
+/// How often pmmpi is right if a verdict of `least` or worse counts as slow.
+pub fn of_verdict(recipe: &Recipe, seeds: Range<u64>, least: Verdict) -> Score {
     let mut score = Score::default();
     for fleet in fleets(recipe, seeds) {
         score.add(&methods::at_least(&class(&fleet), least), &fleet.slow_by);
@@ -44,13 +44,13 @@ pub fn of_slow_runs(recipe: &Recipe, seeds: Range<u64>) -> Score {
     score
 }
 
-/// R*, applied separately to each of the two kinds of nodes in a fleet.
+/// Verdicts, applied separately to each of the two kinds of nodes in a fleet.
 pub fn of_declared_kinds(recipe: &Recipe, seeds: Range<u64>) -> Score {
     let mut score = Score::default();
     for fleet in fleets(recipe, seeds.clone()) {
         for kind in [false, true] {
             let part = fleet.only(|node| fleet.other_kind[node] == kind);
-            score.add(&methods::r_star(&class(&part)), &part.slow_by);
+            score.add(&methods::slow(&class(&part)), &part.slow_by);
         }
         score.fleets -= 1; // two classes, one fleet
     }
@@ -64,7 +64,7 @@ pub fn of_adaptive_screening(recipe: &Recipe, seeds: Range<u64>) -> (Score, f64)
         let first = fleet.first_runs(|_| 3);
         let suspects = methods::at_least(&class(&first), Verdict::Suspect);
         let second = fleet.first_runs(|node| if suspects[node] { recipe.runs } else { 3 });
-        score.add(&methods::r_star(&class(&second)), &fleet.slow_by);
+        score.add(&methods::slow(&class(&second)), &fleet.slow_by);
         all_runs += second.times.len();
         nodes += recipe.nodes;
     }
@@ -77,7 +77,7 @@ pub fn bimodal_share(recipe: &Recipe, seeds: Range<u64>) -> f64 {
     let looks_bimodal = |fleet: &Fleet| {
         let mut medians: Vec<f64> = median::of_nodes(&class(fleet)).iter().map(|node| node.median).collect();
         medians.sort_unstable_by(f64::total_cmp);
-        bimodal::modes(&medians, &bimodal::BimodalSettings::default()).is_some()
+        bimodal::modes(&medians, None, &bimodal::BimodalSettings::default()).is_some()
     };
     fleets(recipe, seeds).filter(looks_bimodal).count() as f64 / count as f64
 }
@@ -96,19 +96,24 @@ pub fn small_class(recipe: &Recipe, seeds: Range<u64>) -> (f64, f64) {
 /// Flaky nodes per fleet, with correct and false findings: a twentieth of the nodes has 30 % slow runs, with 20 runs
 /// per node.
 pub fn flaky(seeds: Range<u64>) -> Score {
-    let (healthy, flaky) = (Recipe { runs: 20, nodes: 1900, ..Recipe::default() }, 0.3);
-    let flaky = Recipe { nodes: 100, slow_run_share: flaky, ..healthy.clone() };
+    let (healthy, often) = (Recipe { runs: 20, nodes: 1900, ..Recipe::default() }, 0.3);
+    let bad = Recipe { nodes: 100, slow_run_share: often, ..healthy.clone() };
     let mut score = Score::default();
-    for (good, bad) in fleets(&healthy, seeds.clone()).zip(fleets(&flaky, seeds.start + 500..seeds.end + 500))
-    {
+    for (good, bad) in fleets(&healthy, seeds.clone()).zip(fleets(&bad, seeds.start + 500..seeds.end + 500)) {
         let times = [good.times, bad.times].concat();
         let ends: Vec<usize> = (1..=2000).map(|node| node * 20).collect();
         let Some(class) = ClassRuns::new(&times, &ends) else { continue };
         let medians = median::of_nodes(&class);
         let Some(sigma) = within_nodes::sigma(&class, &medians) else { continue };
-        let slow = runs::slow(&class, &medians, sigma, &runs::SlowRunSettings::default());
+        let slow = runs::slow(&class, &medians, sigma, None, &runs::SlowRunSettings::default());
+        let mut is_slow = vec![false; times.len()];
+        slow.iter().for_each(|run| is_slow[run.node * 20 + run.run] = true);
+        let session =
+            |is_slow: &[bool]| flaky::NodeSession { session: 0, counts: flaky::RunCounts::of(is_slow) };
+        let nodes: Vec<flaky::NodeSession> = is_slow.chunks(20).map(session).collect();
+        let nodes: Vec<&[flaky::NodeSession]> = nodes.chunks(1).collect();
         let mut said = vec![false; 2000];
-        runs::flaky(&runs::counts(&medians, &slow), 0.01).iter().for_each(|node| said[node.node] = true);
+        flaky::flaky(&nodes, 0.01).iter().for_each(|node| said[node.node] = true);
         let truth: Vec<f64> = (0..2000).map(|node| if node < 1900 { 0.0 } else { 1.0 }).collect();
         score.add(&said, &truth);
     }

@@ -1,12 +1,13 @@
 //! Fleets whose slow nodes have a known cause, and the causes that the tool finds.
 
 use crate::fleet::SLOW_NODE;
+use crate::methods;
 use pmmpi_analysis::stats::cause::{self, explain};
 use pmmpi_analysis::stats::class_runs::ClassRuns;
+use pmmpi_analysis::stats::median;
 use pmmpi_analysis::stats::node_counts::Counted;
 use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
-use pmmpi_analysis::stats::{median, within_nodes};
 use std::ops::Range;
 
 /// The cause of a slow node.
@@ -139,8 +140,8 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let Some(class) = ClassRuns::new(&times, &ends) else { return Vec::new() };
     let medians = median::of_nodes(&class);
     let judged = verdict_rule::judge(
-        &medians,
-        within_nodes::sigma(&class, &medians),
+        &methods::measured(&class, &medians),
+        None,
         &verdict_rule::VerdictSettings::default(),
     );
     let middle: Vec<usize> =
@@ -148,7 +149,7 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let of_class: Vec<Option<Counted>> = middle.iter().map(|run| Some(counted[*run].clone())).collect();
     let ln_times: Vec<f64> = middle.iter().map(|run| times[*run]).collect();
     let explained = explain(&of_class, &ln_times, &cause::CauseSettings::default());
-    let said = judged.nodes.iter().zip(truths).zip(explained);
+    let said = judged.iter().zip(truths).zip(explained);
     said.filter(|((node, _), _)| node.verdict > Some(Verdict::Ok))
         .map(|((_, (truth, factors)), said)| Said {
             truth,

@@ -1,21 +1,20 @@
-//! R* and other methods to find slow nodes, all on the same times.
+//! pmmpi's method and other methods to find slow nodes, all on the same times.
 
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
-use pmmpi_analysis::stats::verdict_rule::{self, JudgedClass, Verdict, VerdictSettings};
-use pmmpi_analysis::stats::{benjamini_hochberg, normal, runs, within_nodes};
+use pmmpi_analysis::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict, VerdictSettings};
+use pmmpi_analysis::stats::{normal, runs, within_nodes};
 
 /// Returns for each node whether it is slow.
 pub type Method = fn(&ClassRuns) -> Vec<bool>;
 
 /// The reference table's rows.
-pub const METHODS: [(&str, Method); 6] = [
+pub const METHODS: [(&str, Method); 5] = [
     ("mean, z > 3", mean_z),
     ("Tukey 1.5 on medians", tukey),
     ("MAD z > 3.5", mad_z),
     ("fixed > 5 %", fixed),
-    ("R*", r_star),
-    ("R*, two-sided p", two_sided),
+    ("SLOW", slow),
 ];
 
 /// Mean time further than three standard deviations above the mean of all.
@@ -56,34 +55,31 @@ fn fixed(class: &ClassRuns) -> Vec<bool> {
 }
 
 /// Nodes with the verdict SLOW.
-pub fn r_star(class: &ClassRuns) -> Vec<bool> {
+pub fn slow(class: &ClassRuns) -> Vec<bool> {
     at_least(class, Verdict::Slow)
 }
 
 /// Nodes with at least this verdict.
 pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
     let says = |node: &verdict_rule::NodeJudgement| node.verdict.is_some_and(|verdict| verdict >= least);
-    judge(class).nodes.iter().map(says).collect()
-}
-
-/// R* with p = 2 (1 - Phi(|z|)), as if it looked for fast nodes too.
-fn two_sided(class: &ClassRuns) -> Vec<bool> {
-    let judged = judge(class);
-    let p = |node: &verdict_rule::NodeJudgement| {
-        node.score.map_or(f64::NAN, |score| 2.0 * normal::upper(score.abs()))
-    };
-    let adjusted = benjamini_hochberg::adjusted(&judged.nodes.iter().map(p).collect::<Vec<_>>());
-    let settings = VerdictSettings::default();
-    let is_slow = |(node, p): (&verdict_rule::NodeJudgement, f64)| {
-        p <= settings.q && node.slower_by_at_least > Some(settings.delta) && node.score > Some(0.0)
-    };
-    judged.nodes.iter().zip(adjusted).map(is_slow).collect()
+    judge(class).iter().map(says).collect()
 }
 
 /// Uses the tool's defaults.
-fn judge(class: &ClassRuns) -> JudgedClass {
+fn judge(class: &ClassRuns) -> Vec<NodeJudgement> {
     let medians = median::of_nodes(class);
-    verdict_rule::judge(&medians, within_nodes::sigma(class, &medians), &VerdictSettings::default())
+    verdict_rule::judge(&measured(class, &medians), None, &VerdictSettings::default())
+}
+
+/// The nodes with the errors of their medians.
+pub fn measured(class: &ClassRuns, medians: &[NodeMedian]) -> Vec<MeasuredNode> {
+    let sigma = within_nodes::sigma(class, medians);
+    let of = |node: &NodeMedian| MeasuredNode {
+        median: node.median,
+        variance: sigma.map(|sigma| within_nodes::variance_factor(node.runs) * sigma * sigma),
+        runs: node.runs,
+    };
+    medians.iter().map(of).collect()
 }
 
 /// Returns for each run whether it is slow.
@@ -99,7 +95,7 @@ pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
         })
         .collect();
     let Some(sigma) = within_nodes::sigma(class, &medians) else { return slow };
-    for run in runs::slow(class, &medians, sigma, &runs::SlowRunSettings::default()) {
+    for run in runs::slow(class, &medians, sigma, None, &runs::SlowRunSettings::default()) {
         slow[starts[run.node] + run.run] = true;
     }
     slow

@@ -19,8 +19,8 @@ pub fn of(report: &Report) -> Vec<String> {
         (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
             &[Verdict::Suspect][..],
-            "may be slow, but has too few runs to be certain",
-            "may be slow, but have too few runs to be certain",
+            "may be slow, but this is not certain",
+            "may be slow, but this is not certain",
         ),
         (
             &[Verdict::Unusual][..],
@@ -99,7 +99,9 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
         Verdict::Unusual => {
             Some("stands out from its class, but it is not certain that it is slower by more than --delta")
         }
-        Verdict::Suspect => Some("looks slow or unusual, but has too few runs to be certain"),
+        Verdict::Suspect => {
+            Some("looks slow or unusual, but too few runs, noise or the time of day may be the reason")
+        }
         Verdict::Ok => None,
     }
 }

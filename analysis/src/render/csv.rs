@@ -7,7 +7,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
 /// Keys of [`NodeReport`]; `ci_s` becomes two columns.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 22] = [
     "node",
     "class",
     "session",
@@ -29,6 +29,7 @@ pub const COLUMNS: [&str; 21] = [
     "cause",
     "cause_share",
     "cause_text",
+    "slow_runs",
 ];
 
 /// All nodes in CSV (RFC 4180, but with Unix line ends). Without a node, only the heading.
@@ -65,6 +66,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         name(node.cause.as_deref().unwrap_or_default()),
         number(node.cause_share),
         name(node.cause_text.as_deref().unwrap_or_default()),
+        node.slow_runs.map(|slow| slow.to_string()).unwrap_or_default(),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Detects a class that is really two classes: its nodes ought to be equal, but are of two kinds.
 
-use super::median;
+use super::{median, resolution};
 
 /// When a class looks bimodal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,11 +9,13 @@ pub struct BimodalSettings {
     pub delta: f64,
     /// A smaller class has no visible shape.
     pub min_nodes: usize,
+    /// A smaller part of the class is no second kind: its nodes have verdicts of their own.
+    pub min_part: usize,
 }
 
 impl Default for BimodalSettings {
     fn default() -> Self {
-        Self { delta: 0.03, min_nodes: 20 }
+        Self { delta: 0.03, min_nodes: 20, min_part: 5 }
     }
 }
 
@@ -47,16 +49,23 @@ pub struct ClassMode {
 /// A class is bimodal under two conditions. Its dip is larger than that of a unimodal class. And the class, divided
 /// in two with the least sum of squares, has halves that are further apart than `delta`. A few slow nodes are not a
 /// second mode: they are too small a part of the class to change the dip.
-pub fn modes(ascending: &[f64], settings: &BimodalSettings) -> Option<TwoModes> {
+///
+/// Rounded times are equal for many nodes, and the steps of their distribution look like modes. `unit` is their
+/// resolution (s), and equal times are spread over it.
+pub fn modes(ascending: &[f64], unit: Option<f64>, settings: &BimodalSettings) -> Option<TwoModes> {
     if ascending.len() < settings.min_nodes {
         return None;
     }
-    let dip = dip(ascending)?;
+    let dip = match unit {
+        Some(unit) => dip(&resolution::spread(ascending, unit))?,
+        None => dip(ascending)?,
+    };
     let (fast, slow) = ascending.split_at(parting(ascending));
     let mode = |nodes: &[f64]| Some(ClassMode { nodes: nodes.len(), centre: median::of_ascending(nodes)? });
     let modes = TwoModes { dip, fast: mode(fast)?, slow: mode(slow)? };
     let is_far = modes.slow.centre - modes.fast.centre > settings.delta.ln_1p();
-    (is_far && dip * (ascending.len() as f64).sqrt() > CRITICAL).then_some(modes)
+    let is_part = modes.fast.nodes.min(modes.slow.nodes) >= settings.min_part;
+    (is_far && is_part && dip * (ascending.len() as f64).sqrt() > CRITICAL).then_some(modes)
 }
 
 /// The place that divides ascending values with the least sum of squares within the two parts. There the sum of
@@ -239,14 +248,14 @@ mod tests {
 
     #[test]
     fn two_kinds_are_seen_and_described() {
-        let modes = modes(&class(&[(1200, 0.0), (800, 0.1)]), &BimodalSettings::default()).unwrap();
+        let modes = modes(&class(&[(1200, 0.0), (800, 0.1)]), None, &BimodalSettings::default()).unwrap();
         assert!(modes.fast.nodes.abs_diff(1200) < 5 && modes.slow.nodes.abs_diff(800) < 5);
         assert!(modes.fast.centre.abs() < 0.002 && (modes.slow.centre - 0.1).abs() < 0.002);
     }
 
     #[test]
     fn one_kind_is_one() {
-        let found = |values: &[f64]| modes(values, &BimodalSettings::default());
+        let found = |values: &[f64]| modes(values, None, &BimodalSettings::default());
         assert_eq!(found(&class(&[(2000, 0.0)])), None);
         assert_eq!(found(&class(&[(2000, 0.0), (20, 0.1)])), None);
         assert_eq!(found(&class(&[(9, 0.0), (10, 0.5)])), None);

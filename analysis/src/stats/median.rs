@@ -3,9 +3,6 @@
 use super::binomial;
 use super::class_runs::ClassRuns;
 
-/// Largest probability that a node's lower end is too high, if the node has enough runs.
-pub const LEAST_ALPHA: f64 = 0.01;
-
 /// Least coverage of an interval: that of [y_1, y_5] for five runs.
 pub const LEAST_COVERAGE: f64 = 0.9375;
 
@@ -19,12 +16,10 @@ pub struct NodeMedian {
     /// The run that represents the node, see [`position`]: its index among the node's runs as given; the first of
     /// equal ones.
     pub median_run: usize,
+    /// The upper of the middle two runs; the same as `median_run` for an odd number of runs.
+    pub upper_run: usize,
     /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
-    /// Lower end of the median (ln seconds). The true median is below it with a probability of at most
-    /// [`LEAST_ALPHA`]. It is the r-th smallest run, with the largest r for which P(Bin(k, 1/2) < r) is at most this
-    /// probability. Below seven runs there is no such r: then it is the smallest run, and less certain.
-    pub least: f64,
 }
 
 /// Two runs with the true median between them.
@@ -45,19 +40,25 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
         ascending.clear();
         ascending.extend_from_slice(runs);
         ascending.sort_unstable_by(f64::total_cmp);
-        let Ranks { interval: interval_of, least, .. } = *ranks.of(runs.len());
+        let Ranks { interval: interval_of, .. } = *ranks.of(runs.len());
         let (low, high) = (ascending[(runs.len() - 1) / 2], ascending[runs.len() / 2]);
         let interval = |(from, to, coverage): (usize, usize, f64)| Interval {
             low: ascending[from],
             high: ascending[to],
             coverage,
         };
+        let median_run = runs.iter().position(|time| *time == low).unwrap_or_default();
+        let is_upper = |(run, time): (usize, &f64)| *time == high && run != median_run;
+        let upper_run = match runs.len().is_multiple_of(2) {
+            true => runs.iter().enumerate().position(is_upper).unwrap_or(median_run),
+            false => median_run,
+        };
         NodeMedian {
             runs: runs.len(),
             median: middle(low, high),
-            median_run: runs.iter().position(|time| *time == low).unwrap_or_default(),
+            median_run,
+            upper_run,
             interval: interval_of.map(interval),
-            least: ascending[least],
         }
     };
     class.nodes().map(summary).collect()
@@ -69,14 +70,12 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
 struct Ranks {
     count: usize,
     interval: Option<(usize, usize, f64)>,
-    least: usize,
 }
 
 impl Ranks {
     fn of(&mut self, count: usize) -> &Self {
         if self.count != count {
-            let least = rank(count, LEAST_ALPHA).0.saturating_sub(1);
-            *self = Self { count, interval: interval(count), least };
+            *self = Self { count, interval: interval(count) };
         }
         self
     }
@@ -201,7 +200,6 @@ mod tests {
                 prop_assert_eq!(Some(node.median), of_ascending(&sorted));
                 prop_assert_eq!(node.interval.map(|i| (i.low, i.high)),
                     interval(runs.len()).map(|(low, high, _)| (sorted[low], sorted[high])));
-                prop_assert_eq!(node.least, sorted[rank(runs.len(), LEAST_ALPHA).0.max(1) - 1]);
             }
         }
 

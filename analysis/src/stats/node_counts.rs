@@ -61,6 +61,19 @@ impl Counted {
         counted
     }
 
+    /// The geometric mean of the values of two runs. A value that one of them lacks is absent.
+    pub fn middle(one: &Self, other: &Self) -> Self {
+        let mut both = Self::default();
+        for (name, value) in &one.values {
+            if let Some(other) = other.values.get(name) {
+                both.set(name, (value * other).sqrt());
+            }
+        }
+        let absent = one.absent.iter().chain(&other.absent);
+        absent.for_each(|(name, reason)| both.lack(name, reason));
+        both
+    }
+
     /// Sets a value and replaces an earlier one.
     pub fn set(&mut self, name: impl Into<String>, value: f64) {
         let name = name.into();
@@ -120,6 +133,8 @@ mod tests {
             (Some(1.0), None, Some(0.0))
         );
         assert_eq!((counted.get("b"), counted.why_not("b")), (None, Some("NaN is not a count")));
+        let other = Counted::new([("a", 4.0), ("e", 0.0), ("x", 1.0)]);
+        assert_eq!(Counted::middle(&counted, &other).values().collect::<Vec<_>>(), [("a", 2.0), ("e", 0.0)]);
         counted.lack("a", "denied");
         counted.set("b", 2.0);
         assert_eq!((counted.get("a"), counted.why_not("a")), (None, Some("denied")));

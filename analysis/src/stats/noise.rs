@@ -14,14 +14,12 @@ pub enum Limit {
 pub struct Noise {
     /// Upper minus lower bound of a run; for several runs their median.
     pub bounds: Option<f64>,
-    /// The median minus the lower end of its interval; for several nodes their median.
+    /// How far the median may be too high with a probability of 1 %; for several nodes their median.
     pub runs: Option<f64>,
 }
 
 /// What hides an effect of the fraction `delta`, and the size of the uncertainty as a fraction: the larger of the
-/// two, if it exceeds delta. If the bounds are further apart than delta, a time cannot show an effect of delta. If
-/// the runs differ by more than delta, a node's lower end exceeds the limit only if the node is slower by twice
-/// delta.
+/// two, if it exceeds delta.
 pub fn hides(delta: f64, noise: &Noise) -> Option<(Limit, f64)> {
     let of =
         |limit, size: Option<f64>| size.filter(|size| size.is_finite()).map(|size| (limit, size.exp_m1()));

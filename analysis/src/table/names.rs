@@ -44,7 +44,7 @@ impl NamePool {
     }
 
     /// The number of a name; adds the name if it is new. At most 2^32 - 1 names fit.
-    pub(crate) fn number(&mut self, name: &str) -> u32 {
+    pub fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.find(name) {
             return number;
         }

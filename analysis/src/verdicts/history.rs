@@ -1,8 +1,12 @@
 //! The history of nodes over the sessions of their class.
 
 use super::judged_session::JudgedSession;
+use super::suspects::SuspectSessions;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
-use crate::stats::drift;
+use crate::stats::class_runs::ClassRuns;
+use crate::stats::flaky::NodeSession;
+use crate::stats::verdict_rule::MeasuredNode;
+use crate::stats::{drift, rounds};
 use crate::table::RunTable;
 use crate::verdicts::node_report::{DriftReport, NodeReport};
 use rayon::prelude::*;
@@ -12,26 +16,53 @@ use std::collections::BTreeMap;
 pub(super) struct History {
     /// Number of the node in the table.
     pub node: u32,
-    /// Number of runs of all sessions that were tested for slowness, and number of slow ones.
-    pub tested: usize,
-    pub slow: usize,
-    /// For each session with other nodes of the class: a row, and ln(node's median / class's median).
-    relative: Vec<(u32, f64)>,
-    /// The session that judges the node, and the node's index there: the latest with other nodes, or else the latest.
+    /// The sessions whose runs were tested for slowness.
+    pub tested: Vec<NodeSession>,
+    /// Each session with other nodes of the class.
+    medians: Vec<SessionMedian>,
+    /// The session that judges the node, and the node's index there: the latest that can judge it, or else the latest.
     latest: [usize; 2],
+    /// The node in that session, with a median relative to the class; `None` if no session can judge it.
+    pub standing: Option<MeasuredNode>,
+}
+
+/// The median of a node in a session.
+#[derive(Clone, Copy)]
+struct SessionMedian {
+    /// One of the node's rows.
+    row: u32,
+    session: u32,
+    /// ln seconds.
+    median: f64,
 }
 
 impl History {
     pub fn new(node: u32) -> Self {
-        Self { node, tested: 0, slow: 0, relative: Vec::new(), latest: [0; 2] }
+        Self { node, tested: Vec::new(), medians: Vec::new(), latest: [0; 2], standing: None }
     }
 
-    /// Adds a session, in the order of time. `relative` is `None` if there is no other node.
-    pub fn add(&mut self, session: usize, place: usize, row: u32, relative: Option<f64>) {
-        if relative.is_some() || self.relative.is_empty() {
+    /// The session that judges the node, and the node's index there; `None` if no session does.
+    pub fn judged_in(&self) -> Option<[usize; 2]> {
+        self.standing.map(|_| self.latest)
+    }
+
+    /// Adds a session, in the order of time. `standing` is `None` if the session does not judge the node.
+    pub fn add(&mut self, session: usize, place: usize, standing: Option<MeasuredNode>) {
+        if standing.is_some() || self.standing.is_none() {
             self.latest = [session, place];
         }
-        self.relative.extend(relative.map(|relative| (row, relative)));
+        self.standing = standing.or(self.standing);
+    }
+
+    /// Number of slow runs in the session that judges the node; `None` if they were not tested.
+    fn slow_runs(&self) -> Option<u32> {
+        let is_latest = |tested: &&NodeSession| tested.session as usize == self.latest[0];
+        self.tested.iter().rev().find(is_latest).map(|tested| tested.counts.slow)
+    }
+
+    /// Adds the median in a session with other nodes.
+    pub fn add_median(&mut self, session: usize, row: u32, median: f64) {
+        self.medians.push(SessionMedian { row, session: session as u32, median });
     }
 }
 
@@ -48,6 +79,7 @@ pub(super) fn latest(
     settings: &JudgeSettings,
     sessions: &[&[&[u32]]],
     histories: &[History],
+    suspects: &SuspectSessions,
 ) -> Vec<Option<NodeReport>> {
     let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
@@ -55,13 +87,13 @@ pub(super) fn latest(
     }
     let asked: Vec<_> = asked.into_iter().collect();
     let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
-    let of_session = |(session, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
-        let Some(session) = JudgedSession::of(table, sessions[*session]) else { return Vec::new() };
-        let (judged, why) = (session.judged(settings), why::explain(table, &session));
+    let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
+        let Some(session) = JudgedSession::of(table, sessions[*number]) else { return Vec::new() };
+        let session = session.with_starts(table);
+        let (judged, why) = (suspects.judged(*number, &session, settings), why::explain(table, &session));
         let report = |(at, place): &(usize, usize)| {
-            let (rows, middle) = (session.nodes[*place], &session.medians[*place]);
             let why = why.get(*place).cloned().unwrap_or_default();
-            (*at, judged_node::report(table, settings, rows, middle, &judged.nodes[*place], why))
+            (*at, judged_node::report(table, settings, &session, *place, &judged[*place], why))
         };
         nodes.par_iter().map(report).collect()
     };
@@ -73,21 +105,55 @@ pub(super) fn latest(
     reports
 }
 
+/// ln T of each session of the class, without the differences of the nodes that happen to be in it. `centres` are the
+/// medians of the sessions' nodes.
+pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) -> Vec<f64> {
+    let centres: Vec<f64> = centres.iter().map(|centre| centre.unwrap_or_default()).collect();
+    let compared = histories.iter().map(|history| history.medians.len()).max().unwrap_or_default();
+    if histories.iter().all(|history| history.medians.len() == compared) {
+        return centres; // all nodes are in all sessions
+    }
+    let all = || histories.iter().flat_map(|history| &history.medians);
+    let medians: Vec<f64> = all().map(|at| at.median).collect();
+    let session: Vec<u32> = all().map(|at| at.session).collect();
+    let mut end = 0;
+    let some = histories.iter().filter(|history| !history.medians.is_empty());
+    let ends: Vec<usize> = some
+        .map(|history| {
+            end += history.medians.len();
+            end
+        })
+        .collect();
+    match ClassRuns::new(&medians, &ends) {
+        Some(class) => rounds::sessions(&class, &session, &centres),
+        None => centres,
+    }
+}
+
 /// Adds the history of each node to its report, and the drifts.
 pub(super) fn over_time(
     table: &RunTable,
     settings: &JudgeSettings,
     histories: &[History],
+    effects: &[f64],
     reports: Vec<Option<NodeReport>>,
     all: &mut Verdicts,
 ) {
     let settings = &settings.drift;
-    let values = |history: &History| history.relative.iter().map(|(_, relative)| *relative).collect();
+    let values = |history: &History| {
+        history.medians.iter().map(|at| at.median - effects[at.session as usize]).collect()
+    };
     let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
     let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
     let deviation = drift::deviation(&slices, settings);
     let of_node = |((history, relative), mut report): ((&History, &Vec<f64>), Option<NodeReport>)| {
         if let Some(report) = &mut report {
+            report.slow_runs = history.slow_runs();
+            if report.slow_runs.is_none() {
+                let reason =
+                    "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
+                report.null_reasons.insert("slow_runs", reason);
+            }
             report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
             if report.history_score.is_none() {
                 let sessions = settings.baseline + 1;
@@ -100,7 +166,7 @@ pub(super) fn over_time(
         // A drift that has ended needs no attention.
         let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none());
         let drift = lasting.map(|alarm| {
-            let row = history.relative[alarm.since].0 as usize;
+            let row = history.medians[alarm.since].row as usize;
             DriftReport {
                 node: table.node_name(row).to_owned(),
                 class: table.class_name(row).to_owned(),

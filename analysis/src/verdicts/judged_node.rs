@@ -1,25 +1,36 @@
 //! The report of one node.
 
+use super::judged_session::JudgedSession;
 use super::{JudgeSettings, cause_text};
-use crate::stats::cause::Explanation;
-use crate::stats::median::{self, NodeMedian};
+use crate::stats::cause::{Cause, CauseKind, Explanation};
+use crate::stats::median;
 use crate::stats::verdict_rule::NodeJudgement;
 use crate::table::RunTable;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::BTreeMap;
 
-/// `rows` are the table rows of the node's runs, sorted by time; `why` is the explanation from its counts.
+/// `place` is the node's index in the session that judges it; `why` is the explanation from its counts.
 pub(super) fn report(
     table: &RunTable,
     settings: &JudgeSettings,
-    rows: &[u32],
-    middle: &NodeMedian,
+    session: &JudgedSession,
+    place: usize,
     judgement: &NodeJudgement,
     why: Explanation,
 ) -> NodeReport {
+    let (rows, middle) = (session.nodes[place], &session.medians[place]);
     let row = rows[middle.median_run] as usize;
-    let seconds = |row: u32| table.elapsed_s[row as usize];
-    let interval = median::interval(rows.len());
+    let is_corrected = !session.round_effects.is_empty();
+    // The exact value, where the report does not compute with it.
+    let seconds = |time: f64, row: u32| if is_corrected { time.exp() } else { table.elapsed_s[row as usize] };
+    let median_s = match rows.len().is_multiple_of(2) {
+        true => middle.median.exp(),
+        false => seconds(middle.median, row as u32),
+    };
+    let ranks = median::interval(rows.len());
+    let interval = ranks.zip(middle.interval).map(|((low, high, _), interval)| {
+        [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
+    });
     let mut null_reasons = BTreeMap::new();
     let mut explain = |key, is_null: bool, reason: String| {
         if is_null {
@@ -32,14 +43,15 @@ pub(super) fn report(
         interval.is_none(),
         format!("the node has {} of the 5 runs that an interval needs", rows.len()),
     );
-    let session = table.session_name(row).map(str::to_owned);
-    explain("session", session.is_none(), "the run has no label `session`".to_owned());
-    let alone = "no other node of the class was measured";
-    for (key, is_null) in [
-        ("slowdown", judgement.slowdown.is_none()),
-        ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
-        ("verdict", judgement.verdict.is_none()),
-    ] {
+    let session_name = table.session_name(row).map(str::to_owned);
+    explain("session", session_name.is_none(), "the run has no label `session`".to_owned());
+    let alone = match session.nodes.len() {
+        1 => "no other node of the class was measured",
+        _ => "the session has only suspects of earlier sessions, so it has no reference",
+    };
+    for (key, is_null) in
+        [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]
+    {
         explain(key, is_null, alone.to_owned());
     }
     let small = match judgement.slowdown {
@@ -54,27 +66,34 @@ pub(super) fn report(
         explain(key, is_null, small.clone());
     }
     let single = "no node of the class ran twice, so the variation between runs is unknown";
-    explain(
-        "shrunken",
-        judgement.shrunken.is_none(),
-        if judgement.slowdown.is_none() { alone } else { single }.to_owned(),
-    );
+    for (key, is_null) in [
+        ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
+        ("shrunken", judgement.shrunken.is_none()),
+    ] {
+        explain(key, is_null, if judgement.slowdown.is_none() { alone } else { single }.to_owned());
+    }
     let Explanation { terms, parts, cause } = why.for_verdict(judgement.verdict);
     for key in ["cause", "cause_text", "cause_share"] {
         explain(key, cause.is_err(), cause.as_ref().err().map(cause_text::of_no_cause).unwrap_or_default());
     }
+    let is_mixed = |cause: &Cause| matches!(cause.kind, CauseKind::Mixed(_));
+    explain(
+        "cause_share",
+        cause.as_ref().is_ok_and(is_mixed),
+        "no single term makes up most of the slowdown".to_owned(),
+    );
     let cause = cause.ok();
     let owned =
         |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
     NodeReport {
         node: table.node_name(row).to_owned(),
         class: table.class_name(row).to_owned(),
-        session,
+        session: session_name,
         runs: rows.len(),
         median_run_id: table.run_id(row),
-        median_s: table.elapsed_s[row],
-        ci_s: interval.map(|(low, high, _)| [seconds(rows[low]), seconds(rows[high])]),
-        ci_coverage: interval.map(|(.., coverage)| coverage),
+        median_s,
+        ci_s: interval,
+        ci_coverage: ranks.map(|(.., coverage)| coverage),
         slowdown: judgement.slowdown,
         slower_by_at_least: judgement.slower_by_at_least,
         score: judgement.score,
@@ -85,10 +104,11 @@ pub(super) fn report(
         verdict: judgement.verdict,
         suggests_drain: judgement.suggests_drain,
         cause: cause.as_ref().map(|cause| cause.kind.name().to_owned()),
-        cause_share: cause.as_ref().map(|cause| cause.share),
+        cause_share: cause.as_ref().filter(|cause| !is_mixed(cause)).map(|cause| cause.share),
         cause_text: cause.as_ref().map(cause_text::of_cause),
         terms: owned(terms),
         term_parts: owned(parts),
+        slow_runs: None,
         null_reasons,
     }
 }

@@ -1,37 +1,120 @@
 //! One class in one session.
 
 use super::JudgeSettings;
+use super::rounds_of_runs::{Rounds, rounds};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::{self, NodeMedian};
-use crate::stats::verdict_rule::{self, JudgedClass};
-use crate::stats::{runs, within_nodes};
-use crate::table::RunTable;
+use crate::stats::time_order::{self, Dependence, RankRatio};
+use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
+use crate::stats::{resolution, rounds, runs, within_nodes};
+use crate::table::{RunTable, UNDATED};
 
 /// The times in the session, node by node.
 pub(super) struct JudgedSession<'a> {
     /// The rows of each node, sorted by time.
     pub nodes: &'a [&'a [u32]],
+    /// Of each node, from times without the effects of rounds.
     pub medians: Vec<NodeMedian>,
+    /// The unit of which all times are multiples (s); `None` if it is too fine to matter.
+    pub unit: Option<f64>,
+    /// ln T: how much slower each round is than the median round; empty if rounds do not differ.
+    pub round_effects: Vec<f64>,
+    /// The order in which nodes were measured one after another, if it explains their times.
+    pub time_order: Option<RankRatio>,
+    /// How much successive runs of a node resemble each other, if they do.
+    pub dependence: Option<Dependence>,
+    /// The round of each run.
+    of_run: Vec<u32>,
     /// Standard deviation of ln T over the runs of a node.
     sigma: Option<f64>,
     /// ln seconds of each row; `ends` has the end of each node's rows.
     times: Vec<f64>,
     ends: Vec<usize>,
+    /// The same with the effects of rounds, where a round is a run of one job on several nodes.
+    of_jobs: Option<Vec<f64>>,
 }
 
 impl<'a> JudgedSession<'a> {
     /// Builds it from the rows of each node; `None` if a node has no row.
     pub fn of(table: &RunTable, nodes: &'a [&'a [u32]]) -> Option<Self> {
-        let mut times = Vec::new();
-        let mut ends = Vec::with_capacity(nodes.len());
-        for rows in nodes {
-            times.extend(rows.iter().map(|row| table.elapsed_s[*row as usize].ln()));
-            ends.push(times.len());
+        let rows = || nodes.iter().copied().flatten().map(|row| *row as usize);
+        let mut times: Vec<f64> = rows().map(|row| table.elapsed_s[row].ln()).collect();
+        let mut end = 0;
+        let ends: Vec<usize> = nodes
+            .iter()
+            .map(|rows| {
+                end += rows.len();
+                end
+            })
+            .collect();
+        let class = ClassRuns::new(&times, &ends)?;
+        let Rounds { of_run, count, are_jobs } = rounds(table, nodes);
+        let round_effects = rounds::effects(&class, &of_run, count, &rounds::RoundSettings::default());
+        let mut of_jobs = None;
+        if !round_effects.is_empty() {
+            of_jobs = are_jobs.then(|| times.clone());
+            times.iter_mut().zip(&of_run).for_each(|(time, round)| *time -= round_effects[*round as usize]);
         }
         let class = ClassRuns::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians);
-        Some(Self { nodes, medians, sigma, times, ends })
+        let unit = resolution::unit(rows().map(|row| table.elapsed_s[row]));
+        Some(Self {
+            nodes,
+            medians,
+            unit,
+            round_effects,
+            of_run,
+            time_order: None,
+            dependence: None,
+            sigma,
+            times,
+            ends,
+            of_jobs,
+        })
+    }
+
+    /// Adds what depends on time, if all starts are known: verdicts need it, slow runs do not.
+    pub fn with_starts(mut self, table: &RunTable) -> Self {
+        self.consult_starts(table);
+        self
+    }
+
+    fn consult_starts(&mut self, table: &RunTable) {
+        let start = |row: u32| table.started_unix_ns[row as usize];
+        if self.nodes.iter().copied().flatten().any(|row| start(*row) == UNDATED) {
+            return;
+        }
+        let (mut first, mut of_node) = (0, Vec::new());
+        let (mut ordered, mut ends) = (Vec::with_capacity(self.times.len()), Vec::new());
+        let mut spans = Vec::with_capacity(self.nodes.len());
+        for (place, rows) in self.nodes.iter().enumerate() {
+            let runs = &self.times[first..first + rows.len()];
+            first += rows.len();
+            of_node.clear();
+            of_node.extend(rows.iter().map(|row| start(*row)).zip(runs.iter().copied()));
+            of_node.sort_unstable_by(|a: &(i64, f64), b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            let are_distinct = of_node.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            let last = of_node.last().map_or((0, 0.0), |last| (last.0, last.1.exp() * 1e9));
+            spans.push((of_node[0].0, last.0 as f64 + last.1, place));
+            if are_distinct {
+                ordered.extend(of_node.iter().map(|(_, time)| *time));
+                ends.push(ordered.len());
+            }
+        }
+        self.dependence = ClassRuns::new(&ordered, &ends)
+            .and_then(|class| time_order::dependence(class.nodes(), self.sigma?));
+        spans.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.2.cmp(&b.2)));
+        if are_one_after_another(&spans) {
+            let medians: Vec<f64> = spans.iter().map(|(.., place)| self.medians[*place].median).collect();
+            self.time_order = time_order::rank_ratio(&medians).filter(|found| found.p < time_order::ALPHA);
+        }
+    }
+
+    /// The round of a node's run.
+    pub fn round(&self, place: usize, run: usize) -> usize {
+        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.of_run[first + run] as usize
     }
 
     /// The median of its nodes' medians (ln s). `None` if there is no second node.
@@ -40,9 +123,36 @@ impl<'a> JudgedSession<'a> {
         if medians.len() < 2 { None } else { within_nodes::median_of(&mut medians) }
     }
 
+    /// The variance of the error of a node's median (ln T); `None` if no node ran twice.
+    pub fn variance(&self, node: &NodeMedian) -> Option<f64> {
+        let sigma = self.sigma?.max(resolution::hidden(self.unit, node.median));
+        let inflation = self.dependence.map_or(1.0, |dependence| dependence.inflation(node.runs));
+        Some(within_nodes::variance_factor(node.runs) * sigma * sigma * inflation)
+    }
+
+    /// The nodes, for a comparison.
+    pub fn measured(&self) -> Vec<MeasuredNode> {
+        let of = |node: &NodeMedian| MeasuredNode {
+            median: node.median,
+            variance: self.variance(node),
+            runs: node.runs,
+        };
+        self.medians.iter().map(of).collect()
+    }
+
     /// Compares each node with the others.
-    pub fn judged(&self, settings: &JudgeSettings) -> JudgedClass {
-        verdict_rule::judge(&self.medians, self.sigma, &settings.node)
+    pub fn judged(&self, settings: &JudgeSettings) -> Vec<NodeJudgement> {
+        self.limited(verdict_rule::judge(&self.measured(), self.unit, &settings.node))
+    }
+
+    /// If the time of the measurement may be the reason of a difference, no verdict is more than SUSPECT.
+    pub fn limited(&self, mut judged: Vec<NodeJudgement>) -> Vec<NodeJudgement> {
+        if self.time_order.is_some() {
+            for node in judged.iter_mut().filter(|node| node.verdict > Some(Verdict::Ok)) {
+                (node.verdict, node.suggests_drain) = (Some(Verdict::Suspect), false);
+            }
+        }
+        judged
     }
 
     /// True if a node with this many runs can be tested for slow runs.
@@ -50,10 +160,30 @@ impl<'a> JudgedSession<'a> {
         self.sigma.is_some() && runs >= settings.run.min_runs
     }
 
-    /// Runs that are slower than the other runs of their node.
+    /// Runs that are slower than the other runs of their node. A run of one job on several nodes counts with all that
+    /// made it slower; from other runs the effect of their round is subtracted.
     pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<runs::SlowRunTest> {
-        let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma);
-        let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, &settings.run);
-        class.map(slow).unwrap_or_default()
+        let slow = |times: &[f64], medians: &[NodeMedian], sigma: Option<f64>| {
+            let (class, sigma) = ClassRuns::new(times, &self.ends).zip(sigma)?;
+            Some(runs::slow(&class, medians, sigma, self.unit, &settings.run))
+        };
+        let found = match &self.of_jobs {
+            None => slow(&self.times, &self.medians, self.sigma),
+            Some(times) => ClassRuns::new(times, &self.ends).and_then(|class| {
+                let medians = median::of_nodes(&class);
+                slow(times, &medians, within_nodes::sigma(&class, &medians))
+            }),
+        };
+        found.unwrap_or_default()
     }
+}
+
+/// True if most nodes were measured while hardly any other was. `spans` has the start (ns) and the end (ns) of each
+/// node's runs, by start.
+fn are_one_after_another(spans: &[(i64, f64, usize)]) -> bool {
+    let Some(first) = spans.first() else { return false };
+    let end = spans.iter().map(|(_, end, _)| *end).fold(0.0, f64::max);
+    let mut own: Vec<f64> = spans.iter().map(|(start, end, _)| end - *start as f64).collect();
+    // Nodes that are measured at once all take as long as the session.
+    within_nodes::median_of(&mut own).is_some_and(|own| own < (end - first.0 as f64) / 4.0)
 }

@@ -17,23 +17,24 @@ pub struct NodeReport {
     pub runs: usize,
     /// The id of the median run, which is an actual run.
     pub median_run_id: String,
-    /// Time of the median run on this node (s).
+    /// Time of the median run on this node (s); for an even number of runs the geometric mean of the middle two. If the
+    /// session has round effects, they are subtracted.
     pub median_s: f64,
     /// Interval for the median (s).
     pub ci_s: Option<[f64; 2]>,
     /// Probability that the interval contains the median.
     pub ci_coverage: Option<f64>,
-    /// Fraction of the class median: 0.05 is 5 % slower.
+    /// Fraction of the median of the other nodes of the class: 0.05 is 5 % slower.
     pub slowdown: Option<f64>,
-    /// The node is slower by at least this fraction: the lower end of its median.
+    /// The node is slower by at least this fraction, with a probability of 99 %.
     pub slower_by_at_least: Option<f64>,
-    /// Distance from the class in spreads of its nodes.
+    /// Distance from the others in standard deviations of a healthy node.
     pub score: Option<f64>,
     /// Probability that a healthy node has such a score.
     pub p_value: Option<f64>,
     /// The same, adjusted for the number of nodes tested.
     pub p_adjusted: Option<f64>,
-    /// For ranking: the slowdown, reduced by what noise may add.
+    /// For ranking: the expected slowdown, without what noise may add.
     pub shrunken: Option<f64>,
     /// Distance from the node's first sessions in standard deviations.
     pub history_score: Option<f64>,
@@ -46,12 +47,14 @@ pub struct NodeReport {
     pub cause: Option<String>,
     /// The cause in words.
     pub cause_text: Option<String>,
-    /// The cause's term as a fraction of the sum of all terms.
+    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed.
     pub cause_share: Option<f64>,
     /// The terms of the slowdown (in ln T): they add up to ln(time / time of the class's reference).
     pub terms: BTreeMap<String, f64>,
     /// The parts of some terms: the parts of a term add up to it.
     pub term_parts: BTreeMap<String, f64>,
+    /// Number of its slow runs in this session.
+    pub slow_runs: Option<u32>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
 }

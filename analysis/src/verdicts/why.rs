@@ -2,20 +2,65 @@
 
 use super::judged_session::JudgedSession;
 use crate::stats::cause::{self, Explanation};
+use crate::stats::median::NodeMedian;
 use crate::stats::node_counts::{Counted, NAMES};
+use crate::stats::within_nodes;
 use crate::table::RunTable;
 
 /// The explanation of each node from the median runs of the class. Empty if no run has counts.
+///
+/// For an even number of runs, the median is the mean of the middle two (in ln T), and so are the counts: the terms of
+/// the slowdown add up for each run, so they add up for means of logarithms.
 pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanation> {
     if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lacks.len() < 2 {
         return Vec::new();
     }
-    let median_runs = session.nodes.iter().zip(&session.medians).map(|(rows, node)| rows[node.median_run]);
-    let median_runs: Vec<usize> = median_runs.map(|row| row as usize).collect();
-    // The time of the median run itself: with the mean of two runs, the terms would not add up.
-    let ln_times: Vec<f64> = median_runs.iter().map(|row| table.elapsed_s[*row].ln()).collect();
-    let class: Vec<Option<Counted>> = median_runs.iter().map(|row| counted(table, *row)).collect();
+    let ln_times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
+    let class: Vec<Option<Counted>> = (0..session.nodes.len())
+        .map(|place| {
+            let (rows, middle) = (session.nodes[place], &session.medians[place]);
+            let run = |run: usize| counted(table, rows[run] as usize);
+            match middle.upper_run == middle.median_run {
+                true => run(middle.median_run),
+                false => Some(Counted::middle(&run(middle.median_run)?, &run(middle.upper_run)?)),
+            }
+        })
+        .collect();
+    let class = match session.round_effects.is_empty() {
+        true => class,
+        false => without_rounds(table, session, class),
+    };
     cause::explain(&class, &ln_times, &cause::CauseSettings::default())
+}
+
+/// Divides each count by the effect of its round, as the times are: what all nodes of a round have more of is not the
+/// node's. The effect is the median, over nodes, of the count relative to the node's own median (in logarithms).
+fn without_rounds(
+    table: &RunTable,
+    session: &JudgedSession,
+    mut class: Vec<Option<Counted>>,
+) -> Vec<Option<Counted>> {
+    let median_of = |values: &mut Vec<f64>| within_nodes::median_of(values).unwrap_or(0.0);
+    for name in NAMES.iter().filter(|name| table.counters.contains_key(**name)) {
+        let mut of_round: Vec<Vec<f64>> = vec![Vec::new(); session.round_effects.len()];
+        let ln = |row: u32| Some(table.counter(name, row as usize).ln()).filter(|ln| ln.is_finite());
+        for (place, rows) in session.nodes.iter().enumerate() {
+            let own = median_of(&mut rows.iter().filter_map(|row| ln(*row)).collect());
+            for (run, row) in rows.iter().enumerate() {
+                of_round[session.round(place, run)].extend(ln(*row).map(|ln| ln - own));
+            }
+        }
+        let effects: Vec<f64> = of_round.iter_mut().map(median_of).collect();
+        for (place, counted) in class.iter_mut().enumerate() {
+            let Some(counted) = counted else { continue };
+            let NodeMedian { median_run, upper_run, .. } = session.medians[place];
+            let effect = |run: usize| effects[session.round(place, run)];
+            if let Some(value) = counted.get(name) {
+                counted.set(*name, value * (-(effect(median_run) + effect(upper_run)) / 2.0).exp());
+            }
+        }
+    }
+    class
 }
 
 fn counted(table: &RunTable, row: usize) -> Option<Counted> {

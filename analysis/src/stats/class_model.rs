@@ -1,0 +1,272 @@
+//! The model of a class: how much healthy nodes differ, which nodes are slow, and how sure that is.
+//!
+//! The median m_i of a node's runs is c + theta_i + e_i. c is the centre of the class, theta_i the node's own
+//! difference, and e_i ~ N(0, v_k sigma_w^2) the error of the median of k runs. A node is healthy, theta_i ~ N(0, t^2),
+//! with probability 1 - w, or slow, theta_i exponential with a mean of 10 %, with probability w: a spike and a slab.
+//! All promises about a node come from the probabilities of theta_i given the data.
+
+use super::{median, normal, resolution, within_nodes};
+
+/// The time of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeTime {
+    /// Median of its runs (ln seconds).
+    pub median: f64,
+    /// Variance of the error of the median (ln T), v_k sigma_w^2. 0 if it is unknown: then it counts as a difference
+    /// between nodes.
+    pub variance: f64,
+}
+
+/// The model of a class, fitted to the medians of its nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassModel {
+    /// ln seconds: the median of the nodes' medians.
+    pub centre: f64,
+    /// t: the standard deviation of healthy nodes in ln T, without the error of their medians.
+    pub spread: f64,
+    /// w: the probability that a node is slow.
+    pub slow_share: f64,
+    /// In the order of the input.
+    pub nodes: Vec<NodeEstimate>,
+}
+
+/// What the data say about theta of one node. All differences are in ln T.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeEstimate {
+    /// The node's median minus the median of the *other* nodes of the class.
+    pub difference: f64,
+    /// `difference`, or the part of it that rounding of the times cannot explain.
+    pub proved: f64,
+    /// Standard deviation of the error of `difference`.
+    pub error: f64,
+    /// `proved` / sqrt(t^2 (1 + 4 / n)^2 + error^2), n nodes: N(0, 1) or less for a healthy node.
+    pub score: f64,
+    /// The probability that the node is slow.
+    pub slow: f64,
+    /// theta if the node is healthy: mean and standard deviation.
+    healthy: [f64; 2],
+}
+
+/// What the model assumes before it sees a class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassPrior {
+    /// Least spread of healthy nodes (in ln T): real nodes are never more equal.
+    pub floor: f64,
+    /// The spread of healthy nodes, and the number of nodes that this assumption counts for.
+    pub spread: (f64, f64),
+    /// Mean slowdown of slow nodes.
+    pub slow_mean: f64,
+    /// w ~ Beta(1, b): b - 1 healthy nodes were seen before.
+    pub healthy_before: f64,
+}
+
+impl Default for ClassPrior {
+    fn default() -> Self {
+        Self { floor: 0.002, spread: (0.01, 10.0), slow_mean: 0.1, healthy_before: 20.0 }
+    }
+}
+
+/// For n nodes, scores take the spread as larger by this number divided by n.
+const WIDENED: f64 = 4.0;
+
+/// The median of chi^2 with one degree of freedom.
+const CHI2_MEDIAN: f64 = 0.454_936_423_119_572_8;
+
+impl ClassModel {
+    /// Fits the model. `unit` is the resolution of the times (s), see [`resolution::unit`]. `None` below two nodes.
+    ///
+    /// - A node is compared with the median of the *other* nodes, whose error counts too.
+    /// - t^2 solves median(d_i^2 / (t^2 + error_i^2)) = median of chi^2_1, d_i the differences. Unlike a standard
+    ///   deviation, this is right for nodes with unequal errors, and slow nodes hardly change it. The prior acts as
+    ///   further nodes.
+    /// - w is the mode of its posterior, by the EM algorithm.
+    pub fn fit(times: &[NodeTime], unit: Option<f64>, prior: &ClassPrior) -> Option<Self> {
+        let count = times.len();
+        if count < 2 {
+            return None;
+        }
+        let mut ascending: Vec<f64> = times.iter().map(|node| node.median).collect();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let centre = median::of_ascending(&ascending)?;
+        let own: Vec<f64> = times.iter().map(|node| node.variance).collect();
+        let typical = within_nodes::median_of(&mut own.clone())?;
+        let of_reference = within_nodes::variance_factor(count - 1);
+        let error2 = |t2: f64, own: f64| own + of_reference * (t2 + typical);
+        let difference: Vec<f64> =
+            times.iter().map(|node| node.median - others(&ascending, node.median)).collect();
+        let proved: Vec<f64> = times
+            .iter()
+            .zip(&difference)
+            .map(|(node, difference)| resolution::proved(unit, node.median, *difference))
+            .collect();
+        let floor = prior.floor.max(resolution::deviation(unit, centre));
+        let t2 = match unit {
+            None => spread(&difference, &own, &error2, prior, floor),
+            Some(unit) => spread(&unrounded(times, &ascending, unit), &own, &error2, prior, floor),
+        };
+        let error: Vec<f64> = own.iter().map(|own| error2(t2, *own).sqrt()).collect();
+        // Likelihood ratios of slow to healthy.
+        let ratio: Vec<f64> = proved
+            .iter()
+            .zip(&error)
+            .map(|(d, error)| slab(*d, *error, prior) / spike(*d, *error, t2))
+            .collect();
+        let slow_share = slow_share(&ratio, prior);
+        // The spread of few nodes is uncertain, so a score must not rely on it.
+        let widened = 1.0 + WIDENED / count as f64;
+        let estimate = |at: usize| {
+            let (proved, error) = (proved[at], error[at]);
+            let total = t2 + error * error;
+            NodeEstimate {
+                difference: difference[at],
+                proved,
+                error,
+                score: proved / (t2 * widened * widened + error * error).sqrt(),
+                slow: posterior(slow_share, ratio[at]),
+                healthy: [proved * t2 / total, (t2 / total).sqrt() * error],
+            }
+        };
+        let nodes = (0..count).map(estimate).collect();
+        Some(Self { centre, spread: t2.sqrt(), slow_share, nodes })
+    }
+}
+
+impl NodeEstimate {
+    /// P(theta > limit).
+    pub fn above(&self, limit: f64, prior: &ClassPrior) -> f64 {
+        let [mean, sd] = self.healthy;
+        let (centre, error) = self.slab(prior);
+        let all = tail(0.0, centre, error);
+        let slow = if all > 0.0 { tail(limit.max(0.0), centre, error) / all } else { 0.0 };
+        (1.0 - self.slow) * tail(limit, mean, sd) + self.slow * slow
+    }
+
+    /// The largest difference for which P(theta > difference) is at least `certainty`.
+    pub fn at_least(&self, certainty: f64, prior: &ClassPrior) -> f64 {
+        let reach = 12.0 * self.error;
+        let (mut low, mut high) = (self.healthy[0].min(0.0) - reach, self.proved.max(0.0) + reach);
+        for _ in 0..26 {
+            let middle = (low + high) / 2.0;
+            if self.above(middle, prior) >= certainty { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// The mean of theta.
+    pub fn mean(&self, prior: &ClassPrior) -> f64 {
+        let (centre, error) = self.slab(prior);
+        let all = tail(0.0, centre, error);
+        let slow = if all > 0.0 {
+            centre + error * normal::density(centre / error.max(f64::MIN_POSITIVE)) / all
+        } else {
+            0.0
+        };
+        (1.0 - self.slow) * self.healthy[0] + self.slow * slow
+    }
+
+    /// theta of a slow node is normal with this mean and standard deviation, and above 0.
+    fn slab(&self, prior: &ClassPrior) -> (f64, f64) {
+        (self.proved - self.error * self.error / prior.slow_mean, self.error)
+    }
+}
+
+/// P(N(centre, sd^2) > limit).
+fn tail(limit: f64, centre: f64, sd: f64) -> f64 {
+    match sd > 0.0 {
+        true => normal::upper((limit - centre) / sd),
+        false => f64::from(centre > limit),
+    }
+}
+
+/// The median of all ascending values but one that equals `own`.
+fn others(ascending: &[f64], own: f64) -> f64 {
+    let at = ascending.partition_point(|value| *value < own);
+    let get = |place: usize| ascending[place + usize::from(place >= at)];
+    let (low, high) = (get((ascending.len() - 2) / 2), get((ascending.len() - 1) / 2));
+    low + (high - low) / 2.0
+}
+
+/// The differences of rounded times as they may have been before rounding, for a spread.
+fn unrounded(times: &[NodeTime], ascending: &[f64], unit: f64) -> Vec<f64> {
+    let spread = resolution::spread(ascending, unit);
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by(|a, b| times[*a].median.total_cmp(&times[*b].median));
+    let mut differences = vec![0.0; times.len()];
+    for (at, value) in order.into_iter().zip(&spread) {
+        differences[at] = value - others(&spread, *value);
+    }
+    differences
+}
+
+/// t^2, by bisection.
+fn spread(
+    difference: &[f64],
+    own: &[f64],
+    error2: &impl Fn(f64, f64) -> f64,
+    prior: &ClassPrior,
+    floor: f64,
+) -> f64 {
+    /// Half-normal quantiles that stand for the nodes of the prior.
+    const POINTS: usize = 9;
+    let (assumed, weight) = prior.spread;
+    let points: [f64; POINTS] = std::array::from_fn(|at| {
+        (assumed * normal::quantile(0.5 + (at as f64 + 0.5) / (2 * POINTS) as f64)).powi(2)
+    });
+    let is_below = |t2: f64| {
+        let seen = difference
+            .iter()
+            .zip(own)
+            .filter(|(d, own)| *d * *d < CHI2_MEDIAN * (t2 + error2(t2, **own)))
+            .count();
+        let before = points.iter().filter(|square| **square < CHI2_MEDIAN * t2).count();
+        // Differences from the others of n nodes are worth n - 1: those of two nodes are the same.
+        let n = difference.len() as f64;
+        let each = (n - 1.0) / n;
+        each * seen as f64 + before as f64 * weight / POINTS as f64 >= (n - 1.0 + weight) / 2.0
+    };
+    let (mut low, mut high) = (2.0 * floor.ln(), 2.0);
+    if is_below(low.exp()) {
+        return floor * floor;
+    }
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if is_below(middle.exp()) { high = middle } else { low = middle }
+    }
+    high.exp()
+}
+
+/// The density of a healthy node's difference.
+fn spike(d: f64, error: f64, t2: f64) -> f64 {
+    let sd = (t2 + error * error).sqrt();
+    (normal::density(d / sd) / sd).max(f64::MIN_POSITIVE)
+}
+
+/// The density of a slow node's difference: exponential plus normal.
+fn slab(d: f64, error: f64, prior: &ClassPrior) -> f64 {
+    let rate = 1.0 / prior.slow_mean;
+    let shift = rate * error * error;
+    let tail = tail(0.0, d - shift, error);
+    if tail > 0.0 { rate * (rate * shift / 2.0 - rate * d).exp() * tail } else { 0.0 }
+}
+
+/// w, by the EM algorithm.
+fn slow_share(ratio: &[f64], prior: &ClassPrior) -> f64 {
+    let all = ratio.len() as f64 + prior.healthy_before - 1.0;
+    // Where no node is slow, the next may be.
+    let least = 1.0 / (all + 2.0);
+    let mut share = 2.0 * least;
+    for _ in 0..100 {
+        let sum: f64 = ratio.iter().map(|ratio| posterior(share, *ratio)).sum();
+        let next = (sum / all).max(least);
+        if (next - share).abs() < 1e-3 * share {
+            return next;
+        }
+        share = next;
+    }
+    share
+}
+
+fn posterior(share: f64, ratio: f64) -> f64 {
+    let odds = share / (1.0 - share) * ratio;
+    if odds.is_infinite() { 1.0 } else { odds / (1.0 + odds) }
+}

@@ -1,0 +1,197 @@
+//! Detects nodes with too many slow runs.
+
+use super::benjamini_hochberg::{self, Test};
+
+/// Numbers of runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// Runs that were tested for slowness.
+    pub runs: u32,
+    /// Slow runs.
+    pub slow: u32,
+    /// Series of slow runs, of one run or of several in immediate succession.
+    pub series: u32,
+}
+
+impl RunCounts {
+    /// Counts the runs of a node in one session, in the order of time.
+    pub fn of(is_slow: &[bool]) -> Self {
+        let slow = is_slow.iter().filter(|slow| **slow).count() as u32;
+        let series = is_slow.chunk_by(|a, b| a == b).filter(|same| same[0]).count() as u32;
+        Self { runs: is_slow.len() as u32, slow, series }
+    }
+
+    /// Adds other runs.
+    pub fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.slow += other.slow;
+        self.series += other.series;
+    }
+}
+
+/// The runs of a node in one session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeSession {
+    /// Number of the session.
+    pub session: u32,
+    /// The node's runs.
+    pub counts: RunCounts,
+}
+
+/// A node with more slow runs than the others of its class explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flaky {
+    /// Index of the node in the class.
+    pub node: usize,
+    /// Number of all its runs.
+    pub runs: usize,
+    /// Number of its slow runs.
+    pub slow: usize,
+    /// The probability of so many slow runs, or series of them, if the node is like the others.
+    pub p: f64,
+    /// The same, adjusted for the number of nodes tested (Benjamini-Hochberg).
+    pub adjusted_p: f64,
+}
+
+/// Number of runs that the rate of all sessions counts for in the rate of one session.
+const SHRINK: f64 = 20.0;
+
+/// The flaky nodes of a class, by node. `nodes` has the sessions of each node.
+///
+/// Under the hypothesis a run in session t is slow with the probability r_t of the *other* nodes in this session, so a
+/// bad session makes no node flaky. A session of few runs says little about r_t: r_t is drawn towards the rate of all
+/// sessions. The number of slow runs is then Poisson-binomial, and its tail at most that of the Poisson distribution
+/// with the same mean. If slow runs come in series, each series counts as one: a single disturbance may last for
+/// several runs.
+pub fn flaky(nodes: &[&[NodeSession]], q: f64) -> Vec<Flaky> {
+    let in_series = come_in_series(nodes);
+    let of = |counts: &RunCounts| f64::from(if in_series { counts.series } else { counts.slow });
+    let sessions =
+        nodes.iter().copied().flatten().map(|node| node.session as usize + 1).max().unwrap_or_default();
+    let (mut all, mut of_session) = (RunCounts::default(), vec![RunCounts::default(); sessions]);
+    for NodeSession { session, counts } in nodes.iter().copied().flatten() {
+        all.add(*counts);
+        of_session[*session as usize].add(*counts);
+    }
+    let mut found = Vec::new();
+    for (node, sessions) in nodes.iter().enumerate() {
+        let own = total(sessions);
+        if own.slow == 0 {
+            continue;
+        }
+        // Laplace's rule of succession: the rate is not 0 if the others had no slow run.
+        let rate = (of(&all) - of(&own) + 1.0) / f64::from(all.runs - own.runs + 2);
+        let expected = |NodeSession { session, counts }: &NodeSession| {
+            let session = &of_session[*session as usize];
+            let (runs, slow) = (f64::from(session.runs - counts.runs), of(session) - of(counts));
+            f64::from(counts.runs) * (slow + SHRINK * rate) / (runs + SHRINK)
+        };
+        let p = poisson_at_least(of(&own) as usize, sessions.iter().map(expected).sum());
+        let (runs, slow) = (own.runs as usize, own.slow as usize);
+        found.push(Flaky { node, runs, slow, p, adjusted_p: f64::NAN });
+    }
+    let mut tests: Vec<Test> =
+        found.iter().enumerate().map(|(index, node)| Test { index, p: node.p }).collect();
+    // Nodes without a slow run have p = 1. They belong to the family and are the larger part of it.
+    benjamini_hochberg::adjust(&mut tests, nodes.len());
+    for test in tests {
+        found[test.index].adjusted_p = test.p;
+    }
+    found.retain(|node| node.adjusted_p <= q);
+    found
+}
+
+fn total(sessions: &[NodeSession]) -> RunCounts {
+    let mut all = RunCounts::default();
+    sessions.iter().for_each(|session| all.add(session.counts));
+    all
+}
+
+/// True if more slow runs follow one another than chance explains. X slow runs of a node, placed at random among its K
+/// runs, are expected to have X (X - 1) / K (K - 1) of its neighbouring pairs.
+fn come_in_series(nodes: &[&[NodeSession]]) -> bool {
+    let (mut pairs, mut expected) = (0, 0.0);
+    for sessions in nodes {
+        let RunCounts { runs, slow, series } = total(sessions);
+        if slow < 2 {
+            continue;
+        }
+        pairs += slow - series;
+        let neighbours: u32 = sessions.iter().map(|session| session.counts.runs.saturating_sub(1)).sum();
+        let [runs, slow] = [runs, slow].map(f64::from);
+        expected += f64::from(neighbours) * slow * (slow - 1.0) / (runs * (runs - 1.0));
+    }
+    f64::from(pairs) > expected + 3.0 * (expected + 1.0f64).sqrt()
+}
+
+/// P(Poisson(mean) >= x), from the smaller tail.
+fn poisson_at_least(x: usize, mean: f64) -> f64 {
+    let at = |j: usize| (j as f64 * mean.ln() - mean - libm::lgamma(j as f64 + 1.0)).exp();
+    if x as f64 <= mean {
+        return 1.0 - (0..x).map(at).sum::<f64>();
+    }
+    let (mut term, mut sum) = (at(x), 0.0);
+    for j in x.. {
+        sum += term;
+        term *= mean / (j + 1) as f64;
+        if term <= sum * 1e-17 {
+            break;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes with ten sessions of five runs; `slow` has the node, session and run of each slow run.
+    fn found(nodes: usize, slow: &[(usize, usize, usize)]) -> Vec<(usize, usize, usize)> {
+        let all: Vec<Vec<NodeSession>> = (0..nodes)
+            .map(|node| {
+                let session = |session: usize| {
+                    let is_slow: Vec<bool> = (0..5).map(|run| slow.contains(&(node, session, run))).collect();
+                    NodeSession { session: session as u32, counts: RunCounts::of(&is_slow) }
+                };
+                (0..10).map(session).collect()
+            })
+            .collect();
+        let nodes: Vec<&[NodeSession]> = all.iter().map(Vec::as_slice).collect();
+        flaky(&nodes, 0.01).iter().map(|found| (found.node, found.slow, found.runs)).collect()
+    }
+
+    #[test]
+    fn too_many_slow_runs_are_seen() {
+        let of_seven: Vec<_> = (0..6).map(|session| (7, session, session % 5)).collect();
+        assert_eq!(found(40, &of_seven), [(7, 6, 50)]);
+        assert_eq!(found(40, &of_seven[..1]), []);
+        // Not in a class of two nodes: it has too few other runs to compare with.
+        assert_eq!(found(2, &of_seven[..3]), []);
+    }
+
+    #[test]
+    fn a_bad_session_makes_no_node_flaky() {
+        // Every second node is slow in three sessions.
+        let bad = |node: usize| (0..3).flat_map(move |session| [(node, session, 1), (node, session, 3)]);
+        let all: Vec<_> = (0..40).step_by(2).flat_map(bad).collect();
+        assert_eq!(found(40, &all), []);
+    }
+
+    #[test]
+    fn a_series_is_one_event() {
+        // Each of ten nodes was disturbed once, for four runs.
+        let once: Vec<_> = (0..10).flat_map(|node| (0..4).map(move |run| (node, node, run))).collect();
+        assert_eq!(found(40, &once), []);
+        let often = (0..10).flat_map(|session| (0..2).map(move |run| (30, session, run)));
+        assert_eq!(found(40, &once.into_iter().chain(often).collect::<Vec<_>>()), [(30, 20, 50)]);
+    }
+
+    #[test]
+    fn tails_are_those_of_the_tables() {
+        for (x, mean, tail) in
+            [(1, 0.1, 0.095_162_6), (5, 1.0, 0.003_659_85), (2, 3.0, 0.800_851_7), (0, 2.0, 1.0)]
+        {
+            assert!((poisson_at_least(x, mean) / tail - 1.0).abs() < 1e-5, "{x} {mean}");
+        }
+    }
+}

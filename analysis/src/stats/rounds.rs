@@ -1,0 +1,129 @@
+//! The effects of rounds: what makes all runs of a round slower says nothing about a node.
+
+use super::class_runs::ClassRuns;
+use super::{chi_squared, normal, within_nodes};
+
+/// When rounds are corrected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundSettings {
+    /// A round with fewer nodes has no effect: its median would be that of its own nodes.
+    pub min_nodes: usize,
+    /// Rounds are corrected if chance explains their differences with a smaller probability only.
+    pub alpha: f64,
+}
+
+impl Default for RoundSettings {
+    fn default() -> Self {
+        Self { min_nodes: 5, alpha: 0.001 }
+    }
+}
+
+/// The effect of each round on ln T, relative to the median round. Empty if the rounds do not differ more than chance
+/// explains. `round` has the round of each run, below `rounds`.
+///
+/// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
+/// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n
+/// residuals has variance v_n sigma^2, so the sum of b^2 / (v_n sigma^2) is chi^2 with one degree of freedom less than
+/// rounds.
+pub fn effects(class: &ClassRuns, round: &[u32], rounds: usize, settings: &RoundSettings) -> Vec<f64> {
+    let mut fit = Fit::new(class, round, rounds, settings.min_nodes);
+    if fit.fitted.len() < 2 {
+        return Vec::new();
+    }
+    fit.improve();
+    if fit.is_significant(settings.alpha) { fit.improved().effects } else { Vec::new() }
+}
+
+/// The effect of each session on the medians of its nodes, relative to the median session. `class` has the median of
+/// each node in each session (ln seconds), and `session` the session of each. A session's own median would follow the
+/// nodes that happen to be in it.
+pub fn sessions(class: &ClassRuns, session: &[u32], centres: &[f64]) -> Vec<f64> {
+    const TWO: usize = 2;
+    let mut fit = Fit::new(class, session, centres.len(), TWO);
+    fit.effects = centres.to_vec();
+    fit.improved().effects
+}
+
+struct Fit<'a> {
+    class: &'a ClassRuns<'a>,
+    round: &'a [u32],
+    /// Where the residuals of each round start.
+    starts: Vec<usize>,
+    /// Rounds with enough nodes.
+    fitted: Vec<usize>,
+    effects: Vec<f64>,
+    /// By round.
+    residuals: Vec<f64>,
+}
+
+impl<'a> Fit<'a> {
+    fn new(class: &'a ClassRuns<'a>, round: &'a [u32], rounds: usize, min_nodes: usize) -> Self {
+        let mut counts = vec![0usize; rounds];
+        round.iter().for_each(|round| counts[*round as usize] += 1);
+        let fitted: Vec<usize> = (0..rounds).filter(|round| counts[*round] >= min_nodes).collect();
+        let mut starts = vec![0usize; rounds + 1];
+        for at in 0..rounds {
+            starts[at + 1] = starts[at] + counts[at];
+        }
+        Self { class, round, starts, fitted, effects: vec![0.0; rounds], residuals: Vec::new() }
+    }
+
+    fn improved(mut self) -> Self {
+        const MOST: usize = 20;
+        const ENOUGH: f64 = 1e-6;
+        for _ in 0..MOST {
+            if self.improve() < ENOUGH {
+                break;
+            }
+        }
+        self
+    }
+
+    /// One step; gives the largest change of an effect.
+    fn improve(&mut self) -> f64 {
+        let mut free = self.starts.clone();
+        let mut residuals = vec![0.0; self.starts.last().copied().unwrap_or_default()];
+        let (mut first, mut own) = (0, Vec::new());
+        for runs in self.class.nodes() {
+            let rounds = &self.round[first..first + runs.len()];
+            first += runs.len();
+            own.clear();
+            own.extend(runs.iter().zip(rounds).map(|(y, round)| y - self.effects[*round as usize]));
+            let middle = within_nodes::median_of(&mut own).unwrap_or_default();
+            for (y, round) in runs.iter().zip(rounds) {
+                let place = &mut free[*round as usize];
+                residuals[*place] = y - middle;
+                *place += 1;
+            }
+        }
+        self.residuals = residuals;
+        let mut next = vec![0.0; self.effects.len()];
+        for at in &self.fitted {
+            let of_round = &mut self.residuals[self.starts[*at]..self.starts[at + 1]];
+            next[*at] = within_nodes::median_of(of_round).unwrap_or_default();
+        }
+        let mut fitted: Vec<f64> = self.fitted.iter().map(|at| next[*at]).collect();
+        let middle = within_nodes::median_of(&mut fitted).unwrap_or_default();
+        self.fitted.iter().for_each(|at| next[*at] -= middle);
+        let change = next.iter().zip(&self.effects).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        self.effects = next;
+        change
+    }
+
+    fn is_significant(&self, alpha: f64) -> bool {
+        let mut deviations: Vec<f64> = Vec::with_capacity(self.residuals.len());
+        for at in &self.fitted {
+            let of_round = &self.residuals[self.starts[*at]..self.starts[at + 1]];
+            deviations.extend(of_round.iter().map(|y| (y - self.effects[*at]).abs()));
+        }
+        let Some(middle) = within_nodes::median_of(&mut deviations) else { return false };
+        let sigma = middle / normal::quantile(0.75);
+        let mean = self.fitted.iter().map(|at| self.effects[*at]).sum::<f64>() / self.fitted.len() as f64;
+        let square = |at: &usize| {
+            let nodes = self.starts[at + 1] - self.starts[*at];
+            (self.effects[*at] - mean).powi(2) / within_nodes::variance_factor(nodes)
+        };
+        let sum: f64 = self.fitted.iter().map(square).sum();
+        sum > 0.0 && chi_squared::upper(sum / (sigma * sigma), self.fitted.len() - 1) < alpha
+    }
+}

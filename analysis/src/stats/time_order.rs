@@ -1,0 +1,187 @@
+//! Whether values depend on the order in which they were measured.
+
+use super::{normal, within_nodes};
+
+/// Less likely ratios count as dependence.
+pub const ALPHA: f64 = 1e-3;
+
+/// Von Neumann's ratio of ranks: how much each value resembles the one before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankRatio {
+    /// About 2 if the order does not matter, and less if neighbours resemble each other.
+    pub ratio: f64,
+    /// The probability of a smaller ratio if the order does not matter.
+    pub p: f64,
+}
+
+/// The ratio of values in the order of measurement: the sum of squared differences of successive ranks, divided by the
+/// sum of squares about the mean rank. `None` below 10 values, or if all are equal.
+///
+/// Source: R. Bartels, "The rank version of von Neumann's ratio test for randomness", JASA 77 (1982); for ten values
+/// and more the ratio is close to N(2, 20 / (5n + 7)).
+pub fn rank_ratio(values: &[f64]) -> Option<RankRatio> {
+    const LEAST: usize = 10;
+    let count = values.len();
+    if count < LEAST {
+        return None;
+    }
+    let ranks = ranks(values);
+    let mean = (count - 1) as f64 / 2.0;
+    let all: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
+    let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let ratio = if all > 0.0 { steps / all } else { return None };
+    let deviation = (20.0 / (5.0 * count as f64 + 7.0)).sqrt();
+    Some(RankRatio { ratio, p: normal::lower((ratio - 2.0) / deviation) })
+}
+
+/// The rank of each value, from 0; equal values share their mean rank.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let rank = first as f64 + (equal.len() - 1) as f64 / 2.0;
+        equal.iter().for_each(|at| ranks[*at] = rank);
+        first += equal.len();
+    }
+    ranks
+}
+
+/// Successive runs of a node that resemble each other, as an autoregressive process of first order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dependence {
+    /// The correlation of successive runs.
+    pub correlation: f64,
+    /// The probability of such a resemblance if runs are independent.
+    pub p: f64,
+}
+
+/// The dependence of runs within nodes, pooled over the nodes of a class; each slice has the runs of a node in the order
+/// of time (ln seconds), and `sigma` is the standard deviation of runs. `None` if independent runs explain it.
+///
+/// The test is the sum of von Neumann's ratios of ranks, each of which has mean 2 and the variance of Bartels' paper. The
+/// correlation is the one whose expected ratio of squared successive differences to the variance within nodes is that
+/// of all nodes, with slow runs at most five standard deviations from the median.
+pub fn dependence<'a>(nodes: impl Iterator<Item = &'a [f64]>, sigma: f64) -> Option<Dependence> {
+    const LEAST: usize = 4;
+    let mut times = Vec::new();
+    let (mut excess, mut variance) = (0.0, 0.0);
+    let (mut steps, mut squares, mut degrees) = (0.0, 0.0, 0.0);
+    let mut lengths = 0.0;
+    for runs in nodes.filter(|runs| runs.len() >= LEAST) {
+        let n = runs.len() as f64;
+        let ranks = ranks(runs);
+        let centre = (n - 1.0) / 2.0;
+        let all: f64 = ranks.iter().map(|rank| (rank - centre).powi(2)).sum();
+        if all == 0.0 {
+            continue;
+        }
+        excess += ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum::<f64>() / all - 2.0;
+        variance +=
+            4.0 * (n - 2.0) * (5.0 * n * n - 2.0 * n - 9.0) / (5.0 * n * (n + 1.0) * (n - 1.0).powi(2));
+        times.clear();
+        times.extend_from_slice(runs);
+        let middle = within_nodes::median_of(&mut times).unwrap_or_default();
+        let limited = |time: f64| (time - middle).max(-5.0 * sigma).min(5.0 * sigma);
+        let mean = runs.iter().map(|time| limited(*time)).sum::<f64>() / n;
+        squares += runs.iter().map(|time| (limited(*time) - mean).powi(2)).sum::<f64>();
+        steps += runs.windows(2).map(|pair| (limited(pair[1]) - limited(pair[0])).powi(2)).sum::<f64>();
+        degrees += 1.0;
+        lengths += n;
+    }
+    let p = if variance > 0.0 { normal::lower(excess / variance.sqrt()) } else { return None };
+    let runs = lengths / degrees;
+    let (ratio, mut low, mut high) = (if squares > 0.0 { steps / squares } else { 2.0 }, 0.0, 0.999);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if expected_ratio(middle, runs) > ratio { low = middle } else { high = middle }
+    }
+    (p < ALPHA).then_some(Dependence { correlation: low, p })
+}
+
+/// Var(mean) / sigma^2 of `runs` values of an autoregressive process.
+fn variance_of_mean(correlation: f64, runs: f64) -> f64 {
+    let r = correlation;
+    (1.0 + 2.0 * r / (1.0 - r) * (1.0 - (1.0 - r.powf(runs)) / (runs * (1.0 - r)))) / runs
+}
+
+/// The expected variance within a node, relative to sigma^2.
+fn variance_within(correlation: f64, runs: f64) -> f64 {
+    runs / (runs - 1.0) * (1.0 - variance_of_mean(correlation, runs))
+}
+
+fn expected_ratio(correlation: f64, runs: f64) -> f64 {
+    2.0 * (1.0 - correlation) / variance_within(correlation, runs)
+}
+
+impl Dependence {
+    /// How much larger the variance of a node's median is than that of independent runs with the same variance within
+    /// the node; computed for the mean.
+    pub fn inflation(&self, runs: usize) -> f64 {
+        let k = runs.max(2) as f64;
+        k * variance_of_mean(self.correlation, k) / variance_within(self.correlation, k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+
+    #[test]
+    fn order_is_seen_where_there_is_some() {
+        let mut random = Random::new(4);
+        let noise: Vec<f64> = (0..400).map(|_| random.normal()).collect();
+        assert!(rank_ratio(&noise).unwrap().p > 0.01);
+        let trend: Vec<f64> = noise.iter().zip(0..).map(|(noise, at)| noise + f64::from(at) / 50.0).collect();
+        let found = rank_ratio(&trend).unwrap();
+        assert!(found.ratio < 1.0 && found.p < 1e-6, "{found:?}");
+        assert_eq!((rank_ratio(&noise[..9]), rank_ratio(&[1.0; 20])), (None, None));
+    }
+
+    /// Bartels, table 2: P(RVN <= 1.04) = .05 for n = 10 and P(RVN <= 1.35) = .05 for n = 25.
+    #[test]
+    fn limits_are_those_of_the_paper() {
+        let mut random = Random::new(6);
+        for (count, limit) in [(10, 1.04), (25, 1.35)] {
+            let below = (0..20_000)
+                .filter(|_| {
+                    let values: Vec<f64> = (0..count).map(|_| random.uniform()).collect();
+                    rank_ratio(&values).unwrap().ratio <= limit
+                })
+                .count();
+            assert!((below as f64 / 20_000.0 - 0.05).abs() < 0.008, "{count}: {below}");
+        }
+    }
+
+    #[test]
+    fn the_correlation_of_runs_is_found() {
+        for (correlation, runs) in [(0.0, 7), (0.3, 7), (0.6, 7), (0.9, 7), (0.6, 20)] {
+            let mut random = Random::new(8);
+            let nodes: Vec<Vec<f64>> = (0..500)
+                .map(|_| {
+                    let mut y = random.normal();
+                    let step = (1.0 - correlation * correlation as f64).sqrt();
+                    (0..runs)
+                        .map(|_| {
+                            y = correlation * y + step * random.normal();
+                            y
+                        })
+                        .collect()
+                })
+                .collect();
+            let found = dependence(nodes.iter().map(Vec::as_slice), 1.0);
+            match correlation == 0.0 {
+                true => assert_eq!(found, None),
+                false => assert!(
+                    (found.unwrap().correlation - correlation).abs() < 0.12,
+                    "{correlation}: {found:?}"
+                ),
+            }
+        }
+        let none = Dependence { correlation: 0.0, p: 1.0 };
+        assert!((none.inflation(7) - 1.0).abs() < 1e-12);
+        assert!(Dependence { correlation: 0.6, p: 0.0 }.inflation(7) > 3.0);
+    }
+}

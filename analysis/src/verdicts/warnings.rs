@@ -1,0 +1,244 @@
+//! Warnings that limit the verdicts of a class.
+
+use super::JudgeSettings;
+use super::history::History;
+use super::judged_session::JudgedSession;
+use super::suspects::{FewAnchors, MIN_ANCHORS};
+use crate::stats::flaky;
+use crate::stats::median;
+use crate::stats::{bimodal, drift, noise, normal};
+use crate::table::{Order, RunTable};
+use crate::warning_codes::{Warning, WarningCode, percent};
+use pmmpi::text::count;
+use std::collections::HashSet;
+
+/// Warns if the order of several sessions is not known.
+pub(super) fn about_sessions(order: &Order) -> Option<Warning> {
+    let is_undated = order.sessions > 1 && !order.sessions_are_dated;
+    is_undated.then(|| Warning::new(WarningCode::UndatedSessions, WarningCode::UndatedSessions.example()))
+}
+
+/// Warns of nodes with too many slow runs in all sessions together: a few slow runs per session are not significant in
+/// any single one.
+pub(super) fn flaky(
+    table: &RunTable,
+    settings: &JudgeSettings,
+    histories: &[History],
+    class: &str,
+    told: &mut Vec<Warning>,
+) {
+    let nodes: Vec<&[flaky::NodeSession]> = histories.iter().map(|node| node.tested.as_slice()).collect();
+    let mut flaky = flaky::flaky(&nodes, settings.run.q);
+    let host = |flaky: &flaky::Flaky| table.nodes.get(histories[flaky.node].node).unwrap_or_default();
+    flaky.sort_by_key(host);
+    told.extend(flaky.iter().map(|flaky| {
+        let message = format!(
+            "{}: {} of {} runs are slow, more than chance explains ({class})",
+            host(flaky),
+            flaky.slow,
+            flaky.runs
+        );
+        Warning::new(WarningCode::FlakyNode, message)
+    }));
+}
+
+/// Warns of sessions in which suspects were measured without other nodes.
+pub(super) fn few_anchors(
+    table: &RunTable,
+    sessions_without: &[FewAnchors],
+    sessions: &[&[&[u32]]],
+    class: &str,
+    told: &mut Vec<Warning>,
+) {
+    told.extend(sessions_without.iter().map(|FewAnchors { session, suspects, anchors }| {
+        let message = format!(
+            "{}: {} of {} are suspects, and {} of the {MIN_ANCHORS} other nodes that a comparison needs {} \
+             measured; earlier verdicts stay ({class})",
+            session_name(table, sessions[*session]),
+            suspects,
+            count(sessions[*session].len(), "node"),
+            anchors,
+            if *anchors == 1 { "was" } else { "were" },
+        );
+        Warning::new(WarningCode::FewAnchors, message)
+    }));
+}
+
+fn session_name(table: &RunTable, session: &[&[u32]]) -> String {
+    let name = session.first().and_then(|rows| table.session_name(rows[0] as usize));
+    name.map_or_else(|| "runs without a session".to_owned(), |name| format!("session {name}"))
+}
+
+/// Warnings from the session that judges most nodes of a class.
+pub(super) fn about_class(
+    table: &RunTable,
+    settings: &JudgeSettings,
+    session: &JudgedSession<'_>,
+    class: &str,
+    told: &mut Vec<Warning>,
+) {
+    let mut warn = |code, message: String| told.push(Warning::new(code, format!("{message} ({class})")));
+    let delta = settings.node.delta;
+    let mut ascending: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
+    ascending.sort_unstable_by(f64::total_cmp);
+    let kinds = bimodal::BimodalSettings { delta, ..Default::default() };
+    if let Some(modes) = bimodal::modes(&ascending, session.unit, &kinds) {
+        let message = format!(
+            "{} of a class are fast and {} are {} slower",
+            count(modes.fast.nodes, "node"),
+            count(modes.slow.nodes, "node"),
+            percent((modes.slow.centre - modes.fast.centre).exp_m1())
+        );
+        warn(WarningCode::BimodalClass, message);
+    }
+    if let Some((what, size)) = noise_above(table, session, delta) {
+        let message = format!(
+            "{what} uncertain by {}: a node that is {} slower cannot be detected",
+            percent(size),
+            percent(delta)
+        );
+        warn(WarningCode::NoiseFloor, message);
+    }
+    if let (Some(unit), Some(centre)) = (session.unit, median::of_ascending(&ascending)) {
+        let of_time = unit / centre.exp();
+        if of_time >= WORTH_A_WARNING {
+            let message = format!(
+                "the times are multiples of {unit} s, {} of the class median: pmmpi can detect a node only if it is \
+                 about {} slower",
+                percent(of_time),
+                percent(delta + of_time)
+            );
+            warn(WarningCode::RoundedTimes, message);
+        }
+    }
+    let effects = session.round_effects.iter().copied();
+    let (low, high) =
+        effects.fold((0.0f64, 0.0f64), |(low, high), effect| (low.min(effect), high.max(effect)));
+    if high > low {
+        let message = format!(
+            "the rounds of the session differ by {}: the report corrects the times of each round",
+            percent((high - low).exp_m1())
+        );
+        warn(WarningCode::RoundEffects, message);
+    }
+    if let Some(found) = session.time_order {
+        let message = format!(
+            "nodes measured one after another have similar times (von Neumann's ratio {:.2}; 2 without such an \
+             order): the time of the measurement may be the reason, so no verdict is more than SUSPECT",
+            found.ratio
+        );
+        warn(WarningCode::TimeOrder, message);
+    }
+    let most_runs = session.medians.iter().map(|node| node.runs).max().unwrap_or_default();
+    let fewest_runs = session.medians.iter().map(|node| node.runs).min().unwrap_or_default();
+    if let Some(dependence) = session.dependence {
+        let inflation = dependence.inflation(most_runs);
+        let message = format!(
+            "successive runs of a node are alike (correlation {:.1}): {} of a node tell as much as {:.1}{}",
+            dependence.correlation,
+            count(most_runs, "run"),
+            most_runs as f64 / inflation,
+            covers(most_runs, inflation)
+        );
+        warn(WarningCode::DependentRuns, message);
+    }
+    const UNEQUAL: usize = 3;
+    if most_runs >= UNEQUAL * fewest_runs {
+        let message = format!(
+            "nodes have between {fewest_runs} and {}: small differences of nodes with few runs stay undetected",
+            count(most_runs, "run")
+        );
+        warn(WarningCode::UnequalRuns, message);
+    }
+}
+
+/// Fraction of the time from which rounding matters.
+const WORTH_A_WARNING: f64 = 0.005;
+
+/// What the interval of a node's median really covers if the variance of the median is larger by a factor.
+fn covers(runs: usize, inflation: f64) -> String {
+    let Some((.., coverage)) = median::interval(runs) else { return String::new() };
+    let z = -normal::quantile((1.0 - coverage) / 2.0) / inflation.sqrt();
+    format!(
+        "; intervals of {:.1} % contain the true median with about {:.0} %",
+        100.0 * coverage,
+        100.0 * (1.0 - 2.0 * normal::upper(z))
+    )
+}
+
+/// What is more uncertain than `delta`, and by how much.
+fn noise_above(table: &RunTable, session: &JudgedSession, delta: f64) -> Option<(&'static str, f64)> {
+    let median_of = |values: &mut dyn Iterator<Item = f64>| {
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        median::of_ascending(&values)
+    };
+    let rows = session.nodes.iter().copied().flatten();
+    let certain = -normal::quantile(0.01);
+    let errors = session.medians.iter().filter_map(|node| session.variance(node));
+    let noise = noise::Noise {
+        bounds: median_of(&mut rows.map(|row| table.width(*row as usize))),
+        runs: median_of(&mut errors.map(|variance| certain * variance.sqrt())),
+    };
+    let (limit, size) = noise::hides(delta, &noise)?;
+    let what = match limit {
+        noise::Limit::Bounds => "elapsed times are",
+        noise::Limit::Runs => "a node's median is",
+    };
+    Some((what, size))
+}
+
+/// Warns if the nodes of a class changed from one session to the next; of several such sessions it names the latest.
+/// `judging` has the numbers of the sessions that judge their nodes.
+pub(super) fn composition(
+    table: &RunTable,
+    judging: &[usize],
+    sessions: &[&[&[u32]]],
+    class: &str,
+) -> Option<Warning> {
+    const WORTH_A_WARNING: f64 = 0.1;
+    let node = |rows: &&[u32]| table.node[rows[0] as usize];
+    let changed = |pair: &[usize]| {
+        let [before, now] = [pair[0], pair[1]].map(|number| sessions[number]);
+        // Both are in the order of nodes.
+        if before.len() == now.len() && before.iter().map(node).eq(now.iter().map(node)) {
+            return None;
+        }
+        let earlier: HashSet<u32> = before.iter().map(node).collect();
+        let kept = now.iter().filter(|rows| earlier.contains(&node(rows))).count();
+        let (gone, new) = (before.len() - kept, now.len() - kept);
+        let is_large = (gone + new) as f64 > WORTH_A_WARNING * (kept + gone + new) as f64;
+        is_large.then(|| (session_name(table, before), session_name(table, now), gone, new))
+    };
+    let (before, now, gone, new) = judging.windows(2).rev().find_map(changed)?;
+    let message = format!(
+        "{now} lacks {} of {before} and has {} that {before} lacks: drift is the change against the same nodes \
+         ({class})",
+        count(gone, "node"),
+        count(new, "node")
+    );
+    Some(Warning::new(WarningCode::CompositionChanged, message))
+}
+
+/// Warns if most nodes of a class became slower: no node is then slower than the others.
+pub(super) fn moved(
+    table: &RunTable,
+    settings: &JudgeSettings,
+    effects: &[f64],
+    centres: &[Option<f64>],
+    sessions: &[&[&[u32]]],
+    class: &str,
+) -> Option<Warning> {
+    let known: Vec<usize> = (0..effects.len()).filter(|session| centres[*session].is_some()).collect();
+    let series: Vec<f64> = known.iter().map(|session| effects[*session]).collect();
+    let deviation = drift::deviation(&[&series], &settings.drift)?;
+    let alarms = drift::alarms(&series, deviation, &settings.drift);
+    let alarm = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
+    let message = format!(
+        "most nodes are {} slower since {}: the report compares nodes with one another, so drift does not show this \
+         ({class})",
+        percent(alarm.change),
+        session_name(table, sessions[known[alarm.since]])
+    );
+    Some(Warning::new(WarningCode::ClassMoved, message))
+}
