@@ -78,12 +78,18 @@ fn hosts<'a>(nodes: impl Iterator<Item = &'a NodeReport>) -> usize {
 
 /// For example "n17 +8.1 % (at least +7.2 %)".
 fn in_short(node: &NodeReport) -> String {
-    let drain = if node.suggests_drain { ", drain it" } else { "" };
-    let why = node.cause.as_ref().map_or(String::new(), |cause| format!(", {cause}"));
     let name = shortened(&node.node);
     match (node.slowdown, node.slower_by_at_least) {
-        (Some(slowdown), Some(least)) => {
-            format!("{name} {} (at least {}{why}{drain})", percent(slowdown, 1), percent(least, 1))
+        (Some(slowdown), least) => {
+            let least =
+                least.filter(|least| *least > 0.0).map(|least| format!("at least {}", percent(least, 1)));
+            let reason = node.cause.clone();
+            let drain = node.suggests_drain.then(|| "drain it".to_owned());
+            let details: Vec<String> = [least, reason, drain].into_iter().flatten().collect();
+            match details.is_empty() {
+                true => format!("{name} {}", percent(slowdown, 1)),
+                false => format!("{name} {} ({})", percent(slowdown, 1), details.join(", ")),
+            }
         }
         _ => name,
     }
