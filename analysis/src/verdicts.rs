@@ -134,7 +134,8 @@ impl Judge<'_> {
         told.extend(warnings::composition(table, &judging, &sessions, &class));
         let effects = history::session_effects(&histories, &centres);
         told.extend(warnings::moved(table, settings, &effects, &centres, &sessions, &class));
-        let reports = history::latest(table, settings, &sessions, &histories, &suspects);
+        let judged = |number: usize, session: &JudgedSession| suspects.judged(number, session, settings);
+        let reports = history::latest(table, settings, &sessions, &histories, &judged);
         history::over_time(table, settings, &histories, &effects, reports, self.all);
     }
 

@@ -332,6 +332,109 @@ fn results_beside_run_files_are_not_passed_over() {
     assert!(out(&both).contains("1 of 4 nodes slower than its class: d +19."), "{}", out(&both));
 }
 
+/// Rows of `node,run,session,elapsed_s,cpus,task_clock_ns`; the work of a node is its time on all CPUs.
+fn counted(rows: &[(String, usize, &str, f64)]) -> String {
+    let row = |(node, run, session, seconds): &(String, usize, &str, f64)| {
+        format!("{node},{run},{session},{seconds},4,{}\n", (seconds * 4e9) as i64)
+    };
+    format!("node,run,session,elapsed_s,cpus,task_clock_ns\n{}", rows.iter().map(row).collect::<String>())
+}
+
+fn of_csv(text: String) -> Value {
+    let folder = Folder::new();
+    let found =
+        json(&report(&["report", "--format", "json", folder.put("rows.csv", text).to_str().unwrap()]));
+    assert_valid("report", &found);
+    for row in found["nodes"].as_array().unwrap() {
+        let reasons = row["null_reasons"].as_object().unwrap();
+        for (key, value) in row.as_object().unwrap().iter().filter(|(_, value)| value.is_null()) {
+            assert!(reasons.get(key).is_some_and(|why| why.as_str() != Some("")), "{key} {value}: {row}");
+        }
+    }
+    found
+}
+
+/// With an even number of runs, median, slowdown and terms belong together.
+#[test]
+fn two_runs_have_a_median_between_them() {
+    let rows: Vec<(String, usize, &str, f64)> = (0..10)
+        .flat_map(|node| {
+            let times = if node == 3 { [10.0, 20.0] } else { [10.0 + 0.01 * node as f64, 10.1] };
+            times.into_iter().enumerate().map(move |(run, seconds)| (format!("n{node}"), run, "", seconds))
+        })
+        .collect();
+    let found = of_csv(counted(&rows));
+    let node = found["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n3").unwrap();
+    let (median, slowdown) = (node["median_s"].as_f64().unwrap(), node["slowdown"].as_f64().unwrap());
+    assert!((median - 200f64.sqrt()).abs() < 1e-9 && (slowdown - 0.40).abs() < 0.02, "{node}");
+    assert_eq!(node["median_run_id"], "n3/0");
+    let terms: f64 = node["terms"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
+    // The reference is the median of all nodes, and the slowdown is relative to the others.
+    assert!((terms - slowdown.ln_1p()).abs() < 0.003, "{node}");
+}
+
+/// A node of which three of seven runs are twice as long is not simply OK.
+#[test]
+fn slow_runs_of_a_node_are_counted() {
+    let rows: Vec<(String, usize, &str, f64)> = (0..30)
+        .flat_map(|node| {
+            let time = move |run: usize| {
+                (1.0 + 0.001 * ((run * 5 + node) % 7) as f64) * if node == 4 && run < 3 { 2.0 } else { 1.0 }
+            };
+            (0..7).map(move |run| (format!("n{node:02}"), run, "", time(run)))
+        })
+        .collect();
+    let found = of_csv(counted(&rows));
+    let of = |node: &str| {
+        found["nodes"].as_array().unwrap().iter().find(|row| row["node"] == node).unwrap().clone()
+    };
+    assert_eq!((&of("n04")["verdict"], &of("n04")["slow_runs"]), (&json!("OK"), &json!(3)));
+    assert_eq!(of("n05")["slow_runs"], json!(0));
+}
+
+#[test]
+fn a_slash_in_a_name_makes_no_other_run() {
+    let rows = "node,run,elapsed_s\na,b/c,1.0\na/b,c,1.1\na%2Fb,c,1.2\n";
+    let found = of_csv(rows.to_owned());
+    let mut ids: Vec<&str> =
+        found["nodes"].as_array().unwrap().iter().filter_map(|node| node["median_run_id"].as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["a%252Fb/c", "a%2Fb/c", "a/b%2Fc"]);
+}
+
+/// Suspects that are measured again need other nodes beside them.
+#[test]
+fn suspects_measured_again_keep_their_verdict_or_get_a_new_one() {
+    let session = |name: &'static str, nodes: std::ops::Range<usize>, slow: std::ops::Range<usize>| {
+        nodes.flat_map(move |node| {
+            let by = if slow.contains(&node) { 1.08 } else { 1.0 };
+            let level = if name == "s2" { 1.3 } else { 1.0 };
+            let time = move |run: usize| level * by * (1.0 + 0.0005 * ((run * 5 + node * 3) % 7) as f64);
+            (0..7).map(move |run| (format!("n{node:02}"), run, name, time(run)))
+        })
+    };
+    let verdicts = |again: std::ops::Range<usize>, slow_again: std::ops::Range<usize>| {
+        let rows: Vec<_> = session("s1", 0..40, 0..4).chain(session("s2", again, slow_again)).collect();
+        let found = of_csv(counted(&rows));
+        let of = |node: usize| {
+            let name = format!("n{node:02}");
+            let row = found["nodes"].as_array().unwrap().iter().find(|row| row["node"] == name).unwrap();
+            (row["verdict"].as_str().unwrap().to_owned(), row["session"].as_str().unwrap().to_owned())
+        };
+        ((0..5).map(of).collect::<Vec<_>>(), codes(&found).contains(&"few-anchors"))
+    };
+    let [slow, ok] = ["SLOW", "OK"].map(str::to_owned);
+    let both = |verdict: &String, session: &str| (verdict.clone(), session.to_owned());
+    // Alone: no acquittal.
+    let (alone, warned) = verdicts(0..4, 0..4);
+    assert!(alone[..4].iter().all(|found| *found == both(&slow, "s1")) && warned, "{alone:?}");
+    // With four others: two are mended, two are not.
+    let (again, warned) = verdicts(0..8, 0..2);
+    assert_eq!(again[..2], [both(&slow, "s2"), both(&slow, "s2")]);
+    assert_eq!(again[2..], [both(&ok, "s2"), both(&ok, "s2"), both(&ok, "s2")]);
+    assert!(!warned);
+}
+
 #[test]
 fn settings_that_make_no_sense_are_wrong_usage() {
     let folder = Folder::new();

@@ -7,6 +7,7 @@ mod causes;
 mod fleet;
 mod measured_runs;
 mod methods;
+mod promise_table;
 mod promises;
 mod score;
 
@@ -21,7 +22,7 @@ const MANY: u64 = 600;
 fn main() {
     // For a first look: only the cases below, with a fraction of the fleets.
     if let Some(part) = std::env::args().nth(1).and_then(|part| part.parse().ok()) {
-        return promises(part);
+        return promise_table::print(part);
     }
     println!("# What the statistics find, and how often they are wrong\n");
     println!(
@@ -33,7 +34,7 @@ fn main() {
     small();
     bimodal();
     over_time();
-    promises(1);
+    promise_table::print(1);
     why();
 }
 
@@ -202,187 +203,6 @@ fn over_time() {
         let sessions = if late > 0.0 { format!("{sessions:.0}") } else { "-".to_owned() };
         println!("| {:.1} % | {early:.4} | {late:.4} | {sessions} |", step * 100.0);
     }
-}
-
-/// Seeds of the cases below; others were used to choose the methods.
-const SEEDS: u64 = 1_000_000;
-
-fn promises(part: u64) {
-    println!("\n## Fleets that are not textbook\n");
-    println!(
-        "Rows of simulated runs, judged by the code of the report; y = ln 10 + s N(0, 1) per node + sigma N(0, 1)"
-    );
-    println!(
-        "per run, n nodes with k runs. In a class of 20 or more nodes only SLOW counts as a finding, in a smaller"
-    );
-    println!("class SLOW-TAIL too. pmmpi's methods were chosen on other seeds.\n");
-    println!("| case | fleets | result | measured |\n|---|---|---|---|");
-    for (case, fleets, rates) in promised(SEEDS, part) {
-        for (what, rate) in rates {
-            println!("| {case} | {fleets} | {what} | {rate:.4} |");
-        }
-    }
-}
-
-/// All cases.
-fn promised(first: u64, part: u64) -> Vec<(String, u64, Vec<promises::Rate>)> {
-    use promises::{Session, SlowRuns};
-    let healthy = Session {
-        nodes: 100,
-        runs: 7,
-        s: 0.005,
-        sigma: 0.02,
-        slow_nodes: 0.0,
-        slow_by: (0.03, 0.12),
-        slow_runs: 0.0,
-    };
-    let mut all = Vec::new();
-    let mut case = |name: &str,
-                    fleets: u64,
-                    rates: &dyn Fn(std::ops::Range<u64>) -> Vec<promises::Rate>,
-                    kept: &[&str]| {
-        let fleets = (fleets / part).max(1);
-        let mut rates = rates(first..first + fleets);
-        rates.retain(|(what, _)| kept.is_empty() || kept.iter().any(|kept| what.contains(kept)));
-        all.push((name.to_owned(), fleets, rates));
-    };
-    let again = "200 nodes, 5 of them 8 % slow and measured again";
-    for (anchors, with) in [(0, "alone"), (2, "with 2 others"), (3, "with 3 others"), (10, "with 10 others")]
-    {
-        case(&format!("{again} {with}"), 200, &|seeds| promises::suspects_again(anchors, false, seeds), &[]);
-    }
-    case(
-        "the same with 10 others, after a repair",
-        200,
-        &|seeds| promises::suspects_again(10, true, seeds),
-        &[],
-    );
-    let rounded = Session { s: 0.005, sigma: 0.002, ..healthy };
-    let of_rounding = ["SLOW", "drains", "recall", "slow runs", "rounding"];
-    case(
-        "healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %",
-        200,
-        &|seeds| promises::session(rounded, 1.0, 10.42, seeds),
-        &of_rounding,
-    );
-    let noisy = Session { s: 0.001, sigma: 0.01, ..healthy };
-    case(
-        "healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %",
-        200,
-        &|seeds| promises::session(noisy, 1.0, 10.4, seeds),
-        &of_rounding,
-    );
-    let some = Session { slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..rounded };
-    case(
-        "3 % of nodes 8 % slow, 1 % of runs slow, 100.3 s rounded to 1 s",
-        200,
-        &|seeds| promises::session(some, 1.0, 100.3, seeds),
-        &of_rounding,
-    );
-    for (nodes, runs, fleets) in
-        [(2000, 3, 200), (20, 3, 2000), (10, 3, 2000), (2000, 7, 200), (1, 7, 2000), (1, 3, 2000)]
-    {
-        let of = Session { nodes, runs, ..healthy };
-        case(
-            &format!("healthy {nodes} x {runs}, s .5 %, sigma 2 %"),
-            fleets,
-            &|seeds| promises::session(of, 0.0, 10.0, seeds),
-            &["classes with"],
-        );
-    }
-    let of = Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..healthy };
-    case(
-        "2000 x 3, s .5 %, sigma 2 %, 1 % of runs slow",
-        200,
-        &|seeds| promises::session(of, 0.0, 10.0, seeds),
-        &["slow runs"],
-    );
-    let of_nodes = ["recall", "least", "slower by", "order", "false SLOW", "drains", "UNUSUAL", "noise"];
-    let of =
-        Session { nodes: 200, runs: 5, s: 0.015, sigma: 0.02, slow_nodes: 0.01, slow_runs: 0.01, ..healthy };
-    case(
-        "200 x 5, s 1.5 %, sigma 2 %, 1 % of nodes slow",
-        1000,
-        &|seeds| promises::session(of, 0.0, 10.0, seeds),
-        &of_nodes,
-    );
-    let noisy = Session { nodes: 2000, sigma: 0.1, ..of };
-    case(
-        "2000 x 5, s 1.5 %, sigma 10 %, 1 % of nodes slow",
-        200,
-        &|seeds| promises::session(noisy, 0.0, 10.0, seeds),
-        &of_nodes,
-    );
-    for sigma in [0.1, 0.2, 0.4] {
-        let of = Session { nodes: 19, runs: 5, s: 0.015, sigma, ..healthy };
-        case(
-            &format!("healthy 19 x 5, s 1.5 %, sigma {:.0} %", sigma * 100.0),
-            1000,
-            &|seeds| promises::session(of, 0.0, 10.0, seeds),
-            &["drains", "false SLOW", "noise"],
-        );
-    }
-    for effect in [0.0, 0.05] {
-        case(
-            &format!("rounds differ by {:.0} %, 5 % of 100 nodes slow", effect * 100.0),
-            200,
-            &|seeds| promises::rounds(effect, seeds),
-            &["recall", "false SLOW", "slow runs per", "slow runs found", "warned"],
-        );
-    }
-    for amplitude in [0.0, 0.01, 0.02, 0.08] {
-        case(
-            &format!("100 healthy nodes one after another, {:.0} % over the day", amplitude * 100.0),
-            200,
-            &|seeds| promises::day(amplitude, seeds),
-            &[],
-        );
-    }
-    for correlation in [0.0, 0.3, 0.6, 0.9] {
-        case(
-            &format!("100 x 7 healthy, correlation of runs {correlation}"),
-            200,
-            &|seeds| promises::dependent(correlation, seeds),
-            &["false SLOW", "intervals", "warned"],
-        );
-    }
-    case("20 of 100 nodes, 10 % slow, retire", 200, &|seeds| promises::composition(true, seeds), &[]);
-    case("60 of 100 nodes become 3 % slower", 200, &|seeds| promises::composition(false, seeds), &[]);
-    let of = Session { s: 0.015, sigma: 0.003, slow_nodes: 0.05, nodes: 500, ..healthy };
-    case(
-        "500 x 7, s 1.5 %, sigma .3 %, 5 % of nodes slow",
-        200,
-        &|seeds| promises::session(of, 0.0, 10.0, seeds),
-        &of_nodes,
-    );
-    case(
-        "90 nodes with 101 runs and 10 with 5, healthy",
-        500,
-        &promises::unequal,
-        &["UNUSUAL", "false SLOW", "warned"],
-    );
-    for (kind, name) in [
-        (SlowRuns::Single, "one by one"),
-        (SlowRuns::Series, "three in succession"),
-        (SlowRuns::BadSessions, "three bad sessions of 15 nodes"),
-    ] {
-        case(
-            &format!("5 % of 200 nodes flaky; slow runs {name}"),
-            200,
-            &|seeds| promises::flaky(kind, seeds),
-            &[],
-        );
-    }
-    for slow in [0, 1, 40] {
-        case(
-            &format!("100 nodes of 10 s rounded to .01 s, {slow} of them 6 % slow"),
-            1000,
-            &|seeds| promises::bimodal(slow, seeds),
-            &[],
-        );
-    }
-    case("2 x 7, one node 6 % slow", 2000, &promises::two_nodes, &[]);
-    all
 }
 
 fn why() {

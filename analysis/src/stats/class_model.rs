@@ -39,7 +39,7 @@ pub struct NodeEstimate {
     pub proved: f64,
     /// Standard deviation of the error of `difference`.
     pub error: f64,
-    /// `proved` / sqrt(t^2 (1 + 4 / n)^2 + error^2), n nodes: N(0, 1) or less for a healthy node.
+    /// `proved` / sqrt(t^2 + error^2) / (1 + 4 / n), n nodes: N(0, 1) or less for a healthy node.
     pub score: f64,
     /// The probability that the node is slow.
     pub slow: f64,
@@ -66,7 +66,7 @@ impl Default for ClassPrior {
     }
 }
 
-/// For n nodes, scores take the spread as larger by this number divided by n.
+/// For n nodes, scores take the standard deviation as larger by this number divided by n.
 const WIDENED: f64 = 4.0;
 
 /// The median of chi^2 with one degree of freedom.
@@ -121,7 +121,7 @@ impl ClassModel {
                 difference: difference[at],
                 proved,
                 error,
-                score: proved / (t2 * widened * widened + error * error).sqrt(),
+                score: proved / (total.sqrt() * widened),
                 slow: posterior(slow_share, ratio[at]),
                 healthy: [proved * t2 / total, (t2 / total).sqrt() * error],
             }

@@ -60,7 +60,7 @@ const SHRINK: f64 = 20.0;
 ///
 /// Under the hypothesis a run in session t is slow with the probability r_t of the *other* nodes in this session, so a
 /// bad session makes no node flaky. A session of few runs says little about r_t: r_t is drawn towards the rate of all
-/// sessions. The number of slow runs is then Poisson-binomial, and its tail at most that of the Poisson distribution
+/// sessions, and is at least that rate. The number of slow runs is then Poisson-binomial, and its tail at most that of the Poisson distribution
 /// with the same mean. If slow runs come in series, each series counts as one: a single disturbance may last for
 /// several runs.
 pub fn flaky(nodes: &[&[NodeSession]], q: f64) -> Vec<Flaky> {
@@ -76,15 +76,15 @@ pub fn flaky(nodes: &[&[NodeSession]], q: f64) -> Vec<Flaky> {
     let mut found = Vec::new();
     for (node, sessions) in nodes.iter().enumerate() {
         let own = total(sessions);
-        if own.slow == 0 {
-            continue;
+        if of(&own) < 2.0 {
+            continue; // one slow run is no habit
         }
         // Laplace's rule of succession: the rate is not 0 if the others had no slow run.
         let rate = (of(&all) - of(&own) + 1.0) / f64::from(all.runs - own.runs + 2);
         let expected = |NodeSession { session, counts }: &NodeSession| {
             let session = &of_session[*session as usize];
             let (runs, slow) = (f64::from(session.runs - counts.runs), of(session) - of(counts));
-            f64::from(counts.runs) * (slow + SHRINK * rate) / (runs + SHRINK)
+            f64::from(counts.runs) * rate.max((slow + SHRINK * rate) / (runs + SHRINK))
         };
         let p = poisson_at_least(of(&own) as usize, sessions.iter().map(expected).sum());
         let (runs, slow) = (own.runs as usize, own.slow as usize);
@@ -121,7 +121,7 @@ fn come_in_series(nodes: &[&[NodeSession]]) -> bool {
         let [runs, slow] = [runs, slow].map(f64::from);
         expected += f64::from(neighbours) * slow * (slow - 1.0) / (runs * (runs - 1.0));
     }
-    f64::from(pairs) > expected + 3.0 * (expected + 1.0f64).sqrt()
+    f64::from(pairs) > expected + 1.2 * expected.sqrt()
 }
 
 /// P(Poisson(mean) >= x), from the smaller tail.

@@ -10,7 +10,8 @@ pub fn unit(seconds: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let finest = NEGLIGIBLE * seconds.clone().fold(f64::INFINITY, f64::min);
     let fits = |scale: f64| seconds.clone().all(|time| is_whole(time * scale));
     let scales = (0..=MOST_DIGITS).map(|digits| 10f64.powi(digits));
-    let scale = scales.take_while(|scale| scale * finest < 1.0).find(|scale| fits(*scale))?;
+    let scale =
+        scales.take_while(|scale| *scale == 1.0 || scale * finest < 1.0).find(|scale| fits(*scale))?;
     let unit = divisor(seconds.map(|time| (time * scale).round() as u64)) as f64 / scale;
     (unit >= finest && finest.is_finite()).then_some(unit)
 }
@@ -74,7 +75,10 @@ pub fn spread(ascending: &[f64], unit: f64) -> Vec<f64> {
         let place = |at: usize| (time + unit * ((at as f64 + 0.5) / count - 0.5)).max(f64::MIN_POSITIVE).ln();
         (0..equal.len()).map(place).collect()
     };
-    ascending.chunk_by(|a, b| a == b).flat_map(of_equal).collect()
+    let mut spread: Vec<f64> = ascending.chunk_by(|a, b| a == b).flat_map(of_equal).collect();
+    // Means of two rounded times lie half a unit apart.
+    spread.sort_unstable_by(f64::total_cmp);
+    spread
 }
 
 #[cfg(test)]
@@ -101,6 +105,7 @@ mod tests {
         // Few different values have a large common divisor by chance.
         assert_eq!(of(&[10.0, 20.0, 30.0]), Some(1.0));
         assert_eq!(of(&[10.5; 7]), Some(0.1));
+        assert_eq!(of(&(0..20).map(|at| 6000.0 + 60.0 * f64::from(at)).collect::<Vec<_>>()), Some(60.0));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[f64::INFINITY, 1.0]), None);
     }

@@ -1,7 +1,7 @@
 //! The effects of rounds: what makes all runs of a round slower says nothing about a node.
 
 use super::class_runs::ClassRuns;
-use super::{chi_squared, normal, within_nodes};
+use super::{chi_squared, within_nodes};
 
 /// When rounds are corrected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,19 +19,26 @@ impl Default for RoundSettings {
 }
 
 /// The effect of each round on ln T, relative to the median round. Empty if the rounds do not differ more than chance
-/// explains. `round` has the round of each run, below `rounds`.
+/// explains. `round` has the round of each run, below `rounds`; `sigma` is the standard deviation of runs before any
+/// correction, see [`within_nodes::sigma`].
 ///
 /// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
 /// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n
 /// residuals has variance v_n sigma^2, so the sum of b^2 / (v_n sigma^2) is chi^2 with one degree of freedom less than
 /// rounds.
-pub fn effects(class: &ClassRuns, round: &[u32], rounds: usize, settings: &RoundSettings) -> Vec<f64> {
+pub fn effects(
+    class: &ClassRuns,
+    round: &[u32],
+    rounds: usize,
+    sigma: f64,
+    settings: &RoundSettings,
+) -> Vec<f64> {
     let mut fit = Fit::new(class, round, rounds, settings.min_nodes);
     if fit.fitted.len() < 2 {
         return Vec::new();
     }
     fit.improve();
-    if fit.is_significant(settings.alpha) { fit.improved().effects } else { Vec::new() }
+    if fit.is_significant(sigma, settings.alpha) { fit.improved().effects } else { Vec::new() }
 }
 
 /// The effect of each session on the medians of its nodes, relative to the median session. `class` has the median of
@@ -110,14 +117,7 @@ impl<'a> Fit<'a> {
         change
     }
 
-    fn is_significant(&self, alpha: f64) -> bool {
-        let mut deviations: Vec<f64> = Vec::with_capacity(self.residuals.len());
-        for at in &self.fitted {
-            let of_round = &self.residuals[self.starts[*at]..self.starts[at + 1]];
-            deviations.extend(of_round.iter().map(|y| (y - self.effects[*at]).abs()));
-        }
-        let Some(middle) = within_nodes::median_of(&mut deviations) else { return false };
-        let sigma = middle / normal::quantile(0.75);
+    fn is_significant(&self, sigma: f64, alpha: f64) -> bool {
         let mean = self.fitted.iter().map(|at| self.effects[*at]).sum::<f64>() / self.fitted.len() as f64;
         let square = |at: &usize| {
             let nodes = self.starts[at + 1] - self.starts[*at];

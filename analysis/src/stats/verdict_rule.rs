@@ -94,7 +94,7 @@ pub struct NodeJudgement {
 
 /// If errors exceed delta, the tails of the model decide, and these are not known so well. Then a difference must be so
 /// large that errors alone explain one in this share of classes.
-const NOISY_SHARE: f64 = 5e-4;
+const NOISY_SHARE: f64 = 1e-4;
 
 /// A node for [`judge`].
 #[derive(Clone, Copy, Debug, PartialEq)]

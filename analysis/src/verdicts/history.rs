@@ -1,11 +1,10 @@
 //! The history of nodes over the sessions of their class.
 
 use super::judged_session::JudgedSession;
-use super::suspects::SuspectSessions;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
-use crate::stats::verdict_rule::MeasuredNode;
+use crate::stats::verdict_rule::{MeasuredNode, NodeJudgement};
 use crate::stats::{drift, rounds};
 use crate::table::RunTable;
 use crate::verdicts::node_report::{DriftReport, NodeReport};
@@ -79,7 +78,7 @@ pub(super) fn latest(
     settings: &JudgeSettings,
     sessions: &[&[&[u32]]],
     histories: &[History],
-    suspects: &SuspectSessions,
+    judged: &(impl Fn(usize, &JudgedSession) -> Vec<NodeJudgement> + Sync),
 ) -> Vec<Option<NodeReport>> {
     let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
@@ -90,7 +89,7 @@ pub(super) fn latest(
     let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
         let Some(session) = JudgedSession::of(table, sessions[*number]) else { return Vec::new() };
         let session = session.with_starts(table);
-        let (judged, why) = (suspects.judged(*number, &session, settings), why::explain(table, &session));
+        let (judged, why) = (judged(*number, &session), why::explain(table, &session));
         let report = |(at, place): &(usize, usize)| {
             let why = why.get(*place).cloned().unwrap_or_default();
             (*at, judged_node::report(table, settings, &session, *place, &judged[*place], why))
@@ -108,9 +107,10 @@ pub(super) fn latest(
 /// ln T of each session of the class, without the differences of the nodes that happen to be in it. `centres` are the
 /// medians of the sessions' nodes.
 pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) -> Vec<f64> {
+    let known = centres.iter().flatten();
     let centres: Vec<f64> = centres.iter().map(|centre| centre.unwrap_or_default()).collect();
-    let compared = histories.iter().map(|history| history.medians.len()).max().unwrap_or_default();
-    if histories.iter().all(|history| history.medians.len() == compared) {
+    let all_sessions = known.count();
+    if histories.iter().all(|history| history.medians.len() == all_sessions) {
         return centres; // all nodes are in all sessions
     }
     let all = || histories.iter().flat_map(|history| &history.medians);

@@ -9,6 +9,9 @@ use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
 use crate::stats::{resolution, rounds, runs, within_nodes};
 use crate::table::{RunTable, UNDATED};
 
+/// Fraction of the time from which rounding matters.
+pub(super) const WORTH_A_WARNING: f64 = 0.005;
+
 /// The times in the session, node by node.
 pub(super) struct JudgedSession<'a> {
     /// The rows of each node, sorted by time.
@@ -30,8 +33,6 @@ pub(super) struct JudgedSession<'a> {
     /// ln seconds of each row; `ends` has the end of each node's rows.
     times: Vec<f64>,
     ends: Vec<usize>,
-    /// The same with the effects of rounds, where a round is a run of one job on several nodes.
-    of_jobs: Option<Vec<f64>>,
 }
 
 impl<'a> JudgedSession<'a> {
@@ -48,17 +49,22 @@ impl<'a> JudgedSession<'a> {
             })
             .collect();
         let class = ClassRuns::new(&times, &ends)?;
+        let unit = resolution::unit(rows().map(|row| table.elapsed_s[row]));
         let Rounds { of_run, count, are_jobs } = rounds(table, nodes);
-        let round_effects = rounds::effects(&class, &of_run, count, &rounds::RoundSettings::default());
-        let mut of_jobs = None;
+        // In a job, a slow node makes all nodes slow: its effect is no property of the round.
+        let round_effects = match within_nodes::sigma(&class, &median::of_nodes(&class)) {
+            Some(sigma) if !are_jobs => {
+                let sigma = sigma.max(resolution::hidden(unit, times[0]));
+                rounds::effects(&class, &of_run, count, sigma, &rounds::RoundSettings::default())
+            }
+            _ => Vec::new(),
+        };
         if !round_effects.is_empty() {
-            of_jobs = are_jobs.then(|| times.clone());
             times.iter_mut().zip(&of_run).for_each(|(time, round)| *time -= round_effects[*round as usize]);
         }
         let class = ClassRuns::new(&times, &ends)?;
         let medians = median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians);
-        let unit = resolution::unit(rows().map(|row| table.elapsed_s[row]));
         Some(Self {
             nodes,
             medians,
@@ -70,7 +76,6 @@ impl<'a> JudgedSession<'a> {
             sigma,
             times,
             ends,
-            of_jobs,
         })
     }
 
@@ -109,6 +114,12 @@ impl<'a> JudgedSession<'a> {
             let medians: Vec<f64> = spans.iter().map(|(.., place)| self.medians[*place].median).collect();
             self.time_order = time_order::rank_ratio(&medians).filter(|found| found.p < time_order::ALPHA);
         }
+    }
+
+    /// True if rounding matters: a unit is at least 0.5 % of the usual time.
+    pub fn is_coarse(&self) -> bool {
+        let centre = self.medians.first().map_or(0.0, |node| node.median);
+        self.unit.is_some_and(|unit| unit >= WORTH_A_WARNING * centre.exp())
     }
 
     /// The round of a node's run.
@@ -160,21 +171,11 @@ impl<'a> JudgedSession<'a> {
         self.sigma.is_some() && runs >= settings.run.min_runs
     }
 
-    /// Runs that are slower than the other runs of their node. A run of one job on several nodes counts with all that
-    /// made it slower; from other runs the effect of their round is subtracted.
+    /// Runs that are slower than the other runs of their node.
     pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<runs::SlowRunTest> {
-        let slow = |times: &[f64], medians: &[NodeMedian], sigma: Option<f64>| {
-            let (class, sigma) = ClassRuns::new(times, &self.ends).zip(sigma)?;
-            Some(runs::slow(&class, medians, sigma, self.unit, &settings.run))
-        };
-        let found = match &self.of_jobs {
-            None => slow(&self.times, &self.medians, self.sigma),
-            Some(times) => ClassRuns::new(times, &self.ends).and_then(|class| {
-                let medians = median::of_nodes(&class);
-                slow(times, &medians, within_nodes::sigma(&class, &medians))
-            }),
-        };
-        found.unwrap_or_default()
+        let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma);
+        let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, self.unit, &settings.run);
+        class.map(slow).unwrap_or_default()
     }
 }
 

@@ -19,7 +19,7 @@ const FEW: usize = 5;
 /// have names of their own are in rounds if their starts are: each node ran once before any node ran again.
 pub(super) fn rounds(table: &RunTable, nodes: &[&[u32]]) -> Rounds {
     let rows = || nodes.iter().copied().flatten().map(|row| *row as usize);
-    let are_jobs = rows().next().is_some_and(|row| table.is_own[row]);
+    let are_jobs = rows().any(|row| table.is_own[row]);
     let (of_run, count) = numbered(rows().map(|row| table.run[row]));
     let most = rows().count() / count.max(1);
     match nodes.len() >= FEW && most < 2 {

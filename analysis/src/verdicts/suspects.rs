@@ -11,6 +11,12 @@ use std::collections::BTreeMap;
 /// A session of suspects needs at least this many other nodes as anchors.
 pub(super) const MIN_ANCHORS: usize = 3;
 
+/// At most this many nodes of the rest of the class are in a comparison: an archive may have thousands of small sessions.
+const MOST_OTHERS: usize = 1000;
+
+/// In a class of so few nodes, suspects may be most of a session that has most of the class.
+const SMALL_CLASS: usize = 40;
+
 /// How a session with a small part of the class judges its nodes.
 pub(super) enum Reference {
     /// By anchors: nodes that were OK in an earlier session. The judgements, in the order of the session's nodes.
@@ -78,7 +84,9 @@ impl SuspectSessions {
         let mut nodes = session.measured();
         // Most nodes of a class cannot be suspects, because nodes are compared with their median.
         let judged_before = |at: &usize| before.histories[*at].standing.is_some();
-        let judges_many = 2 * nodes.len() > before.histories.len();
+        let known_nodes = before.histories.len();
+        let is_part = 2 * nodes.len() <= known_nodes;
+        let judges_many = if known_nodes <= SMALL_CLASS { nodes.len() >= known_nodes } else { !is_part };
         let suspects = if judges_many { Vec::new() } else { self.suspects(known, before) };
         let (mut anchors, mut count) = (Vec::new(), 0);
         for (place, at) in known.iter().enumerate() {
@@ -88,7 +96,11 @@ impl SuspectSessions {
                 None => {}
             }
         }
-        let has_anchors = anchors.len() >= MIN_ANCHORS && session.nodes.len() > 1;
+        // Anchors give a level, but no unit of time: rounded times need a reference in the same session.
+        let has_anchors = anchors.len() >= MIN_ANCHORS
+            && session.nodes.len() > 1
+            && (is_part || 4 * count >= nodes.len())
+            && !session.is_coarse();
         if !has_anchors && 2 * count <= nodes.len() {
             let centre = session.centre()?;
             nodes.iter_mut().for_each(|node| node.median -= centre);
@@ -114,7 +126,8 @@ impl SuspectSessions {
         }
         let mut is_here = vec![false; before.histories.len()];
         known.iter().flatten().for_each(|at| is_here[*at] = true);
-        let others = (0..is_here.len()).filter(|at| !is_here[*at]).filter_map(standing);
+        let step = is_here.len().div_ceil(MOST_OTHERS);
+        let others = (0..is_here.len()).step_by(step).filter(|at| !is_here[*at]).filter_map(standing);
         let class: Vec<MeasuredNode> = nodes.iter().copied().chain(others).collect();
         let mut judged = verdict_rule::judge(&class, None, &before.settings.node);
         judged.truncate(nodes.len());

@@ -2,7 +2,7 @@
 
 use super::JudgeSettings;
 use super::history::History;
-use super::judged_session::JudgedSession;
+use super::judged_session::{JudgedSession, WORTH_A_WARNING};
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
@@ -151,9 +151,6 @@ pub(super) fn about_class(
         warn(WarningCode::UnequalRuns, message);
     }
 }
-
-/// Fraction of the time from which rounding matters.
-const WORTH_A_WARNING: f64 = 0.005;
 
 /// What the interval of a node's median really covers if the variance of the median is larger by a factor.
 fn covers(runs: usize, inflation: f64) -> String {
