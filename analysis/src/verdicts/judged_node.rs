@@ -38,11 +38,10 @@ pub(super) fn report(
         }
     };
     let settings = &settings.node;
-    explain(
-        "ci_s",
-        interval.is_none(),
-        format!("the node has {} of the 5 runs that an interval needs", rows.len()),
-    );
+    for key in ["ci_s", "ci_coverage"] {
+        let reason = format!("the node has {} of the 5 runs that an interval needs", rows.len());
+        explain(key, interval.is_none(), reason);
+    }
     let session_name = table.session_name(row).map(str::to_owned);
     explain("session", session_name.is_none(), "the run has no label `session`".to_owned());
     let alone = match session.nodes.len() {
