@@ -162,7 +162,7 @@ mod tests {
             let nodes: Vec<Vec<f64>> = (0..500)
                 .map(|_| {
                     let mut y = random.normal();
-                    let step = (1.0 - correlation * correlation as f64).sqrt();
+                    let step = (1.0f64 - correlation * correlation).sqrt();
                     (0..runs)
                         .map(|_| {
                             y = correlation * y + step * random.normal();
