@@ -42,7 +42,7 @@ pub struct SlowRunTest {
     pub adjusted_p: f64,
 }
 
-/// The slow runs of a class, by node and run. `sigma` is the result of [`within_nodes::sigma`].
+/// The slow runs of a class, by node and run. `sigma` is the result of [`super::within_nodes::sigma`].
 ///
 /// r = (y_ij - m_i) / sigma_w; p is that of [`RunLaw`]. Benjamini-Hochberg covers all runs of nodes with enough runs.
 /// A slow run must also be slower than `delta`. `unit` is the resolution of the times (s): see [`resolution::unit`].
