@@ -121,7 +121,9 @@ fn small() {
     println!(
         "Share of 2000 classes in which a node is SLOW-TAIL or SLOW, and in which a run is slow. The simulation"
     );
-    println!("makes no nodes and no runs slow here. In classes of fewer than 20 nodes no node is SLOW.\n");
+    println!(
+        "slows no node and no run here. In a class of fewer than 20 nodes, the strongest verdict is SLOW-TAIL.\n"
+    );
     println!(
         "| nodes | runs | spread of nodes | spread of runs | share with a SLOW-TAIL node | share with a slow run |"
     );

@@ -1,10 +1,10 @@
 //! The table of fleets that are not textbook, with what docs/method.md states.
 
-use crate::promises::{self, Rate, Session, SlowRuns};
+use crate::promises::{self, HEALTHY, Rate, Session, SlowRuns};
 use std::ops::Range;
 
-/// Seeds of the table; others were used to choose the methods.
-const SEEDS: u64 = 1_000_000;
+/// First seed of the table. The methods and their limits were chosen on smaller seeds.
+const SEEDS: u64 = 5_000_000;
 
 /// Prints the table; with `part` > 1 with fewer fleets.
 pub fn print(part: u64) {
@@ -45,17 +45,6 @@ fn case(
 ) -> Case {
     Case { name: name.into(), fleets, rates: Box::new(rates), stated: stated.to_vec() }
 }
-
-/// A class without slow nodes and slow runs.
-const HEALTHY: Session = Session {
-    nodes: 100,
-    runs: 7,
-    s: 0.005,
-    sigma: 0.02,
-    slow_nodes: 0.0,
-    slow_by: (0.03, 0.12),
-    slow_runs: 0.0,
-};
 
 fn cases() -> Vec<Case> {
     [suspects(), rounding(), few_runs(), noise(), over_time(), compositions(), slow_runs(), kinds()]
@@ -140,7 +129,7 @@ fn noise() -> Vec<Case> {
     ];
     let order = |limit| [&promised[..], &[("pairs in the wrong order", limit)]].concat();
     let none =
-        [("false SLOW per fleet", "<= 0.001"), ("false drains per fleet", "<= 0.001"), ("noise warned", "1")];
+        [("false SLOW per fleet", "<= 0.005"), ("false drains per fleet", "<= 0.005"), ("noise warned", "1")];
     let some = Session { s: 0.015, slow_nodes: 0.01, slow_runs: 0.01, ..HEALTHY };
     let few = Session { nodes: 200, runs: 5, ..some };
     let mut cases = vec![

@@ -26,6 +26,17 @@ pub struct Session {
     pub slow_runs: f64,
 }
 
+/// A class without slow nodes and slow runs.
+pub const HEALTHY: Session = Session {
+    nodes: 100,
+    runs: 7,
+    s: 0.005,
+    sigma: 0.02,
+    slow_nodes: 0.0,
+    slow_by: (0.03, 0.12),
+    slow_runs: 0.0,
+};
+
 /// Sums over fleets.
 #[derive(Default)]
 struct Sums {

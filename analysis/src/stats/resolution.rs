@@ -16,7 +16,7 @@ pub fn unit(seconds: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (unit >= finest && finest.is_finite()).then_some(unit)
 }
 
-/// A finer unit, as a fraction of the time, makes no difference.
+/// A unit below this fraction of the time does not matter.
 const NEGLIGIBLE: f64 = 2e-4;
 const MOST_DIGITS: i32 = 9;
 
