@@ -82,12 +82,15 @@ impl RunTable {
     /// slash of the id separates node and run.
     pub fn run_id(&self, row: usize) -> String {
         let run = self.runs.get(self.run[row]).unwrap_or_default();
-        let escaped = |name: &str| name.replace('%', "%25").replace('/', "%2F");
         if self.is_own[row] {
-            run.to_owned()
-        } else {
-            format!("{}/{}", escaped(self.node_name(row)), escaped(run))
+            return run.to_owned();
         }
+        let node = self.node_name(row);
+        let mut id = String::with_capacity(node.len() + 1 + run.len());
+        push_escaped(&mut id, node);
+        id.push('/');
+        push_escaped(&mut id, run);
+        id
     }
 
     /// Host name of a row.
@@ -185,5 +188,12 @@ impl RunTable {
         column(&mut self.elapsed_s, kept);
         column(&mut self.started_unix_ns, kept);
         self.counters.values_mut().for_each(|values| column(values, kept));
+    }
+}
+
+fn push_escaped(id: &mut String, name: &str) {
+    match name.contains(['%', '/']) {
+        true => id.push_str(&name.replace('%', "%25").replace('/', "%2F")),
+        false => id.push_str(name),
     }
 }

@@ -16,9 +16,10 @@ use crate::stats::{drift, runs, verdict_rule};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
 use history::History;
-use judged_session::JudgedSession;
+use judged_session::{JudgedSession, Sessions};
 use node_report::{DriftReport, NodeReport, SlowRunReport};
 use rayon::prelude::*;
+use std::sync::Arc;
 use suspects::{Before, SuspectSessions};
 
 /// Number of sessions that are judged in parallel. The data of all their nodes is in memory at the same time.
@@ -57,7 +58,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         judge.class(nodes);
     }
     all.warnings.extend(warnings::about_sessions(order));
-    // Order within a verdict. If nodes hardly differ, all shrunken slowdowns are 0, and the slowdown itself decides.
+    // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
         (node.verdict, slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
@@ -106,6 +107,7 @@ impl Judge<'_> {
         let mut histories: Vec<History> = Vec::new();
         let mut suspects = SuspectSessions::default();
         let mut centres: Vec<Option<f64>> = Vec::with_capacity(sessions.len());
+        let mut latest = None;
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
             let measured = sessions_now.par_iter().map(|nodes| {
                 let session = JudgedSession::of(table, nodes)?;
@@ -115,27 +117,29 @@ impl Judge<'_> {
             for measured in measured.collect::<Vec<_>>() {
                 let number = centres.len();
                 centres.push(measured.as_ref().and_then(|(session, _)| session.centre()));
-                if let Some((session, slow)) = measured {
-                    self.remember(number, &session, &sessions, &mut suspects, &mut histories);
+                if let Some((mut session, slow)) = measured {
+                    self.remember(number, &mut session, &sessions, &mut suspects, &mut histories);
                     self.slow_runs(number, &session, &slow, &mut histories);
+                    if number + 1 == sessions.len() {
+                        latest = Some((number, Arc::new(session.with_starts(table))));
+                    }
                 }
             }
         }
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         let told = &mut self.all.warnings;
         warnings::flaky(table, settings, &histories, &class, told);
-        warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class, told);
-        let most_judged = history::most_judged(&histories);
-        if let Some(session) = most_judged.and_then(|at| JudgedSession::of(table, sessions[at])) {
-            warnings::about_class(table, settings, &session.with_starts(table), &class, told);
+        told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
+        let judging = Sessions { table, nodes: &sessions, latest };
+        if let Some(session) = history::most_judged(&histories).and_then(|number| judging.judging(number)) {
+            warnings::about_class(table, settings, &session, &class, told);
         }
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
-        let judging: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
-        told.extend(warnings::composition(table, &judging, &sessions, &class));
+        let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
+        told.extend(warnings::composition(table, &comparing, &sessions, &class));
         let effects = history::session_effects(&histories, &centres);
         told.extend(warnings::moved(table, settings, &effects, &centres, &sessions, &class));
-        let judged = |number: usize, session: &JudgedSession| suspects.judged(number, session, settings);
-        let reports = history::latest(table, settings, &sessions, &histories, &judged);
+        let reports = history::latest(&judging, settings, &histories, &suspects);
         history::over_time(table, settings, &histories, &effects, reports, self.all);
     }
 
@@ -143,7 +147,7 @@ impl Judge<'_> {
     fn remember(
         &mut self,
         number: usize,
-        session: &JudgedSession<'_>,
+        session: &mut JudgedSession<'_>,
         sessions: &[&[&[u32]]],
         suspects: &mut SuspectSessions,
         histories: &mut Vec<History>,

@@ -144,6 +144,8 @@ pub struct Unusual {
 pub enum NoCause {
     /// No other node of its class was measured.
     Alone,
+    /// Most nodes of its session are suspects of earlier sessions, so their counts are no reference.
+    OnlySuspects,
     /// The verdict is OK.
     NotSlow,
     /// The node has no counts.
@@ -171,9 +173,15 @@ pub enum NoCause {
 }
 
 impl Explanation {
+    /// No terms and no cause.
+    pub fn without(none: NoCause) -> Self {
+        Self { terms: BTreeMap::new(), parts: BTreeMap::new(), cause: Err(none) }
+    }
+
     /// Removes the cause of a node whose verdict is OK or that was not compared.
     pub fn for_verdict(self, verdict: Option<Verdict>) -> Self {
         let none = match verdict {
+            None if self.cause == Err(NoCause::OnlySuspects) => return self,
             None => NoCause::Alone,
             Some(Verdict::Ok) => NoCause::NotSlow,
             Some(_) => return self,
@@ -184,7 +192,7 @@ impl Explanation {
 
 impl Default for Explanation {
     fn default() -> Self {
-        Self { terms: BTreeMap::new(), parts: BTreeMap::new(), cause: Err(NoCause::NothingCounted) }
+        Self::without(NoCause::NothingCounted)
     }
 }
 
@@ -205,10 +213,7 @@ pub fn explain(class: &[Option<Counted>], ln_times: &[f64], settings: &CauseSett
             all[*node].get_or_insert_with(|| of.node(at));
         }
     }
-    let nothing = |counted: &Option<Counted>| Explanation {
-        cause: Err(why_nothing(counted.as_ref())),
-        ..Explanation::default()
-    };
+    let nothing = |counted: &Option<Counted>| Explanation::without(why_nothing(counted.as_ref()));
     all.into_iter().zip(class).map(|(one, counted)| one.unwrap_or_else(|| nothing(counted))).collect()
 }
 

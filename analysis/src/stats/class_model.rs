@@ -45,6 +45,10 @@ pub struct NodeEstimate {
     pub slow: f64,
     /// theta if the node is healthy: mean and standard deviation.
     healthy: [f64; 2],
+    /// If the node is slow, theta is normal with this mean and `error`, and above 0.
+    slow_centre: f64,
+    /// The probability that this normal distribution is above 0.
+    slow_above_0: f64,
 }
 
 /// What the model assumes before it sees a class.
@@ -117,6 +121,7 @@ impl ClassModel {
         let estimate = |at: usize| {
             let (proved, error) = (proved[at], error[at]);
             let total = t2 + error * error;
+            let slow_centre = slow_centre(proved, error, prior);
             NodeEstimate {
                 difference: difference[at],
                 proved,
@@ -124,6 +129,8 @@ impl ClassModel {
                 score: proved / (total.sqrt() * widened),
                 slow: posterior(slow_share, ratio[at]),
                 healthy: [proved * t2 / total, (t2 / total).sqrt() * error],
+                slow_centre,
+                slow_above_0: tail(0.0, slow_centre, error),
             }
         };
         let nodes = (0..count).map(estimate).collect();
@@ -133,41 +140,68 @@ impl ClassModel {
 
 impl NodeEstimate {
     /// P(theta > limit).
-    pub fn above(&self, limit: f64, prior: &ClassPrior) -> f64 {
+    pub fn above(&self, limit: f64) -> f64 {
         let [mean, sd] = self.healthy;
-        let (centre, error) = self.slab(prior);
-        let all = tail(0.0, centre, error);
-        let slow = if all > 0.0 { tail(limit.max(0.0), centre, error) / all } else { 0.0 };
+        let slow = match self.slow_above_0 > 0.0 {
+            true => tail(limit.max(0.0), self.slow_centre, self.error) / self.slow_above_0,
+            false => 0.0,
+        };
         (1.0 - self.slow) * tail(limit, mean, sd) + self.slow * slow
     }
 
-    /// The largest difference for which P(theta > difference) is at least `certainty`.
-    pub fn at_least(&self, certainty: f64, prior: &ClassPrior) -> f64 {
+    /// The probability density of theta.
+    fn density(&self, theta: f64) -> f64 {
+        let of = |mean: f64, sd: f64| normal::density((theta - mean) / sd) / sd;
+        let [mean, sd] = self.healthy;
+        let slow = match theta > 0.0 && self.slow_above_0 > 0.0 {
+            true => of(self.slow_centre, self.error) / self.slow_above_0,
+            false => 0.0,
+        };
+        (1.0 - self.slow) * of(mean, sd) + self.slow * slow
+    }
+
+    /// The largest difference for which P(theta > difference) is at least `certainty`, by Newton's method between two
+    /// limits. It is within a millionth of `error`.
+    pub fn at_least(&self, certainty: f64) -> f64 {
+        const PRECISION: f64 = 1e-6;
+        let [mean, sd] = self.healthy;
         let reach = 12.0 * self.error;
-        let (mut low, mut high) = (self.healthy[0].min(0.0) - reach, self.proved.max(0.0) + reach);
-        for _ in 0..26 {
-            let middle = (low + high) / 2.0;
-            if self.above(middle, prior) >= certainty { low = middle } else { high = middle }
+        let (mut low, mut high) = (mean.min(0.0) - reach, self.proved.max(0.0) + reach);
+        let z = normal::quantile(1.0 - certainty);
+        let mut limit = if self.slow < 0.5 { mean + z * sd } else { self.slow_centre + z * self.error };
+        for _ in 0..60 {
+            let missing = certainty - self.above(limit);
+            if missing <= 0.0 {
+                low = limit
+            } else {
+                high = limit
+            }
+            let next = limit - missing / self.density(limit);
+            let next = if low < next && next < high { next } else { (low + high) / 2.0 };
+            if (next - limit).abs() < PRECISION * self.error {
+                return next;
+            }
+            limit = next;
         }
         low
     }
 
     /// The mean of theta.
-    pub fn mean(&self, prior: &ClassPrior) -> f64 {
-        let (centre, error) = self.slab(prior);
-        let all = tail(0.0, centre, error);
-        let slow = if all > 0.0 {
-            centre + error * normal::density(centre / error.max(f64::MIN_POSITIVE)) / all
-        } else {
-            0.0
+    pub fn mean(&self) -> f64 {
+        let slow = match self.slow_above_0 > 0.0 {
+            true => {
+                let z = self.slow_centre / self.error.max(f64::MIN_POSITIVE);
+                self.slow_centre + self.error * normal::density(z) / self.slow_above_0
+            }
+            false => 0.0,
         };
         (1.0 - self.slow) * self.healthy[0] + self.slow * slow
     }
+}
 
-    /// theta of a slow node is normal with this mean and standard deviation, and above 0.
-    fn slab(&self, prior: &ClassPrior) -> (f64, f64) {
-        (self.proved - self.error * self.error / prior.slow_mean, self.error)
-    }
+/// The mean of theta of a slow node before it is limited to values above 0.
+fn slow_centre(proved: f64, error: f64, prior: &ClassPrior) -> f64 {
+    proved - error * error / prior.slow_mean
 }
 
 /// P(N(centre, sd^2) > limit).
@@ -244,9 +278,8 @@ fn spike(d: f64, error: f64, t2: f64) -> f64 {
 /// The density of a slow node's difference: exponential plus normal.
 fn slab(d: f64, error: f64, prior: &ClassPrior) -> f64 {
     let rate = 1.0 / prior.slow_mean;
-    let shift = rate * error * error;
-    let tail = tail(0.0, d - shift, error);
-    if tail > 0.0 { rate * (rate * shift / 2.0 - rate * d).exp() * tail } else { 0.0 }
+    let tail = tail(0.0, slow_centre(d, error, prior), error);
+    if tail > 0.0 { rate * (rate * rate * error * error / 2.0 - rate * d).exp() * tail } else { 0.0 }
 }
 
 /// w, by the EM algorithm.
@@ -269,4 +302,57 @@ fn slow_share(ratio: &[f64], prior: &ClassPrior) -> f64 {
 fn posterior(share: f64, ratio: f64) -> f64 {
     let odds = share / (1.0 - share) * ratio;
     if odds.is_infinite() { 1.0 } else { odds / (1.0 + odds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    fn fitted(medians: &[f64], sd: f64) -> ClassModel {
+        let times: Vec<NodeTime> =
+            medians.iter().map(|median| NodeTime { median: *median, variance: sd * sd }).collect();
+        ClassModel::fit(&times, None, &ClassPrior::default()).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_compared_with_the_others() {
+        let model = fitted(&[0.0, 0.01, 0.02, 0.3], 0.001);
+        let differences: Vec<f64> = model.nodes.iter().map(|node| node.difference).collect();
+        assert_eq!((model.centre, differences), (0.015, vec![-0.02, -0.01, 0.01, 0.29]));
+        assert!(model.nodes[3].slow > 0.99 && model.nodes[..3].iter().all(|node| node.slow < 0.1));
+    }
+
+    #[test]
+    fn noisy_nodes_do_not_widen_the_class() {
+        let spread: Vec<f64> = (1..200).map(|at| 0.01 * normal::quantile(f64::from(at) / 200.0)).collect();
+        let mut random = Random::new(5);
+        let mut times = |noise: f64| -> Vec<NodeTime> {
+            let of = |(at, median): (usize, &f64)| match at % 2 {
+                0 => NodeTime { median: *median, variance: 0.0 },
+                _ => NodeTime { median: median + noise * random.normal(), variance: noise * noise },
+            };
+            spread.iter().enumerate().map(of).collect()
+        };
+        for noise in [0.0, 0.05] {
+            let model = ClassModel::fit(&times(noise), None, &ClassPrior::default()).unwrap();
+            assert!((0.008..0.013).contains(&model.spread), "{noise}: {}", model.spread);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_limit_has_its_certainty(
+            medians in proptest::collection::vec(-0.5..0.5f64, 2..40),
+            sd in 1e-6..0.3f64,
+            certainty in 0.6..0.999f64,
+        ) {
+            for node in fitted(&medians, sd).nodes {
+                let (limit, near) = (node.at_least(certainty), 2e-6 * node.error);
+                prop_assert!(node.above(limit - near) >= certainty, "{node:?}");
+                prop_assert!(node.above(limit + near) <= certainty, "{node:?}");
+            }
+        }
+    }
 }

@@ -19,8 +19,8 @@ impl Default for RoundSettings {
 }
 
 /// The effect of each round on ln T, relative to the median round. Empty if the rounds do not differ more than chance
-/// explains. `round` has the round of each run, below `rounds`; `sigma` is the standard deviation of runs before any
-/// correction, see [`within_nodes::sigma`].
+/// explains. `medians` has the median of each node; `round` the round of each run, below `rounds`; `sigma` is the standard
+/// deviation of runs before any correction, see [`within_nodes::sigma`].
 ///
 /// The model is y_ij = a_i + b_r + noise, r the round of run j of node i. a_i and b_r are medians of what the other
 /// leaves, in turn (J. W. Tukey, "Exploratory Data Analysis", 1977: median polish). Under no effect, the median of n
@@ -28,6 +28,7 @@ impl Default for RoundSettings {
 /// rounds.
 pub fn effects(
     class: &ClassRuns,
+    medians: impl Iterator<Item = f64>,
     round: &[u32],
     rounds: usize,
     sigma: f64,
@@ -37,7 +38,7 @@ pub fn effects(
     if fit.fitted.len() < 2 {
         return Vec::new();
     }
-    fit.improve();
+    fit.improve(medians);
     if fit.is_significant(sigma, settings.alpha) { fit.improved().effects } else { Vec::new() }
 }
 
@@ -59,8 +60,6 @@ struct Fit<'a> {
     /// Rounds with enough nodes.
     fitted: Vec<usize>,
     effects: Vec<f64>,
-    /// By round.
-    residuals: Vec<f64>,
 }
 
 impl<'a> Fit<'a> {
@@ -72,41 +71,49 @@ impl<'a> Fit<'a> {
         for at in 0..rounds {
             starts[at + 1] = starts[at] + counts[at];
         }
-        Self { class, round, starts, fitted, effects: vec![0.0; rounds], residuals: Vec::new() }
+        Self { class, round, starts, fitted, effects: vec![0.0; rounds] }
     }
 
     fn improved(mut self) -> Self {
         const MOST: usize = 20;
         const ENOUGH: f64 = 1e-6;
         for _ in 0..MOST {
-            if self.improve() < ENOUGH {
+            let of_nodes = self.of_nodes();
+            if self.improve(of_nodes.into_iter()) < ENOUGH {
                 break;
             }
         }
         self
     }
 
-    /// One step; gives the largest change of an effect.
-    fn improve(&mut self) -> f64 {
-        let mut free = self.starts.clone();
-        let mut residuals = vec![0.0; self.starts.last().copied().unwrap_or_default()];
+    /// The median of each node, without the effects.
+    fn of_nodes(&self) -> Vec<f64> {
         let (mut first, mut own) = (0, Vec::new());
-        for runs in self.class.nodes() {
+        let of_node = |runs: &[f64]| {
             let rounds = &self.round[first..first + runs.len()];
             first += runs.len();
             own.clear();
             own.extend(runs.iter().zip(rounds).map(|(y, round)| y - self.effects[*round as usize]));
-            let middle = within_nodes::median_of(&mut own).unwrap_or_default();
-            for (y, round) in runs.iter().zip(rounds) {
+            within_nodes::median_of(&mut own).unwrap_or_default()
+        };
+        self.class.nodes().map(of_node).collect()
+    }
+
+    /// New effects from the medians of nodes; gives the largest change of an effect.
+    fn improve(&mut self, of_nodes: impl Iterator<Item = f64>) -> f64 {
+        let mut free = self.starts.clone();
+        let mut residuals = vec![0.0; self.round.len()];
+        let mut round = self.round.iter();
+        for (runs, middle) in self.class.nodes().zip(of_nodes) {
+            for (y, round) in runs.iter().zip(&mut round) {
                 let place = &mut free[*round as usize];
                 residuals[*place] = y - middle;
                 *place += 1;
             }
         }
-        self.residuals = residuals;
         let mut next = vec![0.0; self.effects.len()];
         for at in &self.fitted {
-            let of_round = &mut self.residuals[self.starts[*at]..self.starts[at + 1]];
+            let of_round = &mut residuals[self.starts[*at]..self.starts[at + 1]];
             next[*at] = within_nodes::median_of(of_round).unwrap_or_default();
         }
         let mut fitted: Vec<f64> = self.fitted.iter().map(|at| next[*at]).collect();

@@ -112,11 +112,21 @@ pub struct MeasuredNode {
 /// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty, with theta
 /// and its distribution from [`ClassModel`].
 pub fn judge(nodes: &[MeasuredNode], unit: Option<f64>, settings: &VerdictSettings) -> Vec<NodeJudgement> {
+    judge_first(nodes.len(), nodes, unit, settings)
+}
+
+/// The same for the first `count` nodes of the class.
+pub fn judge_first(
+    count: usize,
+    nodes: &[MeasuredNode],
+    unit: Option<f64>,
+    settings: &VerdictSettings,
+) -> Vec<NodeJudgement> {
     let VerdictSettings { prior, .. } = settings;
     let time = |node: &MeasuredNode| NodeTime { median: node.median, variance: node.variance.unwrap_or(0.0) };
     let times: Vec<NodeTime> = nodes.iter().map(time).collect();
     let Some(model) = ClassModel::fit(&times, unit, prior) else {
-        return vec![NodeJudgement::default(); nodes.len()];
+        return vec![NodeJudgement::default(); count];
     };
     let is_small = nodes.len() < settings.min_nodes;
     let tested = if is_small { &[] } else { &model.nodes[..] };
@@ -127,7 +137,7 @@ pub fn judge(nodes: &[MeasuredNode], unit: Option<f64>, settings: &VerdictSettin
     let judgement = |(at, (node, estimate)): (usize, (&MeasuredNode, &NodeEstimate))| {
         let adjusted_p = adjusted.get(at).copied();
         let stands_out = adjusted_p.is_some_and(|p| p <= settings.q);
-        let is_slower = estimate.above(delta, prior);
+        let is_slower = estimate.above(delta);
         let verdict = match (stands_out, is_slower) {
             (false, p) if p < settings.tail_certainty => Verdict::Ok,
             _ if node.runs < settings.min_runs => Verdict::Suspect,
@@ -136,19 +146,19 @@ pub fn judge(nodes: &[MeasuredNode], unit: Option<f64>, settings: &VerdictSettin
             (_, p) if p >= settings.tail_certainty => Verdict::SlowTail,
             _ => Verdict::Unusual,
         };
-        let drains = || estimate.above(settings.drain_delta.ln_1p(), prior) >= settings.tail_certainty;
+        let drains = || estimate.above(settings.drain_delta.ln_1p()) >= settings.tail_certainty;
         NodeJudgement {
             slowdown: Some(estimate.difference.exp_m1()),
-            slower_by_at_least: node.variance.map(|_| estimate.at_least(settings.certainty, prior).exp_m1()),
+            slower_by_at_least: node.variance.map(|_| estimate.at_least(settings.certainty).exp_m1()),
             score: (!is_small).then_some(estimate.score),
             p: p.get(at).copied(),
             adjusted_p,
             verdict: Some(verdict),
             suggests_drain: may_drain(verdict) && drains(),
-            shrunken: node.variance.map(|_| estimate.mean(prior).exp_m1()),
+            shrunken: node.variance.map(|_| estimate.mean().exp_m1()),
         }
     };
-    nodes.iter().zip(&model.nodes).enumerate().map(judgement).collect()
+    nodes.iter().zip(&model.nodes).enumerate().take(count).map(judgement).collect()
 }
 
 #[cfg(test)]

@@ -100,6 +100,11 @@ pub(super) fn of_cause(cause: &Cause) -> String {
 pub(super) fn of_no_cause(none: &NoCause) -> String {
     match none {
         NoCause::Alone => "no other node of the class was measured".to_owned(),
+        NoCause::OnlySuspects => {
+            "most nodes of the session are suspects of earlier sessions, so their counts are \
+                                  no reference"
+                .to_owned()
+        }
         NoCause::NotSlow => "the verdict is OK".to_owned(),
         NoCause::NothingCounted => "the run has no counts".to_owned(),
         NoCause::Missing { name, reason } => format!("{name}: {reason}"),

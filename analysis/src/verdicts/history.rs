@@ -1,10 +1,12 @@
 //! The history of nodes over the sessions of their class.
 
-use super::judged_session::JudgedSession;
+use super::judged_session::Sessions;
+use super::suspects::SuspectSessions;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
+use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
-use crate::stats::verdict_rule::{MeasuredNode, NodeJudgement};
+use crate::stats::verdict_rule::MeasuredNode;
 use crate::stats::{drift, rounds};
 use crate::table::RunTable;
 use crate::verdicts::node_report::{DriftReport, NodeReport};
@@ -74,12 +76,12 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
 
 /// The report of each node, from the session that judges it.
 pub(super) fn latest(
-    table: &RunTable,
+    sessions: &Sessions,
     settings: &JudgeSettings,
-    sessions: &[&[&[u32]]],
     histories: &[History],
-    judged: &(impl Fn(usize, &JudgedSession) -> Vec<NodeJudgement> + Sync),
+    suspects: &SuspectSessions,
 ) -> Vec<Option<NodeReport>> {
+    let table = sessions.table;
     let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
         asked.entry(*session).or_default().push((at, *place));
@@ -87,9 +89,12 @@ pub(super) fn latest(
     let asked: Vec<_> = asked.into_iter().collect();
     let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
     let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
-        let Some(session) = JudgedSession::of(table, sessions[*number]) else { return Vec::new() };
-        let session = session.with_starts(table);
-        let (judged, why) = (judged(*number, &session), why::explain(table, &session));
+        let Some(session) = sessions.judging(*number) else { return Vec::new() };
+        let judged = suspects.judged(*number, &session, settings);
+        let why = match suspects.has_causes(*number) {
+            true => why::explain(table, &session),
+            false => vec![Explanation::without(NoCause::OnlySuspects); session.nodes.len()],
+        };
         let report = |(at, place): &(usize, usize)| {
             let why = why.get(*place).cloned().unwrap_or_default();
             (*at, judged_node::report(table, settings, &session, *place, &judged[*place], why))

@@ -20,7 +20,7 @@ pub(super) fn report(
 ) -> NodeReport {
     let (rows, middle) = (session.nodes[place], &session.medians[place]);
     let row = rows[middle.median_run] as usize;
-    let is_corrected = !session.round_effects.is_empty();
+    let is_corrected = !session.round_effects.effects.is_empty();
     // The exact value, where the report does not compute with it.
     let seconds = |time: f64, row: u32| if is_corrected { time.exp() } else { table.elapsed_s[row as usize] };
     let median_s = match rows.len().is_multiple_of(2) {
@@ -46,7 +46,7 @@ pub(super) fn report(
     explain("session", session_name.is_none(), "the run has no label `session`".to_owned());
     let alone = match session.nodes.len() {
         1 => "no other node of the class was measured",
-        _ => "the session has only suspects of earlier sessions, so it has no reference",
+        _ => "most nodes of the session are suspects of earlier sessions: see the warning few-anchors",
     };
     for (key, is_null) in
         [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]
@@ -64,7 +64,7 @@ pub(super) fn report(
     ] {
         explain(key, is_null, small.clone());
     }
-    let single = "no node of the class ran twice, so the variation between runs is unknown";
+    let single = "no node of the class ran twice in the session, so the variation between runs is unknown";
     for (key, is_null) in [
         ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
         ("shrunken", judgement.shrunken.is_none()),

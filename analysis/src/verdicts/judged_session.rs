@@ -1,13 +1,33 @@
 //! One class in one session.
 
 use super::JudgeSettings;
-use super::rounds_of_runs::{Rounds, rounds};
+use super::rounds_of_runs::{self, RoundEffects};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::{self, NodeMedian};
 use crate::stats::time_order::{self, Dependence, RankRatio};
 use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
-use crate::stats::{resolution, rounds, runs, within_nodes};
+use crate::stats::{resolution, runs, within_nodes};
 use crate::table::{RunTable, UNDATED};
+use std::sync::Arc;
+
+/// The sessions of a class.
+pub(super) struct Sessions<'a> {
+    pub table: &'a RunTable,
+    /// The rows of each node, by session.
+    pub nodes: &'a [&'a [&'a [u32]]],
+    /// The latest one, with its number: most nodes are judged by it.
+    pub latest: Option<(usize, Arc<JudgedSession<'a>>)>,
+}
+
+impl<'a> Sessions<'a> {
+    /// A session that judges nodes.
+    pub fn judging(&self, number: usize) -> Option<Arc<JudgedSession<'a>>> {
+        match &self.latest {
+            Some((latest, session)) if *latest == number => Some(Arc::clone(session)),
+            _ => Some(Arc::new(JudgedSession::of(self.table, self.nodes[number])?.with_starts(self.table))),
+        }
+    }
+}
 
 /// Fraction of the time from which rounding matters.
 pub(super) const WORTH_A_WARNING: f64 = 0.005;
@@ -20,14 +40,12 @@ pub(super) struct JudgedSession<'a> {
     pub medians: Vec<NodeMedian>,
     /// The unit of which all times are multiples (s); `None` if it is too fine to matter.
     pub unit: Option<f64>,
-    /// ln T: how much slower each round is than the median round; empty if rounds do not differ.
-    pub round_effects: Vec<f64>,
+    /// What was subtracted from the times of each round.
+    pub round_effects: RoundEffects,
     /// The order in which nodes were measured one after another, if it explains their times.
     pub time_order: Option<RankRatio>,
     /// How much successive runs of a node resemble each other, if they do.
     pub dependence: Option<Dependence>,
-    /// The round of each run.
-    of_run: Vec<u32>,
     /// Standard deviation of ln T over the runs of a node.
     sigma: Option<f64>,
     /// ln seconds of each row; `ends` has the end of each node's rows.
@@ -38,39 +56,27 @@ pub(super) struct JudgedSession<'a> {
 impl<'a> JudgedSession<'a> {
     /// Builds it from the rows of each node; `None` if a node has no row.
     pub fn of(table: &RunTable, nodes: &'a [&'a [u32]]) -> Option<Self> {
-        let rows = || nodes.iter().copied().flatten().map(|row| *row as usize);
-        let mut times: Vec<f64> = rows().map(|row| table.elapsed_s[row].ln()).collect();
-        let mut end = 0;
-        let ends: Vec<usize> = nodes
-            .iter()
-            .map(|rows| {
-                end += rows.len();
-                end
-            })
-            .collect();
+        let rows = nodes.concat();
+        let seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize]).collect();
+        let mut times: Vec<f64> = seconds.iter().map(|seconds| seconds.ln()).collect();
+        let ends = rounds_of_runs::ends(nodes);
         let class = ClassRuns::new(&times, &ends)?;
-        let unit = resolution::unit(rows().map(|row| table.elapsed_s[row]));
-        let Rounds { of_run, count, are_jobs } = rounds(table, nodes);
-        // In a job, a slow node makes all nodes slow: its effect is no property of the round.
-        let round_effects = match within_nodes::sigma(&class, &median::of_nodes(&class)) {
-            Some(sigma) if !are_jobs => {
-                let sigma = sigma.max(resolution::hidden(unit, times[0]));
-                rounds::effects(&class, &of_run, count, sigma, &rounds::RoundSettings::default())
-            }
-            _ => Vec::new(),
-        };
-        if !round_effects.is_empty() {
-            times.iter_mut().zip(&of_run).for_each(|(time, round)| *time -= round_effects[*round as usize]);
+        let unit = resolution::unit(seconds.iter().copied());
+        let (mut medians, mut sigma) = medians_and_sigma(&class);
+        let hidden = resolution::hidden(unit, *times.first()?);
+        let round_effects = sigma.map_or_else(RoundEffects::default, |sigma| {
+            rounds_of_runs::effects(table, nodes, &rows, &class, &medians, sigma.max(hidden))
+        });
+        let RoundEffects { effects, of_run } = &round_effects;
+        if !effects.is_empty() {
+            times.iter_mut().zip(of_run).for_each(|(time, round)| *time -= effects[*round as usize]);
+            (medians, sigma) = medians_and_sigma(&ClassRuns::new(&times, &ends)?);
         }
-        let class = ClassRuns::new(&times, &ends)?;
-        let medians = median::of_nodes(&class);
-        let sigma = within_nodes::sigma(&class, &medians);
         Some(Self {
             nodes,
             medians,
             unit,
             round_effects,
-            of_run,
             time_order: None,
             dependence: None,
             sigma,
@@ -85,7 +91,8 @@ impl<'a> JudgedSession<'a> {
         self
     }
 
-    fn consult_starts(&mut self, table: &RunTable) {
+    /// See [`Self::with_starts`].
+    pub fn consult_starts(&mut self, table: &RunTable) {
         let start = |row: u32| table.started_unix_ns[row as usize];
         if self.nodes.iter().copied().flatten().any(|row| start(*row) == UNDATED) {
             return;
@@ -122,10 +129,10 @@ impl<'a> JudgedSession<'a> {
         self.unit.is_some_and(|unit| unit >= WORTH_A_WARNING * centre.exp())
     }
 
-    /// The round of a node's run.
+    /// The round of a node's run, if rounds differ.
     pub fn round(&self, place: usize, run: usize) -> usize {
         let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.of_run[first + run] as usize
+        self.round_effects.of_run[first + run] as usize
     }
 
     /// The median of its nodes' medians (ln s). `None` if there is no second node.
@@ -177,6 +184,13 @@ impl<'a> JudgedSession<'a> {
         let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, self.unit, &settings.run);
         class.map(slow).unwrap_or_default()
     }
+}
+
+/// The median of each node, and the standard deviation of runs.
+fn medians_and_sigma(class: &ClassRuns) -> (Vec<NodeMedian>, Option<f64>) {
+    let medians = median::of_nodes(class);
+    let sigma = within_nodes::sigma(class, &medians);
+    (medians, sigma)
 }
 
 /// True if most nodes were measured while hardly any other was. `spans` has the start (ns) and the end (ns) of each

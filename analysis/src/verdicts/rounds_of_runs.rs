@@ -1,15 +1,73 @@
-//! Which runs of different nodes belong together.
+//! Which runs of different nodes belong together, and what they have in common.
 
+use crate::stats::class_runs::ClassRuns;
+use crate::stats::median::NodeMedian;
+use crate::stats::rounds;
 use crate::table::{RunTable, UNDATED};
 use std::collections::HashMap;
 
-/// The rounds of a session: runs that were taken in step on several nodes.
-pub(super) struct Rounds {
-    /// The round of each run, below `count`.
+/// What the rounds of a session add to the times of their runs.
+#[derive(Default)]
+pub(super) struct RoundEffects {
+    /// ln T: how much slower each round is than the median round; empty if rounds do not differ.
+    pub effects: Vec<f64>,
+    /// The round of each run; empty if rounds do not differ.
     pub of_run: Vec<u32>,
-    pub count: usize,
-    /// True if a round is one run of pmmpi on several nodes.
-    pub are_jobs: bool,
+}
+
+/// Differences that are not significant with so many nodes are smaller than a fifth of the standard deviation of runs.
+const MANY: usize = 1000;
+
+/// The effects of rounds. `rows` has the rows of all nodes, `class` their times, and `sigma` is the standard deviation of
+/// runs.
+pub(super) fn effects(
+    table: &RunTable,
+    nodes: &[&[u32]],
+    rows: &[u32],
+    class: &ClassRuns,
+    medians: &[NodeMedian],
+    sigma: f64,
+) -> RoundEffects {
+    // In a job, a slow node makes all nodes slow: its effect is no property of the round.
+    if rows.iter().any(|row| table.is_own[*row as usize]) {
+        return RoundEffects::default();
+    }
+    let of = |nodes: &[&[u32]], rows: &[u32], class: &ClassRuns, medians: &mut dyn Iterator<Item = f64>| {
+        let Rounds { of_run, count } = rounds(table, nodes, rows);
+        let effects =
+            rounds::effects(class, medians, &of_run, count, sigma, &rounds::RoundSettings::default());
+        RoundEffects { of_run: if effects.is_empty() { Vec::new() } else { of_run }, effects }
+    };
+    let step = nodes.len().div_ceil(MANY);
+    if step > 1 {
+        let some: Vec<&[u32]> = nodes.iter().copied().step_by(step).collect();
+        let times: Vec<&[f64]> = class.nodes().step_by(step).collect();
+        let ends = ends(&some);
+        let times = times.concat();
+        let middles = &mut medians.iter().step_by(step).map(|node| node.median);
+        let found = ClassRuns::new(&times, &ends).map(|class| of(&some, &some.concat(), &class, middles));
+        if found.is_none_or(|found| found.effects.is_empty()) {
+            return RoundEffects::default();
+        }
+    }
+    of(nodes, rows, class, &mut medians.iter().map(|node| node.median))
+}
+
+/// The end of each node's rows.
+pub(super) fn ends(nodes: &[&[u32]]) -> Vec<usize> {
+    let mut end = 0;
+    let of = |rows: &&[u32]| {
+        end += rows.len();
+        end
+    };
+    nodes.iter().map(of).collect()
+}
+
+/// The rounds of a session: runs that were taken in step on several nodes.
+struct Rounds {
+    /// The round of each run, below `count`.
+    of_run: Vec<u32>,
+    count: usize,
 }
 
 /// A round of fewer nodes cannot be told from its nodes.
@@ -17,15 +75,11 @@ const FEW: usize = 5;
 
 /// Runs with equal names on different nodes belong to one round: the same run of a job, or the same number. Runs that all
 /// have names of their own are in rounds if their starts are: each node ran once before any node ran again.
-pub(super) fn rounds(table: &RunTable, nodes: &[&[u32]]) -> Rounds {
-    let rows = || nodes.iter().copied().flatten().map(|row| *row as usize);
-    let are_jobs = rows().any(|row| table.is_own[row]);
-    let (of_run, count) = numbered(rows().map(|row| table.run[row]));
-    let most = rows().count() / count.max(1);
-    match nodes.len() >= FEW && most < 2 {
-        true => by_start(table, nodes).unwrap_or(Rounds { of_run, count, are_jobs }),
-        false => Rounds { of_run, count, are_jobs },
-    }
+fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Rounds {
+    let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
+    let most = rows.len() / count.max(1);
+    let by_start = if nodes.len() >= FEW && most < 2 { by_start(table, nodes) } else { None };
+    by_start.unwrap_or(Rounds { of_run, count })
 }
 
 /// Numbers from 0 in place of names' numbers, and how many there are.
@@ -82,5 +136,5 @@ fn by_start(table: &RunTable, nodes: &[&[u32]]) -> Option<Rounds> {
         }
     }
     let are_apart = rounds.windows(2).all(|pair| pair[0].1 < pair[1].0);
-    are_apart.then_some(Rounds { of_run, count: rounds.len(), are_jobs: false })
+    are_apart.then_some(Rounds { of_run, count: rounds.len() })
 }

@@ -18,19 +18,26 @@ const MOST_OTHERS: usize = 1000;
 const SMALL_CLASS: usize = 40;
 
 /// How a session with a small part of the class judges its nodes.
-pub(super) enum Reference {
-    /// By anchors: nodes that were OK in an earlier session. The judgements, in the order of the session's nodes.
-    Anchors(Vec<NodeJudgement>),
+enum Reference {
+    /// By anchors: nodes that were OK in an earlier session.
+    Anchors {
+        /// In the order of the session's nodes.
+        judged: Vec<NodeJudgement>,
+        /// Most nodes of the session are anchors, so its counts have a reference.
+        are_most: bool,
+    },
     /// Not at all: too few anchors. Earlier verdicts stay.
     Nothing,
 }
 
-/// Numbers of nodes in a session that cannot judge.
+/// A session of suspects that cannot judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FewAnchors {
     pub session: usize,
     pub suspects: usize,
     pub anchors: usize,
+    /// The times are so coarse that anchors would not help.
+    pub is_coarse: bool,
 }
 
 /// The sessions of a class that have a small part of its nodes.
@@ -39,8 +46,17 @@ pub(super) struct SuspectSessions {
     references: BTreeMap<usize, Reference>,
     /// Sessions that cannot judge, in the order of time.
     pub few_anchors: Vec<FewAnchors>,
-    /// True for each node that is not OK in a session that judges it, by session.
-    suspicion: BTreeMap<usize, Vec<bool>>,
+    /// What is known of each node of a session that judges it, by session.
+    earlier: BTreeMap<usize, Vec<Earlier>>,
+}
+
+/// A node in the session that judges it.
+#[derive(Clone, Copy)]
+struct Earlier {
+    /// Its verdict is not OK.
+    is_suspect: bool,
+    /// The variance of its median, with what successive runs have in common. `None` if the standing has it.
+    variance: Option<f64>,
 }
 
 /// The class as it stands before a session.
@@ -58,6 +74,15 @@ impl SuspectSessions {
         !self.references.contains_key(&number)
     }
 
+    /// True if the counts of a session's nodes can be compared with one another.
+    pub fn has_causes(&self, number: usize) -> bool {
+        match self.references.get(&number) {
+            None => true,
+            Some(Reference::Anchors { are_most, .. }) => *are_most,
+            Some(Reference::Nothing) => false,
+        }
+    }
+
     /// The judgements of all nodes of a session.
     pub fn judged(
         &self,
@@ -67,7 +92,7 @@ impl SuspectSessions {
     ) -> Vec<NodeJudgement> {
         match self.references.get(&number) {
             None => session.judged(settings),
-            Some(Reference::Anchors(judged)) => session.limited(judged.clone()),
+            Some(Reference::Anchors { judged, .. }) => session.limited(judged.clone()),
             Some(Reference::Nothing) => vec![NodeJudgement::default(); session.nodes.len()],
         }
     }
@@ -77,84 +102,127 @@ impl SuspectSessions {
     pub fn add(
         &mut self,
         number: usize,
+        session: &mut JudgedSession,
+        known: &[Option<usize>],
+        before: &Before,
+    ) -> Option<Vec<MeasuredNode>> {
+        // Most nodes of a class cannot be suspects, because nodes are compared with their median.
+        let (nodes, known_nodes) = (session.nodes.len(), before.histories.len());
+        let is_part = 2 * nodes <= known_nodes;
+        let judges_many = if known_nodes <= SMALL_CLASS { nodes >= known_nodes } else { !is_part };
+        if judges_many {
+            return own_standings(session, known, before);
+        }
+        session.consult_starts(before.table);
+        let earlier = self.earlier(known, before);
+        let suspects = earlier.iter().flatten().filter(|(_, is_suspect)| *is_suspect).count();
+        let anchor = |(place, earlier): (usize, &Option<(MeasuredNode, bool)>)| {
+            earlier.filter(|(_, is_suspect)| !is_suspect).map(|(standing, _)| (place, standing))
+        };
+        let anchors: Vec<(usize, MeasuredNode)> = earlier.iter().enumerate().filter_map(anchor).collect();
+        // Anchors give a level, but no unit of time: rounded times need a reference in the same session.
+        let is_coarse = session.is_coarse();
+        let can_compare = anchors.len() >= MIN_ANCHORS && !is_coarse;
+        if can_compare && (is_part || 4 * suspects >= nodes) {
+            return self.compare(number, session, &anchors, known, before);
+        }
+        if 2 * suspects <= nodes {
+            return own_standings(session, known, before);
+        }
+        self.references.insert(number, Reference::Nothing);
+        let anchors = anchors.len();
+        self.few_anchors.push(FewAnchors { session: number, suspects, anchors, is_coarse });
+        None
+    }
+
+    /// Compares the nodes of a session with the class as it was before. The anchors have the class's level in the session.
+    fn compare(
+        &mut self,
+        number: usize,
         session: &JudgedSession,
+        anchors: &[(usize, MeasuredNode)],
         known: &[Option<usize>],
         before: &Before,
     ) -> Option<Vec<MeasuredNode>> {
         let mut nodes = session.measured();
-        // Most nodes of a class cannot be suspects, because nodes are compared with their median.
-        let judged_before = |at: &usize| before.histories[*at].standing.is_some();
-        let known_nodes = before.histories.len();
-        let is_part = 2 * nodes.len() <= known_nodes;
-        let judges_many = if known_nodes <= SMALL_CLASS { nodes.len() >= known_nodes } else { !is_part };
-        let suspects = if judges_many { Vec::new() } else { self.suspects(known, before) };
-        let (mut anchors, mut count) = (Vec::new(), 0);
-        for (place, at) in known.iter().enumerate() {
-            match suspects.get(place) {
-                Some(true) => count += 1,
-                Some(false) => anchors.extend(at.filter(judged_before).map(|at| (place, at))),
-                None => {}
-            }
-        }
-        // Anchors give a level, but no unit of time: rounded times need a reference in the same session.
-        let has_anchors = anchors.len() >= MIN_ANCHORS
-            && session.nodes.len() > 1
-            && (is_part || 4 * count >= nodes.len())
-            && !session.is_coarse();
-        if !has_anchors && 2 * count <= nodes.len() {
-            let centre = session.centre()?;
-            nodes.iter_mut().for_each(|node| node.median -= centre);
-            return Some(nodes);
-        }
-        if !has_anchors {
-            self.references.insert(number, Reference::Nothing);
-            self.few_anchors.push(FewAnchors { session: number, suspects: count, anchors: anchors.len() });
-            return None;
-        }
-        // The class in this session: what its anchors show.
-        let standing = |at: usize| before.histories[at].standing;
-        let shift = |(place, at): &(usize, usize)| Some(nodes[*place].median - standing(*at)?.median);
-        let mut shifts: Vec<f64> = anchors.iter().filter_map(shift).collect();
-        let of_one = |(place, at): &(usize, usize)| Some(nodes[*place].variance? + standing(*at)?.variance?);
+        let shift = |(place, standing): &(usize, MeasuredNode)| nodes[*place].median - standing.median;
+        let mut shifts: Vec<f64> = anchors.iter().map(shift).collect();
+        let of_one =
+            |(place, standing): &(usize, MeasuredNode)| Some(nodes[*place].variance? + standing.variance?);
         let mut errors: Vec<f64> = anchors.iter().filter_map(of_one).collect();
         let error =
             within_nodes::variance_factor(shifts.len()) * within_nodes::median_of(&mut errors).unwrap_or(0.0);
-        let centre = within_nodes::median_of(&mut shifts)?;
+        let level = within_nodes::median_of(&mut shifts)?;
         for node in &mut nodes {
-            node.median -= centre;
+            node.median -= level;
             node.variance = node.variance.map(|variance| variance + error);
         }
         let mut is_here = vec![false; before.histories.len()];
         known.iter().flatten().for_each(|at| is_here[*at] = true);
         let step = is_here.len().div_ceil(MOST_OTHERS);
+        let standing = |at: usize| before.histories[at].standing;
         let others = (0..is_here.len()).step_by(step).filter(|at| !is_here[*at]).filter_map(standing);
         let class: Vec<MeasuredNode> = nodes.iter().copied().chain(others).collect();
-        let mut judged = verdict_rule::judge(&class, None, &before.settings.node);
-        judged.truncate(nodes.len());
-        self.references.insert(number, Reference::Anchors(judged));
+        let judged = verdict_rule::judge_first(nodes.len(), &class, None, &before.settings.node);
+        let are_most = 2 * anchors.len() > nodes.len();
+        self.references.insert(number, Reference::Anchors { judged, are_most });
         Some(nodes)
     }
 
-    /// True for each node of a session whose earlier verdict is not OK.
-    fn suspects(&mut self, known: &[Option<usize>], before: &Before) -> Vec<bool> {
-        let mut suspects = Vec::with_capacity(known.len());
+    /// The standing of each node of a session, and whether its verdict was not OK; `None` for a node that was not judged
+    /// before.
+    fn earlier(&mut self, known: &[Option<usize>], before: &Before) -> Vec<Option<(MeasuredNode, bool)>> {
+        let mut earlier = Vec::with_capacity(known.len());
         for at in known {
-            let judged_in = at.and_then(|at| before.histories[at].judged_in());
-            suspects.push(judged_in.is_some_and(|[number, place]| self.suspicion(number, before)[place]));
+            let standing = at.and_then(|at| {
+                let history = &before.histories[at];
+                let [number, place] = history.judged_in()?;
+                let Earlier { is_suspect, variance } = self.in_session(number, before)[place];
+                let standing = history.standing?;
+                Some((MeasuredNode { variance: variance.or(standing.variance), ..standing }, is_suspect))
+            });
+            earlier.push(standing);
         }
-        suspects
+        earlier
     }
 
-    fn suspicion(&mut self, number: usize, before: &Before) -> &[bool] {
-        if !self.suspicion.contains_key(&number) {
+    fn in_session(&mut self, number: usize, before: &Before) -> &[Earlier] {
+        if !self.earlier.contains_key(&number) {
             let session = JudgedSession::of(before.table, before.sessions[number]);
-            let judged = session.map(|session| {
+            let nodes = session.map(|session| {
                 let session = session.with_starts(before.table);
+                let is_own = self.has_own_reference(number);
+                let of = |(judged, node): (NodeJudgement, MeasuredNode)| Earlier {
+                    is_suspect: judged.verdict > Some(Verdict::Ok),
+                    variance: node.variance.filter(|_| is_own),
+                };
                 self.judged(number, &session, before.settings)
+                    .into_iter()
+                    .zip(session.measured())
+                    .map(of)
+                    .collect()
             });
-            let is_suspect = |node: &NodeJudgement| node.verdict > Some(Verdict::Ok);
-            self.suspicion.insert(number, judged.unwrap_or_default().iter().map(is_suspect).collect());
+            self.earlier.insert(number, nodes.unwrap_or_default());
         }
-        &self.suspicion[&number]
+        &self.earlier[&number]
     }
+}
+
+/// The nodes of a session that compares them with one another. If most of them were judged before, their earlier
+/// standings show how they differ from the class: the session may have more slow nodes than the class.
+fn own_standings(
+    session: &JudgedSession,
+    known: &[Option<usize>],
+    before: &Before,
+) -> Option<Vec<MeasuredNode>> {
+    let mut nodes = session.measured();
+    let mut centre = session.centre()?;
+    let standing = |at: &Option<usize>| before.histories[(*at)?].standing;
+    let (mut now, mut earlier): (Vec<f64>, Vec<f64>) =
+        nodes.iter().zip(known).filter_map(|(node, at)| Some((node.median, standing(at)?.median))).unzip();
+    if 2 * now.len() > nodes.len() {
+        centre = within_nodes::median_of(&mut now)? - within_nodes::median_of(&mut earlier)?;
+    }
+    nodes.iter_mut().for_each(|node| node.median -= centre);
+    Some(nodes)
 }

@@ -42,26 +42,31 @@ pub(super) fn flaky(
     }));
 }
 
-/// Warns of sessions in which suspects were measured without other nodes.
+/// Warns of sessions in which suspects were measured without other nodes; of several it names the latest.
 pub(super) fn few_anchors(
     table: &RunTable,
     sessions_without: &[FewAnchors],
     sessions: &[&[&[u32]]],
     class: &str,
-    told: &mut Vec<Warning>,
-) {
-    told.extend(sessions_without.iter().map(|FewAnchors { session, suspects, anchors }| {
-        let message = format!(
-            "{}: {} of {} are suspects, and {} of the {MIN_ANCHORS} other nodes that a comparison needs {} \
-             measured; earlier verdicts stay ({class})",
-            session_name(table, sessions[*session]),
-            suspects,
-            count(sessions[*session].len(), "node"),
-            anchors,
-            if *anchors == 1 { "was" } else { "were" },
-        );
-        Warning::new(WarningCode::FewAnchors, message)
-    }));
+) -> Option<Warning> {
+    let (FewAnchors { session, suspects, anchors, is_coarse }, others) = sessions_without.split_last()?;
+    let why = match is_coarse {
+        true => "the times are too coarse to be compared with earlier ones".to_owned(),
+        false => format!(
+            "{anchors} of the {MIN_ANCHORS} other nodes that a comparison needs {} measured",
+            if *anchors == 1 { "was" } else { "were" }
+        ),
+    };
+    let and = match others.len() {
+        0 => String::new(),
+        more => format!("; the same in {}", count(more, "earlier session")),
+    };
+    let message = format!(
+        "{}: {suspects} of {} are suspects, and {why}; earlier verdicts stay{and} ({class})",
+        session_name(table, sessions[*session]),
+        count(sessions[*session].len(), "node"),
+    );
+    Some(Warning::new(WarningCode::FewAnchors, message))
 }
 
 fn session_name(table: &RunTable, session: &[&[u32]]) -> String {
@@ -111,7 +116,7 @@ pub(super) fn about_class(
             warn(WarningCode::RoundedTimes, message);
         }
     }
-    let effects = session.round_effects.iter().copied();
+    let effects = session.round_effects.effects.iter().copied();
     let (low, high) =
         effects.fold((0.0f64, 0.0f64), |(low, high), effect| (low.min(effect), high.max(effect)));
     if high > low {

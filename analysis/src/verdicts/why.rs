@@ -26,7 +26,7 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
             }
         })
         .collect();
-    let class = match session.round_effects.is_empty() {
+    let class = match session.round_effects.effects.is_empty() {
         true => class,
         false => without_rounds(table, session, class),
     };
@@ -42,7 +42,7 @@ fn without_rounds(
 ) -> Vec<Option<Counted>> {
     let median_of = |values: &mut Vec<f64>| within_nodes::median_of(values).unwrap_or(0.0);
     for name in NAMES.iter().filter(|name| table.counters.contains_key(**name)) {
-        let mut of_round: Vec<Vec<f64>> = vec![Vec::new(); session.round_effects.len()];
+        let mut of_round: Vec<Vec<f64>> = vec![Vec::new(); session.round_effects.effects.len()];
         let ln = |row: u32| Some(table.counter(name, row as usize).ln()).filter(|ln| ln.is_finite());
         for (place, rows) in session.nodes.iter().enumerate() {
             let own = median_of(&mut rows.iter().filter_map(|row| ln(*row)).collect());
