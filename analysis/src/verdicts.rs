@@ -138,7 +138,7 @@ impl Judge<'_> {
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
         let effects = history::session_effects(&histories, &centres);
-        told.extend(warnings::moved(table, settings, &effects, &centres, &sessions, &class));
+        told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
         let reports = history::latest(&judging, settings, &histories, &suspects);
         history::over_time(table, settings, &histories, &effects, reports, self.all);
     }

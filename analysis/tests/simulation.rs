@@ -10,14 +10,21 @@ mod fleet;
 mod measured_runs;
 #[path = "../examples/simulate/methods.rs"]
 mod methods;
+#[path = "../examples/simulate/over_time.rs"]
+mod over_time;
+#[path = "../examples/simulate/part_of_class.rs"]
+mod part_of_class;
 #[path = "../examples/simulate/promises.rs"]
 mod promises;
 #[path = "../examples/simulate/score.rs"]
 mod score;
 
 use fleet::{Recipe, Shape};
+use measured_runs::Tool;
+use over_time::{Change, SlowRuns};
+use part_of_class::{AGAIN, Again};
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use promises::{HEALTHY, Rate, Session, SlowRuns};
+use promises::{HEALTHY, Rate, Session};
 use score::Score;
 
 fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {
@@ -100,7 +107,7 @@ fn small_classes_are_judged_with_care() {
     let three = Recipe { nodes: 3, node_sd: 0.005, ..healthy.clone() };
     assert_eq!(cases::small_class(&three, 0..500), (0.0, 0.0));
     let slow = Session { nodes: 3, sigma: 0.003, slow_nodes: 0.2, slow_by: (0.08, 0.08), ..HEALTHY };
-    let rates = promises::session(slow, 0.0, 10.0, SEEDS..SEEDS + 500);
+    let rates = promises::session(slow, SEEDS..SEEDS + 500);
     holds(&rates, &[("recall", 0.6..=1.0), ("false SLOW per fleet", 0.0..=0.01)]);
 }
 
@@ -200,26 +207,36 @@ fn holds(rates: &[Rate], limits: &[(&str, std::ops::RangeInclusive<f64>)]) {
 #[test]
 fn suspects_measured_again_are_not_acquitted_by_each_other() {
     for (anchors, warned) in [(0, 1.0), (2, 1.0), (3, 0.0), (10, 0.0)] {
-        let rates = promises::suspects_again(anchors, false, SEEDS..SEEDS + 20);
+        let rates = part_of_class::suspects_again(Again { others: anchors, ..AGAIN }, SEEDS..SEEDS + 20);
         holds(&rates, &[("suspects that are SLOW", 0.99..=1.0), ("warned", warned..=warned)]);
     }
-    let mended = promises::suspects_again(10, true, SEEDS..SEEDS + 20);
-    holds(&mended, &[("suspects that are OK", 0.99..=1.0)]);
+    let mended = Again { others: 10, is_mended: true, ..AGAIN };
+    holds(&part_of_class::suspects_again(mended, SEEDS..SEEDS + 20), &[("suspects that are OK", 0.99..=1.0)]);
+    for (nodes, others, unit) in [(200, 10, 0.1), (3, 1, 0.0), (10, 3, 0.0), (20, 3, 0.0)] {
+        let small = Again { nodes, slow: 1, others, unit, ..AGAIN };
+        let rates = part_of_class::suspects_again(small, SEEDS..SEEDS + 50);
+        holds(&rates, &[("suspects that are OK", 0.0..=0.02)]);
+    }
+    let rotating = part_of_class::rotating(SEEDS..SEEDS + 20);
+    holds(&rotating, &[("recall", 0.97..=1.0), ("false SLOW per fleet", 0.0..=0.1)]);
 }
 
 #[test]
 fn rounding_makes_no_finding() {
     let none = [("false SLOW per fleet", 0.0..=0.0), ("false drains per fleet", 0.0..=0.0)];
     let no_run = [("false slow runs per fleet", 0.0..=0.0), ("rounding warned", 1.0..=1.0)];
-    for (s, sigma, centre_s) in [(0.005, 0.002, 10.42), (0.001, 0.01, 10.40)] {
-        let rates = promises::session(Session { s, sigma, ..HEALTHY }, 1.0, centre_s, SEEDS..SEEDS + 50);
+    for (s, sigma, time_s) in [(0.005, 0.002, 10.42), (0.001, 0.01, 10.40)] {
+        let rates = promises::session(Session { s, sigma, time_s, unit: 1.0, ..HEALTHY }, SEEDS..SEEDS + 50);
         holds(&rates, &none);
         holds(&rates, &no_run);
     }
     let slow = Session { sigma: 0.002, slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..HEALTHY };
-    let rates = promises::session(slow, 1.0, 100.3, SEEDS..SEEDS + 50);
-    holds(&rates, &none);
-    holds(&rates, &[("recall", 0.99..=1.0), ("slow runs found", 0.99..=1.0)]);
+    for (time_s, unit, warned) in [(100.3, 1.0, 1.0), (6000.0, 60.0, 1.0), (6000.0, 1.0, 0.0)] {
+        let rates = promises::session(Session { time_s, unit, ..slow }, SEEDS..SEEDS + 50);
+        holds(&rates, &none);
+        holds(&rates, &[("recall", 0.99..=1.0), ("slow runs found", 0.99..=1.0)]);
+        holds(&rates, &[("rounding warned", warned..=warned)]);
+    }
 }
 
 #[test]
@@ -228,44 +245,51 @@ fn few_runs_give_few_false_slow_runs() {
         [(2000, 3, 20, 0.05), (20, 3, 500, 0.08), (10, 3, 500, 0.08), (1, 7, 500, 0.05)]
     {
         let of = Session { nodes, runs, ..HEALTHY };
-        let rates = promises::session(of, 0.0, 10.0, SEEDS..SEEDS + fleets);
+        let rates = promises::session(of, SEEDS..SEEDS + fleets);
         holds(&rates, &[("classes with a false slow run", 0.0..=most)]);
     }
     let some = Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..HEALTHY };
-    let rates = promises::session(some, 0.0, 10.0, SEEDS..SEEDS + 20);
+    let rates = promises::session(some, SEEDS..SEEDS + 20);
     holds(&rates, &[("slow runs found", 0.9..=1.0), ("false share of slow runs", 0.0..=0.02)]);
 }
 
 #[test]
 fn flagged_nodes_are_as_slow_as_promised() {
     let of = Session { nodes: 200, runs: 5, s: 0.015, slow_nodes: 0.01, slow_runs: 0.01, ..HEALTHY };
-    let rates = promises::session(of, 0.0, 10.0, SEEDS..SEEDS + 200);
+    let rates = promises::session(of, SEEDS..SEEDS + 200);
     holds(&rates, &[("`slower_by_at_least` true", 0.96..=1.0), ("recall", 0.45..=1.0)]);
     let order = Session { nodes: 500, sigma: 0.003, s: 0.015, slow_nodes: 0.05, ..HEALTHY };
-    let rates = promises::session(order, 0.0, 10.0, SEEDS..SEEDS + 20);
+    let rates = promises::session(order, SEEDS..SEEDS + 20);
     holds(&rates, &[("pairs in the wrong order", 0.0..=0.02), ("`slower_by_at_least` true", 0.97..=1.0)]);
     // Noise that no verdict survives.
     for (nodes, sigma, fleets) in [(2000, 0.1, 10), (19, 0.1, 200), (19, 0.4, 200)] {
-        let rates = promises::session(Session { nodes, sigma, ..of }, 0.0, 10.0, SEEDS..SEEDS + fleets);
+        let rates = promises::session(Session { nodes, sigma, ..of }, SEEDS..SEEDS + fleets);
         holds(&rates, &[("false drains per fleet", 0.0..=0.01), ("noise warned", 1.0..=1.0)]);
     }
 }
 
 #[test]
 fn what_depends_on_time_is_corrected_or_said() {
+    let some = Session { sigma: 0.003, slow_nodes: 0.05, slow_by: (0.06, 0.12), slow_runs: 0.01, ..HEALTHY };
     for (effect, warned) in [(0.0, 0.0..=0.05), (0.05, 1.0..=1.0)] {
-        let rates = promises::rounds(effect, SEEDS..SEEDS + 20);
-        holds(
-            &rates,
-            &[("recall", 0.99..=1.0), ("false slow runs per fleet", 0.0..=0.0), ("warned", warned)],
-        );
+        let rates = over_time::rounds(some, effect, Tool::Other, SEEDS..SEEDS + 20);
+        holds(&rates, &[("recall", 0.99..=1.0), ("false slow runs per fleet", 0.0..=0.0)]);
+        holds(&rates, &[("warned", warned.clone())]);
+        let rates = over_time::rounds(some, effect, Tool::Pmmpi, SEEDS..SEEDS + 20);
+        holds(&rates, &[("recall", 0.99..=1.0), ("warned", warned)]);
     }
+    let few = over_time::rounds(Session { nodes: 5, ..HEALTHY }, 0.0, Tool::Other, SEEDS..SEEDS + 200);
+    holds(&few, &[("warned", 0.0..=0.02)]);
+    let jobs = over_time::jobs(SEEDS..SEEDS + 20);
+    holds(&jobs, &[("slow runs found", 0.99..=1.0), ("round effects warned", 0.0..=0.0)]);
+    let late = over_time::straggler(SEEDS..SEEDS + 20);
+    holds(&late, &[("recall", 0.99..=1.0), ("warned", 0.0..=0.0)]);
     for (amplitude, warned) in [(0.0, 0.0..=0.05), (0.08, 1.0..=1.0)] {
-        let rates = promises::day(amplitude, SEEDS..SEEDS + 20);
+        let rates = over_time::day(amplitude, 1, SEEDS..SEEDS + 20);
         holds(&rates, &[("SLOW per fleet", 0.0..=0.0), ("drains per fleet", 0.0..=0.0), ("warned", warned)]);
     }
     for (correlation, warned) in [(0.0, 0.0..=0.05), (0.6, 1.0..=1.0)] {
-        let rates = promises::dependent(correlation, SEEDS..SEEDS + 20);
+        let rates = over_time::dependent(correlation, SEEDS..SEEDS + 20);
         holds(&rates, &[("false SLOW per fleet", 0.0..=0.0), ("warned", warned)]);
     }
 }
@@ -273,14 +297,17 @@ fn what_depends_on_time_is_corrected_or_said() {
 #[test]
 fn a_class_may_change_and_its_nodes_are_not_equal() {
     holds(
-        &promises::composition(true, SEEDS..SEEDS + 5),
+        &over_time::composition(Change::Retire, SEEDS..SEEDS + 5),
         &[("nodes with an alarm", 0.0..=0.0), ("composition warned", 1.0..=1.0)],
     );
-    holds(&promises::composition(false, SEEDS..SEEDS + 5), &[("class warned", 1.0..=1.0)]);
+    holds(&over_time::composition(Change::Slower, SEEDS..SEEDS + 5), &[("class warned", 1.0..=1.0)]);
+    holds(&over_time::composition(Change::Replaced, SEEDS..SEEDS + 5), &[("class warned", 0.0..=0.0)]);
     let unequal = [("fleets with a false UNUSUAL", 0.0..=0.03), ("warned", 1.0..=1.0)];
     holds(&promises::unequal(SEEDS..SEEDS + 100), &unequal);
-    for kind in [SlowRuns::Single, SlowRuns::Series, SlowRuns::BadSessions] {
-        let rates = promises::flaky(kind, SEEDS..SEEDS + 20);
+    for (kind, sessions) in
+        [(SlowRuns::Single, 20), (SlowRuns::Series, 20), (SlowRuns::BadSessions, 20), (SlowRuns::Single, 1)]
+    {
+        let rates = over_time::flaky(kind, sessions, SEEDS..SEEDS + 20);
         holds(&rates, &[("fleets with a false flaky node", 0.0..=0.05), ("flaky nodes found", 0.7..=1.0)]);
     }
     for (slow, warned) in [(1, 0.0..=0.0), (40, 1.0..=1.0)] {

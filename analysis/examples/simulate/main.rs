@@ -7,6 +7,8 @@ mod causes;
 mod fleet;
 mod measured_runs;
 mod methods;
+mod over_time;
+mod part_of_class;
 mod promise_table;
 mod promises;
 mod score;
@@ -33,7 +35,7 @@ fn main() {
     robustness();
     small();
     bimodal();
-    over_time();
+    drift();
     promise_table::print(1);
     why();
 }
@@ -180,7 +182,7 @@ fn bimodal() {
     println!();
 }
 
-fn over_time() {
+fn drift() {
     println!("## Over time\n");
     let score = cases::flaky(0..FLEETS);
     println!(

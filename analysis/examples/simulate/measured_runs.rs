@@ -9,39 +9,55 @@ use pmmpi_analysis::warning_codes::WarningCode;
 #[derive(Default)]
 pub struct MeasuredRuns {
     table: RunTable,
+    /// Who measured them.
+    pub by: Tool,
+    /// Times are rounded to multiples of this (s); 0 for exact times.
+    pub unit: f64,
+}
+
+/// What measures runs.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub enum Tool {
+    /// Another tool: each node has a run 0, 1, ...
+    #[default]
+    Other,
+    /// pmmpi, a run on each node.
+    Pmmpi,
+    /// pmmpi, runs on all nodes: jobs.
+    Jobs,
 }
 
 /// One run on one node.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct MeasuredRun {
     pub node: usize,
     pub session: usize,
     /// Number of the run on its node.
     pub run: usize,
-    /// Start (s); negative if unknown.
-    pub start_s: f64,
+    /// Start (s), if known.
+    pub start_s: Option<f64>,
     pub ln_time: f64,
 }
 
 impl MeasuredRuns {
     pub fn add(&mut self, run: MeasuredRun) {
-        self.add_seconds(run, run.ln_time.exp());
-    }
-
-    /// Rounds the time to multiples of `unit` seconds.
-    pub fn add_rounded(&mut self, run: MeasuredRun, unit: f64) {
-        self.add_seconds(run, (run.ln_time.exp() / unit).round() * unit);
-    }
-
-    fn add_seconds(&mut self, run: MeasuredRun, seconds: f64) {
+        let seconds = run.ln_time.exp();
         let table = &mut self.table;
         table.node.push(table.nodes.number(&format!("n{:04}", run.node)));
-        table.run.push(table.runs.number(&run.run.to_string()));
+        let id = match self.by {
+            Tool::Pmmpi => format!("{}-{}", run.node, run.run),
+            Tool::Other | Tool::Jobs => run.run.to_string(),
+        };
+        table.run.push(table.runs.number(&id));
         table.class.push(table.classes.number("simulated"));
         table.session.push(table.sessions.number(&format!("s{:03}", run.session)));
-        table.is_own.push(false);
-        table.elapsed_s.push(seconds);
-        table.started_unix_ns.push(if run.start_s < 0.0 { UNDATED } else { (run.start_s * 1e9) as i64 });
+        table.is_own.push(self.by != Tool::Other);
+        table.elapsed_s.push(if self.unit > 0.0 {
+            (seconds / self.unit).round() * self.unit
+        } else {
+            seconds
+        });
+        table.started_unix_ns.push(run.start_s.map_or(UNDATED, |start_s| (start_s * 1e9) as i64));
         table.source.push(0);
         table.line.push(0);
         table.lack.push(table.lacks.number(""));

@@ -1,6 +1,9 @@
 //! The table of fleets that are not textbook, with what docs/method.md states.
 
-use crate::promises::{self, HEALTHY, Rate, Session, SlowRuns};
+use crate::measured_runs::Tool;
+use crate::over_time::{self, Change, SlowRuns};
+use crate::part_of_class::{self, AGAIN, Again};
+use crate::promises::{self, HEALTHY, Rate, Session};
 use std::ops::Range;
 
 /// First seed of the table. The methods and their limits were chosen on smaller seeds.
@@ -62,13 +65,39 @@ fn suspects() -> Vec<Case> {
     let all = [(0, "alone"), (2, "with 2 others"), (3, "with 3 others"), (10, "with 10 others")];
     let again = |(others, with): (usize, &str)| {
         let name = format!("200 nodes, 5 of them 8 % slow and measured again {with}");
-        case(name, 200, &stay, move |seeds| promises::suspects_again(others, false, seeds))
+        let of = Again { others, ..AGAIN };
+        case(name, 200, &stay, move |seeds| part_of_class::suspects_again(of, seeds))
     };
     let mut cases: Vec<Case> = all.into_iter().map(again).collect();
     let mended = [("suspects that are OK", ">= 0.99")];
-    cases.push(case("the same with 10 others, after a repair", 200, &mended, |seeds| {
-        promises::suspects_again(10, true, seeds)
+    let with_10 = Again { others: 10, ..AGAIN };
+    cases.push(case("the same with 10 others, after a repair", 200, &mended, move |seeds| {
+        part_of_class::suspects_again(Again { is_mended: true, ..with_10 }, seeds)
     }));
+    for (unit, slow) in [(0.01, ">= 0.99"), (0.1, "")] {
+        let name = format!("5 of 200 nodes measured again with 10 others, 10 s rounded to {unit} s");
+        let stated = [("suspects that are SLOW", slow), ("suspects that are OK", "0")];
+        cases.push(case(name, 200, &stated, move |seeds| {
+            part_of_class::suspects_again(Again { unit, ..with_10 }, seeds)
+        }));
+    }
+    let small = [("suspects that are SLOW", ""), ("suspects that are OK", "<= 0.01"), ("warned", "")];
+    for (nodes, others) in [(3, 1), (10, 0), (10, 3), (20, 3)] {
+        let name = format!("{nodes} nodes, 1 of them 8 % slow and measured again with {others} others");
+        let of = Again { nodes, slow: 1, others, ..AGAIN };
+        cases.push(case(name, 500, &small, move |seeds| part_of_class::suspects_again(of, seeds)));
+    }
+    let rotating = [
+        ("recall", ">= 0.98"),
+        ("false SLOW per fleet", "<= 0.05"),
+        ("`slower_by_at_least` true", ">= 0.97"),
+    ];
+    cases.push(case(
+        "100 nodes, then 11 sessions of 30 random ones; 5 % slow",
+        200,
+        &rotating,
+        part_of_class::rotating,
+    ));
     cases
 }
 
@@ -80,19 +109,20 @@ fn rounding() -> Vec<Case> {
         ("rounding warned", "1"),
     ];
     let found = [&none[..], &[("recall", ">= 0.99"), ("slow runs found", ">= 0.99")]].concat();
-    let fine = Session { sigma: 0.002, ..HEALTHY };
+    let fine = [&none[..3], &[("rounding warned", "0")], &found[4..]].concat();
+    let small = Session { sigma: 0.002, ..HEALTHY };
     let noisy = Session { s: 0.001, sigma: 0.01, ..HEALTHY };
-    let slow = Session { slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..fine };
+    let slow = Session { slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..small };
+    let session =
+        |name: &str, stated: &[(&'static str, &'static str)], time_s: f64, unit: f64, of: Session| {
+            case(name, 200, stated, move |seeds| promises::session(Session { time_s, unit, ..of }, seeds))
+        };
     vec![
-        case("healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %", 200, &none, move |seeds| {
-            promises::session(fine, 1.0, 10.42, seeds)
-        }),
-        case("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", 200, &none, move |seeds| {
-            promises::session(noisy, 1.0, 10.4, seeds)
-        }),
-        case("3 % of nodes 8 % slow, 1 % of runs slow, 100.3 s rounded to 1 s", 200, &found, move |seeds| {
-            promises::session(slow, 1.0, 100.3, seeds)
-        }),
+        session("healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %", &none, 10.42, 1.0, small),
+        session("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", &none, 10.4, 1.0, noisy),
+        session("3 % of nodes 8 % slow, 1 % of runs slow, 100.3 s rounded to 1 s", &found, 100.3, 1.0, slow),
+        session("the same, 6000 s rounded to 60 s", &found, 6000.0, 60.0, slow),
+        session("the same, 6000 s rounded to 1 s", &fine, 6000.0, 1.0, slow),
     ]
 }
 
@@ -108,13 +138,13 @@ fn few_runs() -> Vec<Case> {
     let healthy = |(nodes, runs, fleets, limit): (usize, usize, u64, &'static str)| {
         let name = format!("healthy {nodes} x {runs}, s .5 %, sigma 2 %");
         case(name, fleets, &[("classes with a false slow run", limit)], move |seeds| {
-            promises::session(Session { nodes, runs, ..HEALTHY }, 0.0, 10.0, seeds)
+            promises::session(Session { nodes, runs, ..HEALTHY }, seeds)
         })
     };
     let mut cases: Vec<Case> = all.into_iter().map(healthy).collect();
     let stated = [("slow runs found", ">= 0.9"), ("false share of slow runs", "<= 0.015")];
     cases.push(case("2000 x 3, s .5 %, sigma 2 %, 1 % of runs slow", 200, &stated, |seeds| {
-        promises::session(Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..HEALTHY }, 0.0, 10.0, seeds)
+        promises::session(Session { nodes: 2000, runs: 3, slow_runs: 0.01, ..HEALTHY }, seeds)
     }));
     cases
 }
@@ -134,50 +164,69 @@ fn noise() -> Vec<Case> {
     let few = Session { nodes: 200, runs: 5, ..some };
     let mut cases = vec![
         case("500 x 7, s 1.5 %, sigma .3 %, 5 % of nodes slow", 200, &order("<= 0.02"), move |seeds| {
-            promises::session(
-                Session { nodes: 500, sigma: 0.003, slow_nodes: 0.05, slow_runs: 0.0, ..some },
-                0.0,
-                10.0,
-                seeds,
-            )
+            let of = Session { nodes: 500, sigma: 0.003, slow_nodes: 0.05, slow_runs: 0.0, ..some };
+            promises::session(of, seeds)
         }),
         case("200 x 5, s 1.5 %, sigma 2 %, 1 % of nodes slow", 1000, &order("<= 0.1"), move |seeds| {
-            promises::session(few, 0.0, 10.0, seeds)
+            promises::session(few, seeds)
         }),
         case("2000 x 5, s 1.5 %, sigma 10 %, 1 % of nodes slow", 200, &none, move |seeds| {
-            promises::session(Session { nodes: 2000, sigma: 0.1, ..few }, 0.0, 10.0, seeds)
+            promises::session(Session { nodes: 2000, sigma: 0.1, ..few }, seeds)
         }),
     ];
     cases.extend([0.1, 0.2, 0.4].map(|sigma| {
         let name = format!("healthy 19 x 5, s 1.5 %, sigma {:.0} %", sigma * 100.0);
         let of = Session { nodes: 19, runs: 5, s: 0.015, sigma, ..HEALTHY };
-        case(name, 1000, &none, move |seeds| promises::session(of, 0.0, 10.0, seeds))
+        case(name, 1000, &none, move |seeds| promises::session(of, seeds))
     }));
     cases
 }
 
 fn over_time() -> Vec<Case> {
     let mut cases = Vec::new();
+    let some = Session { sigma: 0.003, slow_nodes: 0.05, slow_by: (0.06, 0.12), slow_runs: 0.01, ..HEALTHY };
     for (effect, warned) in [(0.0, "<= 0.01"), (0.05, "1")] {
-        let stated = [
-            ("recall", ">= 0.99"),
-            ("false SLOW per fleet", "0"),
-            ("slow runs found", ">= 0.99"),
-            ("false slow runs per fleet", "0"),
-            ("warned", warned),
-        ];
+        let nodes = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", warned)];
+        let runs = [("slow runs found", ">= 0.99"), ("false slow runs per fleet", "<= 0.01")];
+        let stated = [&nodes[..], &runs].concat();
         let name = format!("rounds differ by {:.0} %, 5 % of 100 nodes slow", effect * 100.0);
-        cases.push(case(name, 200, &stated, move |seeds| promises::rounds(effect, seeds)));
+        cases
+            .push(case(name, 200, &stated, move |seeds| over_time::rounds(some, effect, Tool::Other, seeds)));
+        let name = format!("the same, {:.0} %, with runs of pmmpi on one node each", effect * 100.0);
+        cases.push(case(name, 200, &nodes, move |seeds| over_time::rounds(some, effect, Tool::Pmmpi, seeds)));
     }
+    let few = [("warned", "<= 0.01"), ("false slow runs per fleet", "<= 0.07")];
+    for nodes in [5, 10] {
+        let of = Session { nodes, ..HEALTHY };
+        let name = format!("healthy {nodes} x 7 in rounds without effect");
+        cases.push(case(name, 2000, &few, move |seeds| over_time::rounds(of, 0.0, Tool::Other, seeds)));
+    }
+    let rounded = Session { unit: 0.1, sigma: 0.005, ..HEALTHY };
+    cases.push(case(
+        "healthy 100 x 7 in rounds without effect, 10 s rounded to .1 s",
+        200,
+        &few,
+        move |seeds| over_time::rounds(rounded, 0.0, Tool::Other, seeds),
+    ));
+    let of_jobs =
+        [("slow runs found", ">= 0.99"), ("false SLOW per fleet", "0"), ("round effects warned", "0")];
+    cases.push(case("jobs on 50 nodes, one of 7 is 10 % slower", 200, &of_jobs, over_time::jobs));
     for (amplitude, warned) in [(0.0, "<= 0.01"), (0.01, ""), (0.02, ">= 0.99"), (0.08, "1")] {
         let stated = [("SLOW per fleet", "0"), ("drains per fleet", "0"), ("warned", warned)];
         let name = format!("100 healthy nodes one after another, {:.0} % over the day", amplitude * 100.0);
-        cases.push(case(name, 200, &stated, move |seeds| promises::day(amplitude, seeds)));
+        cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 1, seeds)));
     }
+    for (amplitude, warned) in [(0.0, "<= 0.01"), (0.08, ">= 0.99")] {
+        let stated = [("SLOW per fleet", ""), ("warned", warned)];
+        let name = format!("100 healthy nodes in groups of 5, {:.0} % over the day", amplitude * 100.0);
+        cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 5, seeds)));
+    }
+    let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
+    cases.push(case("100 nodes at once, one of them a week later", 200, &late, over_time::straggler));
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {
         let stated = [("false SLOW per fleet", "0"), ("intervals with the truth", ""), ("warned", warned)];
         let name = format!("100 x 7 healthy, correlation of runs {correlation}");
-        cases.push(case(name, 200, &stated, move |seeds| promises::dependent(correlation, seeds)));
+        cases.push(case(name, 200, &stated, move |seeds| over_time::dependent(correlation, seeds)));
     }
     cases
 }
@@ -188,22 +237,31 @@ fn compositions() -> Vec<Case> {
     let unequal =
         [("fleets with a false UNUSUAL", "<= 0.01"), ("false SLOW per fleet", "0"), ("warned", "1")];
     vec![
-        case("20 of 100 nodes, 10 % slow, retire", 200, &retire, |seeds| promises::composition(true, seeds)),
-        case("60 of 100 nodes become 3 % slower", 200, &slower, |seeds| promises::composition(false, seeds)),
+        case("20 of 100 nodes, 10 % slow, retire", 200, &retire, |seeds| {
+            over_time::composition(Change::Retire, seeds)
+        }),
+        case("80 of 100 nodes are replaced by nodes 4 % slower", 200, &retire, |seeds| {
+            over_time::composition(Change::Replaced, seeds)
+        }),
+        case("60 of 100 nodes become 3 % slower", 200, &slower, |seeds| {
+            over_time::composition(Change::Slower, seeds)
+        }),
         case("90 nodes with 101 runs and 10 with 5, healthy", 1000, &unequal, promises::unequal),
     ]
 }
 
 fn slow_runs() -> Vec<Case> {
     let kinds = [
-        (SlowRuns::Single, "one by one", ">= 0.95"),
-        (SlowRuns::Series, "three in succession", ">= 0.85"),
-        (SlowRuns::BadSessions, "also in three bad sessions of 15 nodes", ">= 0.95"),
+        (SlowRuns::Single, 20, "one by one", ">= 0.95"),
+        (SlowRuns::Series, 20, "three in succession", ">= 0.85"),
+        (SlowRuns::BadSessions, 20, "also in three bad sessions of 15 nodes", ">= 0.95"),
+        (SlowRuns::Single, 1, "one by one, all in one session of 40 runs", ">= 0.9"),
+        (SlowRuns::Series, 1, "three in succession, in one session of 40 runs", ""),
     ];
-    let flaky = |(kind, name, found): (SlowRuns, &str, &'static str)| {
+    let flaky = |(kind, sessions, name, found): (SlowRuns, usize, &str, &'static str)| {
         let stated = [("flaky nodes found", found), ("fleets with a false flaky node", "<= 0.01")];
         let name = format!("5 % of 200 nodes flaky; slow runs {name}");
-        case(name, 200, &stated, move |seeds| promises::flaky(kind, seeds))
+        case(name, 200, &stated, move |seeds| over_time::flaky(kind, sessions, seeds))
     };
     kinds.map(flaky).into()
 }

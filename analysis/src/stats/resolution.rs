@@ -2,32 +2,40 @@
 
 use std::collections::BTreeSet;
 
-/// The largest unit (s) of which all times (s, above zero) are multiples. `None` if it is too fine to matter, or if
-/// there are no times.
+/// The largest unit (s) of which nearly all times (s, above zero) are multiples. `None` if it is too fine to matter, or
+/// if there are no times. One time in twenty may have another unit: results come from different tools.
 ///
 /// Times are decimal numbers, so the search is for the greatest common divisor of their last digits.
 pub fn unit(seconds: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let finest = NEGLIGIBLE * seconds.clone().fold(f64::INFINITY, f64::min);
-    let fits = |scale: f64| seconds.clone().all(|time| is_whole(time * scale));
+    let (least, count) =
+        seconds.clone().fold((f64::INFINITY, 0usize), |(least, count), time| (time.min(least), count + 1));
+    let finest = NEGLIGIBLE * least;
+    let may_differ = count / OTHERS;
+    let fits = |scale: f64| seconds.clone().filter(|time| !is_whole(time * scale)).nth(may_differ).is_none();
     let scales = (0..=MOST_DIGITS).map(|digits| 10f64.powi(digits));
     let scale =
         scales.take_while(|scale| *scale == 1.0 || scale * finest < 1.0).find(|scale| fits(*scale))?;
-    let unit = divisor(seconds.map(|time| (time * scale).round() as u64)) as f64 / scale;
+    let whole = seconds.map(|time| time * scale).filter(|time| is_whole(*time));
+    let unit = divisor(whole.map(|time| time.round() as u64)) as f64 / scale;
     (unit >= finest && finest.is_finite()).then_some(unit)
 }
 
 /// A unit below this fraction of the time does not matter.
 const NEGLIGIBLE: f64 = 2e-4;
 const MOST_DIGITS: i32 = 9;
+/// One of so many times may have another unit.
+const OTHERS: usize = 20;
 
 /// Decimal numbers are not exact.
 fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() <= 1e-9 * value.max(1.0)
 }
 
-/// The greatest common divisor of at least [`MANY`] different differences; of fewer, chance has too large a part in it.
+/// The greatest common divisor g, or 1 if chance explains it: n different numbers are all multiples of g with a
+/// probability of about g^-n. [`MANY`] numbers always count: their unit is seldom one that a decimal number has.
 fn divisor(values: impl Iterator<Item = u64>) -> u64 {
     const MANY: usize = 8;
+    const CHANCE: f64 = 1e-5;
     let (mut seen, mut divisor) = (BTreeSet::new(), 0);
     for value in values {
         divisor = gcd(divisor, value);
@@ -35,7 +43,8 @@ fn divisor(values: impl Iterator<Item = u64>) -> u64 {
             seen.insert(value);
         }
     }
-    if seen.len() < MANY { 1 } else { divisor }
+    let is_chance = seen.len() < 3 || (divisor as f64).powi(-(seen.len() as i32)) > CHANCE;
+    if seen.len() < MANY && is_chance { 1 } else { divisor }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -105,6 +114,14 @@ mod tests {
         // Few different values have a large common divisor by chance.
         assert_eq!(of(&[10.0, 20.0, 30.0]), Some(1.0));
         assert_eq!(of(&[10.5; 7]), Some(0.1));
+        assert_eq!(of(&[6000.0, 6060.0, 6000.0, 6120.0]), Some(60.0));
+        assert_eq!(of(&[6000.0, 6060.0, 6000.0, 6060.0]), None);
+        // Results of two tools.
+        let mut of_two = rounded(200, 10.0, 0.1, 1.0);
+        of_two[7] = 10.123_456;
+        assert_eq!(of(&of_two), Some(1.0));
+        of_two.truncate(19);
+        assert_eq!(of(&of_two), None);
         assert_eq!(of(&(0..20).map(|at| 6000.0 + 60.0 * f64::from(at)).collect::<Vec<_>>()), Some(60.0));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[f64::INFINITY, 1.0]), None);

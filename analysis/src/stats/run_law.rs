@@ -18,8 +18,9 @@ pub struct RunLaw {
 const SIGMA_VARIANCE: f64 = 1.36;
 /// Below this standard deviation of ln sigma_hat, sigma counts as known: P changes by a few per cent at most.
 const KNOWN_SD: f64 = 0.01;
-/// A larger even number counts as the odd number above it, which is nearly the same and takes less time.
-const MOST_EVEN: usize = 30;
+/// A larger number counts as the next one of a few odd numbers, each 5 % larger than the one before: P is nearly the same
+/// there, and not smaller. So few tables are enough for nodes that all have different numbers of runs.
+const MOST_EXACT: usize = 30;
 /// Points of a table, and its largest distance in standard deviations: P is 0 there.
 const STEPS: usize = 128;
 const FARTHEST: f64 = 40.0;
@@ -30,7 +31,7 @@ impl RunLaw {
     /// deviations (simulated for classes of 1 to 2000 nodes); P is averaged over it.
     pub fn new(runs: usize, deviations: usize) -> Self {
         let sd = (SIGMA_VARIANCE / deviations.max(1) as f64).sqrt();
-        Self { known: known(runs.max(2)), sd }
+        Self { known: known(tabled(runs.max(2))), sd }
     }
 
     /// P for a distance g >= 0 in units of sigma_hat: the mean over ln(sigma_hat / sigma) ~ N(0, sd^2), by the
@@ -57,6 +58,15 @@ impl RunLaw {
         }
         low
     }
+}
+
+/// The number of runs whose table stands for `runs`.
+fn tabled(runs: usize) -> usize {
+    let mut tabled = MOST_EXACT;
+    while tabled < runs {
+        tabled = (tabled + tabled / 20) | 1;
+    }
+    if runs <= MOST_EXACT { runs } else { tabled }
 }
 
 /// The table of a number of runs. It takes up to 0.1 s, so it is kept.
@@ -101,7 +111,6 @@ struct Exact {
 
 impl Exact {
     fn new(runs: usize) -> Self {
-        let runs = if runs > MOST_EVEN { runs | 1 } else { runs };
         let ln_factorial = |n: usize| libm::lgamma(n as f64 + 1.0);
         let tail = (runs - 1) / 2;
         Self { runs, ln_choices: ln_factorial(runs) - 2.0 * ln_factorial(tail) }

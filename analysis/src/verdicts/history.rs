@@ -7,7 +7,7 @@ use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
 use crate::stats::verdict_rule::MeasuredNode;
-use crate::stats::{drift, rounds};
+use crate::stats::{drift, rounds, within_nodes};
 use crate::table::RunTable;
 use crate::verdicts::node_report::{DriftReport, NodeReport};
 use rayon::prelude::*;
@@ -65,6 +65,24 @@ impl History {
     pub fn add_median(&mut self, session: usize, row: u32, median: f64) {
         self.medians.push(SessionMedian { row, session: session as u32, median });
     }
+}
+
+/// How much slower the nodes of a class became with a session (ln T): the median over the nodes of the latest
+/// session that were also measured before session `since`. `None` if these are fewer than half.
+pub(super) fn change(histories: &[History], since: usize) -> Option<f64> {
+    let now = histories.iter().map(|history| history.medians.last().map_or(0, |at| at.session)).max()?;
+    let is_there = |history: &&History| history.medians.last().is_some_and(|at| at.session == now);
+    let nodes = histories.iter().filter(is_there).count();
+    let of_node = |history: &History| {
+        let first = history.medians.partition_point(|at| (at.session as usize) < since);
+        let (before, after) = history.medians.split_at(first);
+        let middle = |part: &[SessionMedian]| {
+            within_nodes::median_of(&mut part.iter().map(|at| at.median).collect::<Vec<_>>())
+        };
+        Some(middle(after)? - middle(before)?)
+    };
+    let mut changes: Vec<f64> = histories.iter().filter(is_there).filter_map(of_node).collect();
+    if 2 * changes.len() < nodes { None } else { within_nodes::median_of(&mut changes) }
 }
 
 /// The session that judges most nodes; the latest if there are several.

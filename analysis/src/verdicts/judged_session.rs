@@ -116,7 +116,9 @@ impl<'a> JudgedSession<'a> {
         }
         self.dependence = ClassRuns::new(&ordered, &ends)
             .and_then(|class| time_order::dependence(class.nodes(), self.sigma?));
-        spans.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.2.cmp(&b.2)));
+        // Nodes that start together have no order in time, and their names must not give them one.
+        let mixed = |place: usize| (place as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        spans.sort_unstable_by_key(|(start, _, place)| (*start, mixed(*place)));
         if are_one_after_another(&spans) {
             let medians: Vec<f64> = spans.iter().map(|(.., place)| self.medians[*place].median).collect();
             self.time_order = time_order::rank_ratio(&medians).filter(|found| found.p < time_order::ALPHA);
@@ -193,12 +195,15 @@ fn medians_and_sigma(class: &ClassRuns) -> (Vec<NodeMedian>, Option<f64>) {
     (medians, sigma)
 }
 
-/// True if most nodes were measured while hardly any other was. `spans` has the start (ns) and the end (ns) of each
-/// node's runs, by start.
+/// True if less than a quarter of the nodes were measured at the same time. `spans` has the start (ns) and the end (ns)
+/// of each node's runs, by start. Time in which no node was measured does not count.
 fn are_one_after_another(spans: &[(i64, f64, usize)]) -> bool {
-    let Some(first) = spans.first() else { return false };
-    let end = spans.iter().map(|(_, end, _)| *end).fold(0.0, f64::max);
-    let mut own: Vec<f64> = spans.iter().map(|(start, end, _)| end - *start as f64).collect();
-    // Nodes that are measured at once all take as long as the session.
-    within_nodes::median_of(&mut own).is_some_and(|own| own < (end - first.0 as f64) / 4.0)
+    let (mut own, mut all, mut busy_until) = (0.0, 0.0, f64::NEG_INFINITY);
+    for (start, end, _) in spans {
+        let start = *start as f64;
+        own += end - start;
+        all += (end - start.max(busy_until)).max(0.0);
+        busy_until = end.max(busy_until);
+    }
+    own < spans.len() as f64 / 4.0 * all
 }

@@ -28,12 +28,10 @@ pub(super) fn effects(
     medians: &[NodeMedian],
     sigma: f64,
 ) -> RoundEffects {
-    // In a job, a slow node makes all nodes slow: its effect is no property of the round.
-    if rows.iter().any(|row| table.is_own[*row as usize]) {
-        return RoundEffects::default();
-    }
     let of = |nodes: &[&[u32]], rows: &[u32], class: &ClassRuns, medians: &mut dyn Iterator<Item = f64>| {
-        let Rounds { of_run, count } = rounds(table, nodes, rows);
+        let Some(Rounds { of_run, count }) = rounds(table, nodes, rows) else {
+            return RoundEffects::default();
+        };
         let effects =
             rounds::effects(class, medians, &of_run, count, sigma, &rounds::RoundSettings::default());
         RoundEffects { of_run: if effects.is_empty() { Vec::new() } else { of_run }, effects }
@@ -75,11 +73,20 @@ const FEW: usize = 5;
 
 /// Runs with equal names on different nodes belong to one round: the same run of a job, or the same number. Runs that all
 /// have names of their own are in rounds if their starts are: each node ran once before any node ran again.
-fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Rounds {
+///
+/// `None` if pmmpi measured jobs on several nodes: there, a slow node makes all nodes slow, so its effect is no property
+/// of the round.
+fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
+    let mut sizes = vec![0u32; count];
+    of_run.iter().for_each(|round| sizes[*round as usize] += 1);
+    if rows.iter().zip(&of_run).any(|(row, round)| table.is_own[*row as usize] && sizes[*round as usize] > 1)
+    {
+        return None;
+    }
     let most = rows.len() / count.max(1);
     let by_start = if nodes.len() >= FEW && most < 2 { by_start(table, nodes) } else { None };
-    by_start.unwrap_or(Rounds { of_run, count })
+    Some(by_start.unwrap_or(Rounds { of_run, count }))
 }
 
 /// Numbers from 0 in place of names' numbers, and how many there are.

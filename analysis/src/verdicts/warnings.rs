@@ -1,8 +1,8 @@
 //! Warnings that limit the verdicts of a class.
 
 use super::JudgeSettings;
-use super::history::History;
-use super::judged_session::{JudgedSession, WORTH_A_WARNING};
+use super::history::{self, History};
+use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
@@ -222,13 +222,14 @@ pub(super) fn composition(
     Some(Warning::new(WarningCode::CompositionChanged, message))
 }
 
-/// Warns if most nodes of a class became slower: no node is then slower than the others.
+/// Warns if most nodes of a class became slower: no node is then slower than the others. `effects` has the level of each
+/// session, and `centres` is `None` for a session that compares no nodes.
 pub(super) fn moved(
-    table: &RunTable,
     settings: &JudgeSettings,
     effects: &[f64],
     centres: &[Option<f64>],
-    sessions: &[&[&[u32]]],
+    histories: &[History],
+    sessions: &Sessions,
     class: &str,
 ) -> Option<Warning> {
     let known: Vec<usize> = (0..effects.len()).filter(|session| centres[*session].is_some()).collect();
@@ -236,11 +237,17 @@ pub(super) fn moved(
     let deviation = drift::deviation(&[&series], &settings.drift)?;
     let alarms = drift::alarms(&series, deviation, &settings.drift);
     let alarm = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
+    // New nodes in place of others may have another level: only nodes that were there before can become slower.
+    let since = known[alarm.since];
+    let change = history::change(histories, since)?;
+    if change <= settings.drift.delta.ln_1p() {
+        return None;
+    }
     let message = format!(
         "most nodes are {} slower since {}: the report compares nodes with one another, so drift does not show this \
          ({class})",
-        percent(alarm.change),
-        session_name(table, sessions[known[alarm.since]])
+        percent(change.exp_m1()),
+        session_name(sessions.table, sessions.nodes[since])
     );
     Some(Warning::new(WarningCode::ClassMoved, message))
 }
