@@ -9,6 +9,7 @@ use common::*;
 use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// Runs with one rank each in a session; `nodes` has the seconds of each node's runs.
 fn fleet(session: &str, began_s: i64, nodes: &[(String, Vec<f64>)]) -> Vec<Run> {
@@ -402,19 +403,26 @@ fn a_slash_in_a_name_makes_no_other_run() {
     assert_eq!(ids, ["a%252Fb/c", "a%2Fb/c", "a/b%2Fc"]);
 }
 
+/// Nodes with seven runs in a session; the slow ones are 8 % slow.
+fn measured(
+    name: &'static str,
+    nodes: Range<usize>,
+    slow: Range<usize>,
+) -> Vec<(String, usize, &'static str, f64)> {
+    let of_node = |node: usize| {
+        let by = if slow.contains(&node) { 1.08 } else { 1.0 };
+        let level = if name == "s1" { 1.0 } else { 1.3 };
+        let time = move |run: usize| level * by * (1.0 + 0.0005 * ((run * 5 + node * 3) % 7) as f64);
+        (0..7).map(move |run| (format!("n{node:02}"), run, name, time(run)))
+    };
+    nodes.flat_map(of_node).collect()
+}
+
 /// Suspects that are measured again need other nodes beside them.
 #[test]
 fn suspects_measured_again_keep_their_verdict_or_get_a_new_one() {
-    let session = |name: &'static str, nodes: std::ops::Range<usize>, slow: std::ops::Range<usize>| {
-        nodes.flat_map(move |node| {
-            let by = if slow.contains(&node) { 1.08 } else { 1.0 };
-            let level = if name == "s2" { 1.3 } else { 1.0 };
-            let time = move |run: usize| level * by * (1.0 + 0.0005 * ((run * 5 + node * 3) % 7) as f64);
-            (0..7).map(move |run| (format!("n{node:02}"), run, name, time(run)))
-        })
-    };
-    let verdicts = |again: std::ops::Range<usize>, slow_again: std::ops::Range<usize>| {
-        let rows: Vec<_> = session("s1", 0..40, 0..4).chain(session("s2", again, slow_again)).collect();
+    let verdicts = |again: Range<usize>, slow_again: Range<usize>| {
+        let rows = [measured("s1", 0..40, 0..4), measured("s2", again, slow_again)].concat();
         let found = of_csv(counted(&rows));
         let of = |node: usize| {
             let name = format!("n{node:02}");
@@ -433,6 +441,67 @@ fn suspects_measured_again_keep_their_verdict_or_get_a_new_one() {
     assert_eq!(again[..2], [both(&slow, "s2"), both(&slow, "s2")]);
     assert_eq!(again[2..], [both(&ok, "s2"), both(&ok, "s2"), both(&ok, "s2")]);
     assert!(!warned);
+}
+
+/// Of several sessions that cannot judge, a warning names one; a node that was only there has no verdict and a reason.
+#[test]
+fn sessions_of_suspects_are_said_once() {
+    let rows = [
+        measured("s1", 0..40, 0..4),
+        measured("s2", 0..4, 0..4),
+        measured("s3", 0..3, 0..4),
+        measured("s4", 0..4, 0..4),
+        measured("s4", 50..51, 0..4),
+    ];
+    let found = of_csv(counted(&rows.concat()));
+    let warnings = found["warnings"].as_array().unwrap();
+    let few: Vec<&str> = warnings
+        .iter()
+        .filter(|warning| warning["code"] == "few-anchors")
+        .map(|warning| warning["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(few.len(), 1, "{few:?}");
+    for part in
+        ["session s4: 4 of 5 nodes are suspects", "0 of the 3 other nodes", "the same in 2 earlier sessions"]
+    {
+        assert!(few[0].contains(part), "{few:?}");
+    }
+    let new = found["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n50").unwrap();
+    assert!(new["verdict"].is_null());
+    for key in ["verdict", "cause"] {
+        let reason = new["null_reasons"][key].as_str().unwrap();
+        assert!(reason.contains("suspects of earlier sessions"), "{reason}");
+    }
+}
+
+/// The counts of other suspects are no reference, those of many other nodes are.
+#[test]
+fn suspects_have_a_cause_if_most_nodes_beside_them_were_ok() {
+    let cause = |others: usize| {
+        let rows = [measured("s1", 0..40, 0..5), measured("s2", 0..5 + others, 0..5)].concat();
+        let mut csv =
+            "node,run,session,elapsed_s,cpus,instructions,cycles,ref_cycles,task_clock_ns\n".to_owned();
+        for (node, run, session, seconds) in rows {
+            // Slow nodes have more instructions.
+            let work =
+                if node.as_str() < "n05" { 1.08 } else { 1.0 } * if session == "s1" { 1.0 } else { 1.3 };
+            let counts = [4e9 * work, 2e9 * work, 2e9 * seconds].map(|count| count as u64);
+            let [instructions, cycles, ref_cycles] = counts;
+            csv += &format!(
+                "{node},{run},{session},{seconds:.6},1,{instructions},{cycles},{ref_cycles},{}\n",
+                (seconds * 1e9) as u64
+            );
+        }
+        let found = of_csv(csv);
+        let node = found["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n00").unwrap();
+        assert_eq!((&node["verdict"], &node["session"]), (&json!("SLOW"), &json!("s2")), "{node}");
+        node.clone()
+    };
+    let most = cause(10);
+    assert_eq!(most["cause"], "instructions", "{most}");
+    let few = cause(4);
+    assert!(few["cause"].is_null() && few["terms"].as_object().unwrap().is_empty(), "{few}");
+    assert!(few["null_reasons"]["cause"].as_str().unwrap().contains("no reference"), "{few}");
 }
 
 #[test]
