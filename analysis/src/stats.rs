@@ -11,9 +11,9 @@
 //! let class = ClassRuns::new(&times, &[7, 14, 21]).expect("every node has runs");
 //! let medians = median::of_nodes(&class); // median run and its interval
 //! let sigma = within_nodes::sigma(&class, &medians); // of runs within nodes
-//! let variance = |node: &median::NodeMedian| Some(within_nodes::variance_factor(node.runs) * sigma?.powi(2));
-//! let node = |node: median::NodeMedian| verdict_rule::MeasuredNode { median: node.median, variance: variance(&node), runs: node.runs };
-//! let nodes: Vec<_> = medians.iter().copied().map(node).collect();
+//! let variance = |runs| Some(within_nodes::variance_factor(runs) * sigma?.powi(2));
+//! let node = |node: &median::NodeMedian| verdict_rule::MeasuredNode::new(node, variance(node.runs));
+//! let nodes: Vec<_> = medians.iter().map(node).collect();
 //! let judged = verdict_rule::judge(&nodes, None, &verdict_rule::VerdictSettings::default());
 //! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
 //! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, None, &runs::SlowRunSettings::default()));
@@ -86,9 +86,9 @@ mod tests {
             let class = class_runs::ClassRuns::new(&times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians);
-            let nodes: Vec<_> = medians.iter().map(|node| verdict_rule::MeasuredNode {
-                median: node.median, variance: sigma.map(|sigma| sigma * sigma), runs: node.runs,
-            }).collect();
+            let variance = sigma.map(|sigma| sigma * sigma);
+            let nodes: Vec<_> =
+                medians.iter().map(|node| verdict_rule::MeasuredNode::new(node, variance)).collect();
             let unit = Some(delta).filter(|unit| *unit > 0.0);
             let settings = verdict_rule::VerdictSettings { q, delta, ..verdict_rule::VerdictSettings::default() };
             prop_assert_eq!(verdict_rule::judge(&nodes, unit, &settings).len(), nodes.len());
@@ -101,7 +101,7 @@ mod tests {
             prop_assert!(effects.is_empty() || effects.len() == 7);
             time_order::rank_ratio(&times);
             time_order::dependence(class.nodes(), sigma.unwrap_or(q).abs());
-            resolution::unit(times.iter().copied());
+            resolution::unit(&times, &ends);
             let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
             ascending.sort_unstable_by(f64::total_cmp);
             let settings = bimodal::BimodalSettings { delta, min_nodes: 0, min_part: 0 };

@@ -126,6 +126,7 @@ impl Judge<'_> {
                 }
             }
         }
+        suspects.few_anchors.retain(|few| self.is_lasting(few.session, &sessions, &histories));
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         let told = &mut self.all.warnings;
         warnings::flaky(table, settings, &histories, &class, told);
@@ -139,8 +140,18 @@ impl Judge<'_> {
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
         let effects = history::session_effects(&histories, &centres);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
-        let reports = history::latest(&judging, settings, &histories, &suspects);
+        let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
+        self.all.warnings.extend(warnings::time_order_of(table, &limited, &sessions, &class));
         history::over_time(table, settings, &histories, &effects, reports, self.all);
+    }
+
+    /// True if no later session judged some node of this session.
+    fn is_lasting(&self, session: usize, sessions: &[&[&[u32]]], histories: &[History]) -> bool {
+        let judged_in = |rows: &&[u32]| {
+            let place = self.places[self.table.node[rows[0] as usize] as usize];
+            histories.get(place as usize).and_then(History::judged_in)
+        };
+        sessions[session].iter().any(|rows| judged_in(rows).is_none_or(|[judged, _]| judged < session))
     }
 
     /// Adds a session to the histories of its nodes.
@@ -174,7 +185,7 @@ impl Judge<'_> {
                 let counts = RunCounts { runs: rows.len() as u32, ..RunCounts::default() };
                 history.tested.push(NodeSession { session: number as u32, counts });
             }
-            history.add(number, place, standing.as_ref().map(|nodes| nodes[place]));
+            history.add(number, place, standing[place]);
             if is_compared {
                 history.add_median(number, rows[0], middle.median);
             }

@@ -115,11 +115,11 @@ codes! {
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "Most nodes of a session are suspects of earlier sessions, so the report cannot compare them with one \
-         another. Their earlier verdicts stay."
+        "Suspects of earlier sessions were measured again with too few other nodes: the report cannot compare them \
+         with the class. Their earlier verdicts stay."
         "Measure at least 3 other nodes of the class together with the suspects."
         "session s2: 20 of 20 nodes are suspects, and 0 of the 3 other nodes that a comparison needs were \
-         measured; earlier verdicts stay (./hpl)"
+         measured; their earlier verdicts stay (./hpl)"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
@@ -227,8 +227,9 @@ codes! {
         "Nodes were measured one after another, and nodes that were measured close in time have similar times. \
          The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
-        "nodes measured one after another have similar times (von Neumann's ratio 0.31; 2 without such an \
-         order): the time of the measurement may be the reason, so no verdict is more than SUSPECT (./hpl)"
+        "nodes measured one after another have similar times (von Neumann's ratio 0.31; 2 without such an order): \
+         the time of the measurement may explain 7.9 %, so a node that is not slower by more is at most SUSPECT \
+         (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."

@@ -190,7 +190,7 @@ fn healthy_nodes_are_given_no_wrong_cause() {
     }
 }
 
-/// The seeds of docs/simulation.md begin at 5,000,000; these are others.
+/// The seeds of docs/simulation.md begin at 7,000,000; these are others.
 const SEEDS: u64 = 3_000_000;
 
 fn rate(rates: &[Rate], what: &str) -> f64 {
@@ -217,6 +217,13 @@ fn suspects_measured_again_are_not_acquitted_by_each_other() {
         let rates = part_of_class::suspects_again(small, SEEDS..SEEDS + 50);
         holds(&rates, &[("suspects that are OK", 0.0..=0.02)]);
     }
+    for (nodes, slow, by, others) in
+        [(200, 1, 0.06, 1), (200, 1, 0.06, 2), (100, 30, 0.1, 21), (44, 15, 0.1, 9)]
+    {
+        let of = Again { nodes, slow, by, others, ..AGAIN };
+        let rates = part_of_class::suspects_again(of, SEEDS..SEEDS + 20);
+        holds(&rates, &[("suspects that are OK", 0.0..=0.01)]);
+    }
     let rotating = part_of_class::rotating(SEEDS..SEEDS + 20);
     holds(&rotating, &[("recall", 0.97..=1.0), ("false SLOW per fleet", 0.0..=0.1)]);
 }
@@ -225,8 +232,14 @@ fn suspects_measured_again_are_not_acquitted_by_each_other() {
 fn rounding_makes_no_finding() {
     let none = [("false SLOW per fleet", 0.0..=0.0), ("false drains per fleet", 0.0..=0.0)];
     let no_run = [("false slow runs per fleet", 0.0..=0.0), ("rounding warned", 1.0..=1.0)];
-    for (s, sigma, time_s) in [(0.005, 0.002, 10.42), (0.001, 0.01, 10.40)] {
-        let rates = promises::session(Session { s, sigma, time_s, unit: 1.0, ..HEALTHY }, SEEDS..SEEDS + 50);
+    for (s, sigma, time_s, unit) in [
+        (0.005, 0.002, 10.42, 1.0),
+        (0.001, 0.01, 10.40, 1.0),
+        (0.005, 0.002, 10.2, 0.5),
+        (0.005, 0.005, 620.0, 60.0),
+        (0.005, 0.005, 1500.0, 60.0),
+    ] {
+        let rates = promises::session(Session { s, sigma, time_s, unit, ..HEALTHY }, SEEDS..SEEDS + 50);
         holds(&rates, &none);
         holds(&rates, &no_run);
     }
@@ -261,6 +274,12 @@ fn flagged_nodes_are_as_slow_as_promised() {
     let order = Session { nodes: 500, sigma: 0.003, s: 0.015, slow_nodes: 0.05, ..HEALTHY };
     let rates = promises::session(order, SEEDS..SEEDS + 20);
     holds(&rates, &[("pairs in the wrong order", 0.0..=0.02), ("`slower_by_at_least` true", 0.97..=1.0)]);
+    // So many slow runs that they are most runs of some nodes.
+    let often = Session { nodes: 2000, s: 0.015, sigma: 0.003, slow_runs: 0.1, ..HEALTHY };
+    for (runs, most) in [(5, 3.0), (7, 0.5)] {
+        let rates = promises::session(Session { runs, ..often }, SEEDS..SEEDS + 10);
+        holds(&rates, &[("false SLOW per fleet", 0.0..=most), ("false drains per fleet", 0.0..=most)]);
+    }
     // Noise that no verdict survives.
     for (nodes, sigma, fleets) in [(2000, 0.1, 10), (19, 0.1, 200), (19, 0.4, 200)] {
         let rates = promises::session(Session { nodes, sigma, ..of }, SEEDS..SEEDS + fleets);
@@ -280,6 +299,10 @@ fn what_depends_on_time_is_corrected_or_said() {
     }
     let few = over_time::rounds(Session { nodes: 5, ..HEALTHY }, 0.0, Tool::Other, SEEDS..SEEDS + 200);
     holds(&few, &[("warned", 0.0..=0.02)]);
+    let missed = over_time::missed_round(some, SEEDS..SEEDS + 20);
+    holds(&missed, &[("recall", 0.99..=1.0), ("false slow runs per fleet", 0.0..=0.2)]);
+    let groups = over_time::two_groups(some, SEEDS..SEEDS + 20);
+    holds(&groups, &[("false SLOW per fleet", 0.0..=0.2), ("false slow runs per fleet", 0.0..=0.2)]);
     let jobs = over_time::jobs(SEEDS..SEEDS + 20);
     holds(&jobs, &[("slow runs found", 0.99..=1.0), ("round effects warned", 0.0..=0.0)]);
     let late = over_time::straggler(SEEDS..SEEDS + 20);
@@ -302,6 +325,8 @@ fn a_class_may_change_and_its_nodes_are_not_equal() {
     );
     holds(&over_time::composition(Change::Slower, SEEDS..SEEDS + 5), &[("class warned", 1.0..=1.0)]);
     holds(&over_time::composition(Change::Replaced, SEEDS..SEEDS + 5), &[("class warned", 0.0..=0.0)]);
+    let few = over_time::generations(SEEDS..SEEDS + 3);
+    holds(&few, &[("nodes with an alarm", 0.0..=0.0), ("composition warned", 1.0..=1.0)]);
     let unequal = [("fleets with a false UNUSUAL", 0.0..=0.03), ("warned", 1.0..=1.0)];
     holds(&promises::unequal(SEEDS..SEEDS + 100), &unequal);
     for (kind, sessions) in

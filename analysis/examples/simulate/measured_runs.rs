@@ -11,6 +11,8 @@ pub struct MeasuredRuns {
     table: RunTable,
     /// Who measured them.
     pub by: Tool,
+    /// The node and the number of a run that is missing; the node counts the others without a gap.
+    pub missed: Option<[usize; 2]>,
     /// Times are rounded to multiples of this (s); 0 for exact times.
     pub unit: f64,
 }
@@ -40,7 +42,15 @@ pub struct MeasuredRun {
 }
 
 impl MeasuredRuns {
-    pub fn add(&mut self, run: MeasuredRun) {
+    pub fn add(&mut self, mut run: MeasuredRun) {
+        if let Some([_, missed]) =
+            self.missed.filter(|[node, missed]| *node == run.node && run.run >= *missed)
+        {
+            if run.run == missed {
+                return;
+            }
+            run.run -= 1;
+        }
         let seconds = run.ln_time.exp();
         let table = &mut self.table;
         table.node.push(table.nodes.number(&format!("n{:04}", run.node)));

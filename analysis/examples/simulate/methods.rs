@@ -74,11 +74,8 @@ fn judge(class: &ClassRuns) -> Vec<NodeJudgement> {
 /// The nodes with the errors of their medians.
 pub fn measured(class: &ClassRuns, medians: &[NodeMedian]) -> Vec<MeasuredNode> {
     let sigma = within_nodes::sigma(class, medians);
-    let of = |node: &NodeMedian| MeasuredNode {
-        median: node.median,
-        variance: sigma.map(|sigma| within_nodes::variance_factor(node.runs) * sigma * sigma),
-        runs: node.runs,
-    };
+    let variance = |runs| sigma.map(|sigma| within_nodes::variance_factor(runs) * sigma * sigma);
+    let of = |node: &NodeMedian| MeasuredNode::new(node, variance(node.runs));
     medians.iter().map(of).collect()
 }
 

@@ -26,6 +26,38 @@ pub fn rounds(of: Session, effect: f64, by: Tool, seeds: Range<u64>) -> Vec<Rate
     })
 }
 
+/// Rounds that differ by 5 %, of runs whose starts are known; the last node had no time for the third round.
+pub fn missed_round(of: Session, seeds: Range<u64>) -> Vec<Rate> {
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        let rounds: Vec<f64> = (0..of.runs).map(|_| 0.05 * random.normal()).collect();
+        let start = |node: usize, run: usize| (run * of.nodes + node) as f64 * 20.0;
+        runs.missed = Some([of.nodes - 1, 2]);
+        of.simulate(random, runs, |node, run| (rounds[run], Some(start(node, run))))
+    };
+    over(seeds, fleet, |sums, judged, truth| {
+        about_nodes(sums, judged, truth);
+        about_runs(sums, judged, truth, of.runs);
+    })
+}
+
+/// 70 nodes and then 30 others, each group in rounds that differ by 5 %; both count their runs from 0.
+pub fn two_groups(of: Session, seeds: Range<u64>) -> Vec<Rate> {
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        let rounds: Vec<f64> = (0..2 * of.runs).map(|_| 0.05 * random.normal()).collect();
+        let more = |node: usize, run: usize| {
+            let group = usize::from(node >= 70);
+            let start_s = group as f64 * 1e5 + run as f64 * 2000.0 + node as f64 * 1e-3;
+            (rounds[group * of.runs + run], Some(start_s))
+        };
+        of.simulate(random, runs, more)
+    };
+    over(seeds, fleet, |sums, judged, truth| {
+        about_nodes(sums, judged, truth);
+        about_runs(sums, judged, truth, of.runs);
+        sums.count("warned", judged.warns(WarningCode::TimeOrder));
+    })
+}
+
 /// Seven jobs on all of 50 nodes, one of them 10 % slower: all nodes wait for the slowest one.
 pub fn jobs(seeds: Range<u64>) -> Vec<Rate> {
     let of = Session { nodes: 50, sigma: 0.003, ..HEALTHY };
@@ -135,6 +167,29 @@ pub fn composition(change: Change, seeds: Range<u64>) -> Vec<Rate> {
                 let moved = if is_slower { 0.03f64.ln_1p() } else { 0.0 };
                 for run in 0..3 {
                     let ln_time = 10f64.ln() + theta + moved + 0.003 * random.normal();
+                    runs.add(MeasuredRun { node, session, run, ln_time, start_s: None });
+                }
+            }
+        }
+    };
+    over(seeds, fleet, |sums, judged, ()| {
+        sums.add("nodes with an alarm", judged.verdicts.drift.len() as f64, 100.0);
+        sums.count("composition warned", judged.warns(WarningCode::CompositionChanged));
+        sums.count("class warned", judged.warns(WarningCode::ClassMoved));
+    })
+}
+
+/// 100 nodes in 60 sessions of 3 runs; after each, the 3 oldest are replaced by nodes that are 15 % faster.
+pub fn generations(seeds: Range<u64>) -> Vec<Rate> {
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        for node in 0..100 + 3 * 59 {
+            let is_new = node >= 100;
+            let theta = 0.015 * random.normal() - if is_new { 0.15 } else { 0.0 };
+            let first = if is_new { (node - 100) / 3 + 1 } else { 0 };
+            let last = (node / 3).min(59);
+            for session in first..=last {
+                for run in 0..3 {
+                    let ln_time = 10f64.ln() + theta + 0.003 * random.normal();
                     runs.add(MeasuredRun { node, session, run, ln_time, start_s: None });
                 }
             }

@@ -7,12 +7,14 @@ use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::warning_codes::WarningCode;
 use std::ops::Range;
 
-/// A session of all nodes; then one of the nodes that are 8 % slow, with some of the others. The second session has
+/// A session of all nodes; then one of the slow nodes, with some of the others. The second session has
 /// another level.
 #[derive(Clone, Copy)]
 pub struct Again {
     pub nodes: usize,
     pub slow: usize,
+    /// Their slowdown.
+    pub by: f64,
     /// Other nodes in the second session.
     pub others: usize,
     /// The slow nodes were repaired before the second session.
@@ -21,7 +23,7 @@ pub struct Again {
     pub unit: f64,
 }
 
-pub const AGAIN: Again = Again { nodes: 200, slow: 5, others: 0, is_mended: false, unit: 0.0 };
+pub const AGAIN: Again = Again { nodes: 200, slow: 5, by: 0.08, others: 0, is_mended: false, unit: 0.0 };
 
 pub fn suspects_again(of: Again, seeds: Range<u64>) -> Vec<Rate> {
     let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
@@ -31,7 +33,7 @@ pub fn suspects_again(of: Again, seeds: Range<u64>) -> Vec<Rate> {
             let healthy = 0.005 * random.normal();
             for session in 0..2 {
                 let is_slow = node < of.slow && !(of.is_mended && session == 1);
-                let slow = if is_slow { 0.08f64.ln_1p() } else { 0.0 };
+                let slow = if is_slow { of.by.ln_1p() } else { 0.0 };
                 if session == 1 && node >= of.slow + of.others {
                     continue;
                 }

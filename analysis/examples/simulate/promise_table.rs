@@ -7,7 +7,7 @@ use crate::promises::{self, HEALTHY, Rate, Session};
 use std::ops::Range;
 
 /// First seed of the table. The methods and their limits were chosen on smaller seeds.
-const SEEDS: u64 = 5_000_000;
+const SEEDS: u64 = 7_000_000;
 
 /// Prints the table; with `part` > 1 with fewer fleets.
 pub fn print(part: u64) {
@@ -87,6 +87,17 @@ fn suspects() -> Vec<Case> {
         let of = Again { nodes, slow: 1, others, ..AGAIN };
         cases.push(case(name, 500, &small, move |seeds| part_of_class::suspects_again(of, seeds)));
     }
+    for (nodes, slow, by, others) in
+        [(200, 1, 0.06, 1), (200, 1, 0.06, 2), (100, 30, 0.1, 21), (44, 15, 0.1, 9)]
+    {
+        let name = format!(
+            "{nodes} nodes, {slow} of them {:.0} % slow; second session: these and {others} healthy",
+            100.0 * by
+        );
+        let of = Again { nodes, slow, by, others, ..AGAIN };
+        let stated = [("suspects that are OK", "<= 0.01")];
+        cases.push(case(name, 200, &stated, move |seeds| part_of_class::suspects_again(of, seeds)));
+    }
     let rotating = [
         ("recall", ">= 0.98"),
         ("false SLOW per fleet", "<= 0.05"),
@@ -111,6 +122,7 @@ fn rounding() -> Vec<Case> {
     let found = [&none[..], &[("recall", ">= 0.99"), ("slow runs found", ">= 0.99")]].concat();
     let fine = [&none[..3], &[("rounding warned", "0")], &found[4..]].concat();
     let small = Session { sigma: 0.002, ..HEALTHY };
+    let other = Session { sigma: 0.005, ..HEALTHY };
     let noisy = Session { s: 0.001, sigma: 0.01, ..HEALTHY };
     let slow = Session { slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..small };
     let session =
@@ -120,6 +132,10 @@ fn rounding() -> Vec<Case> {
     vec![
         session("healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %", &none, 10.42, 1.0, small),
         session("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", &none, 10.4, 1.0, noisy),
+        session("healthy, 10.2 s rounded to .5 s, s .5 %, sigma .2 %", &none, 10.2, 0.5, small),
+        session("healthy, 620 s rounded to 60 s, s .5 %, sigma .5 %", &none, 620.0, 60.0, other),
+        session("healthy, 1500 s rounded to 60 s, s .5 %, sigma .5 %", &none[..3], 1500.0, 60.0, other),
+        session("healthy, 10 s rounded to .25 s, s .5 %, sigma .5 %", &none, 10.0, 0.25, other),
         session("3 % of nodes 8 % slow, 1 % of runs slow, 100.3 s rounded to 1 s", &found, 100.3, 1.0, slow),
         session("the same, 6000 s rounded to 60 s", &found, 6000.0, 60.0, slow),
         session("the same, 6000 s rounded to 1 s", &fine, 6000.0, 1.0, slow),
@@ -174,6 +190,13 @@ fn noise() -> Vec<Case> {
             promises::session(Session { nodes: 2000, sigma: 0.1, ..few }, seeds)
         }),
     ];
+    let often = Session { s: 0.015, sigma: 0.003, slow_runs: 0.1, nodes: 2000, ..HEALTHY };
+    for (runs, limit) in [(5, "<= 2"), (7, "<= 0.5")] {
+        let name = format!("healthy 2000 x {runs}, s 1.5 %, sigma .3 %, 10 % of runs slow");
+        let stated = [("false SLOW per fleet", limit), ("false drains per fleet", limit)];
+        cases
+            .push(case(name, 200, &stated, move |seeds| promises::session(Session { runs, ..often }, seeds)));
+    }
     cases.extend([0.1, 0.2, 0.4].map(|sigma| {
         let name = format!("healthy 19 x 5, s 1.5 %, sigma {:.0} %", sigma * 100.0);
         let of = Session { nodes: 19, runs: 5, s: 0.015, sigma, ..HEALTHY };
@@ -208,6 +231,19 @@ fn over_time() -> Vec<Case> {
         &few,
         move |seeds| over_time::rounds(rounded, 0.0, Tool::Other, seeds),
     ));
+    let in_step =
+        [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("false slow runs per fleet", "<= 0.1")];
+    cases.push(case("rounds differ by 5 %, one node missed a round", 200, &in_step, move |seeds| {
+        over_time::missed_round(some, seeds)
+    }));
+    let groups = "70 nodes, hours later 30 others; the rounds of both differ by 5 %";
+    let apart = [
+        ("recall", ""),
+        ("false SLOW per fleet", "<= 0.1"),
+        ("false slow runs per fleet", "<= 0.1"),
+        ("warned", ""),
+    ];
+    cases.push(case(groups, 200, &apart, move |seeds| over_time::two_groups(some, seeds)));
     let of_jobs =
         [("slow runs found", ">= 0.99"), ("false SLOW per fleet", "0"), ("round effects warned", "0")];
     cases.push(case("jobs on 50 nodes, one of 7 is 10 % slower", 200, &of_jobs, over_time::jobs));
@@ -243,6 +279,12 @@ fn compositions() -> Vec<Case> {
         case("80 of 100 nodes are replaced by nodes 4 % slower", 200, &retire, |seeds| {
             over_time::composition(Change::Replaced, seeds)
         }),
+        case(
+            "3 of 100 nodes are replaced after each session by nodes 15 % faster",
+            200,
+            &retire,
+            over_time::generations,
+        ),
         case("60 of 100 nodes become 3 % slower", 200, &slower, |seeds| {
             over_time::composition(Change::Slower, seeds)
         }),

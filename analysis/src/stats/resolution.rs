@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 /// The largest unit (s) of which nearly all times (s, above zero) are multiples. `None` if it is too fine to matter, or
-/// if there are no times. One time in twenty may have another unit: results come from different tools.
+/// if there are no times. One time in twenty may have another unit: results come from different tools. `ends` has the
+/// end of each node's times.
 ///
 /// Times are decimal numbers, so the search is for the greatest common divisor of their last digits.
-pub fn unit(seconds: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let (least, count) =
-        seconds.clone().fold((f64::INFINITY, 0usize), |(least, count), time| (time.min(least), count + 1));
-    let finest = NEGLIGIBLE * least;
-    let may_differ = count / OTHERS;
-    let fits = |scale: f64| seconds.clone().filter(|time| !is_whole(time * scale)).nth(may_differ).is_none();
+pub fn unit(seconds: &[f64], ends: &[usize]) -> Option<f64> {
+    let finest = NEGLIGIBLE * seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    let may_differ = seconds.len() / OTHERS;
+    let fits = |scale: f64| seconds.iter().filter(|time| !is_whole(*time * scale)).nth(may_differ).is_none();
     let scales = (0..=MOST_DIGITS).map(|digits| 10f64.powi(digits));
     let scale =
         scales.take_while(|scale| *scale == 1.0 || scale * finest < 1.0).find(|scale| fits(*scale))?;
-    let whole = seconds.map(|time| time * scale).filter(|time| is_whole(*time));
-    let unit = divisor(whole.map(|time| time.round() as u64)) as f64 / scale;
+    let mut first = 0;
+    let nodes = ends.iter().map(|end| &seconds[std::mem::replace(&mut first, *end)..*end]);
+    let unit = divisor(nodes, scale) as f64 / scale;
     (unit >= finest && finest.is_finite()).then_some(unit)
 }
 
@@ -31,19 +31,28 @@ fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() <= 1e-9 * value.max(1.0)
 }
 
-/// The greatest common divisor g, or 1 if chance explains it: n different numbers are all multiples of g with a
-/// probability of about g^-n. [`MANY`] numbers always count: their unit is seldom one that a decimal number has.
-fn divisor(values: impl Iterator<Item = u64>) -> u64 {
+/// The greatest common divisor g of times in units of the last digit, or 1 if chance explains it. Chance makes a number a
+/// multiple of g with probability 1/g. Numbers that are independent of one another are the different times, and the
+/// differences between the times of one node.
+fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, scale: f64) -> u64 {
     const MANY: usize = 8;
-    const CHANCE: f64 = 1e-5;
-    let (mut seen, mut divisor) = (BTreeSet::new(), 0);
-    for value in values {
-        divisor = gcd(divisor, value);
-        if seen.len() < MANY {
-            seen.insert(value);
+    const CHANCE: f64 = 5e-4;
+    let (mut seen, mut divisor, mut varying) = (BTreeSet::new(), 0, 0i32);
+    for times in nodes {
+        let mut of_node = None;
+        let mut varies = false;
+        for time in times.iter().map(|time| time * scale).filter(|time| is_whole(*time)) {
+            let time = time.round() as u64;
+            divisor = gcd(divisor, time);
+            if seen.len() < MANY {
+                seen.insert(time);
+            }
+            varies |= *of_node.get_or_insert(time) != time;
         }
+        varying += i32::from(varies);
     }
-    let is_chance = seen.len() < 3 || (divisor as f64).powi(-(seen.len() as i32)) > CHANCE;
+    let different = seen.len() as i32;
+    let is_chance = different < 2 || (divisor as f64).powi(-different.saturating_add(varying)) > CHANCE;
     if seen.len() < MANY && is_chance { 1 } else { divisor }
 }
 
@@ -103,7 +112,7 @@ mod tests {
 
     #[test]
     fn units_are_found() {
-        let of = |times: &[f64]| unit(times.iter().copied());
+        let of = |times: &[f64]| unit(times, &(1..=times.len()).collect::<Vec<_>>());
         for to in [1.0, 0.5, 0.25, 0.1, 0.04, 0.01] {
             let found = of(&rounded(200, 10.0, 0.1, to)).unwrap();
             assert!((found - to).abs() < 1e-9, "{to}: {found}");
@@ -115,7 +124,10 @@ mod tests {
         assert_eq!(of(&[10.0, 20.0, 30.0]), Some(1.0));
         assert_eq!(of(&[10.5; 7]), Some(0.1));
         assert_eq!(of(&[6000.0, 6060.0, 6000.0, 6120.0]), Some(60.0));
-        assert_eq!(of(&[6000.0, 6060.0, 6000.0, 6060.0]), None);
+        // Two times, in the runs of three nodes or of one.
+        let two = [10.0, 10.5, 10.0, 10.5, 10.0, 10.5];
+        assert_eq!((unit(&two, &[2, 4, 6]), unit(&two, &[6])), (Some(0.5), Some(0.1)));
+        assert_eq!(unit(&[600.0, 660.0], &[1, 2]), Some(60.0));
         // Results of two tools.
         let mut of_two = rounded(200, 10.0, 0.1, 1.0);
         of_two[7] = 10.123_456;

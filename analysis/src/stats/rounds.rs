@@ -45,11 +45,9 @@ pub fn effects(
 /// The effect of each session on the medians of its nodes, relative to the median session. `class` has the median of
 /// each node in each session (ln seconds), and `session` the session of each. A session's own median would follow the
 /// nodes that happen to be in it.
-pub fn sessions(class: &ClassRuns, session: &[u32], centres: &[f64]) -> Vec<f64> {
+pub fn sessions(class: &ClassRuns, session: &[u32], sessions: usize) -> Vec<f64> {
     const TWO: usize = 2;
-    let mut fit = Fit::new(class, session, centres.len(), TWO);
-    fit.effects = centres.to_vec();
-    fit.improved().effects
+    Fit::new(class, session, sessions, TWO).improved().effects
 }
 
 struct Fit<'a> {
@@ -75,8 +73,8 @@ impl<'a> Fit<'a> {
     }
 
     fn improved(mut self) -> Self {
-        const MOST: usize = 20;
-        const ENOUGH: f64 = 1e-6;
+        const MOST: usize = 500;
+        const ENOUGH: f64 = 1e-5;
         for _ in 0..MOST {
             let of_nodes = self.of_nodes();
             if self.improve(of_nodes.into_iter()) < ENOUGH {

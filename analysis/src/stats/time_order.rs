@@ -34,6 +34,17 @@ pub fn rank_ratio(values: &[f64]) -> Option<RankRatio> {
     Some(RankRatio { ratio, p: normal::lower((ratio - 2.0) / deviation) })
 }
 
+/// How much the time of the measurement explains, for values in the order of measurement: the range of medians of nine
+/// neighbours.
+pub fn range(values: &[f64]) -> f64 {
+    const NEIGHBOURS: usize = 9;
+    let of_some = |some: &[f64]| within_nodes::median_of(&mut some.to_vec());
+    let middles = values.windows(NEIGHBOURS.min(values.len()).max(1)).filter_map(of_some);
+    let (low, high) = middles
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), middle| (low.min(middle), high.max(middle)));
+    (high - low).max(0.0)
+}
+
 /// The rank of each value, from 0; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();

@@ -5,6 +5,7 @@
 //! classes that are not normally distributed. B alone finds the slow tail of every class.
 
 use super::class_model::{ClassModel, ClassPrior, NodeEstimate, NodeTime};
+use super::median::NodeMedian;
 use super::{benjamini_hochberg, normal};
 
 /// The limits of verdicts.
@@ -105,12 +106,22 @@ pub struct MeasuredNode {
     pub variance: Option<f64>,
     /// Number of runs.
     pub runs: usize,
+    /// How far [`NodeMedian::lower`] is below the median (ln T).
+    pub own_reach: f64,
+}
+
+impl MeasuredNode {
+    /// From the median of its runs.
+    pub fn new(node: &NodeMedian, variance: Option<f64>) -> Self {
+        Self { median: node.median, variance, runs: node.runs, own_reach: node.median - node.lower }
+    }
 }
 
 /// Judges each node of a class. `unit` is the resolution of the times (s): see [`super::resolution::unit`].
 ///
 /// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty, with theta
-/// and its distribution from [`ClassModel`].
+/// and its distribution from [`ClassModel`]. C: most runs of the node are slower than that, too. The error of a median is
+/// that of the class's usual node, and a node with many slow runs is no usual node.
 pub fn judge(nodes: &[MeasuredNode], unit: Option<f64>, settings: &VerdictSettings) -> Vec<NodeJudgement> {
     judge_first(nodes.len(), nodes, unit, settings)
 }
@@ -138,9 +149,11 @@ pub fn judge_first(
         let adjusted_p = adjusted.get(at).copied();
         let stands_out = adjusted_p.is_some_and(|p| p <= settings.q);
         let is_slower = estimate.above(delta);
+        let own = estimate.proved - node.own_reach;
+        let needed = if is_slower >= settings.tail_certainty { delta } else { 0.0 };
         let verdict = match (stands_out, is_slower) {
             (false, p) if p < settings.tail_certainty => Verdict::Ok,
-            _ if node.runs < settings.min_runs => Verdict::Suspect,
+            _ if node.runs < settings.min_runs || own <= needed => Verdict::Suspect,
             _ if estimate.error > delta && estimate.proved < noisy_score * estimate.error => Verdict::Suspect,
             (true, p) if p >= settings.certainty => Verdict::Slow,
             (_, p) if p >= settings.tail_certainty => Verdict::SlowTail,
@@ -149,7 +162,9 @@ pub fn judge_first(
         let drains = || estimate.above(settings.drain_delta.ln_1p()) >= settings.tail_certainty;
         NodeJudgement {
             slowdown: Some(estimate.difference.exp_m1()),
-            slower_by_at_least: node.variance.map(|_| estimate.at_least(settings.certainty).exp_m1()),
+            slower_by_at_least: node
+                .variance
+                .map(|_| estimate.at_least(settings.certainty).min(own).exp_m1()),
             score: (!is_small).then_some(estimate.score),
             p: p.get(at).copied(),
             adjusted_p,
@@ -175,11 +190,8 @@ mod tests {
         let class = ClassRuns::new(&times, &ends).unwrap();
         let medians = median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians);
-        let of = |node: &median::NodeMedian| MeasuredNode {
-            median: node.median,
-            variance: sigma.map(|sigma| within_nodes::variance_factor(node.runs) * sigma * sigma),
-            runs: node.runs,
-        };
+        let variance = |runs| sigma.map(|sigma| within_nodes::variance_factor(runs) * sigma * sigma);
+        let of = |node: &NodeMedian| MeasuredNode::new(node, variance(node.runs));
         judge(&medians.iter().map(of).collect::<Vec<_>>(), None, &VerdictSettings::default())
     }
 

@@ -1,9 +1,6 @@
 //! The history of nodes over the sessions of their class.
 
-use super::judged_session::Sessions;
-use super::suspects::SuspectSessions;
-use super::{JudgeSettings, SESSIONS_AT_A_TIME, Verdicts, judged_node, why};
-use crate::stats::cause::{Explanation, NoCause};
+use super::{JudgeSettings, Verdicts};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
 use crate::stats::verdict_rule::MeasuredNode;
@@ -22,7 +19,7 @@ pub(super) struct History {
     /// Each session with other nodes of the class.
     medians: Vec<SessionMedian>,
     /// The session that judges the node, and the node's index there: the latest that can judge it, or else the latest.
-    latest: [usize; 2],
+    pub latest: [usize; 2],
     /// The node in that session, with a median relative to the class; `None` if no session can judge it.
     pub standing: Option<MeasuredNode>,
 }
@@ -92,41 +89,6 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
     nodes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(session, _)| session)
 }
 
-/// The report of each node, from the session that judges it.
-pub(super) fn latest(
-    sessions: &Sessions,
-    settings: &JudgeSettings,
-    histories: &[History],
-    suspects: &SuspectSessions,
-) -> Vec<Option<NodeReport>> {
-    let table = sessions.table;
-    let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-    for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
-        asked.entry(*session).or_default().push((at, *place));
-    }
-    let asked: Vec<_> = asked.into_iter().collect();
-    let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
-    let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| -> Vec<(usize, NodeReport)> {
-        let Some(session) = sessions.judging(*number) else { return Vec::new() };
-        let judged = suspects.judged(*number, &session, settings);
-        let why = match suspects.has_causes(*number) {
-            true => why::explain(table, &session),
-            false => vec![Explanation::without(NoCause::OnlySuspects); session.nodes.len()],
-        };
-        let report = |(at, place): &(usize, usize)| {
-            let why = why.get(*place).cloned().unwrap_or_default();
-            (*at, judged_node::report(table, settings, &session, *place, &judged[*place], why))
-        };
-        nodes.par_iter().map(report).collect()
-    };
-    for asked in asked.chunks(SESSIONS_AT_A_TIME) {
-        for (at, report) in asked.par_iter().flat_map_iter(of_session).collect::<Vec<_>>() {
-            reports[at] = Some(report);
-        }
-    }
-    reports
-}
-
 /// ln T of each session of the class, without the differences of the nodes that happen to be in it. `centres` are the
 /// medians of the sessions' nodes.
 pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) -> Vec<f64> {
@@ -148,7 +110,7 @@ pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) ->
         })
         .collect();
     match ClassRuns::new(&medians, &ends) {
-        Some(class) => rounds::sessions(&class, &session, &centres),
+        Some(class) => rounds::sessions(&class, &session, centres.len()),
         None => centres,
     }
 }

@@ -1,16 +1,61 @@
-//! The report of one node.
+//! The report of each node, from the session that judges it.
 
-use super::judged_session::JudgedSession;
-use super::{JudgeSettings, cause_text};
-use crate::stats::cause::{Cause, CauseKind, Explanation};
+use super::history::{self, History};
+use super::judged_session::{JudgedSession, Sessions, TimeOrder};
+use super::suspects::SuspectSessions;
+use super::{JudgeSettings, SESSIONS_AT_A_TIME, cause_text, why};
+use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
 use crate::stats::median;
-use crate::stats::verdict_rule::NodeJudgement;
+use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::RunTable;
 use crate::verdicts::node_report::NodeReport;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// The report of each node, from the session that judges it; and the sessions in which the order of the measurements
+/// limits a verdict, without the session that judges most nodes.
+pub(super) fn reports(
+    sessions: &Sessions,
+    settings: &JudgeSettings,
+    histories: &[History],
+    suspects: &SuspectSessions,
+) -> (Vec<Option<NodeReport>>, Vec<(usize, TimeOrder)>) {
+    let table = sessions.table;
+    let most = history::most_judged(histories);
+    let mut limited = Vec::new();
+    let mut asked: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for (at, History { latest: [session, place], .. }) in histories.iter().enumerate() {
+        asked.entry(*session).or_default().push((at, *place));
+    }
+    let asked: Vec<_> = asked.into_iter().collect();
+    let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
+    let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| {
+        let session = sessions.judging(*number)?;
+        let judged = suspects.judged(*number, &session, settings);
+        let why = match suspects.has_causes(*number) {
+            true => why::explain(table, &session),
+            false => vec![Explanation::without(NoCause::OnlySuspects); session.nodes.len()],
+        };
+        let of_node = |(at, place): &(usize, usize)| {
+            let why = why.get(*place).cloned().unwrap_or_default();
+            (*at, report(table, settings, &session, *place, &judged[*place], why))
+        };
+        let reports: Vec<(usize, NodeReport)> = nodes.par_iter().map(of_node).collect();
+        let is_limited = |(_, report): &(usize, NodeReport)| report.verdict == Some(Verdict::Suspect);
+        let has_limited = most != Some(*number) && reports.iter().any(is_limited);
+        Some((reports, session.time_order.filter(|_| has_limited).map(|order| (*number, order))))
+    };
+    for asked in asked.chunks(SESSIONS_AT_A_TIME) {
+        for (of_nodes, order) in asked.par_iter().filter_map(of_session).collect::<Vec<_>>() {
+            of_nodes.into_iter().for_each(|(at, report)| reports[at] = Some(report));
+            limited.extend(order);
+        }
+    }
+    (reports, limited)
+}
+
 /// `place` is the node's index in the session that judges it; `why` is the explanation from its counts.
-pub(super) fn report(
+fn report(
     table: &RunTable,
     settings: &JudgeSettings,
     session: &JudgedSession,

@@ -10,6 +10,14 @@ use crate::stats::{resolution, runs, within_nodes};
 use crate::table::{RunTable, UNDATED};
 use std::sync::Arc;
 
+/// Nodes that were measured close in time have similar times.
+#[derive(Clone, Copy)]
+pub(super) struct TimeOrder {
+    pub found: RankRatio,
+    /// How much the time of the measurement may have changed the times of nodes (ln T).
+    pub range: f64,
+}
+
 /// The sessions of a class.
 pub(super) struct Sessions<'a> {
     pub table: &'a RunTable,
@@ -42,8 +50,8 @@ pub(super) struct JudgedSession<'a> {
     pub unit: Option<f64>,
     /// What was subtracted from the times of each round.
     pub round_effects: RoundEffects,
-    /// The order in which nodes were measured one after another, if it explains their times.
-    pub time_order: Option<RankRatio>,
+    /// What the order explains in which nodes were measured one after another.
+    pub time_order: Option<TimeOrder>,
     /// How much successive runs of a node resemble each other, if they do.
     pub dependence: Option<Dependence>,
     /// Standard deviation of ln T over the runs of a node.
@@ -61,9 +69,9 @@ impl<'a> JudgedSession<'a> {
         let mut times: Vec<f64> = seconds.iter().map(|seconds| seconds.ln()).collect();
         let ends = rounds_of_runs::ends(nodes);
         let class = ClassRuns::new(&times, &ends)?;
-        let unit = resolution::unit(seconds.iter().copied());
+        let unit = resolution::unit(&seconds, &ends);
         let (mut medians, mut sigma) = medians_and_sigma(&class);
-        let hidden = resolution::hidden(unit, *times.first()?);
+        let hidden = resolution::hidden(unit, middle_of(&medians)?);
         let round_effects = sigma.map_or_else(RoundEffects::default, |sigma| {
             rounds_of_runs::effects(table, nodes, &rows, &class, &medians, sigma.max(hidden))
         });
@@ -94,40 +102,47 @@ impl<'a> JudgedSession<'a> {
     /// See [`Self::with_starts`].
     pub fn consult_starts(&mut self, table: &RunTable) {
         let start = |row: u32| table.started_unix_ns[row as usize];
-        if self.nodes.iter().copied().flatten().any(|row| start(*row) == UNDATED) {
-            return;
-        }
         let (mut first, mut of_node) = (0, Vec::new());
         let (mut ordered, mut ends) = (Vec::with_capacity(self.times.len()), Vec::new());
-        let mut spans = Vec::with_capacity(self.nodes.len());
+        let mut spans: Vec<Span> = Vec::with_capacity(self.nodes.len());
         for (place, rows) in self.nodes.iter().enumerate() {
             let runs = &self.times[first..first + rows.len()];
             first += rows.len();
+            if rows.iter().any(|row| start(*row) == UNDATED) {
+                continue;
+            }
             of_node.clear();
             of_node.extend(rows.iter().map(|row| start(*row)).zip(runs.iter().copied()));
             of_node.sort_unstable_by(|a: &(i64, f64), b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let are_distinct = of_node.windows(2).all(|pair| pair[0].0 < pair[1].0);
-            let last = of_node.last().map_or((0, 0.0), |last| (last.0, last.1.exp() * 1e9));
-            spans.push((of_node[0].0, last.0 as f64 + last.1, place));
+            let (last_start, last) = of_node.last().copied().unwrap_or_default();
+            let end = last_start.saturating_add((last.exp() * 1e9) as i64);
+            spans.push(Span { start: of_node[0].0, end, place });
             if are_distinct {
                 ordered.extend(of_node.iter().map(|(_, time)| *time));
                 ends.push(ordered.len());
             }
         }
+        if spans.len() * 10 < self.nodes.len() * 9 {
+            return;
+        }
         self.dependence = ClassRuns::new(&ordered, &ends)
             .and_then(|class| time_order::dependence(class.nodes(), self.sigma?));
         // Nodes that start together have no order in time, and their names must not give them one.
         let mixed = |place: usize| (place as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        spans.sort_unstable_by_key(|(start, _, place)| (*start, mixed(*place)));
-        if are_one_after_another(&spans) {
-            let medians: Vec<f64> = spans.iter().map(|(.., place)| self.medians[*place].median).collect();
-            self.time_order = time_order::rank_ratio(&medians).filter(|found| found.p < time_order::ALPHA);
-        }
+        spans.sort_unstable_by_key(|span| (span.start, mixed(span.place)));
+        self.time_order = are_one_after_another(&spans).then(|| self.explained_by(&spans)).flatten();
+    }
+
+    fn explained_by(&self, spans: &[Span]) -> Option<TimeOrder> {
+        let medians: Vec<f64> = spans.iter().map(|span| self.medians[span.place].median).collect();
+        let found = time_order::rank_ratio(&medians).filter(|found| found.p < time_order::ALPHA)?;
+        Some(TimeOrder { found, range: time_order::range(&medians) })
     }
 
     /// True if rounding matters: a unit is at least 0.5 % of the usual time.
     pub fn is_coarse(&self) -> bool {
-        let centre = self.medians.first().map_or(0.0, |node| node.median);
+        let centre = middle_of(&self.medians).unwrap_or(0.0);
         self.unit.is_some_and(|unit| unit >= WORTH_A_WARNING * centre.exp())
     }
 
@@ -139,8 +154,7 @@ impl<'a> JudgedSession<'a> {
 
     /// The median of its nodes' medians (ln s). `None` if there is no second node.
     pub fn centre(&self) -> Option<f64> {
-        let mut medians: Vec<f64> = self.medians.iter().map(|node| node.median).collect();
-        if medians.len() < 2 { None } else { within_nodes::median_of(&mut medians) }
+        if self.medians.len() < 2 { None } else { middle_of(&self.medians) }
     }
 
     /// The variance of the error of a node's median (ln T); `None` if no node ran twice.
@@ -152,23 +166,21 @@ impl<'a> JudgedSession<'a> {
 
     /// The nodes, for a comparison.
     pub fn measured(&self) -> Vec<MeasuredNode> {
-        let of = |node: &NodeMedian| MeasuredNode {
-            median: node.median,
-            variance: self.variance(node),
-            runs: node.runs,
-        };
+        let of = |node: &NodeMedian| MeasuredNode::new(node, self.variance(node));
         self.medians.iter().map(of).collect()
     }
 
     /// Compares each node with the others.
     pub fn judged(&self, settings: &JudgeSettings) -> Vec<NodeJudgement> {
-        self.limited(verdict_rule::judge(&self.measured(), self.unit, &settings.node))
+        self.limited(verdict_rule::judge(&self.measured(), self.unit, &settings.node), settings)
     }
 
-    /// If the time of the measurement may be the reason of a difference, no verdict is more than SUSPECT.
-    pub fn limited(&self, mut judged: Vec<NodeJudgement>) -> Vec<NodeJudgement> {
-        if self.time_order.is_some() {
-            for node in judged.iter_mut().filter(|node| node.verdict > Some(Verdict::Ok)) {
+    /// If the time of the measurement may be the reason of a difference, the verdict is at most SUSPECT.
+    pub fn limited(&self, mut judged: Vec<NodeJudgement>, settings: &JudgeSettings) -> Vec<NodeJudgement> {
+        let Some(TimeOrder { range, .. }) = self.time_order else { return judged };
+        for node in judged.iter_mut().filter(|node| node.verdict > Some(Verdict::Ok)) {
+            let slower = node.slower_by_at_least.map_or(f64::NEG_INFINITY, f64::ln_1p);
+            if slower - range <= settings.node.delta.ln_1p() {
                 (node.verdict, node.suggests_drain) = (Some(Verdict::Suspect), false);
             }
         }
@@ -195,15 +207,28 @@ fn medians_and_sigma(class: &ClassRuns) -> (Vec<NodeMedian>, Option<f64>) {
     (medians, sigma)
 }
 
-/// True if less than a quarter of the nodes were measured at the same time. `spans` has the start (ns) and the end (ns)
-/// of each node's runs, by start. Time in which no node was measured does not count.
-fn are_one_after_another(spans: &[(i64, f64, usize)]) -> bool {
-    let (mut own, mut all, mut busy_until) = (0.0, 0.0, f64::NEG_INFINITY);
-    for (start, end, _) in spans {
-        let start = *start as f64;
-        own += end - start;
-        all += (end - start.max(busy_until)).max(0.0);
-        busy_until = end.max(busy_until);
-    }
-    own < spans.len() as f64 / 4.0 * all
+/// The median of the nodes' medians.
+fn middle_of(medians: &[NodeMedian]) -> Option<f64> {
+    within_nodes::median_of(&mut medians.iter().map(|node| node.median).collect::<Vec<_>>())
+}
+
+/// When a node was measured: the start of its first run and the end of its last (Unix time, ns).
+struct Span {
+    start: i64,
+    end: i64,
+    place: usize,
+}
+
+/// True if nodes were not measured at the same time: on average, in the middle of a node's time, less than nine of ten nodes
+/// were being measured. `spans` is in the order of starts.
+fn are_one_after_another(spans: &[Span]) -> bool {
+    let mut ends: Vec<i64> = spans.iter().map(|span| span.end).collect();
+    ends.sort_unstable();
+    let at_once = |span: &Span| {
+        let middle = span.start + span.end.saturating_sub(span.start) / 2;
+        let started = spans.partition_point(|other| other.start <= middle);
+        started - ends.partition_point(|end| *end < middle)
+    };
+    let nodes = spans.len();
+    spans.iter().map(at_once).sum::<usize>() * 10 < nodes * nodes * 9
 }

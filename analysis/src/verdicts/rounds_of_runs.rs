@@ -71,22 +71,54 @@ struct Rounds {
 /// A round of fewer nodes cannot be told from its nodes.
 const FEW: usize = 5;
 
-/// Runs with equal names on different nodes belong to one round: the same run of a job, or the same number. Runs that all
-/// have names of their own are in rounds if their starts are: each node ran once before any node ran again.
+/// The starts of runs show the rounds, if they are known: see [`by_start`]. Otherwise runs with equal names on different
+/// nodes belong to one round: the same number.
 ///
-/// `None` if pmmpi measured jobs on several nodes: there, a slow node makes all nodes slow, so its effect is no property
-/// of the round.
+/// `None` if these are jobs on several nodes: there, a slow node makes all nodes slow, so its
+/// effect is no property of the round.
 fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
-    let mut sizes = vec![0u32; count];
-    of_run.iter().for_each(|round| sizes[*round as usize] += 1);
-    if rows.iter().zip(&of_run).any(|(row, round)| table.is_own[*row as usize] && sizes[*round as usize] > 1)
-    {
+    if are_jobs(table, rows, &of_run, count) {
         return None;
     }
-    let most = rows.len() / count.max(1);
-    let by_start = if nodes.len() >= FEW && most < 2 { by_start(table, nodes) } else { None };
-    Some(by_start.unwrap_or(Rounds { of_run, count }))
+    let starts: Vec<i64> = rows.iter().map(|row| table.started_unix_ns[*row as usize]).collect();
+    if nodes.len() < FEW || !tell_runs_apart(nodes, &starts) {
+        return Some(Rounds { of_run, count });
+    }
+    let seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize]).collect();
+    Some(by_start(nodes, &starts, &seconds))
+}
+
+/// True if a run of pmmpi was on several nodes, or if most runs of another tool have one time for all nodes.
+fn are_jobs(table: &RunTable, rows: &[u32], of_run: &[u32], count: usize) -> bool {
+    // Nodes, and the range of times.
+    let mut rounds = vec![(0u32, f64::INFINITY, f64::NEG_INFINITY); count];
+    for (row, round) in rows.iter().zip(of_run) {
+        let time = table.elapsed_s[*row as usize];
+        let (nodes, low, high) = &mut rounds[*round as usize];
+        (*nodes, *low, *high) = (*nodes + 1, low.min(time), high.max(time));
+    }
+    let is_shared = |round: &u32| rounds[*round as usize].0 > 1;
+    let (mut shared, mut equal) = (0, 0);
+    for (_, low, high) in rounds.iter().filter(|(nodes, ..)| *nodes > 1) {
+        (shared, equal) = (shared + 1, equal + usize::from(low == high));
+    }
+    2 * equal > shared
+        || rows.iter().zip(of_run).any(|(row, round)| table.is_own[*row as usize] && is_shared(round))
+}
+
+/// True if all starts are known, and the runs of a node have different ones.
+fn tell_runs_apart(nodes: &[&[u32]], starts: &[i64]) -> bool {
+    let mut in_order = Vec::new();
+    let mut first = 0;
+    !starts.contains(&UNDATED)
+        && nodes.iter().all(|rows| {
+            in_order.clear();
+            in_order.extend_from_slice(&starts[first..first + rows.len()]);
+            first += rows.len();
+            in_order.sort_unstable();
+            in_order.windows(2).all(|pair| pair[0] < pair[1])
+        })
 }
 
 /// Numbers from 0 in place of names' numbers, and how many there are.
@@ -119,29 +151,30 @@ fn numbered(names: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, usize) {
     (numbers, count as usize)
 }
 
-/// The j-th runs of all nodes, if they all began before any node's next run.
-fn by_start(table: &RunTable, nodes: &[&[u32]]) -> Option<Rounds> {
-    let mut of_run = Vec::new();
-    // First and last start of each round.
-    let mut rounds: Vec<(i64, i64)> = Vec::new();
-    for rows in nodes {
-        let starts: Vec<i64> = rows.iter().map(|row| table.started_unix_ns[*row as usize]).collect();
-        if starts.contains(&UNDATED) {
-            return None;
+/// Rounds in the order of starts: a round ends where a node begins its next run, or with a long pause. So a node may miss
+/// a round, or have an additional run.
+fn by_start(nodes: &[&[u32]], starts: &[i64], seconds: &[f64]) -> Rounds {
+    const PAUSE_GAPS: i64 = 10;
+    const PAUSE_RUNS: f64 = 3.0;
+    let of_node = nodes.iter().enumerate().flat_map(|(node, rows)| std::iter::repeat_n(node, rows.len()));
+    let mut runs: Vec<(i64, usize, usize)> =
+        starts.iter().zip(of_node).enumerate().map(|(run, (start, node))| (*start, node, run)).collect();
+    runs.sort_unstable();
+    let mut gaps: Vec<i64> = runs.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
+    gaps.sort_unstable();
+    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or_default().saturating_mul(PAUSE_GAPS);
+    let mut of_run = vec![0; starts.len()];
+    let mut latest = vec![u32::MAX; nodes.len()];
+    let (mut round, mut before, mut longest_s) = (0, i64::MAX, 0f64);
+    for (start, node, run) in runs {
+        let is_pause = start.saturating_sub(before) > usual.max((PAUSE_RUNS * longest_s * 1e9) as i64);
+        if latest[node] == round || is_pause {
+            round += 1;
+            longest_s = 0.0;
         }
-        let mut order: Vec<usize> = (0..starts.len()).collect();
-        order.sort_unstable_by_key(|at| starts[*at]);
-        let from = of_run.len();
-        of_run.resize(from + rows.len(), 0);
-        for (round, at) in order.into_iter().enumerate() {
-            of_run[from + at] = round as u32;
-            if round == rounds.len() {
-                rounds.push((i64::MAX, i64::MIN));
-            }
-            let (first, last) = &mut rounds[round];
-            (*first, *last) = ((*first).min(starts[at]), (*last).max(starts[at]));
-        }
+        latest[node] = round;
+        of_run[run] = round;
+        (before, longest_s) = (start, longest_s.max(seconds[run]));
     }
-    let are_apart = rounds.windows(2).all(|pair| pair[0].1 < pair[1].0);
-    are_apart.then_some(Rounds { of_run, count: rounds.len() })
+    Rounds { of_run, count: round as usize + 1 }
 }

@@ -14,8 +14,10 @@ pub(super) const MIN_ANCHORS: usize = 3;
 /// At most this many nodes of the rest of the class are in a comparison: an archive may have thousands of small sessions.
 const MOST_OTHERS: usize = 1000;
 
-/// In a class of so few nodes, suspects may be most of a session that has most of the class.
+/// In a class of so few nodes, only a session with all of them is a session of the class.
 const SMALL_CLASS: usize = 40;
+/// In a larger class, a session with this share of the nodes is.
+const MOST: f64 = 0.8;
 
 /// How a session with a small part of the class judges its nodes.
 enum Reference {
@@ -92,47 +94,53 @@ impl SuspectSessions {
     ) -> Vec<NodeJudgement> {
         match self.references.get(&number) {
             None => session.judged(settings),
-            Some(Reference::Anchors { judged, .. }) => session.limited(judged.clone()),
+            Some(Reference::Anchors { judged, .. }) => session.limited(judged.clone(), settings),
             Some(Reference::Nothing) => vec![NodeJudgement::default(); session.nodes.len()],
         }
     }
 
     /// Decides how session `number` judges its nodes, and gives the median of each node relative to the class; `None`
-    /// for a session that cannot judge. `known` has the history of each node of the session, if there is one.
+    /// for a node that the session cannot judge. `known` has the history of each node of the session, if there is one.
     pub fn add(
         &mut self,
         number: usize,
         session: &mut JudgedSession,
         known: &[Option<usize>],
         before: &Before,
-    ) -> Option<Vec<MeasuredNode>> {
-        // Most nodes of a class cannot be suspects, because nodes are compared with their median.
+    ) -> Vec<Option<MeasuredNode>> {
         let (nodes, known_nodes) = (session.nodes.len(), before.histories.len());
-        let is_part = 2 * nodes <= known_nodes;
-        let judges_many = if known_nodes <= SMALL_CLASS { nodes >= known_nodes } else { !is_part };
-        if judges_many {
-            return own_standings(session, known, before);
+        let of_class =
+            if known_nodes <= SMALL_CLASS { known_nodes as f64 } else { MOST * known_nodes as f64 };
+        if nodes as f64 >= of_class {
+            return relative(session, session.centre(), |_| true);
         }
         session.consult_starts(before.table);
         let earlier = self.earlier(known, before);
-        let suspects = earlier.iter().flatten().filter(|(_, is_suspect)| *is_suspect).count();
+        let is_suspect = |place: usize| earlier[place].is_some_and(|(_, is_suspect)| is_suspect);
+        let suspects = (0..nodes).filter(|place| is_suspect(*place)).count();
         let anchor = |(place, earlier): (usize, &Option<(MeasuredNode, bool)>)| {
             earlier.filter(|(_, is_suspect)| !is_suspect).map(|(standing, _)| (place, standing))
         };
         let anchors: Vec<(usize, MeasuredNode)> = earlier.iter().enumerate().filter_map(anchor).collect();
         // Anchors give a level, but no unit of time: rounded times need a reference in the same session.
         let is_coarse = session.is_coarse();
-        let can_compare = anchors.len() >= MIN_ANCHORS && !is_coarse;
-        if can_compare && (is_part || 4 * suspects >= nodes) {
+        let has_anchors = anchors.len() >= MIN_ANCHORS;
+        let are_many = 4 * suspects >= nodes;
+        if has_anchors && !is_coarse && (2 * nodes <= known_nodes || are_many) {
             return self.compare(number, session, &anchors, known, before);
         }
-        if 2 * suspects <= nodes {
-            return own_standings(session, known, before);
+        // Without anchors, nothing shows that suspects are healthy.
+        let judges_suspects = has_anchors && !is_coarse;
+        if suspects > 0 && !judges_suspects {
+            let anchors = anchors.len();
+            self.few_anchors.push(FewAnchors { session: number, suspects, anchors, is_coarse });
         }
-        self.references.insert(number, Reference::Nothing);
-        let anchors = anchors.len();
-        self.few_anchors.push(FewAnchors { session: number, suspects, anchors, is_coarse });
-        None
+        if 2 * suspects >= nodes && suspects > 0 {
+            self.references.insert(number, Reference::Nothing);
+            return vec![None; nodes];
+        }
+        let centre = if has_anchors { level(session, &anchors) } else { session.centre() };
+        relative(session, centre, |place| judges_suspects || !is_suspect(place))
     }
 
     /// Compares the nodes of a session with the class as it was before. The anchors have the class's level in the session.
@@ -143,16 +151,14 @@ impl SuspectSessions {
         anchors: &[(usize, MeasuredNode)],
         known: &[Option<usize>],
         before: &Before,
-    ) -> Option<Vec<MeasuredNode>> {
+    ) -> Vec<Option<MeasuredNode>> {
         let mut nodes = session.measured();
-        let shift = |(place, standing): &(usize, MeasuredNode)| nodes[*place].median - standing.median;
-        let mut shifts: Vec<f64> = anchors.iter().map(shift).collect();
         let of_one =
             |(place, standing): &(usize, MeasuredNode)| Some(nodes[*place].variance? + standing.variance?);
         let mut errors: Vec<f64> = anchors.iter().filter_map(of_one).collect();
-        let error =
-            within_nodes::variance_factor(shifts.len()) * within_nodes::median_of(&mut errors).unwrap_or(0.0);
-        let level = within_nodes::median_of(&mut shifts)?;
+        let error = within_nodes::variance_factor(anchors.len())
+            * within_nodes::median_of(&mut errors).unwrap_or(0.0);
+        let level = level(session, anchors).unwrap_or_default();
         for node in &mut nodes {
             node.median -= level;
             node.variance = node.variance.map(|variance| variance + error);
@@ -166,7 +172,7 @@ impl SuspectSessions {
         let judged = verdict_rule::judge_first(nodes.len(), &class, None, &before.settings.node);
         let are_most = 2 * anchors.len() > nodes.len();
         self.references.insert(number, Reference::Anchors { judged, are_most });
-        Some(nodes)
+        nodes.into_iter().map(Some).collect()
     }
 
     /// The standing of each node of a session, and whether its verdict was not OK; `None` for a node that was not judged
@@ -208,21 +214,21 @@ impl SuspectSessions {
     }
 }
 
-/// The nodes of a session that compares them with one another. If most of them were judged before, their earlier
-/// standings show how they differ from the class: the session may have more slow nodes than the class.
-fn own_standings(
+/// The class's level in a session, as its anchors show it.
+fn level(session: &JudgedSession, anchors: &[(usize, MeasuredNode)]) -> Option<f64> {
+    let shift = |(place, standing): &(usize, MeasuredNode)| session.medians[*place].median - standing.median;
+    within_nodes::median_of(&mut anchors.iter().map(shift).collect::<Vec<_>>())
+}
+
+/// The nodes of a session that compares them with one another, relative to the class's level in it.
+fn relative(
     session: &JudgedSession,
-    known: &[Option<usize>],
-    before: &Before,
-) -> Option<Vec<MeasuredNode>> {
-    let mut nodes = session.measured();
-    let mut centre = session.centre()?;
-    let standing = |at: &Option<usize>| before.histories[(*at)?].standing;
-    let (mut now, mut earlier): (Vec<f64>, Vec<f64>) =
-        nodes.iter().zip(known).filter_map(|(node, at)| Some((node.median, standing(at)?.median))).unzip();
-    if 2 * now.len() > nodes.len() {
-        centre = within_nodes::median_of(&mut now)? - within_nodes::median_of(&mut earlier)?;
-    }
-    nodes.iter_mut().for_each(|node| node.median -= centre);
-    Some(nodes)
+    level: Option<f64>,
+    is_judged: impl Fn(usize) -> bool,
+) -> Vec<Option<MeasuredNode>> {
+    let of = |(place, node): (usize, MeasuredNode)| {
+        let level = level.filter(|_| is_judged(place))?;
+        Some(MeasuredNode { median: node.median - level, ..node })
+    };
+    session.measured().into_iter().enumerate().map(of).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::JudgeSettings;
 use super::history::{self, History};
-use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
+use super::judged_session::{JudgedSession, Sessions, TimeOrder, WORTH_A_WARNING};
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
@@ -62,7 +62,7 @@ pub(super) fn few_anchors(
         more => format!("; the same in {}", count(more, "earlier session")),
     };
     let message = format!(
-        "{}: {suspects} of {} are suspects, and {why}; earlier verdicts stay{and} ({class})",
+        "{}: {suspects} of {} are suspects, and {why}; their earlier verdicts stay{and} ({class})",
         session_name(table, sessions[*session]),
         count(sessions[*session].len(), "node"),
     );
@@ -126,13 +126,8 @@ pub(super) fn about_class(
         );
         warn(WarningCode::RoundEffects, message);
     }
-    if let Some(found) = session.time_order {
-        let message = format!(
-            "nodes measured one after another have similar times (von Neumann's ratio {:.2}; 2 without such an \
-             order): the time of the measurement may be the reason, so no verdict is more than SUSPECT",
-            found.ratio
-        );
-        warn(WarningCode::TimeOrder, message);
+    if let Some(order) = session.time_order {
+        warn(WarningCode::TimeOrder, of_time_order(&order));
     }
     let most_runs = session.medians.iter().map(|node| node.runs).max().unwrap_or_default();
     let fewest_runs = session.medians.iter().map(|node| node.runs).min().unwrap_or_default();
@@ -155,6 +150,27 @@ pub(super) fn about_class(
         );
         warn(WarningCode::UnequalRuns, message);
     }
+}
+
+fn of_time_order(TimeOrder { found, range }: &TimeOrder) -> String {
+    format!(
+        "nodes measured one after another have similar times (von Neumann's ratio {:.2}; 2 without such an order): \
+         the time of the measurement may explain {}, so a node that is not slower by more is at most SUSPECT",
+        found.ratio,
+        percent(range.exp_m1())
+    )
+}
+
+/// Warns of other sessions whose verdicts the order of the measurements limits; of several it names the latest.
+pub(super) fn time_order_of(
+    table: &RunTable,
+    limited: &[(usize, TimeOrder)],
+    sessions: &[&[&[u32]]],
+    class: &str,
+) -> Option<Warning> {
+    let (session, order) = limited.last()?;
+    let message = format!("{}: {} ({class})", session_name(table, sessions[*session]), of_time_order(order));
+    Some(Warning::new(WarningCode::TimeOrder, message))
 }
 
 /// What the interval of a node's median really covers if the variance of the median is larger by a factor.
@@ -190,7 +206,8 @@ fn noise_above(table: &RunTable, session: &JudgedSession, delta: f64) -> Option<
     Some((what, size))
 }
 
-/// Warns if the nodes of a class changed from one session to the next; of several such sessions it names the latest.
+/// Warns if the nodes of a class changed from one session to the next, or little by little since the first; of several
+/// such sessions it names the latest.
 /// `judging` has the numbers of the sessions that judge their nodes.
 pub(super) fn composition(
     table: &RunTable,
@@ -212,7 +229,9 @@ pub(super) fn composition(
         let is_large = (gone + new) as f64 > WORTH_A_WARNING * (kept + gone + new) as f64;
         is_large.then(|| (session_name(table, before), session_name(table, now), gone, new))
     };
-    let (before, now, gone, new) = judging.windows(2).rev().find_map(changed)?;
+    let first_and_last = [*judging.first()?, *judging.last()?];
+    let (before, now, gone, new) =
+        judging.windows(2).rev().find_map(changed).or_else(|| changed(&first_and_last))?;
     let message = format!(
         "{now} lacks {} of {before} and has {} that {before} lacks: drift is the change against the same nodes \
          ({class})",
