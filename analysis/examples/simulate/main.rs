@@ -52,7 +52,7 @@ fn reference() {
         "and 1 % of the nodes 3 to 12 % slower (uniformly distributed). Precision and recall count only these"
     );
     println!(
-        "runs and nodes as slow. \"Recall of > 5 %\" counts only the nodes that the simulation makes more than 5 %"
+        "runs and nodes as slow. \"Recall, nodes > 5 % slower\" counts only the nodes that the simulation makes more than 5 %"
     );
     println!("slower.\n");
     for count in [FLEETS, MANY] {
@@ -264,7 +264,9 @@ fn why() {
 }
 
 fn heading() {
-    println!("| method | precision | recall | recall of > 5 % | false per fleet |\n|---|---|---|---|---|");
+    println!(
+        "| method | precision | recall | recall, nodes > 5 % slower | false per fleet |\n|---|---|---|---|---|"
+    );
 }
 
 fn row(name: &str, score: &Score) {

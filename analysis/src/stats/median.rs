@@ -18,8 +18,8 @@ pub struct NodeMedian {
     pub median_run: usize,
     /// The upper of the middle two runs; the same as `median_run` for an odd number of runs.
     pub upper_run: usize,
-    /// ln seconds; most runs are slower: the second fastest of 5 to 9 runs, the lower end of the interval of more runs, the
-    /// fastest of fewer runs.
+    /// ln seconds; most runs are slower: the second fastest of 5 to 9 runs, the lower end of the interval of more runs. Of
+    /// fewer runs the median, because they do not tell.
     pub lower: f64,
     /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
@@ -61,7 +61,7 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
             median: middle(low, high),
             median_run,
             upper_run,
-            lower: ascending[interval_of.map_or(0, |(from, ..)| from.max(1))],
+            lower: interval_of.map_or(middle(low, high), |(from, ..)| ascending[from.max(1)]),
             interval: interval_of.map(interval),
         }
     };

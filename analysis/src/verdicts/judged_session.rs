@@ -46,6 +46,8 @@ pub(super) struct JudgedSession<'a> {
     pub nodes: &'a [&'a [u32]],
     /// Of each node, from times without the effects of rounds.
     pub medians: Vec<NodeMedian>,
+    /// The median of these medians (ln s).
+    middle: f64,
     /// The unit of which all times are multiples (s); `None` if it is too fine to matter.
     pub unit: Option<f64>,
     /// What was subtracted from the times of each round.
@@ -71,7 +73,8 @@ impl<'a> JudgedSession<'a> {
         let class = ClassRuns::new(&times, &ends)?;
         let unit = resolution::unit(&seconds, &ends);
         let (mut medians, mut sigma) = medians_and_sigma(&class);
-        let hidden = resolution::hidden(unit, middle_of(&medians)?);
+        let mut middle = middle_of(&medians)?;
+        let hidden = resolution::hidden(unit, middle);
         let round_effects = sigma.map_or_else(RoundEffects::default, |sigma| {
             rounds_of_runs::effects(table, nodes, &rows, &class, &medians, sigma.max(hidden))
         });
@@ -79,10 +82,12 @@ impl<'a> JudgedSession<'a> {
         if !effects.is_empty() {
             times.iter_mut().zip(of_run).for_each(|(time, round)| *time -= effects[*round as usize]);
             (medians, sigma) = medians_and_sigma(&ClassRuns::new(&times, &ends)?);
+            middle = middle_of(&medians)?;
         }
         Some(Self {
             nodes,
             medians,
+            middle,
             unit,
             round_effects,
             time_order: None,
@@ -142,8 +147,7 @@ impl<'a> JudgedSession<'a> {
 
     /// True if rounding matters: a unit is at least 0.5 % of the usual time.
     pub fn is_coarse(&self) -> bool {
-        let centre = middle_of(&self.medians).unwrap_or(0.0);
-        self.unit.is_some_and(|unit| unit >= WORTH_A_WARNING * centre.exp())
+        self.unit.is_some_and(|unit| unit >= WORTH_A_WARNING * self.middle.exp())
     }
 
     /// The round of a node's run, if rounds differ.
@@ -154,7 +158,7 @@ impl<'a> JudgedSession<'a> {
 
     /// The median of its nodes' medians (ln s). `None` if there is no second node.
     pub fn centre(&self) -> Option<f64> {
-        if self.medians.len() < 2 { None } else { middle_of(&self.medians) }
+        (self.medians.len() > 1).then_some(self.middle)
     }
 
     /// The variance of the error of a node's median (ln T); `None` if no node ran twice.

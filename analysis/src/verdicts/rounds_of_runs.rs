@@ -15,8 +15,9 @@ pub(super) struct RoundEffects {
     pub of_run: Vec<u32>,
 }
 
-/// Differences that are not significant with so many nodes are smaller than a fifth of the standard deviation of runs.
-const MANY: usize = 1000;
+/// Differences of seven rounds that are not significant with so many nodes are smaller than 15 % of the standard deviation
+/// of runs.
+const MANY: usize = 250;
 
 /// The effects of rounds. `rows` has the rows of all nodes, `class` their times, and `sigma` is the standard deviation of
 /// runs.
@@ -161,13 +162,14 @@ fn by_start(nodes: &[&[u32]], starts: &[i64], seconds: &[f64]) -> Rounds {
         starts.iter().zip(of_node).enumerate().map(|(run, (start, node))| (*start, node, run)).collect();
     runs.sort_unstable();
     let mut gaps: Vec<i64> = runs.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
-    gaps.sort_unstable();
-    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or_default().saturating_mul(PAUSE_GAPS);
+    let middle = gaps.len() / 2;
+    let usual = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
+    let pause = usual.saturating_mul(PAUSE_GAPS);
     let mut of_run = vec![0; starts.len()];
     let mut latest = vec![u32::MAX; nodes.len()];
     let (mut round, mut before, mut longest_s) = (0, i64::MAX, 0f64);
     for (start, node, run) in runs {
-        let is_pause = start.saturating_sub(before) > usual.max((PAUSE_RUNS * longest_s * 1e9) as i64);
+        let is_pause = start.saturating_sub(before) > pause.max((PAUSE_RUNS * longest_s * 1e9) as i64);
         if latest[node] == round || is_pause {
             round += 1;
             longest_s = 0.0;

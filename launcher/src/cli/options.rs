@@ -88,7 +88,7 @@ Example: pmmpi doctor
          srun -N4 -n4 -o doctor-%N.json pmmpi doctor --format json
          pmmpi doctor --fail-on limits && sbatch job.sh")]
     Doctor(Examination),
-    /// List events, groups, metrics or test loops of this machine
+    /// List what can be counted here, and the test loops of `validate`
     #[command(
         override_usage = "pmmpi list WHAT [FILTER] [--format text|json]",
         after_help = "The column HERE says whether this machine can count the event now, or why not.
@@ -145,7 +145,7 @@ pub struct MeasurementArgs {
     /// Store KEY=VALUE with the run
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Measure a plain program K times (K runs)
+    /// Measure a program without MPI K times (K runs)
     #[arg(long, value_name = "K", default_value_t = 1, hide_default_value = true)]
     pub runs: u32,
     /// First run PROGRAM K times unmeasured

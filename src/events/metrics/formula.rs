@@ -300,10 +300,10 @@ impl<'a> Parser<'a> {
         let step = match name {
             "min" => Step::Min,
             "max" => Step::Max,
-            _ => return Err(self.malformed("only min and max are functions")),
+            _ => return Err(self.malformed("a function other than min and max")),
         };
         self.sum()?;
-        self.expects(b',', "min and max take two values or more")?;
+        self.expects(b',', "a comma and a second value were expected")?;
         loop {
             self.sum()?;
             self.steps.push(step.clone());

@@ -313,7 +313,7 @@ impl Solved {
             let value = printed.value;
             match value >= 1.0 && value.fract() == 0.0 && value <= 1e12 {
                 true => Ok(value),
-                false => Err(format!("{name}: {value} is not a count")),
+                false => Err(format!("{name}: {value} is not a whole number from 1 to 1e12")),
             }
         };
         let (n, nb, p, q) = (whole("N")?, whole("NB")?, whole("P")?, whole("Q")?);
