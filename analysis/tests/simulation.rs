@@ -313,6 +313,9 @@ fn what_depends_on_time_is_corrected_or_said() {
     }
     for (correlation, warned) in [(0.0, 0.0..=0.05), (0.6, 1.0..=1.0)] {
         let rates = over_time::dependent(correlation, SEEDS..SEEDS + 20);
+        let [stated, true_share] =
+            ["`ci_coverage`", "intervals with the truth"].map(|what| rate(&rates, what));
+        assert!((stated - true_share).abs() < 0.04, "{correlation}: {stated} {true_share}");
         holds(&rates, &[("false SLOW per fleet", 0.0..=0.0), ("warned", warned)]);
     }
 }

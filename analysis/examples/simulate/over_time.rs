@@ -128,6 +128,7 @@ pub fn dependent(correlation: f64, seeds: Range<u64>) -> Vec<Rate> {
         for (node, theta) in truth.theta.iter().enumerate() {
             let [low, high] = judged.node(node).ci_s.expect("seven runs").map(|s| (s / 10.0).ln());
             sums.count("intervals with the truth", low <= *theta && *theta <= high);
+            sums.add("`ci_coverage`", judged.node(node).ci_coverage.expect("seven runs"), 1.0);
         }
         sums.count("warned", judged.warns(WarningCode::DependentRuns));
     })

@@ -267,7 +267,12 @@ fn over_time() -> Vec<Case> {
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
     cases.push(case("100 nodes at once, one of them a week later", 200, &late, over_time::straggler));
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {
-        let stated = [("false SLOW per fleet", "0"), ("intervals with the truth", ""), ("warned", warned)];
+        let stated = [
+            ("false SLOW per fleet", "0"),
+            ("intervals with the truth", ""),
+            ("`ci_coverage`", ""),
+            ("warned", warned),
+        ];
         let name = format!("100 x 7 healthy, correlation of runs {correlation}");
         cases.push(case(name, 200, &stated, move |seeds| over_time::dependent(correlation, seeds)));
     }

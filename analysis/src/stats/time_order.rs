@@ -127,6 +127,13 @@ fn expected_ratio(correlation: f64, runs: f64) -> f64 {
 }
 
 impl Dependence {
+    /// The coverage of an interval of a node's median, if `coverage` is that of independent runs: the median has a variance
+    /// that is larger by [`Self::inflation`].
+    pub fn coverage(&self, coverage: f64, runs: usize) -> f64 {
+        let z = -normal::quantile((1.0 - coverage) / 2.0) / self.inflation(runs).sqrt();
+        1.0 - 2.0 * normal::upper(z)
+    }
+
     /// How much larger the variance of a node's median is than that of independent runs with the same variance within
     /// the node; computed for the mean.
     pub fn inflation(&self, runs: usize) -> f64 {

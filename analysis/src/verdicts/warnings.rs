@@ -6,6 +6,7 @@ use super::judged_session::{JudgedSession, Sessions, TimeOrder, WORTH_A_WARNING}
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
+use crate::stats::time_order::Dependence;
 use crate::stats::{bimodal, drift, noise, normal};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::{Warning, WarningCode, percent};
@@ -138,7 +139,7 @@ pub(super) fn about_class(
             dependence.correlation,
             count(most_runs, "run"),
             most_runs as f64 / inflation,
-            covers(most_runs, inflation)
+            covers(most_runs, &dependence)
         );
         warn(WarningCode::DependentRuns, message);
     }
@@ -173,14 +174,13 @@ pub(super) fn time_order_of(
     Some(Warning::new(WarningCode::TimeOrder, message))
 }
 
-/// What the interval of a node's median really covers if the variance of the median is larger by a factor.
-fn covers(runs: usize, inflation: f64) -> String {
+/// What the interval of a node's median really covers.
+fn covers(runs: usize, dependence: &Dependence) -> String {
     let Some((.., coverage)) = median::interval(runs) else { return String::new() };
-    let z = -normal::quantile((1.0 - coverage) / 2.0) / inflation.sqrt();
     format!(
         "; intervals of {:.1} % contain the true median with about {:.0} %",
         100.0 * coverage,
-        100.0 * (1.0 - 2.0 * normal::upper(z))
+        100.0 * dependence.coverage(coverage, runs)
     )
 }
 
