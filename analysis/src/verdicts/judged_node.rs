@@ -137,8 +137,8 @@ fn report(
         median_run_id: table.run_id(row),
         median_s,
         ci_s: interval,
-        ci_coverage: ranks.map(|(.., coverage)| {
-            session.dependence.map_or(coverage, |found| found.coverage(coverage, rows.len()))
+        ci_coverage: ranks.map(|(outside, _, coverage)| {
+            session.dependence.map_or(coverage, |found| found.coverage(rows.len(), outside))
         }),
         slowdown: judgement.slowdown,
         slower_by_at_least: judgement.slower_by_at_least,

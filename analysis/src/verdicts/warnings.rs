@@ -176,11 +176,11 @@ pub(super) fn time_order_of(
 
 /// What the interval of a node's median really covers.
 fn covers(runs: usize, dependence: &Dependence) -> String {
-    let Some((.., coverage)) = median::interval(runs) else { return String::new() };
+    let Some((outside, _, coverage)) = median::interval(runs) else { return String::new() };
     format!(
         "; intervals of {:.1} % contain the true median with about {:.0} %",
         100.0 * coverage,
-        100.0 * dependence.coverage(coverage, runs)
+        100.0 * dependence.coverage(runs, outside)
     )
 }
 

@@ -273,7 +273,10 @@ impl Members {
         for member in self.all.iter_mut().filter(|member| member.end == MemberEnd::Badly) {
             member.end = MemberEnd::Done;
             if let Some(connection) = &member.connection {
-                handing::reply(connection, &Err("pmmpi-carrier found no data of this rank in its shared memory".to_owned()));
+                handing::reply(
+                    connection,
+                    &Err("pmmpi-carrier found no data of this rank in its shared memory".to_owned()),
+                );
             }
         }
         own
