@@ -142,12 +142,14 @@ impl Dependence {
         let inflation = 1.0 + 2.0 * (1..runs.min(10_000)).map(of_signs).sum::<f64>();
         let a = ((k - inflation) / (inflation - 1.0).max(1e-6) / 2.0).max(1e-6);
         let ln_beta = |a: f64, b: f64| libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
-        let probability = |below: usize| {
-            let n = below as f64;
-            let ln_choices = -ln_beta(n + 1.0, k - n + 1.0) - (k + 1.0).ln();
-            (ln_choices + ln_beta(n + a, k - n + a) - ln_beta(a, a)).exp()
-        };
-        (1.0 - 2.0 * (0..=outside).map(probability).sum::<f64>()).clamp(0.0, 1.0)
+        // P(n runs below the median), from one n to the next; as a logarithm, because it may be below all numbers.
+        let mut ln_p = ln_beta(a, k + a) - ln_beta(a, a);
+        let mut least = 0.0;
+        for n in (0..=outside).map(|n| n as f64) {
+            least += ln_p.exp();
+            ln_p += ((k - n) * (a + n) / ((n + 1.0) * (a + k - n - 1.0))).ln();
+        }
+        (1.0 - 2.0 * least).clamp(0.0, 1.0)
     }
 
     /// How much larger the variance of a node's median is than that of independent runs with the same variance within

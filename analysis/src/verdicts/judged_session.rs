@@ -98,7 +98,7 @@ impl<'a> JudgedSession<'a> {
         })
     }
 
-    /// Adds what depends on time, if all starts are known: verdicts need it, slow runs do not.
+    /// Adds what depends on time, if the starts of nine of ten nodes are known: verdicts need it, slow runs do not.
     pub fn with_starts(mut self, table: &RunTable) -> Self {
         self.consult_starts(table);
         self

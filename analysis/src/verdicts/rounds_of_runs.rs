@@ -75,8 +75,8 @@ const FEW: usize = 5;
 /// The starts of runs show the rounds, if they are known: see [`by_start`]. Otherwise runs with equal names on different
 /// nodes belong to one round: the same number.
 ///
-/// `None` if these are jobs on several nodes: there, a slow node makes all nodes slow, so its
-/// effect is no property of the round.
+/// `None` if these are jobs on several nodes: there, a slow node makes all nodes slow, so its effect is no property of the
+/// round.
 fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
     if are_jobs(table, rows, &of_run, count) {
