@@ -210,7 +210,7 @@ fn a_mark_of_one_rank_alone_says_why_it_waits() {
     for (started, folder) in Mpi::ALL.map(start) {
         started.wait_for_error("ends region `never begun`, which it did not begin");
         started.wait_for_error(
-            "waiting at the start of region `alone`: rank 1; elsewhere: rank 0 (in region `outer`)",
+            "ranks that wait at the start of region `alone`: 1; ranks elsewhere: 0 (in region `outer`)",
         );
         started.signal(libc::SIGTERM);
         started.finish();

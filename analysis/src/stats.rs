@@ -4,7 +4,7 @@
 //! The same input gives the same bits.
 //!
 //! ```
-//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, runs, verdict_rule, within_nodes};
+//! use pmmpi_analysis::stats::{class_runs::ClassRuns, median, resolution, runs, verdict_rule, within_nodes};
 //! // Three nodes of seven runs each; ln seconds, node after node, and where each node ends.
 //! let seconds = |run| if run < 14 { 1.0 } else { 1.08f64 } + 1e-4 * f64::from(run % 7);
 //! let times: Vec<f64> = (0..21).map(|run| f64::ln(seconds(run))).collect();
@@ -14,9 +14,10 @@
 //! let variance = |runs| Some(within_nodes::variance_factor(runs) * sigma?.powi(2));
 //! let node = |node: &median::NodeMedian| verdict_rule::MeasuredNode::new(node, variance(node.runs));
 //! let nodes: Vec<_> = medians.iter().map(node).collect();
-//! let judged = verdict_rule::judge(&nodes, None, &verdict_rule::VerdictSettings::default());
+//! let units = resolution::Units::default(); // times that nobody rounded
+//! let judged = verdict_rule::judge(&nodes, &units, &verdict_rule::VerdictSettings::default());
 //! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
-//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, None, &runs::SlowRunSettings::default()));
+//! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &units, &runs::SlowRunSettings::default()));
 //! assert_eq!(slow, Some(vec![]));
 //! ```
 //!
@@ -38,7 +39,7 @@
 //! | [`noise`] | whether the times are precise enough to show an effect |
 //! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
-//! | [`normal`], [`chi_squared`], [`binomial`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
+//! | [`normal`], [`chi_squared`], [`binomial`], [`poisson`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
 //! | [`random`] | numbers for simulations |
 //!
 //! The code cites the source of each formula. docs/method.md lists them together, and docs/simulation.md shows how
@@ -57,6 +58,7 @@ pub mod median;
 pub mod node_counts;
 pub mod noise;
 pub mod normal;
+pub mod poisson;
 pub mod qn_scale;
 pub mod random;
 pub mod resolution;
@@ -90,10 +92,11 @@ mod tests {
             let nodes: Vec<_> =
                 medians.iter().map(|node| verdict_rule::MeasuredNode::new(node, variance)).collect();
             let unit = Some(delta).filter(|unit| *unit > 0.0);
+            let units = resolution::Units { class: unit, coarser: unit.map(|unit| (0, 2.0 * unit)).into_iter().collect() };
             let settings = verdict_rule::VerdictSettings { q, delta, ..verdict_rule::VerdictSettings::default() };
-            prop_assert_eq!(verdict_rule::judge(&nodes, unit, &settings).len(), nodes.len());
+            prop_assert_eq!(verdict_rule::judge(&nodes, &units, &settings).len(), nodes.len());
             let settings = runs::SlowRunSettings { q, delta, ..runs::SlowRunSettings::default() };
-            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), unit, &settings);
+            let slow = runs::slow(&class, &medians, sigma.unwrap_or(delta), &units, &settings);
             prop_assert!(slow.len() <= times.len());
             let round: Vec<u32> = (0..times.len() as u32).map(|run| run % 7).collect();
             let of_nodes = medians.iter().map(|node| node.median);
@@ -101,7 +104,7 @@ mod tests {
             prop_assert!(effects.is_empty() || effects.len() == 7);
             time_order::rank_ratio(&times);
             time_order::dependence(class.nodes(), sigma.unwrap_or(q).abs());
-            resolution::unit(&times, &ends);
+            resolution::Units::of(&times, &ends);
             let mut ascending: Vec<f64> = medians.iter().map(|node| node.median).collect();
             ascending.sort_unstable_by(f64::total_cmp);
             let settings = bimodal::BimodalSettings { delta, min_nodes: 0, min_part: 0 };

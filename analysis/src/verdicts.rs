@@ -5,6 +5,7 @@ mod cause_text;
 mod history;
 mod judged_node;
 mod judged_session;
+mod measured_when;
 pub mod node_report;
 mod rounds_of_runs;
 mod suspects;
@@ -141,7 +142,7 @@ impl Judge<'_> {
         let effects = history::session_effects(&histories, &centres);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
-        self.all.warnings.extend(warnings::time_order_of(table, &limited, &sessions, &class));
+        self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
         history::over_time(table, settings, &histories, &effects, reports, self.all);
     }
 

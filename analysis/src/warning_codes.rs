@@ -80,13 +80,13 @@ codes! {
     ClassMoved "class-moved"
         "Most nodes of a class became slower."
         "Look for a change of the program, its libraries or the system that concerns all nodes."
-        "most nodes are 3.0 % slower since session s31: the report compares nodes with one another, so \
-         drift does not show this (./hpl)"
+        "most nodes have been 3.0 % slower since session s31: drift does not contain this change, because the \
+         report compares nodes with one another (./hpl)"
     CompositionChanged "composition-changed"
         "The nodes of a class changed from one session to the next."
         "Nothing, if nodes were added or removed on purpose."
-        "session s31 lacks 20 nodes of session s30 and has 0 nodes that session s30 lacks: drift is the \
-         change against the same nodes (./hpl)"
+        "session s31 lacks 20 nodes of session s30 and has 0 nodes that session s30 lacks: for drift, the report uses \
+         only nodes that were measured in several sessions (./hpl)"
     ConflictingRun "conflicting-run"
         "Two run files have the same run id and different contents."
         "Find out which of the two files was altered. The report uses the file whose name comes first."
@@ -96,30 +96,31 @@ codes! {
         "Copy the file again from the machine that measured the run."
         "run.pmr: is damaged: its checksum does not match"
     DependentRuns "dependent-runs"
-        "Successive runs of a node are alike, so that several runs tell little more than one. The report takes \
+        "Successive runs of a node are alike, so several runs give little more information than one run. The report takes \
          this into account, but the intervals of medians are too narrow."
         "Measure the runs further apart: `pmmpi repeat` with other work between them, or several sessions."
-        "successive runs of a node are alike (correlation 0.6): 7 runs of a node tell as much as 2.1; \
-         intervals of 98.4 % contain the true median with about 82 % (./hpl)"
+        "successive runs of a node are alike (correlation 0.6): 7 runs of a node give as much information as 2.1 \
+         independent runs; an interval of 98.4 % contains the true median with a probability of about 82 % (./hpl)"
     EmptyFile "empty-file"
         "A run file has no bytes."
         "The disk may have been full. Measure again."
         "run.pmr: is empty"
     EndedInRegion "ended-in-region"
-        "The job ended while ranks were inside a region, or waited at its start or end."
+        "The job ended while ranks were inside a region, or while ranks waited at the start or end of a region."
         "If some ranks wait at the start or end of a region, the other ranks did not reach this place: \
          look for the missing call."
         "places of the ranks when the job ended: at the end of region `solve`: 0, 1; elsewhere: 2"
     FailedRun "failed-run"
-        "The program failed on a rank. The report uses this run in no node's median or verdict."
+        "The program failed on a rank. The report does not use this run for medians and verdicts."
         "See the program's own messages."
         "rank 3 on n0222: signal 11"
     FewAnchors "few-anchors"
-        "Suspects of earlier sessions were measured again with too few other nodes: the report cannot compare them \
-         with the class. Their earlier verdicts stay."
-        "Measure at least 3 other nodes of the class together with the suspects."
-        "session s2: 20 of 20 nodes are suspects, and 0 of the 3 other nodes that a comparison needs were \
-         measured; their earlier verdicts stay (./hpl)"
+        "A session measured suspects of earlier sessions again, but too few nodes that were OK before: the report \
+         cannot compare the suspects with the class. The suspects keep their earlier verdicts."
+        "Measure the suspects together with at least 3 nodes of the class that were OK in an earlier session, with \
+         times that are not rounded to 0.5 % or more."
+        "session s2: 20 of 20 nodes are suspects, and 0 nodes were OK in an earlier session, but a comparison needs \
+         3 such nodes; the suspects keep their earlier verdicts (./hpl)"
     FewRuns "few-runs"
         "A node has fewer than 5 runs in a class: differences may be noise, and the node can only be OK or SUSPECT."
         "Measure 7 runs: --runs 7, or `pmmpi repeat --runs 7` for an MPI program."
@@ -144,12 +145,13 @@ codes! {
         "The stamps of the nodes contradict one another, so pmmpi cannot bound the elapsed time."
         "Check the suspects: a clock jumped (for example in a virtual machine that was suspended or \
          moved), or a barrier let a rank through too early."
-        "clock rates within 100 ppm do not explain the stamps (necessary: 1500.0 ppm); suspects: n0222"
+        "clocks with rate errors of at most 100 ppm do not explain the stamps; rate errors of 1500.0 ppm would; \
+         suspect clocks: n0222"
     LateNode "late-node"
         "The other nodes waited for one node at the final barrier, for at least 1 % of the job's elapsed \
          time."
-        "The node is slow, or has more work: compare other runs and regions to find out which \
-         (`node_waits` in --format json)."
+        "Either the node is slow, or it has more work. To find out which of the two is true, compare other runs \
+         and regions (`node_waits` in --format json)."
         "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
@@ -167,7 +169,7 @@ codes! {
     NoTime "no-time"
         "The report leaves out times that are not above zero."
         "Measure longer work. If a clock jumped, another warning of the same run names the node."
-        "2 times not above zero, left out of the report"
+        "the report leaves out 2 times that are not above zero"
     NodeUnknown "node-unknown"
         "A run has no record of a node's hardware, so the report compares the node with no other node."
         "Start every rank with pmmpi. There is no record if a rank needs more than 10 s to read the \
@@ -192,8 +194,8 @@ codes! {
     RegionsLeftOut "regions-left-out"
         "Some entries of regions were not counted: too many names, or regions nested too deeply."
         "Use few region names, one for each kind of work, and end each region that the program begins."
-        "12 entries of regions were not counted: their names come after the first 255 names, or they are \
-         nested more than 64 deep"
+        "pmmpi did not count 12 entries of regions: the region's name comes after the first 255 names, or the \
+         region is nested more than 64 deep"
     RejectedRows "rejected-rows"
         "Rows or values of another tool's results are not valid, so the report leaves them out."
         "docs/import.md lists what pmmpi reads from each tool's files."
@@ -211,8 +213,8 @@ codes! {
     RoundedTimes "rounded-times"
         "The times have a coarse resolution. A difference that rounding explains is no reason for a verdict."
         "Give times with more digits, or measure longer work."
-        "the times are multiples of 1 s, 9.6 % of the class median: pmmpi can detect a node only if it is \
-         about 12.6 % slower (./hpl)"
+        "the times are multiples of 1 s, which is 9.6 % of the class median: pmmpi can detect a node only if the \
+         node is at least about 12.6 % slower (./hpl)"
     SeparateJobs "separate-jobs"
         "MPI saw fewer ranks than the launcher started: each of several jobs did the whole work."
         "Start the program with the launcher of its own MPI. `--on-mismatch abort` ends such jobs."
@@ -224,12 +226,12 @@ codes! {
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
     TimeOrder "time-order"
-        "Nodes were measured one after another, and nodes that were measured close in time have similar times. \
+        "Nodes were measured at different times, and nodes that were measured close in time have similar times. \
          The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
-        "nodes measured one after another have similar times (von Neumann's ratio 0.31; 2 without such an order): \
-         the time of the measurement may explain 7.9 %, so a node that is not slower by more is at most SUSPECT \
-         (./hpl)"
+        "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order has no \
+         effect): the time of the measurement may explain a slowdown of 7.9 %, so a node can be SLOW or SLOW-TAIL \
+         only if it is certainly more than 11.1 % slower (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."

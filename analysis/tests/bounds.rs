@@ -131,7 +131,10 @@ fn contradictions_name_their_suspect() {
     assert!(found["rho_min_ppm"].as_f64().unwrap() > 0.0);
     let text = out(&bounds(&stepped, &[]));
     assert!(text.contains("elapsed unknown") && text.contains("suspects: c"), "{text}");
-    assert!(text.contains("t2 - t1 of a rank 0.00000490 s, shortest t3 - t0 0.00000110 s"), "{text}");
+    assert!(
+        text.contains("t2 - t1 of a rank: 0.00000490 s; shortest t3 - t0 of a rank: 0.00000110 s"),
+        "{text}"
+    );
 }
 
 /// The first exit of a clock is before its own last entry.

@@ -88,7 +88,7 @@ fn a_small_case_is_as_worked_by_hand() {
     assert_eq!(message, expected);
     let text = reported(&[run], "text");
     assert!(
-        text.contains("b came last, with its rank 3; the ranks waited for 52.2 % of their time"),
+        text.contains("b came last, and rank 3 was the last rank of this node; the ranks spent 52.2 % of their time waiting"),
         "{text}"
     );
     let row = text.lines().find(|line| line.starts_with("c  ") && line.contains(" to ")).unwrap();
@@ -115,7 +115,7 @@ fn equal_nodes_are_not_told_apart() {
     );
     assert!(said["warnings"].as_array().unwrap().iter().all(|warning| warning["code"] != "late-node"));
     assert!(reported(&[run], "text").contains(
-        "\nno node provably came last (last run with several nodes); the ranks waited for 1.0 % of"
+        "\nthe stamps do not prove which node came last (last run with several nodes); the ranks spent 1.0 % of"
     ));
 }
 
@@ -197,7 +197,12 @@ fn a_node_that_is_waited_for_again_and_again_is_named() {
     assert!((c["p_value"].as_f64().unwrap() - 21.0 / 59049.0).abs() < 1e-12, "{c}");
     assert!((c["p_adjusted"].as_f64().unwrap() - 8.0 * 21.0 / 59049.0).abs() < 1e-12, "{c}");
     let text = reported(&runs, "text");
-    assert!(text.contains("\nother nodes often waited for 1 node: c in 9 of 10 runs, by 32.5 %\n"), "{text}");
+    assert!(
+        text.contains(
+            "\nother nodes often waited for 1 node: c in 9 of 10 runs, for 32.5 % of the elapsed time\n"
+        ),
+        "{text}"
+    );
     // In any order of runs.
     runs.iter_mut().enumerate().for_each(|(number, run)| run.header.run_id = format!("{:03}", 999 - number));
     assert_eq!(reported_json(&runs)["waited_for"], report["waited_for"]);

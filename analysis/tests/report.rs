@@ -530,7 +530,7 @@ fn what_is_left_of_a_run_of_another_version_is_named() {
     let (path, ..) = folder.begin("renamed", 1);
     let to = folder.path().join("victim.partial");
     std::fs::rename(path, &to).unwrap();
-    said(&to, "it contains the run renamed.partial");
+    said(&to, "the folder of this run must have the name renamed.partial");
     let (path, node, _) = folder.begin("empty", 1);
     std::fs::write(node, "").unwrap();
     said(&path, "is empty");

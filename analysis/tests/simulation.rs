@@ -243,6 +243,12 @@ fn rounding_makes_no_finding() {
         holds(&rates, &none);
         holds(&rates, &no_run);
     }
+    for (nodes, time_s, unit) in [(10, 10.42, 1.0), (10, 10.6, 1.0), (40, 10.42, 1.0), (3, 10.26, 0.5)] {
+        let of = Session { sigma: 0.005, time_s, ..HEALTHY };
+        let rates = promises::two_tools(of, nodes, unit, SEEDS..SEEDS + 50);
+        holds(&rates, &none);
+        holds(&rates, &no_run);
+    }
     let slow = Session { sigma: 0.002, slow_nodes: 0.03, slow_by: (0.08, 0.08), slow_runs: 0.01, ..HEALTHY };
     for (time_s, unit, warned) in [(100.3, 1.0, 1.0), (6000.0, 60.0, 1.0), (6000.0, 1.0, 0.0)] {
         let rates = promises::session(Session { time_s, unit, ..slow }, SEEDS..SEEDS + 50);
@@ -301,8 +307,11 @@ fn what_depends_on_time_is_corrected_or_said() {
     holds(&few, &[("warned", 0.0..=0.02)]);
     let missed = over_time::missed_round(some, SEEDS..SEEDS + 20);
     holds(&missed, &[("recall", 0.99..=1.0), ("false slow runs per fleet", 0.0..=0.2)]);
-    let groups = over_time::two_groups(some, SEEDS..SEEDS + 20);
-    holds(&groups, &[("false SLOW per fleet", 0.0..=0.2), ("false slow runs per fleet", 0.0..=0.2)]);
+    for (first, recall) in [(70, 0.5..=1.0), (90, 0.8..=1.0), (97, 0.9..=1.0)] {
+        let groups = over_time::two_groups(some, first, SEEDS..SEEDS + 20);
+        holds(&groups, &[("false SLOW per fleet", 0.0..=0.1), ("false slow runs per fleet", 0.0..=0.2)]);
+        holds(&groups, &[("recall", recall), ("warned", 0.8..=1.0)]);
+    }
     let jobs = over_time::jobs(SEEDS..SEEDS + 20);
     holds(&jobs, &[("slow runs found", 0.99..=1.0), ("round effects warned", 0.0..=0.0)]);
     let late = over_time::straggler(SEEDS..SEEDS + 20);
@@ -310,6 +319,10 @@ fn what_depends_on_time_is_corrected_or_said() {
     for (amplitude, warned) in [(0.0, 0.0..=0.05), (0.08, 1.0..=1.0)] {
         let rates = over_time::day(amplitude, 1, SEEDS..SEEDS + 20);
         holds(&rates, &[("SLOW per fleet", 0.0..=0.0), ("drains per fleet", 0.0..=0.0), ("warned", warned)]);
+    }
+    for (amplitude, warned) in [(0.0, 0.0..=0.05), (0.08, 1.0..=1.0)] {
+        let rates = over_time::same_hours(amplitude, SEEDS..SEEDS + 20);
+        holds(&rates, &[("false SLOW per fleet", 0.0..=0.0), ("warned", warned)]);
     }
     for (correlation, warned) in [(0.0, 0.0..=0.05), (0.6, 1.0..=1.0)] {
         let rates = over_time::dependent(correlation, SEEDS..SEEDS + 20);

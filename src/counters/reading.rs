@@ -125,8 +125,8 @@ impl fmt::Display for Gap {
             Gap::Unsupported(errno) => write!(f, "not counted by this processor and kernel (errno {errno})"),
             // On Debian's kernels CAP_PERFMON has no effect from level 3 on.
             Gap::Denied(_) => f.write_str(
-                "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (above \
-                 level 2: CAP_SYS_ADMIN)",
+                "not allowed: lower kernel.perf_event_paranoid, or start pmmpi with CAP_PERFMON (if the setting is above 2: \
+             with CAP_SYS_ADMIN)",
             ),
             Gap::Unavailable(cause) => cause.fmt(f),
             Gap::UserModeOnly => f.write_str(
@@ -149,7 +149,7 @@ impl fmt::Display for WhyUnavailable {
                                                  watchdog or another profiler",
             ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "no file descriptor was free besides those of the program: raise the hard limit on open \
+                "pmmpi leaves the program its file descriptors, and none was free for this counter: raise the hard limit on open \
                  files (ulimit -Hn)",
             ),
             WhyUnavailable::NoRoom(errno) => write!(
@@ -163,8 +163,8 @@ impl fmt::Display for WhyUnavailable {
                  the descriptor",
             ),
             WhyUnavailable::Unreadable => f.write_str(
-                "this user may execute the program's file but not read it: the kernel does not \
-                             count such a program",
+                "this user may execute the program's file but may not read the file, so the kernel does not count the \
+             program",
             ),
             WhyUnavailable::NeverScheduled => f.write_str("never counted: more events than counters"),
             WhyUnavailable::NoSnapshot => f.write_str("the rank did not complete its work"),

@@ -33,7 +33,9 @@ pub fn read(folder: &Path) -> Result<Run, RunFileError> {
     let run = left.into_run()?;
     let named = format!("{}{SUFFIX}", run.header.run_id);
     if folder.file_name() != Some(named.as_ref()) {
-        return Err(RunFileError::Damaged(format!("it contains the run {named}, but has another name")));
+        return Err(RunFileError::Damaged(format!(
+            "its name does not match its run: the folder of this run must have the name {named}"
+        )));
     }
     if run.is_sound() {
         Ok(run)

@@ -5,6 +5,7 @@ use crate::methods;
 use crate::score::Score;
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::random::Random;
+use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::stats::{bimodal, drift, flaky, median, runs, within_nodes};
 use std::ops::Range;
@@ -105,7 +106,7 @@ pub fn flaky(seeds: Range<u64>) -> Score {
         let Some(class) = ClassRuns::new(&times, &ends) else { continue };
         let medians = median::of_nodes(&class);
         let Some(sigma) = within_nodes::sigma(&class, &medians) else { continue };
-        let slow = runs::slow(&class, &medians, sigma, None, &runs::SlowRunSettings::default());
+        let slow = runs::slow(&class, &medians, sigma, &Units::default(), &runs::SlowRunSettings::default());
         let mut is_slow = vec![false; times.len()];
         slow.iter().for_each(|run| is_slow[run.node * 20 + run.run] = true);
         let session =

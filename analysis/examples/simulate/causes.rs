@@ -7,6 +7,7 @@ use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median;
 use pmmpi_analysis::stats::node_counts::Counted;
 use pmmpi_analysis::stats::random::Random;
+use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
 use std::ops::Range;
 
@@ -141,7 +142,7 @@ fn fleet(recipe: &Recipe, seed: u64) -> Vec<Said> {
     let medians = median::of_nodes(&class);
     let judged = verdict_rule::judge(
         &methods::measured(&class, &medians),
-        None,
+        &Units::default(),
         &verdict_rule::VerdictSettings::default(),
     );
     let middle: Vec<usize> =

@@ -15,6 +15,8 @@ pub struct MeasuredRuns {
     pub missed: Option<[usize; 2]>,
     /// Times are rounded to multiples of this (s); 0 for exact times.
     pub unit: f64,
+    /// The first nodes, how many, have times rounded to this (s).
+    pub coarser: (usize, f64),
 }
 
 /// What measures runs.
@@ -62,11 +64,8 @@ impl MeasuredRuns {
         table.class.push(table.classes.number("simulated"));
         table.session.push(table.sessions.number(&format!("s{:03}", run.session)));
         table.is_own.push(self.by != Tool::Other);
-        table.elapsed_s.push(if self.unit > 0.0 {
-            (seconds / self.unit).round() * self.unit
-        } else {
-            seconds
-        });
+        let unit = if run.node < self.coarser.0 { self.coarser.1 } else { self.unit };
+        table.elapsed_s.push(if unit > 0.0 { (seconds / unit).round() * unit } else { seconds });
         table.started_unix_ns.push(run.start_s.map_or(UNDATED, |start_s| (start_s * 1e9) as i64));
         table.source.push(0);
         table.line.push(0);

@@ -2,6 +2,7 @@
 
 use pmmpi_analysis::stats::class_runs::ClassRuns;
 use pmmpi_analysis::stats::median::{self, NodeMedian};
+use pmmpi_analysis::stats::resolution::Units;
 use pmmpi_analysis::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict, VerdictSettings};
 use pmmpi_analysis::stats::{normal, runs, within_nodes};
 
@@ -68,7 +69,7 @@ pub fn at_least(class: &ClassRuns, least: Verdict) -> Vec<bool> {
 /// Uses the tool's defaults.
 fn judge(class: &ClassRuns) -> Vec<NodeJudgement> {
     let medians = median::of_nodes(class);
-    verdict_rule::judge(&measured(class, &medians), None, &VerdictSettings::default())
+    verdict_rule::judge(&measured(class, &medians), &Units::default(), &VerdictSettings::default())
 }
 
 /// The nodes with the errors of their medians.
@@ -92,7 +93,7 @@ pub fn slow_runs(class: &ClassRuns) -> Vec<bool> {
         })
         .collect();
     let Some(sigma) = within_nodes::sigma(class, &medians) else { return slow };
-    for run in runs::slow(class, &medians, sigma, None, &runs::SlowRunSettings::default()) {
+    for run in runs::slow(class, &medians, sigma, &Units::default(), &runs::SlowRunSettings::default()) {
         slow[starts[run.node] + run.run] = true;
     }
     slow

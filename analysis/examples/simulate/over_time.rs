@@ -40,12 +40,12 @@ pub fn missed_round(of: Session, seeds: Range<u64>) -> Vec<Rate> {
     })
 }
 
-/// 70 nodes and then 30 others, each group in rounds that differ by 5 %; both count their runs from 0.
-pub fn two_groups(of: Session, seeds: Range<u64>) -> Vec<Rate> {
+/// Some nodes and hours later the others, each group in rounds that differ by 5 %; both count their runs from 0.
+pub fn two_groups(of: Session, first: usize, seeds: Range<u64>) -> Vec<Rate> {
     let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
         let rounds: Vec<f64> = (0..2 * of.runs).map(|_| 0.05 * random.normal()).collect();
         let more = |node: usize, run: usize| {
-            let group = usize::from(node >= 70);
+            let group = usize::from(node >= first);
             let start_s = group as f64 * 1e5 + run as f64 * 2000.0 + node as f64 * 1e-3;
             (rounds[group * of.runs + run], Some(start_s))
         };
@@ -88,6 +88,20 @@ pub fn day(amplitude: f64, at_once: usize, seeds: Range<u64>) -> Vec<Rate> {
             |of_node: &dyn Fn(usize) -> bool| (0..of.nodes).filter(|node| of_node(*node)).count() as f64;
         sums.add("SLOW per fleet", count(&|node| is_flagged(judged, node, of.nodes)), 1.0);
         sums.add("drains per fleet", count(&|node| judged.node(node).suggests_drain), 1.0);
+        sums.count("warned", judged.warns(WarningCode::TimeOrder));
+    })
+}
+
+/// 100 healthy nodes, one after another and at the same hours of seven days; times vary by `amplitude` over each day.
+pub fn same_hours(amplitude: f64, seeds: Range<u64>) -> Vec<Rate> {
+    let of = Session { sigma: 0.003, ..HEALTHY };
+    let more = |node: usize, run: usize| {
+        let of_day = node as f64 / of.nodes as f64;
+        (amplitude / 2.0 * (of_day * TAU).sin(), Some(86_400.0 * (run as f64 + of_day)))
+    };
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| of.simulate(random, runs, more);
+    over(seeds, fleet, |sums, judged, truth| {
+        about_nodes(sums, judged, truth);
         sums.count("warned", judged.warns(WarningCode::TimeOrder));
     })
 }

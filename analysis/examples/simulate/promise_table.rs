@@ -136,7 +136,17 @@ fn rounding() -> Vec<Case> {
         |name: &str, stated: &[(&'static str, &'static str)], time_s: f64, unit: f64, of: Session| {
             case(name, 200, stated, move |seeds| promises::session(Session { time_s, unit, ..of }, seeds))
         };
+    let of_two = |nodes: usize, time_s: f64, unit: f64| {
+        let name = format!("healthy, {time_s} s, the times of {nodes} of 100 nodes rounded to {unit} s");
+        case(name, 200, &none, move |seeds| {
+            promises::two_tools(Session { time_s, ..other }, nodes, unit, seeds)
+        })
+    };
     vec![
+        of_two(10, 10.42, 1.0),
+        of_two(10, 10.6, 1.0),
+        of_two(40, 10.42, 1.0),
+        of_two(3, 10.26, 0.5),
         session("healthy, 10.42 s rounded to 1 s, s .5 %, sigma .2 %", &none, 10.42, 1.0, small),
         session("healthy, 10.40 s rounded to 1 s, s .1 %, sigma 1 %", &none, 10.4, 1.0, noisy),
         session("healthy, 10.2 s rounded to .5 s, s .5 %, sigma .2 %", &none, 10.2, 0.5, small),
@@ -243,14 +253,17 @@ fn over_time() -> Vec<Case> {
     cases.push(case("rounds differ by 5 %, one node missed a round", 200, &in_step, move |seeds| {
         over_time::missed_round(some, seeds)
     }));
-    let groups = "70 nodes, hours later 30 others; the rounds of both differ by 5 %";
     let apart = [
         ("recall", ""),
         ("false SLOW per fleet", "<= 0.1"),
         ("false slow runs per fleet", "<= 0.1"),
         ("warned", ""),
     ];
-    cases.push(case(groups, 200, &apart, move |seeds| over_time::two_groups(some, seeds)));
+    for first in [70, 90, 97] {
+        let name =
+            format!("{first} nodes, hours later {} others; the rounds of both differ by 5 %", 100 - first);
+        cases.push(case(name, 200, &apart, move |seeds| over_time::two_groups(some, first, seeds)));
+    }
     let of_jobs =
         [("slow runs found", ">= 0.99"), ("false SLOW per fleet", "0"), ("round effects warned", "0")];
     cases.push(case("jobs on 50 nodes, one of 7 is 10 % slower", 200, &of_jobs, over_time::jobs));
@@ -263,6 +276,14 @@ fn over_time() -> Vec<Case> {
         let stated = [("SLOW per fleet", ""), ("warned", warned)];
         let name = format!("100 healthy nodes in groups of 5, {:.0} % over the day", amplitude * 100.0);
         cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 5, seeds)));
+    }
+    for (amplitude, warned) in [(0.0, "<= 0.01"), (0.08, "1")] {
+        let stated = [("false SLOW per fleet", "0"), ("warned", warned)];
+        let name = format!(
+            "100 healthy nodes one after another, seven days, {:.0} % over each day",
+            amplitude * 100.0
+        );
+        cases.push(case(name, 200, &stated, move |seeds| over_time::same_hours(amplitude, seeds)));
     }
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
     cases.push(case("100 nodes at once, one of them a week later", 200, &late, over_time::straggler));

@@ -140,6 +140,19 @@ pub fn session(of: Session, seeds: Range<u64>) -> Vec<Rate> {
     })
 }
 
+/// The same, with times of another tool for the first nodes: rounded to `unit` seconds.
+pub fn two_tools(of: Session, nodes: usize, unit: f64, seeds: Range<u64>) -> Vec<Rate> {
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        runs.coarser = (nodes, unit);
+        of.simulate(random, runs, |_, _| (0.0, None))
+    };
+    over(seeds, fleet, |sums, judged, truth| {
+        about_nodes(sums, judged, truth);
+        about_runs(sums, judged, truth, of.runs);
+        sums.count("rounding warned", judged.warns(WarningCode::RoundedTimes));
+    })
+}
+
 /// True if the verdict says that the node is slow: SLOW, or SLOW-TAIL in a class of fewer than 20 nodes.
 pub fn is_flagged(judged: &Judged, node: usize, nodes: usize) -> bool {
     judged.node(node).verdict >= Some(if nodes < 20 { Verdict::SlowTail } else { Verdict::Slow })

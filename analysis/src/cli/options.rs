@@ -60,9 +60,9 @@ fn bounds_help() -> String {
     format!(
         "STAMPS.csv has a header with the columns rank,node,t0_ns,t1_ns,t2_ns,t3_ns. The
 stamps are integers from the clock of the rank's node, in this order:
-`t0; barrier; t1; work; t2; barrier; t3`. Optional columns run and region
-separate jobs. `-` reads stdin. pmmpi reports rows that are not valid and
-computes the bounds without them.
+`t0; barrier; t1; work; t2; barrier; t3`. The columns `run` and `region` are
+optional and tell jobs apart. `-` reads stdin. pmmpi reports rows that are not
+valid and computes the bounds without them.
 {EXIT_STATUS}
 
 Example: pmmpi bounds stamps.csv --format json"

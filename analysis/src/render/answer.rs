@@ -24,8 +24,8 @@ pub fn of(report: &Report) -> Vec<String> {
         ),
         (
             &[Verdict::Unusual][..],
-            "stands out from its class, but it is not certain that it is slower by more than --delta",
-            "stand out from their class, but it is not certain that they are slower by more than --delta",
+            "stands out from its class, but it is not certain that the node is slower by more than --delta",
+            "stand out from their class, but it is not certain that the nodes are slower by more than --delta",
         ),
     ] {
         let nodes: Vec<&NodeReport> =
@@ -63,7 +63,12 @@ pub fn waited_for(report: &Report) -> Option<String> {
     let nodes = &report.waited_for;
     let of = |node: &OftenWaitedFor| {
         let runs = count(node.runs, "run");
-        format!("{} in {} of {runs}, by {:.1} %", shortened(&node.node), node.last, node.share * 100.0)
+        format!(
+            "{} in {} of {runs}, for {:.1} % of the elapsed time",
+            shortened(&node.node),
+            node.last,
+            node.share * 100.0
+        )
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
     let more = if nodes.len() > NAMED { ", ..." } else { "" };
@@ -102,9 +107,9 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
         Verdict::SlowTail => {
             Some("slower than its class by more than --delta, but does not stand out from the class")
         }
-        Verdict::Unusual => {
-            Some("stands out from its class, but it is not certain that it is slower by more than --delta")
-        }
+        Verdict::Unusual => Some(
+            "stands out from its class, but it is not certain that the node is slower by more than --delta",
+        ),
         Verdict::Suspect => {
             Some("looks slow or unusual, but too few runs, noise or the time of day may be the reason")
         }

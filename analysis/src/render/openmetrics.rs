@@ -39,7 +39,7 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_nodes",
-        "Number of nodes per verdict, once per class of a node; NONE: not compared.",
+        "Number of nodes per verdict. A node counts once per class. NONE: the report compares the node with no other node.",
         samples,
     );
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
@@ -60,17 +60,22 @@ fn about_nodes(text: &mut String, report: &Report) {
     gauge(
         text,
         "pmmpi_node_slower_by_at_least_ratio",
-        "Lower limit of the slowdown; as certain as the verdict.",
+        "Lower limit of a node's slowdown. The limit is as certain as the verdict of the node.",
         least,
     );
     let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
-    gauge(text, "pmmpi_node_suggests_drain", "1 if a node is so slow that it should be drained.", drain);
+    gauge(
+        text,
+        "pmmpi_node_suggests_drain",
+        "1 if a node is so slow that the report suggests draining the node.",
+        drain,
+    );
     let verdict = |node: &NodeReport| {
         let verdict = ("verdict", Some(node.verdict?.name()));
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
     };
     let verdicts = report.nodes.iter().filter_map(verdict);
-    gauge(text, "pmmpi_node_verdict", "1 for the verdict of a node.", verdicts);
+    gauge(text, "pmmpi_node_verdict", "Always 1; the label verdict has the verdict of the node.", verdicts);
     let drift = report.drift.iter().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];

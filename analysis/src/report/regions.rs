@@ -60,7 +60,7 @@ impl RegionReport {
         let agreed = bounds.entries.filter(|_| lower_ns <= upper_ns);
         let share = agreed.and(whole).map(|whole| middle(lower_ns, upper_ns) / whole);
         let mut null_reasons = BTreeMap::new();
-        let contradiction = "the ranks' times contradict one another: a clock was stepped";
+        let contradiction = "the ranks' times contradict one another: a clock jumped";
         let why = match bounds.entries {
             None => "ranks did not count the same entries into this region",
             Some(_) => contradiction,
@@ -114,8 +114,8 @@ pub fn warnings(run: &Run) -> Vec<Warning> {
         warnings.push(Warning::new(
             WarningCode::RegionsLeftOut,
             format!(
-                "{} entries of regions were not counted: their names come after the first {MOST} names, or \
-                 they are nested more than 64 deep",
+                "pmmpi did not count {} entries of regions: the region's name comes after the first {MOST} names, or the \
+                 region is nested more than 64 deep",
                 run.regions.unrecorded
             ),
         ));

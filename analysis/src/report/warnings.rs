@@ -26,7 +26,10 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     {
         let node = &run.nodes[node.index()].key.hostname;
         let end = match end {
-            End::Lost => "lost, together with its launcher; the node may have failed".to_owned(),
+            End::Lost => {
+                "neither the rank nor its launcher reported how the rank ended; the node may have failed"
+                    .to_owned()
+            }
             end => end.to_string(),
         };
         warn(WarningCode::FailedRun, format!("rank {rank} on {node}: {end}"));
@@ -146,11 +149,11 @@ fn about_elapsed(
         return warn(
             WarningCode::InconsistentClocks,
             format!(
-                "clock rates within {} ppm do not explain the stamps ({}); suspects: {}",
+                "clocks with rate errors of at most {} ppm do not explain the stamps; {}; suspect clocks: {}",
                 run.max_drift().ppm(),
                 match elapsed.rho_min_ppm {
-                    least if least < NO_RATE_PPM => format!("necessary: {least:.1} ppm"),
-                    _ => "no rates explain the stamps".to_owned(),
+                    least if least < NO_RATE_PPM => format!("rate errors of {least:.1} ppm would"),
+                    _ => "no rate errors would".to_owned(),
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),
@@ -182,7 +185,11 @@ pub fn without_time(number: usize) -> Option<Warning> {
     (number > 0).then(|| {
         Warning::new(
             WarningCode::NoTime,
-            format!("{} not above zero, left out of the report", count(number, "time")),
+            format!(
+                "the report leaves out {} that {} not above zero",
+                count(number, "time"),
+                if number == 1 { "is" } else { "are" }
+            ),
         )
     })
 }

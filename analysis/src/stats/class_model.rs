@@ -5,7 +5,8 @@
 //! with probability 1 - w, or slow, theta_i exponential with a mean of 10 %, with probability w: a spike and a slab.
 //! All promises about a node come from the probabilities of theta_i given the data.
 
-use super::{median, normal, resolution, within_nodes};
+use super::resolution::{self, Units};
+use super::{median, normal, within_nodes};
 
 /// The time of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,14 +78,14 @@ const WIDENED: f64 = 4.0;
 const CHI2_MEDIAN: f64 = 0.454_936_423_119_572_8;
 
 impl ClassModel {
-    /// Fits the model. `unit` is the resolution of the times (s), see [`resolution::unit`]. `None` below two nodes.
+    /// Fits the model. `units` has the resolution of the times. `None` below two nodes.
     ///
     /// - A node is compared with the median of the *other* nodes, whose error counts too.
     /// - t^2 solves median(d_i^2 / (t^2 + error_i^2)) = median of chi^2_1, d_i the differences. Unlike a standard
     ///   deviation, this is right for nodes with unequal errors, and slow nodes hardly change it. The prior acts as
     ///   further nodes.
     /// - w is the mode of its posterior, by the EM algorithm.
-    pub fn fit(times: &[NodeTime], unit: Option<f64>, prior: &ClassPrior) -> Option<Self> {
+    pub fn fit(times: &[NodeTime], units: &Units, prior: &ClassPrior) -> Option<Self> {
         let count = times.len();
         if count < 2 {
             return None;
@@ -101,10 +102,11 @@ impl ClassModel {
         let proved: Vec<f64> = times
             .iter()
             .zip(&difference)
-            .map(|(node, difference)| resolution::proved(unit, node.median, *difference))
+            .enumerate()
+            .map(|(at, (node, difference))| resolution::proved(units.of_node(at), node.median, *difference))
             .collect();
-        let floor = prior.floor.max(resolution::deviation(unit, centre));
-        let t2 = match unit {
+        let floor = prior.floor.max(resolution::deviation(units.class, centre));
+        let t2 = match units.class {
             None => spread(&difference, &own, &error2, prior, floor),
             Some(unit) => spread(&unrounded(times, &ascending, unit), &own, &error2, prior, floor),
         };
@@ -313,7 +315,7 @@ mod tests {
     fn fitted(medians: &[f64], sd: f64) -> ClassModel {
         let times: Vec<NodeTime> =
             medians.iter().map(|median| NodeTime { median: *median, variance: sd * sd }).collect();
-        ClassModel::fit(&times, None, &ClassPrior::default()).unwrap()
+        ClassModel::fit(&times, &Units::default(), &ClassPrior::default()).unwrap()
     }
 
     #[test]
@@ -336,7 +338,7 @@ mod tests {
             spread.iter().enumerate().map(of).collect()
         };
         for noise in [0.0, 0.05] {
-            let model = ClassModel::fit(&times(noise), None, &ClassPrior::default()).unwrap();
+            let model = ClassModel::fit(&times(noise), &Units::default(), &ClassPrior::default()).unwrap();
             assert!((0.008..0.013).contains(&model.spread), "{noise}: {}", model.spread);
         }
     }

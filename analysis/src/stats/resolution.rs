@@ -1,23 +1,95 @@
 //! The resolution of times: rounded times hide small differences and create others.
 
-use std::collections::BTreeSet;
+use super::poisson;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest unit (s) of which nearly all times (s, above zero) are multiples. `None` if it is too fine to matter, or
-/// if there are no times. One time in twenty may have another unit: results come from different tools. `ends` has the
-/// end of each node's times.
-///
-/// Times are decimal numbers, so the search is for the greatest common divisor of their last digits.
-pub fn unit(seconds: &[f64], ends: &[usize]) -> Option<f64> {
-    let finest = NEGLIGIBLE * seconds.iter().copied().fold(f64::INFINITY, f64::min);
-    let may_differ = seconds.len() / OTHERS;
-    let fits = |scale: f64| seconds.iter().filter(|time| !is_whole(*time * scale)).nth(may_differ).is_none();
-    let scales = (0..=MOST_DIGITS).map(|digits| 10f64.powi(digits));
-    let scale =
-        scales.take_while(|scale| *scale == 1.0 || scale * finest < 1.0).find(|scale| fits(*scale))?;
-    let mut first = 0;
-    let nodes = ends.iter().map(|end| &seconds[std::mem::replace(&mut first, *end)..*end]);
-    let unit = divisor(nodes, scale) as f64 / scale;
-    (unit >= finest && finest.is_finite()).then_some(unit)
+/// The units (s) of which the times of a class are multiples. `None`, or no entry, if they are too fine to matter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Units {
+    /// Of nearly all times: one in twenty may have another unit, because results come from different tools.
+    pub class: Option<f64>,
+    /// Of nodes with coarser times, by their index.
+    pub coarser: BTreeMap<usize, f64>,
+}
+
+impl Units {
+    /// Finds the units of times (s, above zero). `ends` has the end of each node's times.
+    ///
+    /// Times are decimal numbers, so the search is for the greatest common divisor of their last digits. Some nodes have
+    /// coarser times if chance does not explain why their last digits are zero.
+    pub fn of(seconds: &[f64], ends: &[usize]) -> Self {
+        let finest = NEGLIGIBLE * seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        if !finest.is_finite() {
+            return Self::default();
+        }
+        let may_differ = seconds.len() / OTHERS;
+        let fits = |digits: &i32| {
+            seconds.iter().filter(|time| !is_whole(*time * scale(*digits))).nth(may_differ).is_none()
+        };
+        let matter = |digits: &i32| *digits == 0 || scale(*digits) * finest < 1.0;
+        let usual = (0..=MOST_DIGITS).take_while(matter).find(fits);
+        let least = usual.unwrap_or_else(|| (0..=MOST_DIGITS).take_while(matter).count() as i32);
+        let unit = usual.map(|digits| divisor(of_nodes(seconds, ends), digits, CHANCE));
+        let class = unit.filter(|unit| *unit >= finest);
+        let coarser = coarser(seconds, ends, least, unit.unwrap_or_else(|| 1.0 / scale(least)));
+        // The median of the class is then rounded, too.
+        match coarser.len() * MOST_COARSER > ends.len() {
+            true => Self { class: coarser.into_values().reduce(f64::max), coarser: BTreeMap::new() },
+            false => Self { class, coarser },
+        }
+    }
+
+    /// The unit of a node's times.
+    pub fn of_node(&self, node: usize) -> Option<f64> {
+        self.coarser.get(&node).copied().or(self.class)
+    }
+}
+
+/// Nodes whose times have fewer than `usual` digits after the point, with the unit of their times. The other times are
+/// multiples of `unit`: chance makes a multiple of 1 s from a multiple of .01 s with the probability .01.
+fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<usize, f64> {
+    let mut found = BTreeMap::new();
+    // The last digits of a few different times are not random.
+    const RANDOM: usize = 20;
+    let mut different = BTreeSet::new();
+    let are_random = seconds.iter().any(|time| {
+        different.insert(time.to_bits());
+        different.len() >= RANDOM
+    });
+    for digits in 0..if are_random { usual } else { 0 } {
+        let of_one = |(node, times): (usize, &[f64])| {
+            let are_whole = times.iter().all(|time| is_whole(time * scale(digits)));
+            (are_whole && !times.is_empty()).then_some(node)
+        };
+        let others = || of_nodes(seconds, ends).enumerate().filter(|(node, _)| !found.contains_key(node));
+        let whole: Vec<usize> = others().filter_map(of_one).collect();
+        if whole.is_empty() {
+            continue;
+        }
+        // Equal times of a node are no independent evidence.
+        let by_chance = |(_, times): (usize, &[f64])| {
+            let mut times = times.to_vec();
+            times.sort_unstable_by(f64::total_cmp);
+            times.dedup();
+            (unit * scale(digits)).min(1.0).powi(times.len().min(99) as i32)
+        };
+        let expected: f64 = others().map(by_chance).sum();
+        if poisson::at_least(whole.len(), expected) < CHANCE {
+            let times = whole.iter().map(|node| of_node(seconds, ends, *node));
+            // These times are rounded, and of few different ones the largest unit is the safe one.
+            let unit = divisor(times, digits, 1.0);
+            found.extend(whole.into_iter().map(|node| (node, unit)));
+        }
+    }
+    found
+}
+
+fn of_node<'a>(seconds: &'a [f64], ends: &[usize], node: usize) -> &'a [f64] {
+    &seconds[node.checked_sub(1).map_or(0, |before| ends[before])..ends[node]]
+}
+
+fn of_nodes<'a>(seconds: &'a [f64], ends: &'a [usize]) -> impl Iterator<Item = &'a [f64]> {
+    (0..ends.len()).map(|node| of_node(seconds, ends, node))
 }
 
 /// A unit below this fraction of the time does not matter.
@@ -25,19 +97,27 @@ const NEGLIGIBLE: f64 = 2e-4;
 const MOST_DIGITS: i32 = 9;
 /// One of so many times may have another unit.
 const OTHERS: usize = 20;
+/// If more than one of so many nodes has coarser times, the class has.
+const MOST_COARSER: usize = 4;
+/// Less likely zeros are no chance.
+const CHANCE: f64 = 5e-4;
+
+fn scale(digits: i32) -> f64 {
+    10f64.powi(digits)
+}
 
 /// Decimal numbers are not exact.
 fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() <= 1e-9 * value.max(1.0)
 }
 
-/// The greatest common divisor g of times in units of the last digit, or 1 if chance explains it. Chance makes a number a
-/// multiple of g with probability 1/g. Numbers that are independent of one another are the different times, and the
-/// differences between the times of one node.
-fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, scale: f64) -> u64 {
+/// The greatest common divisor (s) of times with this many digits after the point, or the last digit if chance explains
+/// it with a probability above `accepted`. Chance makes a number a multiple of g with probability 1/g. Numbers that are independent of one another are the
+/// different times, and the differences between the times of one node.
+fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32, accepted: f64) -> f64 {
     const MANY: usize = 8;
-    const CHANCE: f64 = 5e-4;
-    let (mut seen, mut divisor, mut varying) = (BTreeSet::new(), 0, 0i32);
+    let scale = scale(digits);
+    let (mut seen, mut divisor, mut varying) = (BTreeSet::new(), 0u64, 0i32);
     for times in nodes {
         let mut of_node = None;
         let mut varies = false;
@@ -52,8 +132,8 @@ fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, scale: f64) -> u64 {
         varying += i32::from(varies);
     }
     let different = seen.len() as i32;
-    let is_chance = different < 2 || (divisor as f64).powi(-different.saturating_add(varying)) > CHANCE;
-    if seen.len() < MANY && is_chance { 1 } else { divisor }
+    let is_chance = different < 2 || (divisor as f64).powi(-different.saturating_add(varying)) > accepted;
+    (if seen.len() < MANY && is_chance { 1.0 } else { divisor as f64 }) / scale
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -112,7 +192,8 @@ mod tests {
 
     #[test]
     fn units_are_found() {
-        let of = |times: &[f64]| unit(times, &(1..=times.len()).collect::<Vec<_>>());
+        let of = |times: &[f64]| Units::of(times, &(1..=times.len()).collect::<Vec<_>>()).class;
+        let unit = |times: &[f64], ends: &[usize]| Units::of(times, ends).class;
         for to in [1.0, 0.5, 0.25, 0.1, 0.04, 0.01] {
             let found = of(&rounded(200, 10.0, 0.1, to)).unwrap();
             assert!((found - to).abs() < 1e-9, "{to}: {found}");
@@ -133,10 +214,37 @@ mod tests {
         of_two[7] = 10.123_456;
         assert_eq!(of(&of_two), Some(1.0));
         of_two.truncate(19);
-        assert_eq!(of(&of_two), None);
+        assert_eq!(of(&of_two), None, "too few different times");
         assert_eq!(of(&(0..20).map(|at| 6000.0 + 60.0 * f64::from(at)).collect::<Vec<_>>()), Some(60.0));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[f64::INFINITY, 1.0]), None);
+    }
+
+    /// Nodes of another tool, which gives fewer digits.
+    #[test]
+    fn coarser_nodes_are_found() {
+        let ends: Vec<usize> = (1..=50).map(|node| 7 * node).collect();
+        for (fine, to) in [(1e-6, 1.0), (1e-3, 0.1), (0.01, 0.5), (0.01, 1.0)] {
+            let mut times = rounded(350, 10.3, 0.03, fine);
+            let usual = Units::of(&times, &ends);
+            assert!(usual.coarser.is_empty(), "{usual:?}");
+            for node in [3, 20, 49] {
+                times[7 * node..7 * node + 7].iter_mut().for_each(|time| *time = (*time / to).round() * to);
+            }
+            let found = Units::of(&times, &ends);
+            assert_eq!(found.class, usual.class);
+            assert_eq!(found.coarser.keys().copied().collect::<Vec<_>>(), [3, 20, 49], "{fine} {to}");
+            assert!(found.coarser.values().all(|unit| (unit - to).abs() < 1e-9), "{found:?}");
+            assert_eq!((found.of_node(3), found.of_node(4)), (Some(to), usual.class));
+        }
+        // A third of the nodes: then the class's median is rounded, too.
+        let mut times = rounded(350, 10.3, 0.03, 1e-6);
+        times[..7 * 17].iter_mut().for_each(|time| *time = time.round());
+        assert_eq!(Units::of(&times, &ends), Units { class: Some(1.0), coarser: BTreeMap::new() });
+        // One round number is chance.
+        let mut times = rounded(50, 10.3, 0.03, 1e-3);
+        times[7] = 10.0;
+        assert!(Units::of(&times, &(1..=50).collect::<Vec<_>>()).coarser.is_empty());
     }
 
     #[test]

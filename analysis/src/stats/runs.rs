@@ -3,7 +3,7 @@
 use super::benjamini_hochberg::{self, Test};
 use super::class_runs::ClassRuns;
 use super::median::NodeMedian;
-use super::resolution;
+use super::resolution::{self, Units};
 use super::run_law::RunLaw;
 use std::collections::BTreeMap;
 
@@ -45,12 +45,12 @@ pub struct SlowRunTest {
 /// The slow runs of a class, by node and run. `sigma` is the result of [`super::within_nodes::sigma`].
 ///
 /// r = (y_ij - m_i) / sigma_w; p is that of [`RunLaw`]. Benjamini-Hochberg covers all runs of nodes with enough runs.
-/// A slow run must also be slower than `delta`. `unit` is the resolution of the times (s): see [`resolution::unit`].
+/// A slow run must also be slower than `delta`. `units` has the resolution of the times.
 pub fn slow(
     class: &ClassRuns,
     medians: &[NodeMedian],
     sigma: f64,
-    unit: Option<f64>,
+    units: &Units,
     settings: &SlowRunSettings,
 ) -> Vec<SlowRunTest> {
     let gate = settings.delta.ln_1p();
@@ -62,6 +62,7 @@ pub fn slow(
             continue;
         }
         family += runs.len();
+        let unit = units.of_node(node);
         let sigma = sigma.max(resolution::hidden(unit, middle.median));
         let (law, least) = laws.entry(runs.len()).or_insert_with(|| {
             let law = RunLaw::new(runs.len(), deviations);
@@ -119,7 +120,7 @@ mod tests {
         let class = ClassRuns::new(times, &ends).unwrap();
         let medians = median::of_nodes(&class);
         let sigma = within_nodes::sigma(&class, &medians).unwrap();
-        slow(&class, &medians, sigma, None, &SlowRunSettings::default())
+        slow(&class, &medians, sigma, &Units::default(), &SlowRunSettings::default())
     }
 
     #[test]
@@ -158,12 +159,13 @@ mod tests {
         let mut times: Vec<f64> =
             (0..700).map(|_| (10.4 * (0.01 * random.normal()).exp()).round().ln()).collect();
         assert!(of_times(&times, 100, 7).len() > 50, "without the unit, many runs of 11 s are slow");
+        let whole_seconds = Units { class: Some(1.0), ..Units::default() };
         let of = |times: &[f64]| {
             let ends: Vec<usize> = (1..=100).map(|node| node * 7).collect();
             let class = ClassRuns::new(times, &ends).unwrap();
             let medians = median::of_nodes(&class);
             let sigma = within_nodes::sigma(&class, &medians).unwrap();
-            slow(&class, &medians, sigma, Some(1.0), &SlowRunSettings::default()).len()
+            slow(&class, &medians, sigma, &whole_seconds, &SlowRunSettings::default()).len()
         };
         assert_eq!(of(&times), 0);
         times[9] = 14f64.ln();

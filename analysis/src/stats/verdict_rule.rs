@@ -6,6 +6,7 @@
 
 use super::class_model::{ClassModel, ClassPrior, NodeEstimate, NodeTime};
 use super::median::NodeMedian;
+use super::resolution::Units;
 use super::{benjamini_hochberg, normal};
 
 /// The limits of verdicts.
@@ -117,26 +118,26 @@ impl MeasuredNode {
     }
 }
 
-/// Judges each node of a class. `unit` is the resolution of the times (s): see [`super::resolution::unit`].
+/// Judges each node of a class. `units` has the resolution of their times, by index.
 ///
 /// A: p = 1 - Phi(score), Benjamini-Hochberg at q. B: P(theta > ln(1 + delta)) is at least the certainty, with theta
 /// and its distribution from [`ClassModel`]. C: most runs of the node are slower than that, too. The error of a median is
 /// that of the class's usual node, and a node with many slow runs is no usual node.
-pub fn judge(nodes: &[MeasuredNode], unit: Option<f64>, settings: &VerdictSettings) -> Vec<NodeJudgement> {
-    judge_first(nodes.len(), nodes, unit, settings)
+pub fn judge(nodes: &[MeasuredNode], units: &Units, settings: &VerdictSettings) -> Vec<NodeJudgement> {
+    judge_first(nodes.len(), nodes, units, settings)
 }
 
 /// The same for the first `count` nodes of the class.
 pub fn judge_first(
     count: usize,
     nodes: &[MeasuredNode],
-    unit: Option<f64>,
+    units: &Units,
     settings: &VerdictSettings,
 ) -> Vec<NodeJudgement> {
     let VerdictSettings { prior, .. } = settings;
     let time = |node: &MeasuredNode| NodeTime { median: node.median, variance: node.variance.unwrap_or(0.0) };
     let times: Vec<NodeTime> = nodes.iter().map(time).collect();
-    let Some(model) = ClassModel::fit(&times, unit, prior) else {
+    let Some(model) = ClassModel::fit(&times, units, prior) else {
         return vec![NodeJudgement::default(); count];
     };
     let is_small = nodes.len() < settings.min_nodes;
@@ -192,7 +193,7 @@ mod tests {
         let sigma = within_nodes::sigma(&class, &medians);
         let variance = |runs| sigma.map(|sigma| within_nodes::variance_factor(runs) * sigma * sigma);
         let of = |node: &NodeMedian| MeasuredNode::new(node, variance(node.runs));
-        judge(&medians.iter().map(of).collect::<Vec<_>>(), None, &VerdictSettings::default())
+        judge(&medians.iter().map(of).collect::<Vec<_>>(), &Units::default(), &VerdictSettings::default())
     }
 
     /// `count` healthy nodes with an even spread of `sd`, followed by the `slow` nodes.

@@ -10,13 +10,13 @@ pub(super) fn of_cause(cause: &Cause) -> String {
     match &cause.kind {
         CauseKind::Frequency => {
             format!(
-                "its cores ran at a {less} lower frequency; suspect a thermal or power limit, or another \
-                 setting"
+                "its cores ran at a {less} lower frequency; suspect a thermal limit, a power limit, or a \
+                 frequency setting of this node"
             )
         }
         CauseKind::NetFrequency => format!(
             "its threads got {less} fewer cycles per second on the processor; suspect a thermal or power \
-             limit, or halted or stolen time (only reference cycles can tell which)"
+             limit, halted time, or stolen time (only reference cycles can show which of them it is)"
         ),
         CauseKind::OnCpu => format!(
             "its threads needed {more} more time on the processor; suspect a slower core, stolen time, or \
@@ -34,8 +34,8 @@ pub(super) fn of_cause(cause: &Cause) -> String {
         ),
         CauseKind::Stolen => {
             format!(
-                "its hardware threads worked {less} less of the time, because the hypervisor gave the time \
-                 to others"
+                "its hardware threads worked {less} less of the time, because the hypervisor gave the time to other \
+                 virtual machines"
             )
         }
         CauseKind::Halted { or_in_kernel } => format!(
@@ -59,37 +59,40 @@ pub(super) fn of_cause(cause: &Cause) -> String {
         CauseKind::KernelCpi => format!("{more} more cycles per instruction, most of these in the kernel"),
         CauseKind::Cache { fills } => {
             format!(
-                "{more} more cycles per instruction, and {} more bytes into its L2 caches",
+                "{more} more cycles per instruction; the node's L2 caches read {} more bytes",
                 percent(*fills)
             )
         }
         CauseKind::SnoopFilter { fills, bytes } => format!(
-            "{more} more cycles per instruction, {} more bytes into its L2 caches, and {} more bytes read \
-             from and written to memory; a snoop filter may evict lines that cores still use (huge pages \
+            "{more} more cycles per instruction; the node's L2 caches read {} more bytes, and the node read from and \
+             wrote to memory {} more bytes; a snoop filter may evict lines that cores still use (huge pages \
              of 1 GiB help)",
             percent(*fills),
             percent(*bytes)
         ),
         CauseKind::Memory => format!(
-            "{more} more cycles per instruction, for equally many bytes read from and written to memory, \
+            "{more} more cycles per instruction, with about the usual number of bytes read from and written to memory, \
              at a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \
              frequency"
         ),
         CauseKind::Imbalance => {
-            format!("one of its ranks worked {more} longer than the others, beyond the usual difference")
+            format!(
+                "relative to the mean of the node's ranks, the busiest rank worked {more} longer than is usual in \
+                 the class"
+            )
         }
         CauseKind::Cpus => format!("its ranks had {less} fewer hardware threads"),
         CauseKind::Uncounted => {
             format!(
-                "{more} more time is outside the counted time: before or after the work, or the node's \
-                 clocks disagree"
+                "compared with the counted time, the elapsed time is {more} longer than usual: the node spent time \
+                 before or after the work, or the node's clocks disagree"
             )
         }
         CauseKind::Mixed(largest) => {
             let largest: Vec<String> = largest.iter().map(term).collect();
             let largest = largest.join(", ");
             format!(
-                "no term makes up half of the slowdown and is unusual for the class; the largest terms: \
+                "no term both makes up half of the slowdown and is unusual for the class; the largest terms: \
                  {largest}"
             )
         }
@@ -117,9 +120,11 @@ pub(super) fn of_no_cause(none: &NoCause) -> String {
         NoCause::FewNodes { nodes, needed } => {
             format!("{nodes} nodes of the class have the same counters, but a cause needs {needed}")
         }
-        NoCause::NoSlower => "the node is no slower than the nodes of the class with the same \
-                              counters"
-            .to_owned(),
+        NoCause::NoSlower => {
+            "compared with the nodes of the class that counted the same events, the node is \
+                              not slower"
+                .to_owned()
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The report of each node, from the session that judges it.
 
 use super::history::{self, History};
-use super::judged_session::{JudgedSession, Sessions, TimeOrder};
+use super::judged_session::{JudgedSession, Sessions};
+use super::measured_when::TimeOrder;
 use super::suspects::SuspectSessions;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, cause_text, why};
 use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
@@ -43,7 +44,7 @@ pub(super) fn reports(
         let reports: Vec<(usize, NodeReport)> = nodes.par_iter().map(of_node).collect();
         let is_limited = |(_, report): &(usize, NodeReport)| report.verdict == Some(Verdict::Suspect);
         let has_limited = most != Some(*number) && reports.iter().any(is_limited);
-        Some((reports, session.time_order.filter(|_| has_limited).map(|order| (*number, order))))
+        Some((reports, session.time_order.clone().filter(|_| has_limited).map(|order| (*number, order))))
     };
     for asked in asked.chunks(SESSIONS_AT_A_TIME) {
         for (of_nodes, order) in asked.par_iter().filter_map(of_session).collect::<Vec<_>>() {

@@ -13,6 +13,28 @@ pub(super) struct RoundEffects {
     pub effects: Vec<f64>,
     /// The round of each run; empty if rounds do not differ.
     pub of_run: Vec<u32>,
+    /// Number of runs in each round.
+    sizes: Vec<usize>,
+}
+
+impl RoundEffects {
+    /// Standard deviation of the effects; 0 without effects.
+    pub fn deviation(&self) -> f64 {
+        // A round of few nodes has the effect 0.
+        let known = self.effects.iter().filter(|effect| **effect != 0.0);
+        let (count, sum) =
+            known.fold((0usize, 0.0), |(count, sum), effect| (count + 1, sum + effect * effect));
+        (sum / count.max(1) as f64).sqrt()
+    }
+
+    /// True if the round may be the reason why a run is slower by `difference` (ln T): the effect of a round with few nodes
+    /// is not known, but other rounds have effects.
+    pub fn may_explain(&self, run: usize, difference: f64) -> bool {
+        // Few rounds show the deviation, and a run is compared with the median of its node.
+        const SURE: f64 = 8.0;
+        let is_known = self.of_run.get(run).is_none_or(|round| self.sizes[*round as usize] >= FEW);
+        !is_known && difference < SURE * self.deviation()
+    }
 }
 
 /// Differences of seven rounds that are not significant with so many nodes are smaller than 15 % of the standard deviation
@@ -35,7 +57,12 @@ pub(super) fn effects(
         };
         let effects =
             rounds::effects(class, medians, &of_run, count, sigma, &rounds::RoundSettings::default());
-        RoundEffects { of_run: if effects.is_empty() { Vec::new() } else { of_run }, effects }
+        if effects.is_empty() {
+            return RoundEffects::default();
+        }
+        let mut sizes = vec![0; count];
+        of_run.iter().for_each(|round| sizes[*round as usize] += 1);
+        RoundEffects { effects, of_run, sizes }
     };
     let step = nodes.len().div_ceil(MANY);
     if step > 1 {

@@ -3,6 +3,7 @@
 use super::JudgeSettings;
 use super::history::History;
 use super::judged_session::JudgedSession;
+use crate::stats::resolution::Units;
 use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
 use crate::stats::within_nodes;
 use crate::table::RunTable;
@@ -169,7 +170,7 @@ impl SuspectSessions {
         let standing = |at: usize| before.histories[at].standing;
         let others = (0..is_here.len()).step_by(step).filter(|at| !is_here[*at]).filter_map(standing);
         let class: Vec<MeasuredNode> = nodes.iter().copied().chain(others).collect();
-        let judged = verdict_rule::judge_first(nodes.len(), &class, None, &before.settings.node);
+        let judged = verdict_rule::judge_first(nodes.len(), &class, &Units::default(), &before.settings.node);
         let are_most = 2 * anchors.len() > nodes.len();
         self.references.insert(number, Reference::Anchors { judged, are_most });
         nodes.into_iter().map(Some).collect()

@@ -2,7 +2,8 @@
 
 use super::JudgeSettings;
 use super::history::{self, History};
-use super::judged_session::{JudgedSession, Sessions, TimeOrder, WORTH_A_WARNING};
+use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
+use super::measured_when::{Found, TimeOrder};
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
@@ -52,18 +53,19 @@ pub(super) fn few_anchors(
 ) -> Option<Warning> {
     let (FewAnchors { session, suspects, anchors, is_coarse }, others) = sessions_without.split_last()?;
     let why = match is_coarse {
-        true => "the times are too coarse to be compared with earlier ones".to_owned(),
+        true => "the times are too coarse for a comparison with earlier sessions".to_owned(),
         false => format!(
-            "{anchors} of the {MIN_ANCHORS} other nodes that a comparison needs {} measured",
-            if *anchors == 1 { "was" } else { "were" }
+            "{} OK in an earlier session, but a comparison needs {MIN_ANCHORS} such nodes",
+            were(*anchors)
         ),
     };
     let and = match others.len() {
         0 => String::new(),
-        more => format!("; the same in {}", count(more, "earlier session")),
+        more => format!("; {} could not compare suspects either", count(more, "earlier session")),
     };
     let message = format!(
-        "{}: {suspects} of {} are suspects, and {why}; their earlier verdicts stay{and} ({class})",
+        "{}: {suspects} of {} are suspects, and {why}; the suspects keep their earlier verdicts{and} \
+         ({class})",
         session_name(table, sessions[*session]),
         count(sessions[*session].len(), "node"),
     );
@@ -88,7 +90,7 @@ pub(super) fn about_class(
     let mut ascending: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
     ascending.sort_unstable_by(f64::total_cmp);
     let kinds = bimodal::BimodalSettings { delta, ..Default::default() };
-    if let Some(modes) = bimodal::modes(&ascending, session.unit, &kinds) {
+    if let Some(modes) = bimodal::modes(&ascending, session.units.class, &kinds) {
         let message = format!(
             "{} of a class are fast and {} are {} slower",
             count(modes.fast.nodes, "node"),
@@ -105,17 +107,10 @@ pub(super) fn about_class(
         );
         warn(WarningCode::NoiseFloor, message);
     }
-    if let (Some(unit), Some(centre)) = (session.unit, median::of_ascending(&ascending)) {
-        let of_time = unit / centre.exp();
-        if of_time >= WORTH_A_WARNING {
-            let message = format!(
-                "the times are multiples of {unit} s, {} of the class median: pmmpi can detect a node only if it is \
-                 about {} slower",
-                percent(of_time),
-                percent(delta + of_time)
-            );
-            warn(WarningCode::RoundedTimes, message);
-        }
+    if let Some(centre) = median::of_ascending(&ascending) {
+        told_of_units(session, centre, delta)
+            .into_iter()
+            .for_each(|message| warn(WarningCode::RoundedTimes, message));
     }
     let effects = session.round_effects.effects.iter().copied();
     let (low, high) =
@@ -127,15 +122,16 @@ pub(super) fn about_class(
         );
         warn(WarningCode::RoundEffects, message);
     }
-    if let Some(order) = session.time_order {
-        warn(WarningCode::TimeOrder, of_time_order(&order));
+    if let Some(order) = &session.time_order {
+        warn(WarningCode::TimeOrder, of_time_order(order, delta));
     }
     let most_runs = session.medians.iter().map(|node| node.runs).max().unwrap_or_default();
     let fewest_runs = session.medians.iter().map(|node| node.runs).min().unwrap_or_default();
     if let Some(dependence) = session.dependence {
         let inflation = dependence.inflation(most_runs);
         let message = format!(
-            "successive runs of a node are alike (correlation {:.1}): {} of a node tell as much as {:.1}{}",
+            "successive runs of a node are alike (correlation {:.1}): {} of a node give as much information as {:.1} \
+             independent runs{}",
             dependence.correlation,
             count(most_runs, "run"),
             most_runs as f64 / inflation,
@@ -153,24 +149,65 @@ pub(super) fn about_class(
     }
 }
 
-fn of_time_order(TimeOrder { found, range }: &TimeOrder) -> String {
+/// Of the class's times, and of the nodes with coarser times.
+fn told_of_units(session: &JudgedSession, centre: f64, delta: f64) -> Option<String> {
+    let units = &session.units;
+    let coarsest = units.coarser.values().copied().reduce(f64::max);
+    let (whose, who, unit) = match (units.class, coarsest) {
+        (class, Some(unit)) if class.is_none_or(|class| class < unit) => {
+            let nodes = count(units.coarser.len(), "node");
+            (format!("the times of {nodes}"), "such a node", unit)
+        }
+        (class, _) => ("the times".to_owned(), "a node", class?),
+    };
+    let of_time = unit / centre.exp();
+    (of_time >= WORTH_A_WARNING).then(|| {
+        format!(
+            "{whose} are multiples of {unit} s, which is {} of the class median: pmmpi can detect {who} only if the node \
+             is at least about {} slower",
+            percent(of_time),
+            percent(delta + of_time)
+        )
+    })
+}
+
+/// What the order of measurements limits.
+fn of_time_order(order: &TimeOrder, delta: f64) -> String {
+    let found = match order.found {
+        Found::Neighbours(found) => format!(
+            "nodes measured one after another have similar times (von Neumann's ratio {:.2}; about 2 if the order has \
+             no effect)",
+            found.ratio
+        ),
+        Found::Apart(nodes) => format!(
+            "{} measured at another time than the other nodes, and times changed meanwhile",
+            were(nodes)
+        ),
+    };
+    let who = if matches!(order.found, Found::Apart(_)) { "such a node" } else { "a node" };
     format!(
-        "nodes measured one after another have similar times (von Neumann's ratio {:.2}; 2 without such an order): \
-         the time of the measurement may explain {}, so a node that is not slower by more is at most SUSPECT",
-        found.ratio,
-        percent(range.exp_m1())
+        "{found}: the time of the measurement may explain a slowdown of {}, so {who} can be SLOW or SLOW-TAIL only \
+         if it is certainly more than {} slower",
+        percent(order.range.exp_m1()),
+        percent((order.range + delta.ln_1p()).exp_m1())
     )
+}
+
+fn were(nodes: usize) -> String {
+    format!("{} {}", count(nodes, "node"), if nodes == 1 { "was" } else { "were" })
 }
 
 /// Warns of other sessions whose verdicts the order of the measurements limits; of several it names the latest.
 pub(super) fn time_order_of(
     table: &RunTable,
+    settings: &JudgeSettings,
     limited: &[(usize, TimeOrder)],
     sessions: &[&[&[u32]]],
     class: &str,
 ) -> Option<Warning> {
     let (session, order) = limited.last()?;
-    let message = format!("{}: {} ({class})", session_name(table, sessions[*session]), of_time_order(order));
+    let told = of_time_order(order, settings.node.delta);
+    let message = format!("{}: {told} ({class})", session_name(table, sessions[*session]));
     Some(Warning::new(WarningCode::TimeOrder, message))
 }
 
@@ -178,7 +215,7 @@ pub(super) fn time_order_of(
 fn covers(runs: usize, dependence: &Dependence) -> String {
     let Some((outside, _, coverage)) = median::interval(runs) else { return String::new() };
     format!(
-        "; intervals of {:.1} % contain the true median with about {:.0} %",
+        "; an interval of {:.1} % contains the true median with a probability of about {:.0} %",
         100.0 * coverage,
         100.0 * dependence.coverage(runs, outside)
     )
@@ -193,7 +230,7 @@ fn noise_above(table: &RunTable, session: &JudgedSession, delta: f64) -> Option<
     };
     let rows = session.nodes.iter().copied().flatten();
     let certain = -normal::quantile(0.01);
-    let errors = session.medians.iter().filter_map(|node| session.variance(node));
+    let errors = (0..session.medians.len()).filter_map(|place| session.variance(place));
     let noise = noise::Noise {
         bounds: median_of(&mut rows.map(|row| table.width(*row as usize))),
         runs: median_of(&mut errors.map(|variance| certain * variance.sqrt())),
@@ -233,8 +270,8 @@ pub(super) fn composition(
     let (before, now, gone, new) =
         judging.windows(2).rev().find_map(changed).or_else(|| changed(&first_and_last))?;
     let message = format!(
-        "{now} lacks {} of {before} and has {} that {before} lacks: drift is the change against the same nodes \
-         ({class})",
+        "{now} lacks {} of {before} and has {} that {before} lacks: for drift, the report uses only nodes that were measured in \
+         several sessions ({class})",
         count(gone, "node"),
         count(new, "node")
     );
@@ -263,8 +300,8 @@ pub(super) fn moved(
         return None;
     }
     let message = format!(
-        "most nodes are {} slower since {}: the report compares nodes with one another, so drift does not show this \
-         ({class})",
+        "most nodes have been {} slower since {}: drift does not contain this change, because the report compares \
+         nodes with one another ({class})",
         percent(change.exp_m1()),
         session_name(sessions.table, sessions.nodes[since])
     );

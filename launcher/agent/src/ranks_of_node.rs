@@ -32,8 +32,8 @@ pub fn describe(mark: &Whereabouts, job: &str, size: u32) -> String {
         (None, _) => format!("{} (in MPI_Finalize)", rank.rank),
     });
     let missing = listed(missing);
-    let others = if missing.is_empty() { String::new() } else { format!("; elsewhere: rank {missing}") };
-    format!("waiting {mark}: rank {there}{others}")
+    let others = if missing.is_empty() { String::new() } else { format!("; ranks elsewhere: {missing}") };
+    format!("ranks that wait {mark}: {there}{others}")
 }
 
 fn listed(all: impl Iterator<Item = String>) -> String {

@@ -137,8 +137,8 @@ impl PfmLibrary {
         let failed = |e: libloading::Error| PfmError {
             code: NOT_SUPPORTED,
             message: format!(
-                "pmmpi cannot load libpfm4, so it does not know the event names of vendors. Install \
-                 libpfm4 (Debian: apt install libpfm4; RHEL and Fedora: dnf install libpfm): {e}"
+                "pmmpi cannot load libpfm4 ({e}), so pmmpi does not know the event names of vendors. Install libpfm4 \
+             (Debian: apt install libpfm4; RHEL and Fedora: dnf install libpfm)"
             ),
         };
         // SAFETY: the library's initialisers do not depend on this program; the signatures match its headers.

@@ -128,7 +128,7 @@ pub const COMMANDS_WITHOUT_PROGRAM: [&str; 6] = ["report", "export", "bounds", "
 /// First words that are commands, not programs.
 pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
 
-/// Parses `arguments`, without `pmmpi` itself, as a measurement.
+/// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
     let name = OsString::from("pmmpi");
     Direct::try_parse_from(std::iter::once(&name).chain(arguments)).map(|direct| direct.measurement)
@@ -311,7 +311,7 @@ pub enum ModeArg {
     Mpi,
     /// As a child process, from outside
     Plain,
-    /// As a plain program on all ranks together; pmmpi itself calls the rank's only MPI_Init
+    /// As a plain program on all ranks together; pmmpi calls MPI_Init, which a rank can call only once
     Ranks,
 }
 

@@ -36,7 +36,7 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
     let fix = match has_tsc {
         true => format!(
-            "echo tsc > /{CURRENT}\n# to keep it after a reboot, on the kernel's command line: clocksource=tsc"
+            "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the kernel's command line"
         ),
         false => "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel gave up the TSC".to_owned(),
     };
@@ -80,7 +80,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
         Err(e) => Check::limits(
             NAME,
             format!("the kernel's correction of the clock rate cannot be read: {e}"),
-            "this check cannot tell whether the clock is slewed; the report of a run can",
+            "this check cannot tell whether the clock is slewed; the report of a run shows a slew",
             "adjtimex --print   # outside the container",
         ),
         Ok(now) => {
@@ -98,7 +98,7 @@ pub fn time_service(machine: &dyn Machine) -> Check {
             Check::ok(
                 NAME,
                 found,
-                "the bounds need clock rates within --max-drift-ppm, but no synchronised clocks",
+                "the bounds need clocks with rate errors of at most --max-drift-ppm; synchronised clocks are not necessary",
             )
         }
     }

@@ -59,8 +59,8 @@ pub fn software_events(machine: &dyn Machine) -> Check {
             "pmmpi counts task clock, page faults, context switches and migrations",
         ),
         Some(gap) => {
-            let costs = "the counts of these events will be null or partial, with the reason: pmmpi cannot \
-                         show noise from the kernel";
+            let costs = "the counts of these events will be null or partial, with the reason; without these counts, \
+                         pmmpi cannot show noise from the kernel";
             Check::limits(NAME, tried.found(), costs, mend(gap, machine))
         }
     }

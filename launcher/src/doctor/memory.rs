@@ -20,7 +20,7 @@ pub fn huge_pages(machine: &dyn Machine) -> Check {
              misses vary between runs and nodes. If your jobs run with this setting, keep this setting",
             format!(
                 "echo madvise > /{ENABLED}\n\
-                 # to keep it after a reboot, on the kernel's command line: transparent_hugepage=madvise"
+                 # to keep this setting after a reboot, add transparent_hugepage=madvise to the kernel's command line"
             ),
         ),
         Some(other) => Check::ok(

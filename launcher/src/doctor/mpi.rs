@@ -116,7 +116,7 @@ pub fn compiler(machine: &dyn Machine) -> Check {
                 Some(fitting) => {
                     format!("alias mpirun={}   # in a script, use this path", fitting.path.display())
                 }
-                None => "module load openmpi   # one module has both programs; Debian: update-alternatives \
+                None => "module load openmpi   # one module has both mpicc and mpirun; Debian: update-alternatives \
                      --config mpi"
                     .into(),
             };
@@ -265,7 +265,8 @@ pub fn runners(machine: &dyn Machine) -> Check {
         }
     }
     if found.is_empty() {
-        let meaning = "no runner is missing: this machine has no MPI that could start a plain program";
+        let meaning =
+            "pmmpi needs no runner here, because no MPI on this machine could start a plain program";
         return Check::ok(NAME, "no runner, and no MPI", meaning);
     }
     Check::ok(NAME, found.join(", "), "pmmpi measures plain programs under mpirun, in rounds")

@@ -145,8 +145,8 @@ pub fn capabilities(machine: &dyn Machine) -> Check {
     let (found, costs) = match own.in_namespace {
         true => (
             format!("{}, in a user namespace (a container)", own.names()),
-            "the kernel requires a capability from outside the namespace, and limits these counters as for \
-             any user",
+            "the kernel requires a capability from outside the namespace; without this capability, \
+             perf_event_paranoid limits the counters",
         ),
         false => (own.names(), "perf_event_paranoid limits the counters"),
     };

@@ -61,7 +61,7 @@ pub fn agent(machine: &dyn Machine) -> Check {
     });
     match complaint {
         Some(complaint) => Check::broken(NAME, complaint, costs, reinstall(machine)),
-        None => Check::ok(NAME, shown, "pmmpi measures MPI programs from inside, unchanged"),
+        None => Check::ok(NAME, shown, "pmmpi measures unchanged MPI programs from inside"),
     }
 }
 

@@ -34,10 +34,10 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
         if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
     };
     match settings.mode {
-        options::ModeArg::Plain => return plain("--mode says so".into()),
+        options::ModeArg::Plain => return plain("the user chose this with --mode".into()),
         options::ModeArg::Ranks if launch.family.is_none() => return Err(no_ranks(launch)),
-        options::ModeArg::Ranks => return plain("--mode says so".into()),
-        options::ModeArg::Mpi => return mpi("--mode says so".into()),
+        options::ModeArg::Ranks => return plain("the user chose this with --mode".into()),
+        options::ModeArg::Mpi => return mpi("the user chose this with --mode".into()),
         options::ModeArg::Auto => {}
     }
     let nature = match nature(program) {
@@ -54,7 +54,9 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
             plain(format!("{name} may start an MPI program, but no MPI launcher started pmmpi"))
         }
         Nature::Wrapper(name) if rounds && (launch.size == Some(1) || launch.family.is_none()) => {
-            plain(format!("{name} may start an MPI program, but here pmmpi repeats a single rank"))
+            plain(format!(
+                "{name} may start an MPI program, but each rank is a job of its own, so pmmpi can repeat the program"
+            ))
         }
         Nature::Wrapper(name) if rounds => Err(may_start_once(&name, settings)),
         Nature::Wrapper(name) => mpi(format!("{name} may start an MPI program")),

@@ -254,7 +254,9 @@ fn most(a: Count, b: Count) -> Count {
 fn reason(net: &MetricValue) -> Option<String> {
     let why = net.reason()?;
     Some(match net.quality() {
-        Quality::Denied => format!("{why}; counters of memory controllers need level 0"),
+        Quality::Denied => {
+            format!("{why}; counters of memory controllers need kernel.perf_event_paranoid = 0")
+        }
         _ => why,
     })
 }

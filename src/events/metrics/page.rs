@@ -11,12 +11,12 @@ const HEAD: &str = "\
 This page is generated from src/events/metrics/metrics.toml and src/events/metrics/cpus/*.toml. After a change there,
 `PMMPI_WRITE_DOCS=1 cargo test --release --workspace --exclude pmmpi-runner --lib metrics` writes the page again.
 
-The names in a formula are quantities or names of the processor's event table. The table gives for each name an event,
-a formula over events, or the reason why no event counts it. A value has the worst quality of its counts: exact is
+The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
+formula over events, or the reason why the name has neither. A value has the worst quality of its counts: exact is
 better than scaled, and scaled is better than partial. A missing value has a reason: the missing count, the divisor
-that is 0, or the check that failed. pmmpi bases no verdict on a count that ran for less than a fifth of the time. It
-multiplies samples by their period before use. If an input gives a value for a name, pmmpi uses this value, even if the
-table could compute one.
+that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less than a fifth of the time. If an
+event is sampled, pmmpi multiplies the number of samples by the sampling period. If an input gives a value for a name,
+pmmpi uses this value, even if the table could compute one.
 
 pmmpi computes a metric of cores for each core of each node, from the counts of the core's hardware threads and the TSC
 of the rank that counted there. The value of a run is the mean over the cores. The mean leaves out each core whose
@@ -133,7 +133,7 @@ fn events(page: &mut String, table: &CpuTable) {
         line(page, format_args!("{} family {family:#x}, models {first:#x} to {last:#x}.", range.vendor));
     }
     if let Some(parent) = &table.inherits {
-        line(page, format_args!("\nLike {parent}, with these differences:"));
+        line(page, format_args!("\nLike the table `{parent}`, with these differences:"));
     }
     line(page, format_args!("\n| name | is | where | vendor's name, notes |\n|---|---|---|---|"));
     for name in &table.drops {

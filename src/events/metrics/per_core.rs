@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
         match (core.number, core.threads) {
             (Some(number), _) => format!("core {number} of {}", self.host),
             (None, [cpu, ..]) => format!("hardware thread {cpu} of {}", self.host),
-            (None, []) => format!("all of {}", self.host),
+            (None, []) => format!("an unknown core of {}", self.host),
         }
     }
 

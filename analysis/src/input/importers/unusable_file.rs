@@ -86,7 +86,9 @@ impl fmt::Display for ImportFault {
                 let missing = missing.join(", ");
                 write!(f, "has no column {missing} (expected: node,run,elapsed_s; found: {found}){hint}")
             }
-            Self::OwnRun => f.write_str("is a run file: name the file itself or its folder"),
+            Self::OwnRun => {
+                f.write_str("is a run file of pmmpi: name this file or its folder on the command line")
+            }
             Self::Pipe => f.write_str("cannot be read through a pipe: save the data to a file first"),
             Self::Damaged(what) => write!(f, "is damaged: {what}"),
             Self::TwoColumns(name) => {

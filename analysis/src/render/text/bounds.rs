@@ -44,10 +44,10 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
         let (lower, upper) = seconds_between(elapsed.lower_ns, elapsed.upper_ns);
         line(text, &format!("elapsed between {lower} and {upper} s, {places}"));
     } else {
-        line(text, &format!("elapsed unknown: the stamps contradict one another, {places}"));
+        line(text, &format!("elapsed unknown, {places}: the stamps contradict one another"));
     }
     let (longest, outer) = seconds_between(elapsed.rank_lower_ns, elapsed.rank_upper_ns);
-    line(text, &format!("  longest t2 - t1 of a rank {longest} s, shortest t3 - t0 {outer} s"));
+    line(text, &format!("  longest t2 - t1 of a rank: {longest} s; shortest t3 - t0 of a rank: {outer} s"));
     let rate = elapsed.rho_min_ppm;
     if elapsed.consistent {
         line(text, &format!("  consistent: clock rates within {rate:.3} ppm explain the stamps"));
@@ -55,13 +55,13 @@ fn job_bounds(text: &mut String, job: &StampedBounds) {
     }
     let suspects = if job.suspects.is_empty() { "unknown".to_owned() } else { job.suspects.join(", ") };
     let why = match rate < NO_RATE_PPM {
-        true => format!("only clock rates that are off by {rate:.3} ppm explain the stamps"),
+        true => format!("only clock rates that are off by at least {rate:.3} ppm explain the stamps"),
         false => "no clock rates explain the stamps".to_owned(),
     };
     line(text, &format!("  {why}; suspects: {suspects}"));
     line(
         text,
-        "  a clock was stepped, or a barrier let a rank through too early: check the time service of the \
+        "  a clock jumped, or a barrier let a rank through too early: check the time service of the \
          suspects",
     );
 }

@@ -12,11 +12,14 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let Some((run, waited_for)) = latest else { return };
     line(text, "");
     let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
-        format!("; the ranks waited for {:.1} % of their time", share * 100.0)
+        format!("; the ranks spent {:.1} % of their time waiting", share * 100.0)
     });
     let (last, rank) = (&waited_for.node, waited_for.rank);
     if !waited_for.sure {
-        return line(text, &format!("no node provably came last (last run with several nodes){waiting}"));
+        return line(
+            text,
+            &format!("the stamps do not prove which node came last (last run with several nodes){waiting}"),
+        );
     }
     // A single line suffices.
     if waited_for.share.is_none_or(|share| share < WORTH_A_WORD) {
@@ -36,7 +39,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
         row(text, node);
     }
     and_more(text, hidden, "more nodes");
-    line(text, &format!("{last} came last, with its rank {rank}{waiting}"));
+    line(text, &format!("{last} came last, and rank {rank} was the last rank of this node{waiting}"));
 }
 
 /// The longest work and the shortest wait of the node's ranks; usually both belong to its last rank.

@@ -174,9 +174,9 @@ fn long(
         }
         building.sum(slot as usize, at, value);
         if !value.is_finite() {
-            columns
-                .wrong
-                .add(row.line, || "value is not a number: the run has no sum of this event".to_owned());
+            columns.wrong.add(row.line, || {
+                "value is not a number, so pmmpi cannot add up this event for the run".to_owned()
+            });
         }
     }
     Ok(())
