@@ -131,7 +131,7 @@ codes! {
         "n0222: 9 of 40 runs are slow, more than chance explains (./hpl)"
     ForeignFile "foreign-file"
         "A file on the command line is not a run file."
-        "Name run files (*.pmr), folders with run files, or result files of the tools in docs/import.md."
+        "Give pmmpi run files (*.pmr), folders with run files, or result files of the tools in docs/import.md."
         "notes.txt: is not a run file of pmmpi"
     ForeignFiles "foreign-files"
         "pmmpi did not read some files of a folder, because it does not know their format."
@@ -230,8 +230,8 @@ codes! {
          The report cannot tell a slow node from a slow hour."
         "Measure all nodes in rounds: each node once, then each node again."
         "nodes measured one after another have similar times (von Neumann's ratio 0.31; about 2 if the order has no \
-         effect): the time of the measurement may explain a slowdown of 7.9 %, so a node can be SLOW or SLOW-TAIL \
-         only if it is certainly more than 11.1 % slower (./hpl)"
+         effect): a slowdown of up to 7.9 % may come from the moment of the measurement, so a node can be SLOW or SLOW-TAIL \
+         only if it is certainly more than 11.1 % slower than its class (./hpl)"
     TruncatedFile "truncated-file"
         "The end of a run file is missing."
         "Copy the file again from the machine that measured the run."
@@ -242,7 +242,8 @@ codes! {
         "trust-AuthenticAMD-25-1-1-0xa0011d5.json is not used, because it has more than 4194304 bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
-        "pmmpi counts all other events. See `pmmpi list events` for the events of this machine, and `pmmpi \
+        "Nothing, if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
+         this machine, and `pmmpi \
          doctor` for limits."
         "--events cannot count cycles: rank 0: not counted by this processor and kernel (a virtual machine \
          without counters?)"

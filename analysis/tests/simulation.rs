@@ -321,9 +321,21 @@ fn what_depends_on_time_is_corrected_or_said() {
         holds(&rates, &[("SLOW per fleet", 0.0..=0.0), ("drains per fleet", 0.0..=0.0), ("warned", warned)]);
     }
     for (amplitude, warned) in [(0.0, 0.0..=0.05), (0.08, 1.0..=1.0)] {
-        let rates = over_time::same_hours(amplitude, SEEDS..SEEDS + 20);
-        holds(&rates, &[("false SLOW per fleet", 0.0..=0.0), ("warned", warned)]);
+        for missing in [0.0, 0.1] {
+            let rates = over_time::same_hours(amplitude, missing, SEEDS..SEEDS + 20);
+            holds(&rates, &[("false SLOW per fleet", 0.0..=0.0), ("warned", warned.clone())]);
+        }
     }
+    for late in [2, 20] {
+        let rates = over_time::late_in_a_slow_hour(late, SEEDS..SEEDS + 20);
+        holds(&rates, &[("false SLOW per fleet", 0.0..=0.1), ("recall", 0.9..=1.0), ("warned", 0.95..=1.0)]);
+    }
+    for (size, warned) in [(2, 0.5..=1.0), (20, 0.1..=0.8)] {
+        let rates = over_time::groups_in_turn(size, SEEDS..SEEDS + 20);
+        holds(&rates, &[("false SLOW per fleet", 0.0..=2.0), ("warned", warned)]);
+    }
+    let racks = over_time::started_in_turn(SEEDS..SEEDS + 20);
+    holds(&racks, &[("recall", 0.99..=1.0), ("warned", 0.0..=0.05)]);
     for (correlation, warned) in [(0.0, 0.0..=0.05), (0.6, 1.0..=1.0)] {
         let rates = over_time::dependent(correlation, SEEDS..SEEDS + 20);
         let [stated, true_share] =

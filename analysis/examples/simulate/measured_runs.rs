@@ -1,5 +1,6 @@
 //! Simulated runs as a table, judged by the code of the report.
 
+use pmmpi_analysis::stats::random::Random;
 use pmmpi_analysis::table::{Order, RunTable, UNDATED};
 use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::verdicts::{self, JudgeSettings, Verdicts};
@@ -15,6 +16,8 @@ pub struct MeasuredRuns {
     pub missed: Option<[usize; 2]>,
     /// Times are rounded to multiples of this (s); 0 for exact times.
     pub unit: f64,
+    /// This share of the runs is missing.
+    pub missing: f64,
     /// The first nodes, how many, have times rounded to this (s).
     pub coarser: (usize, f64),
 }
@@ -52,6 +55,11 @@ impl MeasuredRuns {
                 return;
             }
             run.run -= 1;
+        }
+        // A number of its own, so that the other numbers do not depend on it.
+        let number = (run.node * 7919 + run.session * 104_729 + run.run * 1_299_709) as u64;
+        if self.missing > 0.0 && Random::new(number ^ run.ln_time.to_bits()).uniform() < self.missing {
+            return;
         }
         let seconds = run.ln_time.exp();
         let table = &mut self.table;

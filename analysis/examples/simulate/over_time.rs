@@ -92,14 +92,66 @@ pub fn day(amplitude: f64, at_once: usize, seeds: Range<u64>) -> Vec<Rate> {
     })
 }
 
-/// 100 healthy nodes, one after another and at the same hours of seven days; times vary by `amplitude` over each day.
-pub fn same_hours(amplitude: f64, seeds: Range<u64>) -> Vec<Rate> {
+/// 200 nodes, `late` of them a week later in an hour that makes all nodes 8 % slower; some nodes are slow.
+pub fn late_in_a_slow_hour(late: usize, seeds: Range<u64>) -> Vec<Rate> {
+    let more = |node: usize, run: usize| {
+        let is_late = node >= 200 - late;
+        let start_s = run as f64 * 20.0 + if is_late { 604_800.0 } else { 0.0 };
+        (if is_late { 0.08f64.ln_1p() } else { 0.0 }, Some(start_s))
+    };
+    slow_nodes(move |_| more, seeds)
+}
+
+/// 200 nodes in groups of `size`, one group after another; one group in twenty has an hour that makes it 8 % slower.
+pub fn groups_in_turn(size: usize, seeds: Range<u64>) -> Vec<Rate> {
+    let more = move |random: &mut Random| {
+        let slow: Vec<bool> = (0..200 / size).map(|_| random.uniform() < 0.05).collect();
+        move |node: usize, run: usize| {
+            let group = node / size;
+            let start_s = group as f64 * 1000.0 + run as f64 * 20.0;
+            (if slow[group] { 0.08f64.ln_1p() } else { 0.0 }, Some(start_s))
+        }
+    };
+    slow_nodes(more, seeds)
+}
+
+/// 200 nodes in rounds, in which nodes start half a second apart; racks of 20 nodes differ by 1 %.
+pub fn started_in_turn(seeds: Range<u64>) -> Vec<Rate> {
+    let more = |random: &mut Random| {
+        let racks: Vec<f64> = (0..10).map(|_| 0.01 * random.normal()).collect();
+        move |node: usize, run: usize| (racks[node / 20], Some(run as f64 * 200.0 + node as f64 * 0.5))
+    };
+    slow_nodes(more, seeds)
+}
+
+/// 5 % of 200 nodes are slow; `more` is what is added to a run, and its start.
+fn slow_nodes<M: Fn(usize, usize) -> (f64, Option<f64>)>(
+    more: impl Fn(&mut Random) -> M,
+    seeds: Range<u64>,
+) -> Vec<Rate> {
+    let of = Session { nodes: 200, sigma: 0.003, slow_nodes: 0.05, slow_by: (0.06, 0.12), ..HEALTHY };
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        let more = more(random);
+        of.simulate(random, runs, more)
+    };
+    over(seeds, fleet, |sums, judged, truth| {
+        about_nodes(sums, judged, truth);
+        sums.count("warned", judged.warns(WarningCode::TimeOrder));
+    })
+}
+
+/// 100 healthy nodes, one after another and at the same hours of seven days; times vary by `amplitude` over each day. This
+/// share of the runs is missing.
+pub fn same_hours(amplitude: f64, missing: f64, seeds: Range<u64>) -> Vec<Rate> {
     let of = Session { sigma: 0.003, ..HEALTHY };
     let more = |node: usize, run: usize| {
         let of_day = node as f64 / of.nodes as f64;
         (amplitude / 2.0 * (of_day * TAU).sin(), Some(86_400.0 * (run as f64 + of_day)))
     };
-    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| of.simulate(random, runs, more);
+    let fleet = |random: &mut Random, runs: &mut MeasuredRuns| {
+        runs.missing = missing;
+        of.simulate(random, runs, more)
+    };
     over(seeds, fleet, |sums, judged, truth| {
         about_nodes(sums, judged, truth);
         sums.count("warned", judged.warns(WarningCode::TimeOrder));

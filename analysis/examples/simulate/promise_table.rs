@@ -277,14 +277,30 @@ fn over_time() -> Vec<Case> {
         let name = format!("100 healthy nodes in groups of 5, {:.0} % over the day", amplitude * 100.0);
         cases.push(case(name, 200, &stated, move |seeds| over_time::day(amplitude, 5, seeds)));
     }
-    for (amplitude, warned) in [(0.0, "<= 0.01"), (0.08, "1")] {
+    for (amplitude, missing, warned) in [(0.0, 0.0, "<= 0.01"), (0.08, 0.0, "1"), (0.08, 0.1, "1")] {
         let stated = [("false SLOW per fleet", "0"), ("warned", warned)];
-        let name = format!(
+        let mut name = format!(
             "100 healthy nodes one after another, seven days, {:.0} % over each day",
             amplitude * 100.0
         );
-        cases.push(case(name, 200, &stated, move |seeds| over_time::same_hours(amplitude, seeds)));
+        if missing > 0.0 {
+            name += &format!(", {:.0} % of runs missing", missing * 100.0);
+        }
+        cases.push(case(name, 200, &stated, move |seeds| over_time::same_hours(amplitude, missing, seeds)));
     }
+    for late in [2, 20] {
+        let name = format!("{} nodes, a week later {late} others in a slow hour (8 %)", 200 - late);
+        let stated = [("false SLOW per fleet", "<= 0.02"), ("recall", ">= 0.95"), ("warned", ">= 0.99")];
+        cases.push(case(name, 200, &stated, move |seeds| over_time::late_in_a_slow_hour(late, seeds)));
+    }
+    for size in [2, 5, 20] {
+        let name = format!("200 nodes in groups of {size} in turn, one group in 20 in a slow hour (8 %)");
+        let stated = [("false SLOW per fleet", ""), ("recall", ""), ("warned", "")];
+        cases.push(case(name, 200, &stated, move |seeds| over_time::groups_in_turn(size, seeds)));
+    }
+    let racks = [("recall", ">= 0.99"), ("false SLOW per fleet", "<= 0.2"), ("warned", "<= 0.01")];
+    let name = "200 nodes in rounds, started one after another; racks differ by 1 %";
+    cases.push(case(name, 200, &racks, over_time::started_in_turn));
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
     cases.push(case("100 nodes at once, one of them a week later", 200, &late, over_time::straggler));
     for (correlation, warned) in [(0.0, "<= 0.01"), (0.3, ">= 0.8"), (0.6, "1"), (0.9, "1")] {

@@ -2,6 +2,7 @@
 
 /// P(Poisson(mean) >= x), from the smaller tail.
 pub fn at_least(x: usize, mean: f64) -> f64 {
+    debug_assert!(!mean.is_nan());
     let at = |j: usize| (j as f64 * mean.ln() - mean - libm::lgamma(j as f64 + 1.0)).exp();
     if x as f64 <= mean {
         return 1.0 - (0..x).map(at).sum::<f64>();

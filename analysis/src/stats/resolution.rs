@@ -18,25 +18,37 @@ impl Units {
     /// Times are decimal numbers, so the search is for the greatest common divisor of their last digits. Some nodes have
     /// coarser times if chance does not explain why their last digits are zero.
     pub fn of(seconds: &[f64], ends: &[usize]) -> Self {
+        let is_single = |time: &f64| f64::from(*time as f32) == *time;
+        match seconds.iter().all(is_single) {
+            true => Self::of_exact(&seconds.iter().map(|time| seven_digits(*time)).collect::<Vec<_>>(), ends),
+            false => Self::of_exact(seconds, ends),
+        }
+    }
+
+    fn of_exact(seconds: &[f64], ends: &[usize]) -> Self {
         let finest = NEGLIGIBLE * seconds.iter().copied().fold(f64::INFINITY, f64::min);
         if !finest.is_finite() {
             return Self::default();
         }
         let may_differ = seconds.len() / OTHERS;
         let fits = |digits: &i32| {
-            seconds.iter().filter(|time| !is_whole(*time * scale(*digits))).nth(may_differ).is_none()
+            let is_other = |time: &&f64| !is_whole(*time * scale(*digits));
+            let others = seconds.iter().filter(is_other).take(may_differ + 1).count();
+            others == 0 || others <= may_differ && are_different(seconds, *digits)
         };
         let matter = |digits: &i32| *digits == 0 || scale(*digits) * finest < 1.0;
         let usual = (0..=MOST_DIGITS).take_while(matter).find(fits);
         let least = usual.unwrap_or_else(|| (0..=MOST_DIGITS).take_while(matter).count() as i32);
-        let unit = usual.map(|digits| divisor(of_nodes(seconds, ends), digits, CHANCE));
+        let unit = usual.map(|digits| divisor(of_nodes(seconds, ends), digits));
         let class = unit.filter(|unit| *unit >= finest);
         let coarser = coarser(seconds, ends, least, unit.unwrap_or_else(|| 1.0 / scale(least)));
         // The median of the class is then rounded, too.
-        match coarser.len() * MOST_COARSER > ends.len() {
-            true => Self { class: coarser.into_values().reduce(f64::max), coarser: BTreeMap::new() },
-            false => Self { class, coarser },
+        if coarser.len() * MOST_COARSER <= ends.len() {
+            return Self { class, coarser };
         }
+        let mut units: Vec<f64> = coarser.into_values().collect();
+        units.sort_unstable_by(f64::total_cmp);
+        Self { class: units.get(units.len() / 2).copied(), coarser: BTreeMap::new() }
     }
 
     /// The unit of a node's times.
@@ -50,7 +62,7 @@ impl Units {
 fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<usize, f64> {
     let mut found = BTreeMap::new();
     // The last digits of a few different times are not random.
-    const RANDOM: usize = 20;
+    const RANDOM: usize = 8;
     let mut different = BTreeSet::new();
     let are_random = seconds.iter().any(|time| {
         different.insert(time.to_bits());
@@ -76,9 +88,9 @@ fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<u
         let expected: f64 = others().map(by_chance).sum();
         if poisson::at_least(whole.len(), expected) < CHANCE {
             let times = whole.iter().map(|node| of_node(seconds, ends, *node));
-            // These times are rounded, and of few different ones the largest unit is the safe one.
-            let unit = divisor(times, digits, 1.0);
-            found.extend(whole.into_iter().map(|node| (node, unit)));
+            if let Some(unit) = unit_of_some(times, digits, || quartile_range(seconds)) {
+                found.extend(whole.iter().map(|node| (*node, unit)));
+            }
         }
     }
     found
@@ -112,9 +124,9 @@ fn is_whole(value: f64) -> bool {
 }
 
 /// The greatest common divisor (s) of times with this many digits after the point, or the last digit if chance explains
-/// it with a probability above `accepted`. Chance makes a number a multiple of g with probability 1/g. Numbers that are independent of one another are the
+/// it. Chance makes a number a multiple of g with probability 1/g. Numbers that are independent of one another are the
 /// different times, and the differences between the times of one node.
-fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32, accepted: f64) -> f64 {
+fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32) -> f64 {
     const MANY: usize = 8;
     let scale = scale(digits);
     let (mut seen, mut divisor, mut varying) = (BTreeSet::new(), 0u64, 0i32);
@@ -132,8 +144,48 @@ fn divisor<'a>(nodes: impl Iterator<Item = &'a [f64]>, digits: i32, accepted: f6
         varying += i32::from(varies);
     }
     let different = seen.len() as i32;
-    let is_chance = different < 2 || (divisor as f64).powi(-different.saturating_add(varying)) > accepted;
+    let is_chance = different < 2 || (divisor as f64).powi(-different.saturating_add(varying)) > CHANCE;
     (if seen.len() < MANY && is_chance { 1.0 } else { divisor as f64 }) / scale
+}
+
+/// The unit of some nodes' times; a half or five of the last digit needs no evidence, because these nodes have few times.
+/// If all times are equal, the unit is so large that rounding explains it; `range` is the range in which times usually vary.
+fn unit_of_some<'a>(
+    nodes: impl Iterator<Item = &'a [f64]> + Clone,
+    digits: i32,
+    range: impl Fn() -> f64,
+) -> Option<f64> {
+    let times = || nodes.clone().flatten().map(|time| (time * scale(digits)).round() as u64);
+    let first = times().next()?;
+    if times().all(|time| time == first) {
+        let enough = -(2.0 * range()).log10().ceil();
+        return enough.is_finite().then(|| 1.0 / scale((enough as i32).clamp(digits, MOST_DIGITS)));
+    }
+    let five = times().fold(5, gcd) as f64 / scale(digits);
+    Some(divisor(nodes.clone(), digits).max(five))
+}
+
+/// The decimal number that a time in single precision stands for.
+fn seven_digits(time: f64) -> f64 {
+    let scale = scale(6i32.saturating_sub(time.log10().floor() as i32));
+    (time * scale).round() / scale
+}
+
+/// The range of the middle half of times.
+fn quartile_range(seconds: &[f64]) -> f64 {
+    let mut times = seconds.to_vec();
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() * 3 / 4] - times[times.len() / 4]
+}
+
+/// True if the times that have this many digits after the point are no exception: they have different values.
+fn are_different(seconds: &[f64], digits: i32) -> bool {
+    const DIFFERENT: usize = 4;
+    let mut seen = BTreeSet::new();
+    seconds.iter().map(|time| time * scale(digits)).filter(|time| is_whole(*time)).any(|time| {
+        seen.insert(time.round() as u64);
+        seen.len() >= DIFFERENT
+    })
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -237,6 +289,13 @@ mod tests {
             assert!(found.coarser.values().all(|unit| (unit - to).abs() < 1e-9), "{found:?}");
             assert_eq!((found.of_node(3), found.of_node(4)), (Some(to), usual.class));
         }
+        // Equal times of a node show a unit, too, and single precision is no obstacle.
+        let mut times = rounded(350, 10.6, 0.005, 1e-6);
+        times[..70].fill(11.0);
+        assert_eq!(Units::of(&times, &ends).of_node(3), Some(1.0));
+        let single: Vec<f64> =
+            rounded(350, 2.05, 0.05, 0.1).iter().map(|time| f64::from(*time as f32)).collect();
+        assert!((Units::of(&single, &ends).class.unwrap() - 0.1).abs() < 1e-9);
         // A third of the nodes: then the class's median is rounded, too.
         let mut times = rounded(350, 10.3, 0.03, 1e-6);
         times[..7 * 17].iter_mut().for_each(|time| *time = time.round());

@@ -1,6 +1,6 @@
 //! Whether values depend on the order in which they were measured.
 
-use super::{chi_squared, normal, within_nodes};
+use super::{normal, within_nodes};
 
 /// Less likely ratios count as dependence.
 pub const ALPHA: f64 = 1e-3;
@@ -43,27 +43,6 @@ pub fn range(values: &[f64]) -> f64 {
     let (low, high) = middles
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), middle| (low.min(middle), high.max(middle)));
     (high - low).max(0.0)
-}
-
-/// The probability of such different groups if values do not depend on their group; `group` has the group of each value,
-/// below `groups`. `None` below two groups, or if all values are equal.
-///
-/// Source: W. H. Kruskal and W. A. Wallis, "Use of ranks in one-criterion variance analysis", JASA 47 (1952).
-pub fn groups_alike(values: &[f64], group: &[usize], groups: usize) -> Option<f64> {
-    let ranks = ranks(values);
-    let mean = values.len().saturating_sub(1) as f64 / 2.0;
-    let all: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
-    if groups < 2 || all == 0.0 {
-        return None;
-    }
-    let mut of_group = vec![(0.0, 0.0); groups];
-    for (rank, group) in ranks.iter().zip(group) {
-        let (count, sum) = &mut of_group[*group];
-        (*count, *sum) = (*count + 1.0, *sum + rank - mean);
-    }
-    let between: f64 =
-        of_group.iter().filter(|(count, _)| *count > 0.0).map(|(count, sum)| sum * sum / count).sum();
-    Some(chi_squared::upper((values.len() - 1) as f64 * between / all, groups - 1))
 }
 
 /// The rank of each value, from 0; equal values share their mean rank.
@@ -195,22 +174,6 @@ mod tests {
         let found = rank_ratio(&trend).unwrap();
         assert!(found.ratio < 1.0 && found.p < 1e-6, "{found:?}");
         assert_eq!((rank_ratio(&noise[..9]), rank_ratio(&[1.0; 20])), (None, None));
-    }
-
-    #[test]
-    fn groups_are_compared() {
-        // Kruskal and Wallis (1952), table 4.1: bottle-caps of three machines, H = 5.656, P = .059.
-        let machines: [&[f64]; 3] =
-            [&[340.0, 345.0, 330.0, 342.0, 338.0], &[339.0, 333.0, 344.0], &[347.0, 343.0, 349.0, 355.0]];
-        let group: Vec<usize> =
-            machines.iter().enumerate().flat_map(|(at, caps)| caps.iter().map(move |_| at)).collect();
-        let p = groups_alike(&machines.concat(), &group, 3).unwrap();
-        assert!((p - 0.059).abs() < 0.002, "{p}");
-        assert_eq!(groups_alike(&[1.0, 1.0], &[0, 1], 2), None);
-        let mut random = Random::new(5);
-        let values: Vec<f64> = (0..100).map(|at| random.normal() + if at < 90 { 0.0 } else { 5.0 }).collect();
-        let group: Vec<usize> = (0..100).map(|at| usize::from(at >= 90)).collect();
-        assert!(groups_alike(&values, &group, 2).unwrap() < 1e-5);
     }
 
     /// Bartels, table 2: P(RVN <= 1.04) = .05 for n = 10 and P(RVN <= 1.35) = .05 for n = 25.

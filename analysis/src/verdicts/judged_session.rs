@@ -132,7 +132,7 @@ impl<'a> JudgedSession<'a> {
             median: self.medians[place].median,
         };
         let nodes: Vec<measured_when::Node> = started.into_iter().map(node).collect();
-        self.time_order = TimeOrder::of(&nodes, self.round_effects.deviation());
+        self.time_order = TimeOrder::of(&nodes, self.round_effects.spread());
     }
 
     /// True if rounding matters: a unit is at least 0.5 % of the usual time.
@@ -172,10 +172,13 @@ impl<'a> JudgedSession<'a> {
     /// If the time of the measurement may be the reason of a difference, the verdict is at most SUSPECT.
     pub fn limited(&self, mut judged: Vec<NodeJudgement>, settings: &JudgeSettings) -> Vec<NodeJudgement> {
         let Some(order) = &self.time_order else { return judged };
-        let of_limited = judged.iter_mut().enumerate().filter(|(place, _)| order.limits(*place));
-        for (_, node) in of_limited.filter(|(_, node)| node.verdict > Some(Verdict::Ok)) {
-            let slower = node.slower_by_at_least.map_or(f64::NEG_INFINITY, f64::ln_1p);
-            if slower - order.range <= settings.node.delta.ln_1p() {
+        for (place, node) in judged.iter_mut().enumerate() {
+            let (limit, slower) =
+                (order.limit(place), node.slower_by_at_least.map_or(f64::NEG_INFINITY, f64::ln_1p));
+            if limit > 0.0
+                && node.verdict > Some(Verdict::Ok)
+                && slower - limit <= settings.node.delta.ln_1p()
+            {
                 (node.verdict, node.suggests_drain) = (Some(Verdict::Suspect), false);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::median::NodeMedian;
-use crate::stats::rounds;
+use crate::stats::{rounds, within_nodes};
 use crate::table::{RunTable, UNDATED};
 use std::collections::HashMap;
 
@@ -15,25 +15,32 @@ pub(super) struct RoundEffects {
     pub of_run: Vec<u32>,
     /// Number of runs in each round.
     sizes: Vec<usize>,
+    /// Starts show the rounds, and not the runs' numbers.
+    have_starts: bool,
 }
 
 impl RoundEffects {
-    /// Standard deviation of the effects; 0 without effects.
-    pub fn deviation(&self) -> f64 {
-        // A round of few nodes has the effect 0.
-        let known = self.effects.iter().filter(|effect| **effect != 0.0);
-        let (count, sum) =
-            known.fold((0usize, 0.0), |(count, sum), effect| (count + 1, sum + effect * effect));
-        (sum / count.max(1) as f64).sqrt()
+    /// The effects of rounds with enough nodes.
+    fn known(&self) -> impl Iterator<Item = f64> {
+        self.effects.iter().zip(&self.sizes).filter(|(_, size)| **size >= FEW).map(|(effect, _)| *effect)
+    }
+
+    /// Standard deviation of the effects, from their median absolute deviation: the first round is often an exception. 0
+    /// without effects, or if starts do not show the rounds.
+    pub fn spread(&self) -> f64 {
+        let mut distances: Vec<f64> = self.known().map(f64::abs).collect();
+        let median = within_nodes::median_of(&mut distances).filter(|_| self.have_starts);
+        1.4826 * median.unwrap_or_default()
     }
 
     /// True if the round may be the reason why a run is slower by `difference` (ln T): the effect of a round with few nodes
     /// is not known, but other rounds have effects.
     pub fn may_explain(&self, run: usize, difference: f64) -> bool {
-        // Few rounds show the deviation, and a run is compared with the median of its node.
-        const SURE: f64 = 8.0;
+        const MARGIN: f64 = 1.5;
         let is_known = self.of_run.get(run).is_none_or(|round| self.sizes[*round as usize] >= FEW);
-        !is_known && difference < SURE * self.deviation()
+        let (low, high) =
+            self.known().fold((0.0f64, 0.0f64), |(low, high), effect| (low.min(effect), high.max(effect)));
+        !is_known && difference < MARGIN * (high - low)
     }
 }
 
@@ -52,7 +59,7 @@ pub(super) fn effects(
     sigma: f64,
 ) -> RoundEffects {
     let of = |nodes: &[&[u32]], rows: &[u32], class: &ClassRuns, medians: &mut dyn Iterator<Item = f64>| {
-        let Some(Rounds { of_run, count }) = rounds(table, nodes, rows) else {
+        let Some(Rounds { of_run, count, have_starts }) = rounds(table, nodes, rows) else {
             return RoundEffects::default();
         };
         let effects =
@@ -62,7 +69,7 @@ pub(super) fn effects(
         }
         let mut sizes = vec![0; count];
         of_run.iter().for_each(|round| sizes[*round as usize] += 1);
-        RoundEffects { effects, of_run, sizes }
+        RoundEffects { effects, of_run, sizes, have_starts }
     };
     let step = nodes.len().div_ceil(MANY);
     if step > 1 {
@@ -94,6 +101,8 @@ struct Rounds {
     /// The round of each run, below `count`.
     of_run: Vec<u32>,
     count: usize,
+    /// The starts of runs show them.
+    have_starts: bool,
 }
 
 /// A round of fewer nodes cannot be told from its nodes.
@@ -111,7 +120,7 @@ fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     }
     let starts: Vec<i64> = rows.iter().map(|row| table.started_unix_ns[*row as usize]).collect();
     if nodes.len() < FEW || !tell_runs_apart(nodes, &starts) {
-        return Some(Rounds { of_run, count });
+        return Some(Rounds { of_run, count, have_starts: false });
     }
     let seconds: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize]).collect();
     Some(by_start(nodes, &starts, &seconds))
@@ -205,5 +214,5 @@ fn by_start(nodes: &[&[u32]], starts: &[i64], seconds: &[f64]) -> Rounds {
         of_run[run] = round;
         (before, longest_s) = (start, longest_s.max(seconds[run]));
     }
-    Rounds { of_run, count: round as usize + 1 }
+    Rounds { of_run, count: round as usize + 1, have_starts: true }
 }

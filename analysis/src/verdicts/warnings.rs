@@ -7,7 +7,7 @@ use super::measured_when::{Found, TimeOrder};
 use super::suspects::{FewAnchors, MIN_ANCHORS};
 use crate::stats::flaky;
 use crate::stats::median;
-use crate::stats::time_order::Dependence;
+use crate::stats::time_order::{Dependence, RankRatio};
 use crate::stats::{bimodal, drift, noise, normal};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::{Warning, WarningCode, percent};
@@ -127,8 +127,9 @@ pub(super) fn about_class(
     }
     let most_runs = session.medians.iter().map(|node| node.runs).max().unwrap_or_default();
     let fewest_runs = session.medians.iter().map(|node| node.runs).min().unwrap_or_default();
-    if let Some(dependence) = session.dependence {
-        let inflation = dependence.inflation(most_runs);
+    const LEAST_INFLATION: f64 = 1.1;
+    let alike = session.dependence.map(|dependence| (dependence, dependence.inflation(most_runs)));
+    if let Some((dependence, inflation)) = alike.filter(|(_, inflation)| *inflation >= LEAST_INFLATION) {
         let message = format!(
             "successive runs of a node are alike (correlation {:.1}): {} of a node give as much information as {:.1} \
              independent runs{}",
@@ -152,18 +153,20 @@ pub(super) fn about_class(
 /// Of the class's times, and of the nodes with coarser times.
 fn told_of_units(session: &JudgedSession, centre: f64, delta: f64) -> Option<String> {
     let units = &session.units;
-    let coarsest = units.coarser.values().copied().reduce(f64::max);
-    let (whose, who, unit) = match (units.class, coarsest) {
+    let of_nodes = units.coarser.values().copied();
+    let (least, most) = (of_nodes.clone().reduce(f64::min), of_nodes.reduce(f64::max));
+    let (whose, who, unit) = match (units.class, most) {
         (class, Some(unit)) if class.is_none_or(|class| class < unit) => {
             let nodes = count(units.coarser.len(), "node");
             (format!("the times of {nodes}"), "such a node", unit)
         }
         (class, _) => ("the times".to_owned(), "a node", class?),
     };
+    let from = least.filter(|least| *least < unit).map(|least| format!("{least} s to ")).unwrap_or_default();
     let of_time = unit / centre.exp();
     (of_time >= WORTH_A_WARNING).then(|| {
         format!(
-            "{whose} are multiples of {unit} s, which is {} of the class median: pmmpi can detect {who} only if the node \
+            "{whose} are multiples of {from}{unit} s, which is {} of the class median: pmmpi can detect {who} only if the node \
              is at least about {} slower",
             percent(of_time),
             percent(delta + of_time)
@@ -173,23 +176,32 @@ fn told_of_units(session: &JudgedSession, centre: f64, delta: f64) -> Option<Str
 
 /// What the order of measurements limits.
 fn of_time_order(order: &TimeOrder, delta: f64) -> String {
-    let found = match order.found {
-        Found::Neighbours(found) => format!(
-            "nodes measured one after another have similar times (von Neumann's ratio {:.2}; about 2 if the order has \
-             no effect)",
+    let alike = |who: &str, found: RankRatio| {
+        format!(
+            "nodes measured {who} have similar times (von Neumann's ratio {:.2}; about 2 if the order has no effect)",
             found.ratio
-        ),
-        Found::Apart(nodes) => format!(
-            "{} measured at another time than the other nodes, and times changed meanwhile",
-            were(nodes)
-        ),
+        )
     };
-    let who = if matches!(order.found, Found::Apart(_)) { "such a node" } else { "a node" };
+    let found = match order.found {
+        Found::Neighbours(found) => alike("one after another", found),
+        Found::Hours(found) => alike("at similar hours of several days", found),
+        Found::SlowTogether(nodes) => {
+            format!("{} measured together, apart from other nodes, and many of them are slow", were(nodes))
+        }
+        Found::OtherRounds(nodes) => {
+            format!("{} measured in other rounds than most nodes, and rounds differ", were(nodes))
+        }
+    };
+    let who = match order.found {
+        Found::Neighbours(_) | Found::Hours(_) => "a node",
+        Found::SlowTogether(_) | Found::OtherRounds(_) => "such a node",
+    };
+    let range = order.range();
     format!(
-        "{found}: the time of the measurement may explain a slowdown of {}, so {who} can be SLOW or SLOW-TAIL only \
-         if it is certainly more than {} slower",
-        percent(order.range.exp_m1()),
-        percent((order.range + delta.ln_1p()).exp_m1())
+        "{found}: a slowdown of up to {} may come from the moment of the measurement, so {who} can be SLOW or SLOW-TAIL only \
+         if it is certainly more than {} slower than its class",
+        percent(range.exp_m1()),
+        percent((range + delta.ln_1p()).exp_m1())
     )
 }
 

@@ -80,8 +80,11 @@ fn groups(page: &mut String, catalogue: &Catalogue) {
                 Per::Core => "; value of each core, then the mean over the cores",
             };
             let checks: Vec<&str> = metric.checks.iter().map(Condition::text).collect();
-            let checks =
-                if checks.is_empty() { String::new() } else { format!("; only if {}", checks.join(" and ")) };
+            let checks = if checks.is_empty() {
+                String::new()
+            } else {
+                format!("; no value unless {}", checks.join(" and "))
+            };
             line(
                 page,
                 format_args!("| `{name}` | `{}` | {unit} | {text}{per}{checks} | {source} |", formula.text()),
