@@ -136,9 +136,11 @@ fn rounding() -> Vec<Case> {
         |name: &str, stated: &[(&'static str, &'static str)], time_s: f64, unit: f64, of: Session| {
             case(name, 200, stated, move |seeds| promises::session(Session { time_s, unit, ..of }, seeds))
         };
+    // Most times are not rounded, so the share of false slow runs is the usual one.
+    let of_tools = [none[0], none[1], ("false slow runs per fleet", "<= 0.05"), none[3]];
     let of_two = |nodes: usize, time_s: f64, unit: f64| {
         let name = format!("healthy, {time_s} s, the times of {nodes} of 100 nodes rounded to {unit} s");
-        case(name, 200, &none, move |seeds| {
+        case(name, 200, &of_tools, move |seeds| {
             promises::two_tools(Session { time_s, ..other }, nodes, unit, seeds)
         })
     };
@@ -298,7 +300,7 @@ fn over_time() -> Vec<Case> {
         let stated = [("false SLOW per fleet", ""), ("recall", ""), ("warned", "")];
         cases.push(case(name, 200, &stated, move |seeds| over_time::groups_in_turn(size, seeds)));
     }
-    let racks = [("recall", ">= 0.99"), ("false SLOW per fleet", "<= 0.2"), ("warned", "<= 0.01")];
+    let racks = [("recall", ">= 0.98"), ("false SLOW per fleet", "<= 0.2"), ("warned", "<= 0.01")];
     let name = "200 nodes in rounds, started one after another; racks differ by 1 %";
     cases.push(case(name, 200, &racks, over_time::started_in_turn));
     let late = [("recall", ">= 0.99"), ("false SLOW per fleet", "0"), ("warned", "0")];
