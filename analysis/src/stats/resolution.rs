@@ -68,24 +68,30 @@ fn coarser(seconds: &[f64], ends: &[usize], usual: i32, unit: f64) -> BTreeMap<u
         different.insert(time.to_bits());
         different.len() >= RANDOM
     });
-    for digits in 0..if are_random { usual } else { 0 } {
-        let of_one = |(node, times): (usize, &[f64])| {
-            let are_whole = times.iter().all(|time| is_whole(time * scale(digits)));
-            (are_whole && !times.is_empty()).then_some(node)
-        };
-        let others = || of_nodes(seconds, ends).enumerate().filter(|(node, _)| !found.contains_key(node));
-        let whole: Vec<usize> = others().filter_map(of_one).collect();
+    if usual == 0 || !are_random {
+        return found;
+    }
+    let is_whole_at = |digits: i32, node: usize| {
+        let (times, scale) = (of_node(seconds, ends, node), scale(digits));
+        !times.is_empty() && times.iter().all(|time| is_whole(time * scale))
+    };
+    // Times with fewer digits are among these.
+    let some: Vec<usize> = (0..ends.len()).filter(|node| is_whole_at(usual - 1, *node)).collect();
+    for digits in 0..usual {
+        let is_other = |node: &usize| !found.contains_key(node);
+        let whole: Vec<usize> =
+            some.iter().copied().filter(is_other).filter(|node| is_whole_at(digits, *node)).collect();
         if whole.is_empty() {
             continue;
         }
         // Equal times of a node are no independent evidence.
-        let by_chance = |(_, times): (usize, &[f64])| {
-            let mut times = times.to_vec();
+        let by_chance = |node: usize| {
+            let mut times = of_node(seconds, ends, node).to_vec();
             times.sort_unstable_by(f64::total_cmp);
             times.dedup();
             (unit * scale(digits)).min(1.0).powi(times.len().min(99) as i32)
         };
-        let expected: f64 = others().map(by_chance).sum();
+        let expected: f64 = (0..ends.len()).filter(is_other).map(by_chance).sum();
         if poisson::at_least(whole.len(), expected) < CHANCE {
             let times = whole.iter().map(|node| of_node(seconds, ends, *node));
             if let Some(unit) = unit_of_some(times, digits, || quartile_range(seconds)) {
