@@ -34,7 +34,7 @@ pub fn rank_ratio(values: &[f64]) -> Option<RankRatio> {
     Some(RankRatio { ratio, p: normal::lower((ratio - 2.0) / deviation) })
 }
 
-/// How much the time of the measurement explains, for values in the order of measurement: the range of medians of nine
+/// How much the moment of the measurement explains, for values in the order of measurement: the range of medians of nine
 /// neighbours.
 pub fn range(values: &[f64]) -> f64 {
     const NEIGHBOURS: usize = 9;

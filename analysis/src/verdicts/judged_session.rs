@@ -169,7 +169,7 @@ impl<'a> JudgedSession<'a> {
         self.limited(verdict_rule::judge(&self.measured(), &self.units, &settings.node), settings)
     }
 
-    /// If the time of the measurement may be the reason of a difference, the verdict is at most SUSPECT.
+    /// If the moment of the measurement may be the reason of a difference, the verdict is at most SUSPECT.
     pub fn limited(&self, mut judged: Vec<NodeJudgement>, settings: &JudgeSettings) -> Vec<NodeJudgement> {
         let Some(order) = &self.time_order else { return judged };
         for (place, node) in judged.iter_mut().enumerate() {
