@@ -149,8 +149,8 @@ impl fmt::Display for WhyUnavailable {
                                                  watchdog or another profiler",
             ),
             WhyUnavailable::NoRoom(libc::EMFILE) => f.write_str(
-                "pmmpi leaves the program its file descriptors, and none was free for this counter: raise the hard limit on open \
-                 files (ulimit -Hn)",
+                "pmmpi leaves the program its file descriptors, and none was free for this counter: raise the hard \
+                 limit on open files (ulimit -Hn)",
             ),
             WhyUnavailable::NoRoom(errno) => write!(
                 f,

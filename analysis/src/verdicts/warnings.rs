@@ -166,8 +166,8 @@ fn told_of_units(session: &JudgedSession, centre: f64, delta: f64) -> Option<Str
     let of_time = unit / centre.exp();
     (of_time >= WORTH_A_WARNING).then(|| {
         format!(
-            "{whose} are multiples of {from}{unit} s, which is {} of the class median: pmmpi can detect {who} only if the node \
-             is at least about {} slower",
+            "{whose} are multiples of {from}{unit} s, which is {} of the class median: pmmpi can detect {who} only if \
+             the node is at least about {} slower",
             percent(of_time),
             percent(delta + of_time)
         )
@@ -198,8 +198,8 @@ fn of_time_order(order: &TimeOrder, delta: f64) -> String {
     };
     let range = order.range();
     format!(
-        "{found}: a slowdown of up to {} may come from the moment of the measurement, so {who} can be SLOW or SLOW-TAIL only \
-         if it is certainly more than {} slower than its class",
+        "{found}: a slowdown of up to {} may come from the moment of the measurement, so {who} can be SLOW or \
+         SLOW-TAIL only if it is certainly more than {} slower than its class",
         percent(range.exp_m1()),
         percent((range + delta.ln_1p()).exp_m1())
     )
@@ -282,8 +282,8 @@ pub(super) fn composition(
     let (before, now, gone, new) =
         judging.windows(2).rev().find_map(changed).or_else(|| changed(&first_and_last))?;
     let message = format!(
-        "{now} lacks {} of {before} and has {} that {before} lacks: for drift, the report uses only nodes that were measured in \
-         several sessions ({class})",
+        "{now} lacks {} of {before} and has {} that {before} lacks: for drift, the report uses only nodes that were \
+         measured in several sessions ({class})",
         count(gone, "node"),
         count(new, "node")
     );

@@ -187,8 +187,8 @@ fn complaint(expectation: Expectation, text: &'static str) -> impl FnMut() + Sen
 }
 
 /// Ranks leave MPI_Init at about the same time: a rank that is still missing after the wait never comes.
-const NOT_ALL_STARTED: &str = "a rank is still waiting for other ranks after MPI_Init. If the launcher started some ranks without \
-                 pmmpi, the job hangs: start all ranks with pmmpi";
+const NOT_ALL_STARTED: &str = "a rank is still waiting for other ranks after MPI_Init. If the launcher started some ranks \
+                               without pmmpi, the job hangs: start all ranks with pmmpi";
 /// How long this rank waits at a mark before it prints a warning. The time is long because ranks may have unequal work
 /// between two marks. It grows with the rank, so that the ranks of a large job do not all print at once.
 fn region_patience(rank: u32) -> Duration {

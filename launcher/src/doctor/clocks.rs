@@ -36,7 +36,8 @@ pub fn clock_source(machine: &dyn Machine) -> Check {
     let has_tsc = available.is_some_and(|all| all.split_ascii_whitespace().any(|source| source == "tsc"));
     let fix = match has_tsc {
         true => format!(
-            "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the kernel's command line"
+            "echo tsc > /{CURRENT}\n# to keep this clock source after a reboot, add clocksource=tsc to the kernel's \
+             command line"
         ),
         false => "dmesg | grep -iE 'tsc|clocksource'   # shows why the kernel gave up the TSC".to_owned(),
     };

@@ -195,8 +195,8 @@ pub fn turbo(machine: &dyn Machine) -> Check {
             NAME,
             "on",
             "the frequency depends on temperature and on the number of busy cores: runs vary, and an \
-             otherwise idle node looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency of nodes \
-                 (cycles / reference cycles)",
+             otherwise idle node looks faster. If your jobs run with turbo, leave turbo on, and compare the frequency \
+                 of nodes (cycles / reference cycles)",
             format!("echo {off} > /{file}"),
         ),
     }

@@ -14,14 +14,14 @@ This page is generated from src/events/metrics/metrics.toml and src/events/metri
 The names in a formula are quantities or names of the processor's event table. For each name, the table has an event, a
 formula over events, or the reason why the name has neither. A value has the worst quality of its counts: exact is
 better than scaled, and scaled is better than partial. A missing value has a reason: the missing count, the divisor
-that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less than a fifth of the time. If an
-event is sampled, pmmpi multiplies the number of samples by the sampling period. If an input gives a value for a name,
-pmmpi uses this value, even if the table could compute one.
+that is 0, or the check that failed. pmmpi bases no verdict on a count whose counter ran for less than a fifth of the
+time. If an event is sampled, pmmpi multiplies the number of samples by the sampling period. If an input gives a value
+for a name, pmmpi uses this value, even if the table could compute one.
 
 pmmpi computes a metric of cores for each core of each node, from the counts of the core's hardware threads and the TSC
 of the rank that counted there. The value of a run is the mean over the cores. The mean leaves out each core whose
-counts are missing or contradict one another. Then the value is partial, and its reason gives the number of these
-cores.
+counts are missing or contradict one another. If the mean leaves out cores, the value is partial, and its reason gives
+the number of these cores.
 
 ";
 
