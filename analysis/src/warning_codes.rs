@@ -69,7 +69,7 @@ macro_rules! codes {
 codes! {
     ArchivedClasses "archived-classes"
         "`--class-by` cannot take effect: a file of an archive lacks the columns `class.*`."
-        "Export the runs again, or report the archive without --class-by."
+        "Export the runs again, or make the report of the archive without --class-by."
         "--class-by cannot take effect for a file of an archive, because the file lacks the columns \
          class.*: its runs keep the class that the file names, or have no class"
     BimodalClass "bimodal-class"
@@ -80,8 +80,8 @@ codes! {
     ClassMoved "class-moved"
         "Most nodes of a class became slower."
         "Look for a change of the program, its libraries or the system that concerns all nodes."
-        "most nodes have been 3.0 % slower since session s31: drift does not contain this change, because the \
-         report compares nodes with one another (./hpl)"
+        "most nodes have been 3.0 % slower since session s31: drift does not show this change, because drift compares each \
+         node with the other nodes (./hpl)"
     CompositionChanged "composition-changed"
         "The nodes of a class changed from one session to the next."
         "Nothing, if nodes were added or removed on purpose."
@@ -117,8 +117,8 @@ codes! {
     FewAnchors "few-anchors"
         "A session measured suspects of earlier sessions again, but too few nodes that were OK before: the report \
          cannot compare the suspects with the class. The suspects keep their earlier verdicts."
-        "Measure the suspects together with at least 3 nodes of the class that were OK in an earlier session, with \
-         times that are not rounded to 0.5 % or more."
+        "Measure the suspects again, together with at least 3 nodes of the class that were OK in an earlier session. \
+         Give times with enough digits: the rounding unit must be less than 0.5 % of the time."
         "session s2: 20 of 20 nodes are suspects, and 0 nodes were OK in an earlier session, but a comparison needs \
          3 such nodes; the suspects keep their earlier verdicts (./hpl)"
     FewRuns "few-runs"

@@ -312,8 +312,8 @@ pub(super) fn moved(
         return None;
     }
     let message = format!(
-        "most nodes have been {} slower since {}: drift does not contain this change, because the report compares \
-         nodes with one another ({class})",
+        "most nodes have been {} slower since {}: drift does not show this change, because drift compares each \
+         node with the other nodes ({class})",
         percent(change.exp_m1()),
         session_name(sessions.table, sessions.nodes[since])
     );

@@ -51,7 +51,7 @@ pub fn paranoid(machine: &dyn Machine) -> Check {
     let found = match level {
         ..=-1 => "every user may count everything",
         0 => "the scopes task, core and socket, with the kernel's part",
-        1 => "own tasks with the kernel's part; not the scopes core and socket",
+        1 => "own tasks, in user mode and in the kernel; not the scopes core and socket",
         2 => "own tasks in user mode only",
         3.. if is_denied_all(machine) => "no counter at all",
         3.. => "own tasks in user mode only, as at level 2: this kernel knows no level above 2",
