@@ -1,9 +1,7 @@
 //! When the nodes of a session were measured, and which differences this may explain.
 
-use crate::stats::binomial;
-use crate::stats::poisson;
 use crate::stats::time_order::{self, RankRatio};
-use crate::stats::within_nodes;
+use crate::stats::{binomial, poisson, within_nodes};
 use std::f64::consts::TAU;
 
 /// A node's runs.
@@ -203,7 +201,6 @@ impl<'a> Groups<'a> {
         const SLOW: f64 = 2.5 * 1.4826;
         const ALPHA: f64 = 0.01;
         const SMALL: usize = 5;
-
         let groups = self.others().count();
         if self.all.len() < 2 {
             return Vec::new();
@@ -241,7 +238,6 @@ impl<'a> Groups<'a> {
     /// median of their effects is no property of its nodes.
     fn other_rounds(&self, nodes: &[Node], rounds: f64) -> Vec<(&'a [Span], f64)> {
         const SURE: f64 = 3.0;
-
         let runs =
             |group: &[Span]| group.iter().map(|span| nodes[span.at].runs.len()).max().unwrap_or_default();
         let Some(main) = self.main.filter(|_| rounds > 0.0) else { return Vec::new() };
