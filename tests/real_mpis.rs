@@ -184,18 +184,17 @@ fn ended<'a>(launcher: Launcher, job: impl Fn() -> Job<'a>) -> Output {
             if started.ends_within(LIMIT) {
                 return started.finish();
             }
-            let ranks: Vec<i32> =
-                processes_with("ends").into_iter().filter(|process| is_rank(*process)).collect();
-            assert!(ranks.is_empty(), "these ranks hang: {ranks:?}");
+            let tools: Vec<i32> =
+                processes_with("ends").into_iter().filter(|process| is_tool(*process)).collect();
+            assert!(tools.is_empty(), "the tool hangs: {tools:?}");
         }
     }
     job().run()
 }
 
-/// True for the program `ends` and the tool, not for launchers.
-fn is_rank(process: i32) -> bool {
-    let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
-    program.ends_with("ends") || program.ends_with("pmmpi")
+/// True for the tool, which lives as long as its rank; not for launchers and for ranks without the tool.
+fn is_tool(process: i32) -> bool {
+    std::fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|program| program.ends_with("pmmpi"))
 }
 
 /// SIGTERM to the launcher, as a batch system sends it.

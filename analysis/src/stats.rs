@@ -14,7 +14,7 @@
 //! let variance = |runs| Some(within_nodes::variance_factor(runs) * sigma?.powi(2));
 //! let node = |node: &median::NodeMedian| verdict_rule::MeasuredNode::new(node, variance(node.runs));
 //! let nodes: Vec<_> = medians.iter().map(node).collect();
-//! let units = resolution::Units::default(); // times that nobody rounded
+//! let units = resolution::Units::default(); // the times are exact
 //! let judged = verdict_rule::judge(&nodes, &units, &verdict_rule::VerdictSettings::default());
 //! assert_eq!(judged[2].verdict, Some(verdict_rule::Verdict::SlowTail)); // of so few none is SLOW
 //! let slow = sigma.map(|sigma| runs::slow(&class, &medians, sigma, &units, &runs::SlowRunSettings::default()));

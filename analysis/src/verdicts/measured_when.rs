@@ -46,8 +46,8 @@ impl TimeOrder {
         self.limits.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Compares nodes that were measured at different times. `rounds` is the spread of the effects of rounds (ln T), if starts
-    /// show the rounds; 0 without effects.
+    /// Compares nodes that were measured at different times. `rounds` is the spread of the effects of rounds (ln T), if
+    /// starts show the rounds; 0 without effects.
     pub fn of(nodes: &[Node], rounds: f64) -> Option<Self> {
         let spans =
             in_sequence(nodes.iter().enumerate().filter_map(|(at, node)| Span::of(at, node)).collect());
@@ -195,8 +195,9 @@ impl<'a> Groups<'a> {
 
     /// Groups with more slow nodes than chance explains, and how much slower the group is (ln T).
     ///
-    /// Slow nodes are those more than 2.5 standard deviations above the median, from the median absolute deviation. By chance
-    /// their number in a group is binomial; in small groups, the number of pairs of slow nodes is a Poisson number.
+    /// Slow nodes are those more than 2.5 standard deviations above the median, from the median absolute deviation. By
+    /// chance their number in a group is binomial; in small groups, the number of pairs of slow nodes is a Poisson
+    /// number.
     fn slow(&self, nodes: &[Node]) -> Vec<(&'a [Span], f64)> {
         const SLOW: f64 = 2.5 * 1.4826;
         const ALPHA: f64 = 0.01;
