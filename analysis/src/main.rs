@@ -19,10 +19,12 @@ use pmmpi_analysis::render::{csv, first_warnings, html, json, markdown, one_line
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
+use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
 use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::verdicts::JudgeSettings;
+use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
@@ -134,8 +136,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
             )));
         }
     }
-    let found =
-        options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node.verdict, least)));
+    let found = options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node, least)));
     Ok(match found {
         true => FOUND,
         false if partial => PARTIAL,
@@ -230,12 +231,18 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     Ok(JudgeSettings { node, run, ..Default::default() })
 }
 
-fn fails(verdict: Option<Verdict>, least: FailOn) -> bool {
-    match verdict {
+fn fails(node: &NodeReport, least: FailOn) -> bool {
+    let of_class = match node.verdict {
         Some(Verdict::Slow | Verdict::SlowTail) => true,
         Some(Verdict::Suspect | Verdict::Unusual) => least == FailOn::Suspect,
         Some(Verdict::Ok) | None => false,
-    }
+    };
+    let of_history = match node.history.verdict {
+        Some(OwnVerdict::Slowed) => true,
+        Some(OwnVerdict::Suspect) => least == FailOn::Suspect,
+        Some(OwnVerdict::Same | OwnVerdict::Faster) | None => false,
+    };
+    of_class || of_history
 }
 
 fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {

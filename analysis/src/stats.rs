@@ -34,6 +34,7 @@
 //! | [`verdict_rule`] | the verdict on each node |
 //! | [`run_law`], [`runs`] | which runs are slow |
 //! | [`flaky`] | which nodes have too many slow runs |
+//! | [`own_history`] | which nodes are slower or faster than they were, and since when |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class consists of two kinds of nodes |
 //! | [`noise`] | whether the times are precise enough to show an effect |
@@ -58,6 +59,7 @@ pub mod median;
 pub mod node_counts;
 pub mod noise;
 pub mod normal;
+pub mod own_history;
 pub mod poisson;
 pub mod qn_scale;
 pub mod random;

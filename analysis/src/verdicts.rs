@@ -7,12 +7,15 @@ mod judged_node;
 mod judged_session;
 mod measured_when;
 pub mod node_report;
+mod own_history;
 mod rounds_of_runs;
 mod suspects;
 mod warnings;
 mod why;
 
 use crate::stats::flaky::{NodeSession, RunCounts};
+use crate::stats::own_history::OwnVerdict;
+use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, runs, verdict_rule};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
@@ -33,6 +36,8 @@ pub struct JudgeSettings {
     pub node: verdict_rule::VerdictSettings,
     /// For runs.
     pub run: runs::SlowRunSettings,
+    /// For nodes compared with their own earlier sessions.
+    pub own_history: crate::stats::own_history::OwnHistorySettings,
     /// For the drift of nodes over sessions.
     pub drift: drift::DriftSettings,
 }
@@ -62,7 +67,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.
     let rank = |node: &NodeReport| {
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
-        (node.verdict, slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
+        (weight(node), slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
     };
     all.nodes.sort_by(|a, b| {
         let ((a_verdict, a_slower), (b_verdict, b_slower)) = (rank(a), rank(b));
@@ -79,6 +84,25 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         b.change.total_cmp(&a.change).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     all
+}
+
+/// Nodes with a higher weight come first: nodes that are slower than their class, nodes that are slower than they were,
+/// and nodes that may be.
+fn weight(node: &NodeReport) -> u8 {
+    let of_class = match node.verdict {
+        Some(Verdict::Slow) => 7,
+        Some(Verdict::SlowTail) => 6,
+        Some(Verdict::Suspect) => 4,
+        Some(Verdict::Unusual) => 2,
+        Some(Verdict::Ok) => 1,
+        None => 0,
+    };
+    let of_history = match node.history.verdict {
+        Some(OwnVerdict::Slowed) => 5,
+        Some(OwnVerdict::Suspect) => 3,
+        Some(OwnVerdict::Same | OwnVerdict::Faster) | None => 0,
+    };
+    of_class.max(of_history)
 }
 
 /// A class name may contain a command line of any length.
@@ -139,11 +163,12 @@ impl Judge<'_> {
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
-        let effects = history::session_effects(&histories, &centres);
+        let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
+        let effects = history::session_effects(&histories, &centres, most);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
         self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
-        history::over_time(table, settings, &histories, &effects, reports, self.all);
+        history::over_time(&judging, settings, &histories, &effects, reports, self.all);
     }
 
     /// True if no later session judged some node of this session.
@@ -173,8 +198,9 @@ impl Judge<'_> {
             .collect();
         let before = Before { table, settings, sessions, histories };
         let standing = suspects.add(number, session, &known, &before);
-        let is_compared = session.nodes.len() > 1;
-        for (place, (rows, middle)) in session.nodes.iter().zip(&session.medians).enumerate() {
+        let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
+        let has_level = history::has_level(session.nodes.len(), most);
+        for (place, rows) in session.nodes.iter().enumerate() {
             let node = table.node[rows[0] as usize];
             let at = &mut self.places[node as usize];
             if *at == NOWHERE {
@@ -187,8 +213,8 @@ impl Judge<'_> {
                 history.tested.push(NodeSession { session: number as u32, counts });
             }
             history.add(number, place, standing[place]);
-            if is_compared {
-                history.add_median(number, rows[0], middle.median);
+            if has_level {
+                history.add_median(number, rows[0], place, session);
             }
         }
     }

@@ -152,6 +152,9 @@ fn csv_has_all_that_the_json_says_of_nodes() {
             let value = match column.as_str() {
                 "ci_low_s" => &node["ci_s"][0],
                 "ci_high_s" => &node["ci_s"][1],
+                key if key.starts_with("history_") && key != "history_score" => {
+                    &node["history"][&key["history_".len()..]]
+                }
                 key => node.get(key).unwrap_or_else(|| panic!("{key}")),
             };
             match value {
@@ -171,7 +174,7 @@ fn csv_has_all_that_the_json_says_of_nodes() {
     let of_json: BTreeSet<&str> = nodes[0].as_object().unwrap().keys().map(String::as_str).collect();
     let of_csv: BTreeSet<&str> = header.iter().map(String::as_str).collect();
     let left: Vec<_> = of_json.difference(&of_csv).collect();
-    assert_eq!(left, [&"ci_s", &"null_reasons", &"term_parts", &"terms"]);
+    assert_eq!(left, [&"ci_s", &"history", &"null_reasons", &"term_parts", &"terms"]);
     assert_eq!(&rows[0][header.iter().position(|column| column == "verdict").unwrap()], "SLOW");
 }
 

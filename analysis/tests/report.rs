@@ -381,7 +381,7 @@ fn the_first_screen_answers() {
     let text = out(&report(&["report", folder.path().to_str().unwrap()]));
     assert!(text.starts_with("30 runs, 40 nodes, 30 files\n"), "{text}");
     let first: Vec<&str> = text.lines().take(24).collect();
-    assert!(first.contains(&"none of 40 nodes stands out"), "{text}");
+    assert!(first.contains(&"none of 40 nodes stands out from its class"), "{text}");
     assert!(
         first.iter().any(|line| line.starts_with("node")) && first.iter().all(|line| line.len() <= 200),
         "{text}"

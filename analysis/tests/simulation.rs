@@ -12,6 +12,8 @@ mod measured_runs;
 mod methods;
 #[path = "../examples/simulate/over_time.rs"]
 mod over_time;
+#[path = "../examples/simulate/own_history.rs"]
+mod own_history;
 #[path = "../examples/simulate/part_of_class.rs"]
 mod part_of_class;
 #[path = "../examples/simulate/promises.rs"]
@@ -22,6 +24,7 @@ mod score;
 use fleet::{Recipe, Shape};
 use measured_runs::Tool;
 use over_time::{Change, SlowRuns};
+use own_history::Fleet;
 use part_of_class::{AGAIN, Again};
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use promises::{HEALTHY, Rate, Session};
@@ -135,6 +138,60 @@ fn other_shapes_have_their_caveat() {
     let (t5, skewed) = (of(Shape::T5), of(Shape::Skewed));
     assert!((4.0..14.0).contains(&t5.wrong_per_fleet()) && t5.recall() > 0.7, "{t5:?}");
     assert!((60.0..130.0).contains(&skewed.wrong_per_fleet()) && skewed.recall() > 0.9, "{skewed:?}");
+}
+
+/// The table of the design: precision and recall of SLOWED, and "since" of steps above 3 %.
+#[test]
+fn nodes_that_became_slower_are_found() {
+    let reference = own_history::REFERENCE;
+    let small = Fleet { nodes: 5, changed: 0.0, ..reference };
+    for (fleet, fleets, limits) in [
+        (Fleet { sessions: 2, ..reference }, 20, vec![("precision", 0.963..=1.0), ("recall", 0.883..=1.0)]),
+        (Fleet { sessions: 3, ..reference }, 20, vec![("precision", 0.974..=1.0), ("recall", 0.91..=1.0)]),
+        (Fleet { sessions: 6, ..reference }, 20, vec![("precision", 0.975..=1.0), ("recall", 0.936..=1.0)]),
+        (Fleet { sessions: 12, ..reference }, 10, vec![("precision", 0.975..=1.0), ("recall", 0.937..=1.0)]),
+        (
+            Fleet { sessions: 6, runs: 3, ..reference },
+            20,
+            vec![("precision", 0.965..=1.0), ("recall", 0.936..=1.0)],
+        ),
+        (
+            Fleet { sessions: 6, changed: 0.1, ..reference },
+            5,
+            vec![("precision", 0.98..=1.0), ("recall", 0.914..=1.0), ("at least true", 0.98..=1.0)],
+        ),
+        (
+            Fleet { sessions: 6, has_bad_sessions: true, ..reference },
+            20,
+            vec![("precision", 0.6..=1.0), ("recall", 0.93..=1.0)],
+        ),
+        (
+            Fleet { sessions: 6, by: (-0.12, -0.01), ..reference },
+            10,
+            vec![("precision", 0.97..=1.0), ("recall", 0.9..=1.0)],
+        ),
+        (small, 500, vec![("false SLOWED", 0.0..=0.03), ("false FASTER", 0.0..=0.03)]),
+    ] {
+        let seeds = SEEDS..SEEDS + fleets;
+        let rates = own_history::of(fleet, seeds);
+        holds(&rates, &limits);
+        if fleet.changed > 0.0 {
+            holds(&rates, &[("since right", 0.95..=1.0)]);
+        }
+    }
+}
+
+/// A lasting step, a single bad session, an unsteady node and a slow change are told apart.
+#[test]
+fn the_course_of_a_change_is_told() {
+    let of =
+        |course| own_history::of(Fleet { sessions: 12, course, ..own_history::REFERENCE }, SEEDS..SEEDS + 10);
+    holds(&of(own_history::Truth::Step), &[("STEP or LATEST", 0.97..=1.0)]);
+    holds(&of(own_history::Truth::Unsteady), &[("UNSTEADY", 0.6..=1.0)]);
+    holds(&of(own_history::Truth::Creep), &[("CREEP", 0.8..=1.0)]);
+    let one = of(own_history::Truth::OneSession);
+    holds(&one, &[("recall", 0.0..=0.02), ("bad session named", 0.85..=1.0)]);
+    holds(&one, &[("healthy with a bad session", 0.0..=0.001)]);
 }
 
 #[test]

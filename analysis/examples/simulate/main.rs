@@ -5,9 +5,11 @@
 mod cases;
 mod causes;
 mod fleet;
+mod history_table;
 mod measured_runs;
 mod methods;
 mod over_time;
+mod own_history;
 mod part_of_class;
 mod promise_table;
 mod promises;
@@ -36,6 +38,7 @@ fn main() {
     small();
     bimodal();
     drift();
+    history_table::print();
     promise_table::print(1);
     why();
 }

@@ -5,6 +5,7 @@ use pmmpi_analysis::table::{Order, RunTable, UNDATED};
 use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::verdicts::{self, JudgeSettings, Verdicts};
 use pmmpi_analysis::warning_codes::WarningCode;
+use std::collections::BTreeMap;
 
 /// Runs of one class.
 #[derive(Default)]
@@ -95,6 +96,12 @@ impl Judged {
     pub fn node(&self, node: usize) -> &NodeReport {
         let name = format!("n{node:04}");
         self.verdicts.nodes.iter().find(|found| found.node == name).expect("every node has a report")
+    }
+
+    /// The report of each node, by number.
+    pub fn by_node(&self) -> BTreeMap<usize, &NodeReport> {
+        let number = |report: &NodeReport| report.node[1..].parse().expect("a number");
+        self.verdicts.nodes.iter().map(|report| (number(report), report)).collect()
     }
 
     pub fn warns(&self, code: WarningCode) -> bool {

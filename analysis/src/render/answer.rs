@@ -1,5 +1,7 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
 
+mod own_history;
+
 use super::cells::{percent, shortened};
 use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;
@@ -43,9 +45,10 @@ pub fn of(report: &Report) -> Vec<String> {
     if answer.is_empty() {
         answer.push(match judged {
             0 => "no node can be compared: each class has only one node".to_owned(),
-            _ => format!("none of {judged} nodes stands out"),
+            _ => format!("none of {judged} nodes stands out from its class"),
         });
     }
+    answer.extend(own_history::of(report));
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };

@@ -56,6 +56,20 @@ pub fn elapsed(run: &RunReport) -> String {
     }
 }
 
+/// Nodes that are slower than they were, the largest change first; then nodes that are faster.
+pub fn changed(nodes: &[NodeReport]) -> Vec<&NodeReport> {
+    let is_changed = |node: &&NodeReport| node.history.course.is_some();
+    let mut changed: Vec<&NodeReport> = nodes.iter().filter(is_changed).collect();
+    let change = |node: &NodeReport| node.history.change.unwrap_or_default();
+    changed.sort_by(|a, b| {
+        (change(a) < 0.0)
+            .cmp(&(change(b) < 0.0))
+            .then_with(|| change(b).abs().total_cmp(&change(a).abs()))
+            .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
+    });
+    changed
+}
+
 /// Numbers the classes from 1, in the order in which nodes have them. Tables show numbers, and a list explains them.
 pub fn class_numbers(nodes: &[NodeReport]) -> BTreeMap<&str, usize> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();

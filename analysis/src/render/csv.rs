@@ -3,11 +3,12 @@
 
 use super::one_line;
 use crate::report::Report;
+use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
-/// Keys of [`NodeReport`]; `ci_s` becomes two columns.
-pub const COLUMNS: [&str; 22] = [
+/// Keys of [`NodeReport`]; `ci_s` becomes two columns, and `history` one per key.
+pub const COLUMNS: [&str; 32] = [
     "node",
     "class",
     "session",
@@ -30,6 +31,16 @@ pub const COLUMNS: [&str; 22] = [
     "cause_share",
     "cause_text",
     "slow_runs",
+    "history_verdict",
+    "history_sessions",
+    "history_before_s",
+    "history_now_s",
+    "history_change",
+    "history_at_least",
+    "history_since",
+    "history_until",
+    "history_course",
+    "history_p_adjusted",
 ];
 
 /// All nodes in CSV (RFC 4180, but with Unix line ends). Without a node, only the heading.
@@ -44,6 +55,7 @@ pub fn nodes(report: &Report) -> Result<String, csv::Error> {
 }
 
 fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
+    let history = &node.history;
     [
         name(&node.node),
         name(&node.class),
@@ -67,6 +79,16 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         number(node.cause_share),
         name(node.cause_text.as_deref().unwrap_or_default()),
         node.slow_runs.map(|slow| slow.to_string()).unwrap_or_default(),
+        history.verdict.map_or("", OwnVerdict::name).to_owned(),
+        history.sessions.to_string(),
+        number(history.before_s),
+        number(history.now_s),
+        number(history.change),
+        number(history.at_least),
+        name(history.since.as_deref().unwrap_or_default()),
+        name(history.until.as_deref().unwrap_or_default()),
+        history.course.map_or("", Course::name).to_owned(),
+        number(history.p_adjusted),
     ]
 }
 

@@ -76,12 +76,39 @@ fn about_nodes(text: &mut String, report: &Report) {
     };
     let verdicts = report.nodes.iter().filter_map(verdict);
     gauge(text, "pmmpi_node_verdict", "Always 1; the label verdict has the verdict of the node.", verdicts);
+    about_history(text, report);
     let drift = report.drift.iter().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];
         (labels(&of), drift.change)
     });
     gauge(text, "pmmpi_node_drift_ratio", "How much slower a node became, relative to its class.", drift);
+}
+
+fn about_history(text: &mut String, report: &Report) {
+    let verdict = |node: &NodeReport| {
+        let verdict = ("verdict", Some(node.history.verdict?.name()));
+        Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
+    };
+    let verdicts = report.nodes.iter().filter_map(verdict);
+    gauge(
+        text,
+        "pmmpi_node_history_verdict",
+        "Always 1; the label verdict has the verdict of the node's own history.",
+        verdicts,
+    );
+    let change = |node: &NodeReport| {
+        let since = [("since", node.history.since.as_deref())];
+        node.history.course?;
+        Some((labels(&[&of_node(node)[..], &since].concat()), node.history.change?))
+    };
+    let changes = report.nodes.iter().filter_map(change);
+    gauge(
+        text,
+        "pmmpi_node_history_change_ratio",
+        "How much slower a node is than it was; below 0 if it is faster. Only nodes that changed.",
+        changes,
+    );
 }
 
 fn of_node(node: &NodeReport) -> [(&'static str, Option<&str>); 3] {

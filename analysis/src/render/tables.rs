@@ -1,9 +1,12 @@
 //! The tables of a report, for all formats that have tables.
 
-use super::cells::{class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened};
+use super::cells::{
+    self, class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened,
+};
 use super::{more, shown};
 use crate::report::Report;
 use crate::report::run::RunReport;
+use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
@@ -55,6 +58,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         nodes(&report.nodes, top),
         of_classes(&report.nodes, top),
         slow_runs(&report.slow_runs, top),
+        changed(&report.nodes, top),
         drift(&report.drift, top),
         runs(&report.runs, top),
     ];
@@ -62,7 +66,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
 }
 
 fn nodes(nodes: &[NodeReport], top: usize) -> Table {
-    let columns = vec![
+    let mut columns = vec![
         left("Node"),
         right("Class"),
         right("Runs"),
@@ -72,12 +76,14 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
         right("At least"),
         right("P"),
         left("Verdict"),
-        left("Why"),
     ];
+    let has_history = nodes.iter().any(|node| node.history.verdict.is_some());
+    columns.extend(has_history.then(|| left("History")));
+    columns.push(left("Why"));
     let numbers = class_numbers(nodes);
     let (shown, hidden) = shown(nodes.len(), top);
     let row = |node: &NodeReport| {
-        vec![
+        let mut cells = vec![
             name(&node.node),
             words(numbers[node.class.as_str()]),
             words(node.runs),
@@ -87,8 +93,10 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
             or_dash(node.slower_by_at_least, |least| percent(least, 2)),
             or_dash(node.p_adjusted, probability),
             Cell::Verdict(node.verdict),
-            words(node.cause.as_deref().unwrap_or("-")),
-        ]
+        ];
+        cells.extend(has_history.then(|| words(node.history.verdict.map_or("-", OwnVerdict::name))));
+        cells.push(words(node.cause.as_deref().unwrap_or("-")));
+        cells
     };
     let rows = nodes[..shown].iter().map(row).collect();
     Table { columns, rows, more: more(hidden, "more rows of nodes") }
@@ -130,6 +138,39 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
         ],
         rows,
         more: more(hidden, "more slow runs"),
+    }
+}
+
+fn changed(nodes: &[NodeReport], top: usize) -> Table {
+    let nodes = cells::changed(nodes);
+    let (shown, hidden) = shown(nodes.len(), top);
+    let row = |node: &&NodeReport| {
+        let history = &node.history;
+        vec![
+            name(&node.node),
+            words(history.verdict.map_or("-", OwnVerdict::name)),
+            or_dash(history.before_s, seconds),
+            or_dash(history.now_s, seconds),
+            or_dash(history.change, |by| percent(by, 1)),
+            or_dash(history.at_least, |by| percent(by, 1)),
+            words(history.course.map_or("-", Course::name)),
+            history.since.as_deref().map_or_else(|| words("-"), name),
+        ]
+    };
+    let rows = nodes[..shown].iter().map(row).collect();
+    Table {
+        columns: vec![
+            left("Changed"),
+            left("Verdict"),
+            right("Before, s"),
+            right("Now, s"),
+            right("By"),
+            right("At least"),
+            left("How"),
+            left("Since"),
+        ],
+        rows,
+        more: more(hidden, "more nodes"),
     }
 }
 

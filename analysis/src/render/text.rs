@@ -35,7 +35,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
             .join(", "),
     );
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
-    let compared = report.nodes.iter().any(|node| node.verdict.is_some());
+    let compared = report.nodes.iter().any(|node| node.verdict.is_some() || node.history.verdict.is_some());
     let names = NodeNames::of(all_nodes(report));
     if compared {
         nodes::answer(&mut text, report);
@@ -56,6 +56,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
 
 fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize) {
     nodes::slow_runs(text, &report.slow_runs, names, top);
+    nodes::changed(text, &report.nodes, names, top);
     nodes::drift(text, &report.drift, names, top);
     nodes::table(text, &report.nodes, names, top);
 }

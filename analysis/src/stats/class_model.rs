@@ -107,8 +107,8 @@ impl ClassModel {
             .collect();
         let floor = prior.floor.max(resolution::deviation(units.class, centre));
         let t2 = match units.class {
-            None => spread(&difference, &own, &error2, prior, floor),
-            Some(unit) => spread(&unrounded(times, &ascending, unit), &own, &error2, prior, floor),
+            None => spread(&difference, &own, &error2, prior.spread, floor),
+            Some(unit) => spread(&unrounded(times, &ascending, unit), &own, &error2, prior.spread, floor),
         };
         let error: Vec<f64> = own.iter().map(|own| error2(t2, *own).sqrt()).collect();
         // Likelihood ratios of slow to healthy.
@@ -234,17 +234,16 @@ fn unrounded(times: &[NodeTime], ascending: &[f64], unit: f64) -> Vec<f64> {
     differences
 }
 
-/// t^2, by bisection.
-fn spread(
+/// t^2, by bisection. `assumed` is the prior: a spread, and the number of differences that it counts for.
+pub(super) fn spread(
     difference: &[f64],
     own: &[f64],
     error2: &impl Fn(f64, f64) -> f64,
-    prior: &ClassPrior,
+    (assumed, weight): (f64, f64),
     floor: f64,
 ) -> f64 {
     /// Half-normal quantiles that stand for the nodes of the prior.
     const POINTS: usize = 9;
-    let (assumed, weight) = prior.spread;
     let points: [f64; POINTS] = std::array::from_fn(|at| {
         (assumed * normal::quantile(0.5 + (at as f64 + 0.5) / (2 * POINTS) as f64)).powi(2)
     });

@@ -21,6 +21,10 @@ pub struct NodeMedian {
     /// ln seconds; most runs are slower: the second fastest of 5 to 9 runs, the lower end of the interval of more runs. Of
     /// fewer runs the median, because they do not tell.
     pub lower: f64,
+    /// How far the true median may be below and above `median` (ln T). Below: to the r-th fastest run that is above the
+    /// true median with a probability of at most 1 %, or else to the fastest run. Above likewise, but from five runs on
+    /// at most to the second slowest run: a single slow run is no evidence.
+    pub reach: [f64; 2],
     /// Contains the true median with the given coverage. `None` below five runs.
     pub interval: Option<Interval>,
 }
@@ -43,7 +47,7 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
         ascending.clear();
         ascending.extend_from_slice(runs);
         ascending.sort_unstable_by(f64::total_cmp);
-        let Ranks { interval: interval_of, .. } = *ranks.of(runs.len());
+        let Ranks { interval: interval_of, certain, .. } = *ranks.of(runs.len());
         let (low, high) = (ascending[(runs.len() - 1) / 2], ascending[runs.len() / 2]);
         let interval = |(from, to, coverage): (usize, usize, f64)| Interval {
             low: ascending[from],
@@ -62,6 +66,11 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
             median_run,
             upper_run,
             lower: interval_of.map_or(middle(low, high), |(from, ..)| ascending[from.max(1)]),
+            reach: [
+                middle(low, high) - ascending[certain],
+                ascending[runs.len() - 1 - certain.max(usize::from(interval_of.is_some()))]
+                    - middle(low, high),
+            ],
             interval: interval_of.map(interval),
         }
     };
@@ -74,12 +83,14 @@ pub fn of_nodes(class: &ClassRuns) -> Vec<NodeMedian> {
 struct Ranks {
     count: usize,
     interval: Option<(usize, usize, f64)>,
+    /// Above the true median with a probability of at most 1 %; 0 if there is none.
+    certain: usize,
 }
 
 impl Ranks {
     fn of(&mut self, count: usize) -> &Self {
         if self.count != count {
-            *self = Self { count, interval: interval(count) };
+            *self = Self { count, interval: interval(count), certain: rank(count, 0.01).0.max(1) - 1 };
         }
         self
     }

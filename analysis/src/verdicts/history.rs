@@ -1,12 +1,15 @@
 //! The history of nodes over the sessions of their class.
 
+use super::judged_node::JudgedReport;
+use super::judged_session::{JudgedSession, Sessions};
+use super::own_history;
 use super::{JudgeSettings, Verdicts};
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
 use crate::stats::verdict_rule::MeasuredNode;
 use crate::stats::{drift, rounds, within_nodes};
 use crate::table::RunTable;
-use crate::verdicts::node_report::{DriftReport, NodeReport};
+use crate::verdicts::node_report::DriftReport;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -16,8 +19,8 @@ pub(super) struct History {
     pub node: u32,
     /// The sessions whose runs were tested for slowness.
     pub tested: Vec<NodeSession>,
-    /// Each session with other nodes of the class.
-    medians: Vec<SessionMedian>,
+    /// Each session that has a level, in the order of time.
+    pub medians: Vec<SessionMedian>,
     /// The session that judges the node, and the node's index there: the latest that can judge it, or else the latest.
     pub latest: [usize; 2],
     /// The node in that session, with a median relative to the class; `None` if no session can judge it.
@@ -26,12 +29,17 @@ pub(super) struct History {
 
 /// The median of a node in a session.
 #[derive(Clone, Copy)]
-struct SessionMedian {
+pub(super) struct SessionMedian {
     /// One of the node's rows.
-    row: u32,
-    session: u32,
+    pub row: u32,
+    pub session: u32,
     /// ln seconds.
-    median: f64,
+    pub median: f64,
+    /// The variance of its error (ln T).
+    pub variance: f64,
+    /// How far the true median may be below and above, also because of rounding (ln T).
+    pub reach: [f64; 2],
+    pub runs: u32,
 }
 
 impl History {
@@ -58,10 +66,30 @@ impl History {
         self.tested.iter().rev().find(is_latest).map(|tested| tested.counts.slow)
     }
 
-    /// Adds the median in a session with other nodes.
-    pub fn add_median(&mut self, session: usize, row: u32, median: f64) {
-        self.medians.push(SessionMedian { row, session: session as u32, median });
+    /// Adds the median in a session that has a level: see [`has_level`]. `row` is one of the node's rows.
+    pub fn add_median(&mut self, session: usize, row: u32, place: usize, judged: &JudgedSession) {
+        let middle = &judged.medians[place];
+        let rounding = judged.rounding(place);
+        self.medians.push(SessionMedian {
+            row,
+            session: session as u32,
+            median: middle.median,
+            variance: judged.variance(place).unwrap_or_default(),
+            reach: middle.reach.map(|reach| reach + rounding),
+            runs: middle.runs as u32,
+        });
     }
+}
+
+/// A class whose sessions have fewer nodes has no level of its own: each node is compared with its own times.
+const FEWEST_NODES: usize = 5;
+
+/// The median of more nodes hardly depends on which of them change.
+const ENOUGH_NODES: usize = 2000;
+
+/// True if a session with this many nodes can be compared with other sessions, of which the largest has `most` nodes.
+pub(super) fn has_level(nodes: usize, most: usize) -> bool {
+    nodes > 1 || most < FEWEST_NODES
 }
 
 /// How much slower the nodes of a class became with a session (ln T): the median over the nodes of the latest
@@ -89,14 +117,23 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
     nodes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(session, _)| session)
 }
 
-/// ln T of each session of the class, without the differences of the nodes that happen to be in it. `centres` are the
-/// medians of the sessions' nodes.
-pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) -> Vec<f64> {
+/// The variance of the level of a session with this many nodes, as a multiple of the variance of one node's time.
+pub(super) fn level_error(nodes: usize) -> f64 {
+    if nodes < FEWEST_NODES { 0.0 } else { within_nodes::variance_factor(nodes) }
+}
+
+/// ln T of each session of the class, without the differences of the nodes that happen to be in it; 0 in a class of few
+/// nodes. `centres` are the medians of the sessions' nodes, and `most` is the number of nodes of the largest session.
+pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>], most: usize) -> Vec<f64> {
+    if most < FEWEST_NODES {
+        return vec![0.0; centres.len()];
+    }
     let known = centres.iter().flatten();
     let centres: Vec<f64> = centres.iter().map(|centre| centre.unwrap_or_default()).collect();
     let all_sessions = known.count();
-    if histories.iter().all(|history| history.medians.len() == all_sessions) {
-        return centres; // all nodes are in all sessions
+    let is_large = histories.len() > ENOUGH_NODES;
+    if is_large && histories.iter().all(|history| history.medians.len() == all_sessions) {
+        return centres; // all nodes are in all sessions, and no single node can move their median
     }
     let all = || histories.iter().flat_map(|history| &history.medians);
     let medians: Vec<f64> = all().map(|at| at.median).collect();
@@ -117,54 +154,58 @@ pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>]) ->
 
 /// Adds the history of each node to its report, and the drifts.
 pub(super) fn over_time(
-    table: &RunTable,
+    judging: &Sessions,
     settings: &JudgeSettings,
     histories: &[History],
     effects: &[f64],
-    reports: Vec<Option<NodeReport>>,
+    reports: Vec<Option<JudgedReport>>,
     all: &mut Verdicts,
 ) {
-    let settings = &settings.drift;
+    let drifts = drifts(judging.table, &settings.drift, histories, effects);
+    all.drift.extend(drifts);
+    let limits = |(history, report): (&History, &Option<JudgedReport>)| {
+        (history.latest[0], report.as_ref().map_or(0.0, |report| report.limit))
+    };
+    let limits: Vec<(usize, f64)> = histories.iter().zip(&reports).map(limits).collect();
+    let own = own_history::reports(judging, &settings.own_history, histories, effects, &limits);
+    for ((history, report), own) in histories.iter().zip(reports).zip(own) {
+        let Some(JudgedReport { mut report, .. }) = report else { continue };
+        report.slow_runs = history.slow_runs();
+        if report.slow_runs.is_none() {
+            let reason =
+                "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
+            report.null_reasons.insert("slow_runs", reason);
+        }
+        own.add_to(&mut report);
+        all.nodes.push(report);
+    }
+}
+
+/// The drifts that continue.
+fn drifts(
+    table: &RunTable,
+    settings: &drift::DriftSettings,
+    histories: &[History],
+    effects: &[f64],
+) -> Vec<DriftReport> {
     let values = |history: &History| {
         history.medians.iter().map(|at| at.median - effects[at.session as usize]).collect()
     };
     let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
     let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
-    let deviation = drift::deviation(&slices, settings);
-    let of_node = |((history, relative), mut report): ((&History, &Vec<f64>), Option<NodeReport>)| {
-        if let Some(report) = &mut report {
-            report.slow_runs = history.slow_runs();
-            if report.slow_runs.is_none() {
-                let reason =
-                    "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
-                report.null_reasons.insert("slow_runs", reason);
-            }
-            report.history_score = deviation.and_then(|sd| drift::score(relative, sd, settings));
-            if report.history_score.is_none() {
-                let sessions = settings.baseline + 1;
-                let reason =
-                    format!("a score against the node's own history needs at least {sessions} sessions");
-                report.null_reasons.insert("history_score", reason);
-            }
-        }
-        let alarms = deviation.map(|sd| drift::alarms(relative, sd, settings)).unwrap_or_default();
+    let Some(deviation) = drift::deviation(&slices, settings) else { return Vec::new() };
+    let of_node = |(history, relative): (&History, &Vec<f64>)| {
+        let alarms = drift::alarms(relative, deviation, settings);
         // A drift that has ended needs no attention.
-        let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none());
-        let drift = lasting.map(|alarm| {
-            let row = history.medians[alarm.since].row as usize;
-            DriftReport {
-                node: table.node_name(row).to_owned(),
-                class: table.class_name(row).to_owned(),
-                since: table.session_name(row).map(str::to_owned),
-                change: alarm.change,
-                score: alarm.score,
-            }
-        });
-        (report, drift)
+        let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
+        let row = history.medians[lasting.since].row as usize;
+        Some(DriftReport {
+            node: table.node_name(row).to_owned(),
+            class: table.class_name(row).to_owned(),
+            since: table.session_name(row).map(str::to_owned),
+            change: lasting.change,
+            score: lasting.score,
+        })
     };
-    let all_nodes = histories.par_iter().zip(&relative).zip(reports);
-    for (report, drift) in all_nodes.map(of_node).collect::<Vec<_>>() {
-        all.nodes.extend(report);
-        all.drift.extend(drift);
-    }
+    histories.par_iter().zip(&relative).filter_map(of_node).collect()
 }

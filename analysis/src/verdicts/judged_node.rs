@@ -9,9 +9,16 @@ use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::RunTable;
-use crate::verdicts::node_report::NodeReport;
+use crate::verdicts::node_report::{HistoryReport, NodeReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+
+/// A node as the session that judges it sees it.
+pub(super) struct JudgedReport {
+    pub report: NodeReport,
+    /// A slowdown of up to this (ln T) may come from the moment of the measurement.
+    pub limit: f64,
+}
 
 /// The report of each node, from the session that judges it; and the sessions in which the order of the measurements
 /// limits a verdict, without the session that judges most nodes.
@@ -20,7 +27,7 @@ pub(super) fn reports(
     settings: &JudgeSettings,
     histories: &[History],
     suspects: &SuspectSessions,
-) -> (Vec<Option<NodeReport>>, Vec<(usize, TimeOrder)>) {
+) -> (Vec<Option<JudgedReport>>, Vec<(usize, TimeOrder)>) {
     let table = sessions.table;
     let most = history::most_judged(histories);
     let mut limited = Vec::new();
@@ -29,7 +36,7 @@ pub(super) fn reports(
         asked.entry(*session).or_default().push((at, *place));
     }
     let asked: Vec<_> = asked.into_iter().collect();
-    let mut reports: Vec<Option<NodeReport>> = histories.iter().map(|_| None).collect();
+    let mut reports: Vec<Option<JudgedReport>> = histories.iter().map(|_| None).collect();
     let of_session = |(number, nodes): &(usize, Vec<(usize, usize)>)| {
         let session = sessions.judging(*number)?;
         let judged = suspects.judged(*number, &session, settings);
@@ -39,10 +46,13 @@ pub(super) fn reports(
         };
         let of_node = |(at, place): &(usize, usize)| {
             let why = why.get(*place).cloned().unwrap_or_default();
-            (*at, report(table, settings, &session, *place, &judged[*place], why))
+            let limit = session.time_order.as_ref().map_or(0.0, |order| order.limit(*place));
+            let report = report(table, settings, &session, *place, &judged[*place], why);
+            (*at, JudgedReport { report, limit })
         };
-        let reports: Vec<(usize, NodeReport)> = nodes.par_iter().map(of_node).collect();
-        let is_limited = |(_, report): &(usize, NodeReport)| report.verdict == Some(Verdict::Suspect);
+        let reports: Vec<(usize, JudgedReport)> = nodes.par_iter().map(of_node).collect();
+        let is_limited =
+            |(_, judged): &(usize, JudgedReport)| judged.report.verdict == Some(Verdict::Suspect);
         let has_limited = most != Some(*number) && reports.iter().any(is_limited);
         Some((reports, session.time_order.clone().filter(|_| has_limited).map(|order| (*number, order))))
     };
@@ -148,6 +158,7 @@ fn report(
         p_adjusted: judgement.adjusted_p,
         shrunken: judgement.shrunken,
         history_score: None,
+        history: HistoryReport::default(),
         verdict: judgement.verdict,
         suggests_drain: judgement.suggests_drain,
         cause: cause.as_ref().map(|cause| cause.kind.name().to_owned()),

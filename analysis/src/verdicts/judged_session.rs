@@ -158,6 +158,12 @@ impl<'a> JudgedSession<'a> {
         Some(within_nodes::variance_factor(node.runs) * sigma * sigma * inflation)
     }
 
+    /// How much rounding may change a node's median (ln T).
+    pub fn rounding(&self, place: usize) -> f64 {
+        let unit = self.units.of_node(place).unwrap_or_default();
+        (unit / self.medians[place].median.exp()).ln_1p()
+    }
+
     /// The nodes, for a comparison.
     pub fn measured(&self) -> Vec<MeasuredNode> {
         let of = |(place, node)| MeasuredNode::new(node, self.variance(place));

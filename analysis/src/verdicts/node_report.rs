@@ -1,5 +1,6 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
+use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -36,8 +37,11 @@ pub struct NodeReport {
     pub p_adjusted: Option<f64>,
     /// For ranking: the expected slowdown, without what noise may add.
     pub shrunken: Option<f64>,
-    /// Distance from the node's first sessions in standard deviations.
+    /// The largest change between earlier and later sessions of the node, in standard deviations; below 0 if the node
+    /// became faster.
     pub history_score: Option<f64>,
+    /// The node compared with its own earlier sessions.
+    pub history: HistoryReport,
     /// OK, SLOW, SLOW-TAIL, UNUSUAL or SUSPECT.
     #[serde(serialize_with = "by_name")]
     pub verdict: Option<Verdict>,
@@ -57,6 +61,39 @@ pub struct NodeReport {
     pub slow_runs: Option<u32>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// A node compared with its own earlier sessions in the same class. Values are `None` with fewer than two sessions.
+#[derive(Debug, Default, Serialize)]
+pub struct HistoryReport {
+    /// SLOWED, FASTER, SAME or SUSPECT.
+    #[serde(serialize_with = "by_own_name")]
+    pub verdict: Option<OwnVerdict>,
+    /// Number of sessions since the last maintenance.
+    pub sessions: usize,
+    /// The node's time before the change (s), as it would be in the node's latest session; if there is no change, of
+    /// all earlier sessions.
+    pub before_s: Option<f64>,
+    /// The node's time since the change (s); if there is no change, of its latest session.
+    pub now_s: Option<f64>,
+    /// now_s / before_s - 1: 0.05 is 5 % slower.
+    pub change: Option<f64>,
+    /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. `None`
+    /// without a change.
+    pub at_least: Option<f64>,
+    /// The first session after the change.
+    pub since: Option<String>,
+    /// The last session before the change.
+    pub until: Option<String>,
+    /// The date of that session (UTC).
+    pub until_date: Option<String>,
+    /// LATEST (only the latest session shows the change), STEP, UNSTEADY or CREEP.
+    #[serde(serialize_with = "by_course")]
+    pub course: Option<Course>,
+    /// Probability that a healthy node changes so much, adjusted for the number of nodes.
+    pub p_adjusted: Option<f64>,
+    /// Single sessions in which the node was slower than before and after.
+    pub bad_sessions: Vec<String>,
 }
 
 /// A run that was slow on one node.
@@ -93,6 +130,14 @@ pub struct DriftReport {
     pub change: f64,
     /// The largest sum of its CUSUM, in standard deviations.
     pub score: f64,
+}
+
+fn by_own_name<S: Serializer>(verdict: &Option<OwnVerdict>, serializer: S) -> Result<S::Ok, S::Error> {
+    verdict.map(OwnVerdict::name).serialize(serializer)
+}
+
+fn by_course<S: Serializer>(course: &Option<Course>, serializer: S) -> Result<S::Ok, S::Error> {
+    course.map(Course::name).serialize(serializer)
 }
 
 fn by_name<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {

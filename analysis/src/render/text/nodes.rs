@@ -3,8 +3,11 @@
 use super::node_names::NodeNames;
 use super::{and_more, line, shown};
 use crate::render::answer;
-use crate::render::cells::{class_numbers, classes, interval, percent, probability, seconds, shortened};
+use crate::render::cells::{
+    self, class_numbers, classes, interval, percent, probability, seconds, shortened,
+};
 use crate::report::Report;
+use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
@@ -50,6 +53,35 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], names: &NodeNames, top: 
     and_more(text, hidden, "more nodes");
 }
 
+/// Nodes that are slower or faster than they were.
+pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usize) {
+    let nodes = cells::changed(nodes);
+    if nodes.is_empty() {
+        return;
+    }
+    line(text, "");
+    let (shown, hidden) = shown(nodes.len(), top);
+    let width = names.width;
+    line(
+        text,
+        &format!(
+            "{:<width$} {:>10} {:>10} {:>8} {:>8} {:<8}  SINCE",
+            "CHANGED", "BEFORE, s", "NOW, s", "BY", "AT LEAST", "HOW"
+        ),
+    );
+    for node in &nodes[..shown] {
+        let history = &node.history;
+        let [before, now] = [history.before_s, history.now_s].map(|s| s.map(seconds).unwrap_or_default());
+        let [by, least] =
+            [history.change, history.at_least].map(|by| by.map(|by| percent(by, 1)).unwrap_or_default());
+        let how = history.course.map_or("", Course::name);
+        let since = history.since.as_deref().unwrap_or("");
+        let node = names.shown(&node.node);
+        line(text, &format!("{node:<width$} {before:>10} {now:>10} {by:>8} {least:>8} {how:<8}  {since}"));
+    }
+    and_more(text, hidden, "more nodes");
+}
+
 /// The slowest nodes, and a list of their classes.
 pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usize) {
     if nodes.is_empty() {
@@ -58,21 +90,24 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
     let numbers = class_numbers(nodes);
     let (shown, hidden) = shown(nodes.len(), top);
     let width = names.width;
+    let has_history = nodes.iter().any(|node| node.history.verdict.is_some());
+    let history_title = if has_history { "HISTORY" } else { "" };
     line(text, "");
     line(
         text,
         &format!(
-            "{:<width$} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9}",
+            "{:<width$} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9} {history_title}",
             "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER", "VERDICT"
         ),
     );
     for node in &nodes[..shown] {
         let interval = interval(node.ci_s);
         let slower = node.slowdown.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
+        let history = node.history.verdict.map_or(if has_history { "-" } else { "" }, OwnVerdict::name);
         line(
             text,
             &format!(
-                "{:<width$} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9}",
+                "{:<width$} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9} {history}",
                 names.shown(&node.node),
                 numbers[node.class.as_str()],
                 node.runs,

@@ -1,0 +1,106 @@
+//! The table of nodes that are compared with their own earlier sessions.
+
+use crate::own_history::{self, Fleet, REFERENCE, Truth};
+use crate::promises::Rate;
+
+/// The method was chosen on other seeds.
+const FIRST_SEED: u64 = 8_000_000;
+
+/// A row, and how many fleets it has.
+fn rows() -> Vec<(&'static str, Fleet, u64)> {
+    let of = REFERENCE;
+    let small = Fleet { nodes: 5, ..of };
+    let alone = Fleet { nodes: 1, common_sd: 0.0, ..of };
+    vec![
+        ("2 sessions", Fleet { sessions: 2, ..of }, 20),
+        ("3 sessions", Fleet { sessions: 3, ..of }, 20),
+        ("6 sessions", Fleet { sessions: 6, ..of }, 20),
+        ("12 sessions", Fleet { sessions: 12, ..of }, 20),
+        ("52 sessions", Fleet { sessions: 52, ..of }, 20),
+        ("6 sessions of 3 runs", Fleet { sessions: 6, runs: 3, ..of }, 20),
+        ("6 sessions of 1 run", Fleet { sessions: 6, runs: 1, ..of }, 20),
+        ("6 sessions, 20 nodes, 5 % change", Fleet { sessions: 6, nodes: 20, changed: 0.05, ..of }, 1000),
+        ("6 sessions, 10 % change", Fleet { sessions: 6, changed: 0.1, ..of }, 20),
+        ("6 sessions, session t3", Fleet { sessions: 6, has_bad_sessions: true, ..of }, 20),
+        ("6 sessions, faster", Fleet { sessions: 6, by: (-0.12, -0.01), ..of }, 20),
+        ("6 sessions, each has 60 % of the nodes", Fleet { sessions: 6, measured: 0.6, ..of }, 20),
+        ("2 sessions, 5 nodes, healthy", Fleet { changed: 0.0, ..small }, 2000),
+        ("6 sessions, 5 nodes, healthy", Fleet { sessions: 6, changed: 0.0, ..small }, 2000),
+        ("2 sessions, 5 nodes, 20 % change", Fleet { changed: 0.2, ..small }, 2000),
+        ("2 sessions, 1 node, half change", Fleet { changed: 0.5, ..alone }, 2000),
+        ("12 sessions, slow in every second one", Fleet { sessions: 12, course: Truth::Unsteady, ..of }, 20),
+        ("12 sessions, slower little by little", Fleet { sessions: 12, course: Truth::Creep, ..of }, 20),
+        ("12 sessions, one of them bad", Fleet { sessions: 12, course: Truth::OneSession, ..of }, 20),
+    ]
+}
+
+pub fn print() {
+    println!("\n## Each node against its own history\n");
+    println!(
+        "1000 nodes, 7 runs per node and session. ln T has a normal distribution: standard deviation 1.5 % between"
+    );
+    println!(
+        "nodes, 0.3 % between the sessions of a node, 0.3 % between the runs of a session, and 2 % between sessions for all"
+    );
+    println!(
+        "nodes together. The simulation makes 1 % of the runs 10 to 30 % slower, and 1 % of the nodes 1 to 12 % slower"
+    );
+    println!(
+        "from a random session on. Rows name what differs. Precision and recall are those of SLOWED (in the row"
+    );
+    println!(
+        "\"faster\" of FASTER). \"Since right\" is the share of found changes above 3 % whose first session is exact."
+    );
+    println!(
+        "\"At least true\": the change is really as large as `at_least`. \"By class\" is the share of the changed nodes that"
+    );
+    println!(
+        "are SLOW or SLOW-TAIL against their class in the latest session. The last columns count healthy nodes.\n"
+    );
+    println!(
+        "| fleets | precision | recall | of 2-3 % | of 3-5 % | of > 5 % | by class | since right | at least true | SLOWED \
+         per fleet | FASTER | SUSPECT |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let mut courses = Vec::new();
+    for (name, fleet, fleets) in rows() {
+        let rates = own_history::of(fleet, FIRST_SEED..FIRST_SEED + fleets);
+        let columns = [
+            "precision",
+            "recall",
+            "of 2-3 %",
+            "of 3-5 %",
+            "of > 5 %",
+            "SLOW by class",
+            "since right",
+            "at least true",
+            "false SLOWED",
+            "false FASTER",
+            "false SUSPECT",
+        ];
+        let cells: Vec<String> = columns.iter().map(|column| shown(&rates, column)).collect();
+        println!("| {name} | {} |", cells.join(" | "));
+        if fleet.course != Truth::Step || fleet.has_bad_sessions || name == "12 sessions" {
+            let columns =
+                ["STEP or LATEST", "UNSTEADY", "CREEP", "bad session named", "healthy with a bad session"];
+            let cells: Vec<String> = columns.iter().map(|column| shown(&rates, column)).collect();
+            courses.push(format!("| {name} | {} |", cells.join(" | ")));
+        }
+    }
+    println!(
+        "\nHow the changes went: shares of the nodes that were found, of the changed nodes, and of the healthy nodes.\n"
+    );
+    println!(
+        "| fleets | STEP or LATEST | UNSTEADY | CREEP | the bad session is named | healthy nodes with a bad session |"
+    );
+    println!("|---|---|---|---|---|---|");
+    courses.iter().for_each(|course| println!("{course}"));
+    println!(
+        "\nA session with t3 noise has single bad sessions: SLOWED is then true of that session, its course is LATEST, and"
+    );
+    println!("the next session clears the node.");
+}
+
+fn shown(rates: &[Rate], column: &str) -> String {
+    rates.iter().find(|(name, _)| *name == column).map_or("-".to_owned(), |(_, rate)| format!("{rate:.3}"))
+}

@@ -1,0 +1,429 @@
+//! Nodes that became slower or faster than they were: each node is compared with its own earlier sessions.
+//!
+//! Healthy nodes of a class differ by 1 to 2 %, but a node differs from itself by a fifth of that. So this comparison
+//! finds changes that the comparison with the class cannot show, and it needs only two sessions.
+
+mod bad_sessions;
+mod course;
+
+pub use course::Course;
+
+use super::{benjamini_hochberg, class_model, median, normal, within_nodes};
+
+/// When a node counts as changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnHistorySettings {
+    /// The node's latest session must be slower (or faster) than its earlier level by more than this fraction.
+    pub delta: f64,
+    /// Accepted share of false discoveries.
+    pub q: f64,
+    /// If the latest session has fewer runs of the node, the session before must confirm the change.
+    pub min_runs: usize,
+    /// Least standard deviation of a node's sessions (ln T).
+    pub floor: f64,
+    /// The standard deviation of a node's sessions, and the number of sessions that this assumption counts for.
+    pub assumed: (f64, f64),
+}
+
+impl Default for OwnHistorySettings {
+    fn default() -> Self {
+        Self { delta: 0.01, q: 0.01, min_runs: 3, floor: 0.001, assumed: (0.002, 10.0) }
+    }
+}
+
+/// One session of a node. All times are ln T, without what the session changed for all nodes of the class.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SessionTime {
+    /// The median of the node's runs.
+    pub time: f64,
+    /// The variance of the error of the median from the differences between runs.
+    pub variance: f64,
+    /// How far the true median may be below and above `time`: see [`median::NodeMedian::reach`].
+    pub reach: [f64; 2],
+    /// The variance of the session's level, as a multiple of the variance of one node's time in it.
+    pub level: f64,
+    /// Number of runs.
+    pub runs: u32,
+}
+
+impl SessionTime {
+    /// The variance of `time`, if a node's sessions vary by `between`.
+    fn error(&self, between: f64) -> f64 {
+        (between + self.variance) * (1.0 + self.level)
+    }
+}
+
+/// The verdict of a node's own history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OwnVerdict {
+    /// No change is certain.
+    Same,
+    /// The node is certainly faster than it was.
+    Faster,
+    /// The node seems to be slower than it was, but a session with too few runs alone shows it.
+    Suspect,
+    /// The node is certainly slower than it was.
+    Slowed,
+}
+
+impl OwnVerdict {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "SAME",
+            Self::Faster => "FASTER",
+            Self::Suspect => "SUSPECT",
+            Self::Slowed => "SLOWED",
+        }
+    }
+}
+
+/// A node compared with its own earlier sessions. All times are ln T.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnChange {
+    /// The verdict.
+    pub verdict: OwnVerdict,
+    /// The first session after the change; `None` if the verdict is SAME.
+    pub since: Option<usize>,
+    /// The level before the change; the median of all earlier sessions if the verdict is SAME.
+    pub before: f64,
+    /// The level since the change; the latest session if the verdict is SAME.
+    pub now: f64,
+    /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. 0 if the
+    /// verdict is SAME.
+    pub at_least: f64,
+    /// The largest change between earlier and later sessions, in standard deviations; below 0 if the node became
+    /// faster.
+    pub score: f64,
+    /// The probability that a healthy node changes so much, adjusted for the number of nodes.
+    pub adjusted_p: f64,
+    /// How it went; `None` if the verdict is SAME.
+    pub course: Option<Course>,
+    /// Single sessions that were slower than the node's level.
+    pub bad_sessions: Vec<usize>,
+}
+
+/// Compares each node of a class with its own earlier sessions. `nodes` has the sessions of each node in the order of
+/// time; after maintenance, pass only the sessions since then. `None` for a node with fewer than two sessions.
+///
+/// For each split into earlier and later sessions, z = (median after - median before) / its standard deviation. The
+/// largest z of S - 1 splits has p = (S - 1)(1 - Phi(z)), and Benjamini-Hochberg's method adjusts p over the nodes.
+/// The change must also be larger than delta, and most runs of the latest session must be slower than the level before
+/// by more than that. The date of the change is the split of least absolute deviations, because the split of the largest
+/// z prefers parts of equal length (docs/method.md).
+pub fn changes(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> Vec<Option<OwnChange>> {
+    let between = between_sessions(nodes, settings);
+    let compared: Vec<Option<Compared>> = nodes.iter().map(|node| Compared::of(node, between)).collect();
+    let tests = |direction: usize| -> Vec<f64> {
+        let p = |node: &Option<Compared>| node.as_ref().map_or(f64::NAN, |node| node.p[direction]);
+        benjamini_hochberg::adjusted(&compared.iter().map(p).collect::<Vec<_>>())
+    };
+    let adjusted: [Vec<f64>; 2] = [tests(SLOWER), tests(FASTER)];
+    let mut bad = bad_sessions::of(nodes, between, settings).into_iter().peekable();
+    let of_node = |(at, compared): (usize, &Option<Compared>)| {
+        let mut of_this = Vec::new();
+        while let Some((_, session)) = bad.next_if(|(node, _)| *node == at) {
+            of_this.push(session);
+        }
+        let p = [adjusted[SLOWER][at], adjusted[FASTER][at]];
+        Some(compared.as_ref()?.change(nodes[at], between, p, of_this, settings))
+    };
+    compared.iter().enumerate().map(of_node).collect()
+}
+
+/// Indices of the two directions.
+const SLOWER: usize = 0;
+const FASTER: usize = 1;
+
+/// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class.
+fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
+    /// Number of sessions that are enough.
+    const ENOUGH: usize = 20_000;
+    let all: usize = nodes.iter().map(|node| node.len()).sum();
+    let (mut residuals, mut errors) = (Vec::new(), Vec::new());
+    for node in nodes.iter().step_by((all / ENOUGH).max(1)) {
+        let Some(factor) = within_nodes::residual_factor(node.len()) else { continue };
+        let times = || node.iter().map(|session| session.time);
+        let middle = within_nodes::median_of(&mut times().collect::<Vec<_>>()).unwrap_or_default();
+        // The residuals of two sessions are the same.
+        let independent = if node.len() == 2 { 1 } else { node.len() };
+        residuals.extend(times().take(independent).map(|time| (time - middle) / factor));
+        errors.extend(node.iter().take(independent).map(|session| session.variance));
+    }
+    if residuals.is_empty() {
+        return settings.assumed.0.powi(2);
+    }
+    class_model::spread(&residuals, &errors, &|_, error| error, settings.assumed, settings.floor)
+}
+
+/// A node with at least two sessions.
+struct Compared {
+    /// The largest z of both directions.
+    z: [f64; 2],
+    /// Before the adjustment for the number of nodes.
+    p: [f64; 2],
+}
+
+impl Compared {
+    fn of(sessions: &[SessionTime], between: f64) -> Option<Self> {
+        let splits = sessions.len().checked_sub(1).filter(|splits| *splits > 0)?;
+        let before = running_medians(sessions.iter());
+        let after = running_medians(sessions.iter().rev());
+        let total: f64 = sessions.iter().map(|session| session.error(between)).sum();
+        let (mut z, mut sum) = ([f64::NEG_INFINITY; 2], 0.0);
+        for split in 1..=splits {
+            sum += sessions[split - 1].error(between);
+            let left = sessions.len() - split;
+            let variance = within_nodes::variance_factor(split) * sum / split as f64
+                + within_nodes::variance_factor(left) * (total - sum) / left as f64;
+            let difference = after[left - 1] - before[split - 1];
+            let score = if difference == 0.0 { 0.0 } else { difference / variance.sqrt() };
+            z = [z[SLOWER].max(score), z[FASTER].max(-score)];
+        }
+        Some(Self { z, p: z.map(|z| (splits as f64 * normal::upper(z)).min(1.0)) })
+    }
+
+    fn change(
+        &self,
+        sessions: &[SessionTime],
+        between: f64,
+        adjusted: [f64; 2],
+        bad_sessions: Vec<usize>,
+        settings: &OwnHistorySettings,
+    ) -> OwnChange {
+        let direction = if adjusted[SLOWER] <= adjusted[FASTER] { SLOWER } else { FASTER };
+        let sign = [1.0, -1.0][direction];
+        let last = sessions.len() - 1;
+        let score = if self.z[SLOWER] >= self.z[FASTER] { self.z[SLOWER] } else { -self.z[FASTER] };
+        let mut change = OwnChange {
+            verdict: OwnVerdict::Same,
+            since: None,
+            before: level(&sessions[..last]),
+            now: sessions[last].time,
+            at_least: 0.0,
+            score,
+            adjusted_p: adjusted[direction],
+            course: None,
+            bad_sessions,
+        };
+        if adjusted[direction] > settings.q {
+            return change;
+        }
+        let since = best_split(sessions);
+        let (earlier, later) = sessions.split_at(since);
+        let (before, now) = (level(earlier), level(later));
+        let exceeds = |session: &SessionTime| {
+            sign * (session.time - before) - session.reach[direction] > settings.delta.ln_1p()
+        };
+        // A single bad session before is no reason to say that the node is faster now.
+        let was_bad_once = direction == FASTER && since == 1 && {
+            let slower = sessions[0].time - sessions[0].reach[SLOWER] - now;
+            (sessions[0].runs as usize) < settings.min_runs || slower <= settings.delta.ln_1p()
+        };
+        let is_small = sign * (now - before) <= settings.delta.ln_1p();
+        if is_small || !exceeds(&sessions[last]) || was_bad_once {
+            return change;
+        }
+        let is_confirmed = sessions[last].runs as usize >= settings.min_runs
+            || (later.len() > 1 && exceeds(&sessions[last - 1]));
+        change.verdict = match (direction, is_confirmed) {
+            (SLOWER, true) => OwnVerdict::Slowed,
+            (SLOWER, false) => OwnVerdict::Suspect,
+            (_, true) => OwnVerdict::Faster,
+            (_, false) => return change,
+        };
+        let error = (error_of(earlier, between) + error_of(later, between)).sqrt();
+        let proved = sign * (now - before) - normal::quantile(0.99) * error;
+        (change.since, change.before, change.now) = (Some(since), before, now);
+        change.at_least = sign * proved.max(0.0);
+        change.course = Some(course::of(sessions, since, [before, now]));
+        change
+    }
+}
+
+/// The variance of the median of some sessions.
+fn error_of(sessions: &[SessionTime], between: f64) -> f64 {
+    let sum: f64 = sessions.iter().map(|session| session.error(between)).sum();
+    within_nodes::variance_factor(sessions.len()) * sum / sessions.len() as f64
+}
+
+fn level(sessions: &[SessionTime]) -> f64 {
+    let mut times: Vec<f64> = sessions.iter().map(|session| session.time).collect();
+    within_nodes::median_of(&mut times).unwrap_or_default()
+}
+
+/// The median of the first value, of the first two, and so on.
+fn running_medians<'a>(sessions: impl Iterator<Item = &'a SessionTime>) -> Vec<f64> {
+    let (mut ascending, mut medians) = (Vec::new(), Vec::new());
+    for session in sessions {
+        insert(&mut ascending, session.time);
+        medians.push(median::of_ascending(&ascending).unwrap_or_default());
+    }
+    medians
+}
+
+fn insert(ascending: &mut Vec<f64>, value: f64) {
+    let place = ascending.partition_point(|other| *other < value);
+    ascending.insert(place, value);
+}
+
+/// The number of earlier sessions for which the absolute deviations from the medians of both parts are least.
+fn best_split(sessions: &[SessionTime]) -> usize {
+    let before = running_deviations(sessions.iter());
+    let after = running_deviations(sessions.iter().rev());
+    let deviation = |split: usize| before[split - 1] + after[sessions.len() - split - 1];
+    (1..sessions.len()).min_by(|a, b| deviation(*a).total_cmp(&deviation(*b))).unwrap_or(1)
+}
+
+/// The absolute deviations of the first value from its median, of the first two from theirs, and so on.
+fn running_deviations<'a>(sessions: impl Iterator<Item = &'a SessionTime>) -> Vec<f64> {
+    let (mut ascending, mut deviations) = (Vec::new(), Vec::new());
+    for session in sessions {
+        insert(&mut ascending, session.time);
+        let (low, high) = ascending.split_at(ascending.len() / 2);
+        let high = &high[ascending.len() % 2..]; // the median itself deviates by 0
+        deviations.push(high.iter().sum::<f64>() - low.iter().sum::<f64>());
+    }
+    deviations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    const DEVIATION: f64 = 0.002;
+
+    /// Nodes whose sessions vary by [`DEVIATION`]; `slower` is what is added to a session of a node.
+    fn nodes(count: usize, sessions: usize, slower: impl Fn(usize, usize) -> f64) -> Vec<Vec<SessionTime>> {
+        let mut random = Random::new(5);
+        let mut session = |node, at| SessionTime {
+            time: node as f64 + slower(node, at) + DEVIATION * random.normal(),
+            variance: DEVIATION * DEVIATION / 4.0,
+            reach: [0.001; 2],
+            level: 0.0,
+            runs: 7,
+        };
+        (0..count).map(|node| (0..sessions).map(|at| session(node, at)).collect()).collect()
+    }
+
+    fn found(nodes: &[Vec<SessionTime>]) -> Vec<Option<OwnChange>> {
+        let nodes: Vec<&[SessionTime]> = nodes.iter().map(Vec::as_slice).collect();
+        changes(&nodes, &OwnHistorySettings::default())
+    }
+
+    /// The first node with a change from session `since` on; the others are the same.
+    fn step(by: f64, since: usize, sessions: usize) -> OwnChange {
+        let found = found(&nodes(50, sessions, |node, at| if node == 0 && at >= since { by } else { 0.0 }));
+        assert!(found[1..].iter().flatten().all(|node| node.verdict == OwnVerdict::Same), "{found:?}");
+        found[0].clone().unwrap()
+    }
+
+    #[test]
+    fn a_change_is_found_and_dated() {
+        for (by, since, sessions, verdict, course) in [
+            (0.03, 1, 2, OwnVerdict::Slowed, Course::Latest),
+            (0.03, 3, 6, OwnVerdict::Slowed, Course::Step),
+            (0.03, 50, 52, OwnVerdict::Slowed, Course::Step),
+            (-0.03, 1, 2, OwnVerdict::Faster, Course::Latest),
+            (-0.05, 20, 52, OwnVerdict::Faster, Course::Step),
+        ] {
+            let change = step(by, since, sessions);
+            assert_eq!((change.verdict, change.since, change.course), (verdict, Some(since), Some(course)));
+            assert!((change.now - change.before - by).abs() < 0.006, "{change:?}");
+            assert!(
+                change.at_least * by > 0.0 && change.at_least.abs() < (change.now - change.before).abs(),
+                "{change:?}"
+            );
+            assert!(change.score * by > 0.0 && change.score.abs() > 4.0 && change.adjusted_p < 0.01);
+        }
+    }
+
+    #[test]
+    fn a_small_change_is_none() {
+        for change in [step(0.005, 3, 6), step(0.0, 3, 6)] {
+            assert_eq!((change.verdict, change.since, change.course), (OwnVerdict::Same, None, None));
+        }
+        let small = vec![nodes(1, 2, |_, _| 0.0).remove(0); 3];
+        assert!(found(&small).iter().flatten().all(|node| node.verdict == OwnVerdict::Same));
+    }
+
+    /// What is over needs no attention; the node was slow in one session.
+    #[test]
+    fn a_single_bad_session_is_named() {
+        let found = found(&nodes(50, 8, |node, at| if node == 3 && at == 5 { 0.05 } else { 0.0 }));
+        let node = found[3].as_ref().unwrap();
+        assert_eq!((node.verdict, &node.bad_sessions[..]), (OwnVerdict::Same, &[5][..]));
+        assert!(found.iter().flatten().filter(|node| !node.bad_sessions.is_empty()).count() == 1);
+    }
+
+    #[test]
+    fn one_session_is_no_history() {
+        assert_eq!(found(&nodes(3, 1, |_, _| 0.0)), [None, None, None]);
+        assert_eq!(found(&[vec![], vec![]]), [None, None]);
+        assert_eq!(found(&[]), []);
+    }
+
+    /// One run of a session may be a slow run.
+    #[test]
+    fn few_runs_need_a_second_session() {
+        let of_runs = |since: usize| {
+            let mut nodes = nodes(50, 6, |node, at| if node == 0 && at >= since { 0.05 } else { 0.0 });
+            nodes.iter_mut().flatten().for_each(|session| session.runs = 1);
+            found(&nodes)[0].clone().unwrap().verdict
+        };
+        assert_eq!((of_runs(5), of_runs(4)), (OwnVerdict::Suspect, OwnVerdict::Slowed));
+    }
+
+    /// The medians and deviations that grow by one value are those of the definition.
+    #[test]
+    fn running_values_are_those_of_each_part() {
+        let sessions = &nodes(1, 40, |_, at| if at % 7 == 0 { 0.1 } else { 0.0 })[0];
+        let (medians, deviations) = (running_medians(sessions.iter()), running_deviations(sessions.iter()));
+        for count in 1..=sessions.len() {
+            let middle = level(&sessions[..count]);
+            let deviation: f64 = sessions[..count].iter().map(|session| (session.time - middle).abs()).sum();
+            assert!((medians[count - 1] - middle).abs() < 1e-12);
+            assert!((deviations[count - 1] - deviation).abs() < 1e-9);
+        }
+    }
+
+    proptest! {
+        /// Any history has an answer, and the order of nodes does not matter.
+        #[test]
+        fn any_history_can_be_read(
+            times in proptest::collection::vec(
+                proptest::collection::vec((-1.0..1.0f64, 0.0..0.01f64, 0..9u32), 0..12), 1..12
+            ),
+            turn in 0..12usize
+        ) {
+            let session = |(time, variance, runs): &(f64, f64, u32)| SessionTime {
+                time: *time, variance: *variance, reach: [variance.sqrt(); 2], level: 0.1, runs: *runs
+            };
+            let mut nodes: Vec<Vec<SessionTime>> =
+                times.iter().map(|node| node.iter().map(session).collect()).collect();
+            let changes = found(&nodes);
+            prop_assert_eq!(changes.len(), times.len());
+            for (node, sessions) in changes.iter().zip(&times) {
+                prop_assert_eq!(node.is_some(), sessions.len() > 1);
+                let Some(node) = node else { continue };
+                prop_assert_eq!(node.since.is_some(), node.verdict != OwnVerdict::Same);
+                prop_assert!(node.since.is_none_or(|since| 0 < since && since < sessions.len()));
+                prop_assert!(node.score.is_finite() && (0.0..=1.0).contains(&node.adjusted_p));
+                prop_assert!(node.bad_sessions.is_sorted() && node.bad_sessions.iter().all(|at| at + 1 < sessions.len()));
+                let size = node.now - node.before;
+                match node.verdict {
+                    OwnVerdict::Slowed | OwnVerdict::Suspect => prop_assert!(size > 0.0 && node.at_least >= 0.0),
+                    OwnVerdict::Faster => prop_assert!(size < 0.0 && node.at_least <= 0.0),
+                    OwnVerdict::Same => prop_assert_eq!(node.at_least, 0.0),
+                }
+            }
+            let turn = turn % nodes.len();
+            nodes.rotate_left(turn);
+            let mut turned = found(&nodes);
+            turned.rotate_right(turn);
+            prop_assert_eq!(changes, turned);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Each node compared with its own earlier sessions.
+
+use super::history::{self, History, SessionMedian};
+use super::judged_session::Sessions;
+use super::node_report::{HistoryReport, NodeReport};
+use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
+use crate::table::{RunTable, UNDATED};
+use pmmpi::record::civil_from_days;
+use pmmpi::text::count;
+use std::collections::BTreeMap;
+
+/// What the history says of one node.
+pub(super) struct OwnHistory {
+    score: Option<f64>,
+    history: HistoryReport,
+    null_reasons: BTreeMap<&'static str, String>,
+}
+
+impl OwnHistory {
+    pub fn add_to(self, report: &mut NodeReport) {
+        report.history_score = self.score;
+        report.history = self.history;
+        report.null_reasons.extend(self.null_reasons);
+    }
+}
+
+/// Compares each node of a class with its earlier sessions. `effects` has the level of each session. `limits` has, for
+/// each node, a session and by how much the moment of the measurement may have slowed the node there (ln T).
+pub(super) fn reports(
+    judging: &Sessions,
+    settings: &OwnHistorySettings,
+    histories: &[History],
+    effects: &[f64],
+    limits: &[(usize, f64)],
+) -> Vec<OwnHistory> {
+    let sizes: Vec<usize> = judging.nodes.iter().map(|nodes| nodes.len()).collect();
+    let of_node = |(history, (limited, limit)): (&History, &(usize, f64))| {
+        let of_session = |at: &SessionMedian| {
+            let limit = if at.session as usize == *limited { *limit } else { 0.0 };
+            SessionTime {
+                time: at.median - effects[at.session as usize],
+                variance: at.variance,
+                reach: at.reach.map(|reach| reach + limit),
+                level: history::level_error(sizes[at.session as usize]),
+                runs: at.runs,
+            }
+        };
+        history.medians.iter().map(of_session).collect()
+    };
+    let times: Vec<Vec<SessionTime>> = histories.iter().zip(limits).map(of_node).collect();
+    let slices: Vec<&[SessionTime]> = times.iter().map(Vec::as_slice).collect();
+    let changes = own_history::changes(&slices, settings);
+    let report = |(history, change): (&History, Option<OwnChange>)| match change {
+        Some(change) => changed(judging.table, &history.medians, effects, change),
+        None => without(history.medians.len()),
+    };
+    histories.iter().zip(changes).map(report).collect()
+}
+
+fn changed(table: &RunTable, medians: &[SessionMedian], effects: &[f64], change: OwnChange) -> OwnHistory {
+    let last = medians[medians.len() - 1];
+    // All times as they would be in the latest session.
+    let seconds = |time: f64| (time + effects[last.session as usize]).exp();
+    let session = |at: usize| table.session_name(medians[at].row as usize).map(str::to_owned);
+    let until = change.since.map(|since| since - 1);
+    let until_date = until.and_then(|at| date(table.started_unix_ns[medians[at].row as usize]));
+    let reason = match change.since {
+        None => Some("no change is certain"),
+        Some(_) if until_date.is_none() => Some("the start of the runs is not known, so there is no date"),
+        Some(_) => None,
+    };
+    let null_reasons = reason.map(|reason| ("history", reason.to_owned())).into_iter().collect();
+    let history = HistoryReport {
+        verdict: Some(change.verdict),
+        sessions: medians.len(),
+        before_s: Some(seconds(change.before)),
+        now_s: Some(seconds(change.now)),
+        change: Some((change.now - change.before).exp_m1()),
+        at_least: change.since.map(|_| change.at_least.exp_m1()),
+        since: change.since.and_then(session),
+        until: until.and_then(session),
+        until_date,
+        course: change.course,
+        p_adjusted: Some(change.adjusted_p),
+        bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
+    };
+    OwnHistory { score: Some(change.score), history, null_reasons }
+}
+
+fn without(sessions: usize) -> OwnHistory {
+    let reason = match sessions {
+        0 => "no other node of the class was measured in the node's sessions".to_owned(),
+        _ => format!(
+            "the node has {} of the 2 that a comparison with its own history needs",
+            count(sessions, "session")
+        ),
+    };
+    OwnHistory {
+        score: None,
+        history: HistoryReport { sessions, ..HistoryReport::default() },
+        null_reasons: ["history", "history_score"].map(|key| (key, reason.clone())).into(),
+    }
+}
+
+/// YYYY-MM-DD (UTC).
+fn date(unix_ns: i64) -> Option<String> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let (year, month, day) = civil_from_days(unix_ns.div_euclid(DAY_NS));
+    (unix_ns != UNDATED).then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
