@@ -9,10 +9,11 @@ pub mod importers;
 pub mod node_counters;
 pub mod node_rows;
 pub mod progress;
+pub mod resets;
 
 use crate::stats::node_counts::Counted;
-use crate::table::BOUNDS;
 use crate::table::node_class::{ClassBy, Key, SESSION_LABEL};
+use crate::table::{BOUNDS, MAINTENANCE_LABEL};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
@@ -60,6 +61,7 @@ struct ReadRun<T> {
     run: OwnRun<T>,
     started_unix_ns: i64,
     session: Option<String>,
+    maintenance: Option<String>,
     /// Names of labels whose value is not empty.
     labels: Vec<String>,
     hosts: Vec<String>,
@@ -237,6 +239,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 class: &row.class.name,
                 parts: Some(&row.class.parts),
                 session: read.session.as_deref().unwrap_or_default(),
+                maintenance: read.maintenance.as_deref().unwrap_or_default(),
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(read.started_unix_ns),
                 lack: &missed,
@@ -259,6 +262,7 @@ impl<T> ReadRun<T> {
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
         Self {
             session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
+            maintenance: label(MAINTENANCE_LABEL).map(|(_, value)| value.clone()),
             labels: labels.map(|(key, _)| key.clone()).collect(),
             hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),

@@ -13,13 +13,14 @@ use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
 use pmmpi_analysis::export_archive;
 use pmmpi_analysis::input::importers::{self, Decoding};
+use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
 use pmmpi_analysis::render::{csv, first_warnings, html, json, markdown, one_line, openmetrics, text};
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
-use pmmpi_analysis::stats::own_history::OwnVerdict;
+use pmmpi_analysis::stats::own_history::{self, OwnVerdict};
 use pmmpi_analysis::stats::runs;
 use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
 use pmmpi_analysis::table::node_class::ClassBy;
@@ -109,10 +110,14 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ..reading(&options.of_others, options.class_by.clone(), decoding)
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
-    let input = report::read(&paths("report", &options.paths)?, &from, &trust);
+    let resets = options.resets.as_deref().map(Resets::read).transpose();
+    let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
+    let mut input = report::read(&paths("report", &options.paths)?, &from, &trust);
     if input.is_empty() {
         return Err(nothing("report", &input));
     }
+    let unknown = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
+    input.warnings.extend(warnings::unknown_resets(&unknown));
     let read = text::ReadCounts { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
@@ -228,7 +233,9 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
     let node = verdict_rule::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
     let run = runs::SlowRunSettings { q, ..Default::default() };
-    Ok(JudgeSettings { node, run, ..Default::default() })
+    let delta = fraction("delta-history", options.delta_history, 1000.0)?;
+    let own_history = own_history::OwnHistorySettings { delta, q, ..Default::default() };
+    Ok(JudgeSettings { node, run, own_history, ..Default::default() })
 }
 
 fn fails(node: &NodeReport, least: FailOn) -> bool {

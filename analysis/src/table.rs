@@ -1,11 +1,13 @@
 //! The data behind all results: how long each run took on each node, and what was counted there.
 
 mod frame;
+mod maintenance;
 mod names;
 pub mod node_class;
 mod order;
 
 pub use frame::Filled;
+pub use maintenance::{MAINTENANCE_LABEL, Maintenance};
 pub use names::NamePool;
 pub use order::Order;
 
@@ -62,6 +64,8 @@ pub struct RunTable {
     /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if there is no
     /// reason.
     pub lack: Vec<u32>,
+    /// When nodes were repaired or changed on purpose.
+    pub maintenance: Maintenance,
     /// All other measured values, by name; NaN if a row has no value.
     pub counters: BTreeMap<String, Vec<f64>>,
 }

@@ -163,6 +163,7 @@ impl Judge<'_> {
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
+        histories.iter_mut().for_each(|history| history.find_restarts(table));
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
         let effects = history::session_effects(&histories, &centres, most);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));

@@ -261,6 +261,10 @@ codes! {
          labels. `none` alone puts all nodes in one class."
         "--class-by rack: no run has a label of this name, and no file has a column of this name with text \
          or numbers"
+    UnknownReset "unknown-reset"
+        "`--resets` names nodes that the input does not have."
+        "Correct the names in the file, if they are not nodes of other runs. Use the host names of the report."
+        "--resets names 2 nodes that the input does not have: n0999, node7"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."

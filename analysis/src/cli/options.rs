@@ -39,8 +39,9 @@ fn report_help() -> String {
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found a node. For results of other tools: --node, --metric and
---path-pattern (docs/import.md). The label `session` names a session.
+3: --fail-on found a node. The label `session` names a session. More options
+in docs/report.md: --delta-history, --fdr, --resets, --node, --metric,
+--path-pattern.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -91,12 +92,18 @@ pub struct ReportArgs {
     /// With fewer runs a node is OK or SUSPECT
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub min_runs: usize,
+    /// A node that is X % slower than it was is SLOWED
+    #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
+    pub delta_history: f64,
     /// False discovery rate in percent
-    #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
     /// Compare nodes equal in cpu,LABEL,... (none: all)
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
+    /// CSV file with node,when: after maintenance a node's history starts anew
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub resets: Option<PathBuf>,
     #[command(flatten)]
     pub of_others: OfOthers,
 }

@@ -9,13 +9,26 @@ use pmmpi::bounds::NO_RATE_PPM;
 use pmmpi::counters::requested;
 use pmmpi::record::{End, Mode, Run};
 use pmmpi::session::launch_check;
-use pmmpi::text::{count, seconds_between};
+use pmmpi::text::{count, printable, seconds_between};
 use pmmpi_events::totals::{Total, totals};
 use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
 use std::collections::BTreeSet;
 
 /// Fraction of the elapsed time above which there is a warning.
 const WORTH_A_WARNING: f64 = 0.01;
+
+/// Warns of nodes of `--resets` that the input does not have.
+pub fn unknown_resets(nodes: &[String]) -> Option<Warning> {
+    const NAMED: usize = 3;
+    let named: Vec<String> = nodes.iter().take(NAMED).map(|node| printable(node)).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    let message = format!(
+        "--resets names {} that the input does not have: {}{more}",
+        count(nodes.len(), "node"),
+        named.join(", ")
+    );
+    (!nodes.is_empty()).then(|| Warning::new(WarningCode::UnknownReset, message))
+}
 
 /// All warnings about a run.
 pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {

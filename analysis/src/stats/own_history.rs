@@ -104,15 +104,19 @@ pub struct OwnChange {
 }
 
 /// Compares each node of a class with its own earlier sessions. `nodes` has the sessions of each node in the order of
-/// time; after maintenance, pass only the sessions since then. `None` for a node with fewer than two sessions.
+/// time; after maintenance, pass only the sessions since then. `between` is [`between_sessions`]. `None` for a node with
+/// fewer than two sessions.
 ///
 /// For each split into earlier and later sessions, z = (median after - median before) / its standard deviation. The
 /// largest z of S - 1 splits has p = (S - 1)(1 - Phi(z)), and Benjamini-Hochberg's method adjusts p over the nodes.
 /// The change must also be larger than delta, and most runs of the latest session must be slower than the level before
 /// by more than that. The date of the change is the split of least absolute deviations, because the split of the largest
 /// z prefers parts of equal length (docs/method.md).
-pub fn changes(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> Vec<Option<OwnChange>> {
-    let between = between_sessions(nodes, settings);
+pub fn changes(
+    nodes: &[&[SessionTime]],
+    between: f64,
+    settings: &OwnHistorySettings,
+) -> Vec<Option<OwnChange>> {
     let compared: Vec<Option<Compared>> = nodes.iter().map(|node| Compared::of(node, between)).collect();
     let tests = |direction: usize| -> Vec<f64> {
         let p = |node: &Option<Compared>| node.as_ref().map_or(f64::NAN, |node| node.p[direction]);
@@ -136,7 +140,7 @@ const SLOWER: usize = 0;
 const FASTER: usize = 1;
 
 /// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class.
-fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
+pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
     /// Number of sessions that are enough.
     const ENOUGH: usize = 20_000;
     let all: usize = nodes.iter().map(|node| node.len()).sum();
@@ -211,7 +215,7 @@ impl Compared {
         }
         let since = best_split(sessions);
         let (earlier, later) = sessions.split_at(since);
-        let (before, now) = (level(earlier), level(later));
+        let [before, now, error] = levels(earlier, later, between);
         let exceeds = |session: &SessionTime| {
             sign * (session.time - before) - session.reach[direction] > settings.delta.ln_1p()
         };
@@ -232,13 +236,18 @@ impl Compared {
             (_, true) => OwnVerdict::Faster,
             (_, false) => return change,
         };
-        let error = (error_of(earlier, between) + error_of(later, between)).sqrt();
         let proved = sign * (now - before) - normal::quantile(0.99) * error;
         (change.since, change.before, change.now) = (Some(since), before, now);
         change.at_least = sign * proved.max(0.0);
         change.course = Some(course::of(sessions, since, [before, now]));
         change
     }
+}
+
+/// The levels of earlier and later sessions, and the standard deviation of the error of their difference (ln T).
+pub fn levels(earlier: &[SessionTime], later: &[SessionTime], between: f64) -> [f64; 3] {
+    let error = (error_of(earlier, between) + error_of(later, between)).sqrt();
+    [level(earlier), level(later), error]
 }
 
 /// The variance of the median of some sessions.
@@ -310,7 +319,8 @@ mod tests {
 
     fn found(nodes: &[Vec<SessionTime>]) -> Vec<Option<OwnChange>> {
         let nodes: Vec<&[SessionTime]> = nodes.iter().map(Vec::as_slice).collect();
-        changes(&nodes, &OwnHistorySettings::default())
+        let settings = OwnHistorySettings::default();
+        changes(&nodes, between_sessions(&nodes, &settings), &settings)
     }
 
     /// The first node with a change from session `since` on; the others are the same.

@@ -5,6 +5,7 @@ mod parts;
 
 pub use parts::Parts;
 
+use crate::table::MAINTENANCE_LABEL;
 use pmmpi::record::{NodeRecord, Run};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// The label that names the session of a run.
 pub const SESSION_LABEL: &str = "session";
 /// Labels whose value may differ within a class.
-const NO_CLASS: [&str; 2] = [SESSION_LABEL, "run"];
+const NO_CLASS: [&str; 3] = [SESSION_LABEL, "run", MAINTENANCE_LABEL];
 
 /// A property that nodes of a class share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +31,7 @@ pub enum Key {
     Command,
     /// Number of ranks on the node, and number of all ranks.
     Ranks,
-    /// All labels except `session` and `run`.
+    /// All labels except `session`, `run` and `maintenance`.
     Labels,
     /// The class that results of other tools name.
     Class,

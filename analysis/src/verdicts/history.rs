@@ -21,6 +21,8 @@ pub(super) struct History {
     pub tested: Vec<NodeSession>,
     /// Each session that has a level, in the order of time.
     pub medians: Vec<SessionMedian>,
+    /// Indices of `medians`: the first sessions after a maintenance, ascending.
+    pub restarts: Vec<usize>,
     /// The session that judges the node, and the node's index there: the latest that can judge it, or else the latest.
     pub latest: [usize; 2],
     /// The node in that session, with a median relative to the class; `None` if no session can judge it.
@@ -44,7 +46,14 @@ pub(super) struct SessionMedian {
 
 impl History {
     pub fn new(node: u32) -> Self {
-        Self { node, tested: Vec::new(), medians: Vec::new(), latest: [0; 2], standing: None }
+        Self {
+            node,
+            tested: Vec::new(),
+            medians: Vec::new(),
+            restarts: Vec::new(),
+            latest: [0; 2],
+            standing: None,
+        }
     }
 
     /// The session that judges the node, and the node's index there; `None` if no session does.
@@ -58,6 +67,25 @@ impl History {
             self.latest = [session, place];
         }
         self.standing = standing.or(self.standing);
+    }
+
+    /// The sessions since the last maintenance.
+    pub fn since_restart(&self) -> &[SessionMedian] {
+        &self.medians[self.restarts.last().copied().unwrap_or(0)..]
+    }
+
+    /// The sessions between maintenances, in the order of time.
+    fn between_restarts(&self) -> impl Iterator<Item = &[SessionMedian]> {
+        let starts = std::iter::once(0).chain(self.restarts.iter().copied());
+        let ends = self.restarts.iter().copied().chain([self.medians.len()]);
+        starts.zip(ends).map(|(start, end)| &self.medians[start..end]).filter(|part| !part.is_empty())
+    }
+
+    /// Finds out after which sessions the node was maintained.
+    pub fn find_restarts(&mut self, table: &RunTable) {
+        let of_session =
+            |at: &SessionMedian| (table.session[at.row as usize], table.started_unix_ns[at.row as usize]);
+        self.restarts = table.maintenance.restarts(self.node, self.medians.iter().map(of_session));
     }
 
     /// Number of slow runs in the session that judges the node; `None` if they were not tested.
@@ -131,18 +159,20 @@ pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>], mo
     let known = centres.iter().flatten();
     let centres: Vec<f64> = centres.iter().map(|centre| centre.unwrap_or_default()).collect();
     let all_sessions = known.count();
-    let is_large = histories.len() > ENOUGH_NODES;
-    if is_large && histories.iter().all(|history| history.medians.len() == all_sessions) {
+    let is_whole = |history: &History| history.medians.len() == all_sessions && history.restarts.is_empty();
+    if histories.len() > ENOUGH_NODES && histories.iter().all(is_whole) {
         return centres; // all nodes are in all sessions, and no single node can move their median
     }
     let all = || histories.iter().flat_map(|history| &history.medians);
     let medians: Vec<f64> = all().map(|at| at.median).collect();
     let session: Vec<u32> = all().map(|at| at.session).collect();
     let mut end = 0;
-    let some = histories.iter().filter(|history| !history.medians.is_empty());
-    let ends: Vec<usize> = some
-        .map(|history| {
-            end += history.medians.len();
+    // After maintenance a node may have another level, like another node.
+    let ends: Vec<usize> = histories
+        .iter()
+        .flat_map(History::between_restarts)
+        .map(|part| {
+            end += part.len();
             end
         })
         .collect();
@@ -189,7 +219,7 @@ fn drifts(
     effects: &[f64],
 ) -> Vec<DriftReport> {
     let values = |history: &History| {
-        history.medians.iter().map(|at| at.median - effects[at.session as usize]).collect()
+        history.since_restart().iter().map(|at| at.median - effects[at.session as usize]).collect()
     };
     let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
     let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
@@ -198,7 +228,7 @@ fn drifts(
         let alarms = drift::alarms(relative, deviation, settings);
         // A drift that has ended needs no attention.
         let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
-        let row = history.medians[lasting.since].row as usize;
+        let row = history.since_restart()[lasting.since].row as usize;
         Some(DriftReport {
             node: table.node_name(row).to_owned(),
             class: table.class_name(row).to_owned(),

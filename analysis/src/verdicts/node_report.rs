@@ -92,8 +92,27 @@ pub struct HistoryReport {
     pub course: Option<Course>,
     /// Probability that a healthy node changes so much, adjusted for the number of nodes.
     pub p_adjusted: Option<f64>,
+    /// What the last maintenance changed. `None` if there was none.
+    pub maintenance: Option<MaintenanceReport>,
     /// Single sessions in which the node was slower than before and after.
     pub bad_sessions: Vec<String>,
+}
+
+/// A node before and after its last maintenance.
+#[derive(Debug, Serialize)]
+pub struct MaintenanceReport {
+    /// The first session after the maintenance.
+    pub since: Option<String>,
+    /// The date of that session (UTC).
+    pub date: Option<String>,
+    /// The node's time before (s), as it would be in the node's latest session.
+    pub before_s: f64,
+    /// The node's time since then (s).
+    pub now_s: f64,
+    /// now_s / before_s - 1: -0.05 is 5 % faster.
+    pub change: f64,
+    /// True if the change is more than 1 % and not explained by chance.
+    pub is_certain: bool,
 }
 
 /// A run that was slow on one node.

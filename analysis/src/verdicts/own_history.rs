@@ -2,7 +2,8 @@
 
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
-use super::node_report::{HistoryReport, NodeReport};
+use super::node_report::{HistoryReport, MaintenanceReport, NodeReport};
+use crate::stats::normal;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::table::{RunTable, UNDATED};
 use pmmpi::record::civil_from_days;
@@ -34,27 +35,64 @@ pub(super) fn reports(
     limits: &[(usize, f64)],
 ) -> Vec<OwnHistory> {
     let sizes: Vec<usize> = judging.nodes.iter().map(|nodes| nodes.len()).collect();
-    let of_node = |(history, (limited, limit)): (&History, &(usize, f64))| {
-        let of_session = |at: &SessionMedian| {
-            let limit = if at.session as usize == *limited { *limit } else { 0.0 };
-            SessionTime {
-                time: at.median - effects[at.session as usize],
-                variance: at.variance,
-                reach: at.reach.map(|reach| reach + limit),
-                level: history::level_error(sizes[at.session as usize]),
-                runs: at.runs,
-            }
-        };
-        history.medians.iter().map(of_session).collect()
+    let of_session = |at: &SessionMedian, (limited, limit): (usize, f64)| {
+        let limit = if at.session as usize == limited { limit } else { 0.0 };
+        SessionTime {
+            time: at.median - effects[at.session as usize],
+            variance: at.variance,
+            reach: at.reach.map(|reach| reach + limit),
+            level: history::level_error(sizes[at.session as usize]),
+            runs: at.runs,
+        }
+    };
+    let of_node = |(history, limit): (&History, &(usize, f64))| -> Vec<SessionTime> {
+        history.medians.iter().map(|at| of_session(at, *limit)).collect()
     };
     let times: Vec<Vec<SessionTime>> = histories.iter().zip(limits).map(of_node).collect();
-    let slices: Vec<&[SessionTime]> = times.iter().map(Vec::as_slice).collect();
-    let changes = own_history::changes(&slices, settings);
-    let report = |(history, change): (&History, Option<OwnChange>)| match change {
-        Some(change) => changed(judging.table, &history.medians, effects, change),
-        None => without(history.medians.len()),
+    let since_restart = |(history, times): (&History, &'_ Vec<SessionTime>)| {
+        history.restarts.last().map_or(0, |at| *at).min(times.len())
     };
-    histories.iter().zip(changes).map(report).collect()
+    let starts: Vec<usize> = histories.iter().zip(&times).map(since_restart).collect();
+    let slices: Vec<&[SessionTime]> =
+        times.iter().zip(&starts).map(|(times, start)| &times[*start..]).collect();
+    let between = own_history::between_sessions(&slices, settings);
+    let changes = own_history::changes(&slices, between, settings);
+    let report = |(at, change): (usize, Option<OwnChange>)| {
+        let history = &histories[at];
+        let mut own = match change {
+            Some(change) => changed(judging.table, history.since_restart(), effects, change),
+            None => without(history),
+        };
+        own.history.maintenance = maintained(judging.table, history, &times[at], effects, between, settings);
+        own
+    };
+    changes.into_iter().enumerate().map(report).collect()
+}
+
+/// What the last maintenance of a node changed.
+fn maintained(
+    table: &RunTable,
+    history: &History,
+    times: &[SessionTime],
+    effects: &[f64],
+    between: f64,
+    settings: &OwnHistorySettings,
+) -> Option<MaintenanceReport> {
+    let since = *history.restarts.last()?;
+    let first = history.restarts.iter().rev().nth(1).copied().unwrap_or(0);
+    let [before, now, error] = own_history::levels(&times[first..since], &times[since..], between);
+    let latest = effects[history.medians.last()?.session as usize];
+    let seconds = |time: f64| (time + latest).exp();
+    let session = |at: usize| table.session_name(history.medians[at].row as usize).map(str::to_owned);
+    let least = (now - before).abs() - normal::quantile(0.99) * error;
+    Some(MaintenanceReport {
+        since: session(since),
+        date: date(table.started_unix_ns[history.medians[since].row as usize]),
+        before_s: seconds(before),
+        now_s: seconds(now),
+        change: (now - before).exp_m1(),
+        is_certain: least > 0.0 && (now - before).abs() > settings.delta.ln_1p(),
+    })
 }
 
 fn changed(table: &RunTable, medians: &[SessionMedian], effects: &[f64], change: OwnChange) -> OwnHistory {
@@ -82,14 +120,20 @@ fn changed(table: &RunTable, medians: &[SessionMedian], effects: &[f64], change:
         until_date,
         course: change.course,
         p_adjusted: Some(change.adjusted_p),
+        maintenance: None,
         bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
     };
     OwnHistory { score: Some(change.score), history, null_reasons }
 }
 
-fn without(sessions: usize) -> OwnHistory {
+fn without(history: &History) -> OwnHistory {
+    let sessions = history.since_restart().len();
     let reason = match sessions {
         0 => "no other node of the class was measured in the node's sessions".to_owned(),
+        _ if !history.restarts.is_empty() => format!(
+            "the node has {} since its maintenance; a comparison with its own history needs 2",
+            count(sessions, "session")
+        ),
         _ => format!(
             "the node has {} of the 2 that a comparison with its own history needs",
             count(sessions, "session")

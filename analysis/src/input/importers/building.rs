@@ -5,8 +5,8 @@ mod repeated;
 use super::row::{Column, Numbered, ResultRow, RowPart};
 use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
-use crate::table::UNDATED;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
+use crate::table::{MAINTENANCE_LABEL, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,13 @@ const NAME_MAX_BYTES: usize = 4096;
 /// More counters than this are a mistake: each counter may need memory for every row.
 const MOST_COUNTERS: usize = 4096;
 /// Names that a counter cannot have: they have another meaning in files that pmmpi reads or exports.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "node",
     "run",
     "elapsed_s",
     "class",
     "session",
+    MAINTENANCE_LABEL,
     "started",
     "measured_by_pmmpi",
     "event",
@@ -170,7 +171,10 @@ impl Building {
     /// Adds a valid row and returns its number; rejects any other row.
     pub fn add(&mut self, row: &ResultRow<'_>) -> Option<usize> {
         match self.checked(row) {
-            Ok(row) => self.add_numbered(&row),
+            Ok(numbered) => {
+                self.results.table.maintenance.add_label(numbered.node, numbered.session, row.maintenance);
+                self.add_numbered(&numbered)
+            }
             Err(reason) => {
                 self.reject(row.line, reason);
                 None
@@ -181,7 +185,11 @@ impl Building {
     fn checked(&mut self, row: &ResultRow<'_>) -> Result<Numbered, String> {
         let is_asked = row.parts.is_some() || self.class_by.has(&Key::Class);
         let class = if is_asked { row.class } else { "" };
-        let parts = self.parts_number(|| row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class)));
+        let parts = self.parts_number(|| {
+            let mut parts = row.parts.cloned().unwrap_or_else(|| Parts::declared(row.class));
+            parts.add(&Key::Named(MAINTENANCE_LABEL.to_owned()), row.maintenance);
+            parts
+        });
         let declared = match row.parts {
             Some(parts) => parts.get(&Key::Class).unwrap_or_default(),
             None => row.class,
@@ -234,6 +242,13 @@ impl Building {
             name(what, text, is_needed)?;
         }
         Ok(names.number(text))
+    }
+
+    /// Notes the maintenance after which rows were measured: for each row its node, session and label.
+    pub(super) fn add_maintenance<'a>(&mut self, rows: impl Iterator<Item = (u32, u32, Option<&'a str>)>) {
+        for (node, session, label) in rows {
+            self.results.table.maintenance.add_label(node, session, label.unwrap_or_default());
+        }
     }
 
     /// Like [`Self::add`].

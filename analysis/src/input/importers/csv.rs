@@ -1,5 +1,5 @@
-//! Reads CSV files with the columns `node,run,elapsed_s` and perhaps `class`, `session`, `started`. Any other numeric
-//! column is a counter. A value that all rows of a file share may be in the file's path instead of a column.
+//! Reads CSV files with the columns `node,run,elapsed_s` and perhaps `class`, `session`, `started`, `maintenance`. Any
+//! other numeric column is a counter. A value that all rows of a file share may be in the file's path instead of a column.
 //!
 //! The reader reads each line on its own. A quoted field cannot contain a line end, so a missing quote costs one row
 //! and not all rows after it.
@@ -9,6 +9,7 @@ use super::invalid_value::Wrong;
 use super::path_pattern::PathParts;
 use super::row::ResultRow;
 use super::{ImportFault, ImportOptions, instant};
+use crate::table::MAINTENANCE_LABEL;
 use crate::table::node_class::{Class, ClassBy, Key, Parts};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hashbrown::HashMap;
@@ -178,6 +179,7 @@ struct Columns {
     elapsed: usize,
     class: Classes,
     session: Option<usize>,
+    maintenance: Option<usize>,
     started: Option<usize>,
     counters: Vec<Counter>,
     wrong_starts: Wrong,
@@ -213,11 +215,11 @@ impl Columns {
     ) -> Result<Self, ImportFault> {
         let name = |at: usize| String::from_utf8_lossy(header.get(at)).into_owned();
         let names: Vec<String> = (0..header.len()).map(name).collect();
-        let mut found = [None; 6];
+        let mut found = [None; 7];
         let classes = Classes::find(&names, place, options);
         let mut counters: Vec<Counter> = Vec::new();
         for (at, name) in names.iter().enumerate() {
-            let known = ["node", "run", "elapsed_s", "class", "session", "started"];
+            let known = ["node", "run", "elapsed_s", "class", "session", "started", MAINTENANCE_LABEL];
             let twice = || ImportFault::TwoColumns(shown(name.as_bytes()));
             match known.iter().position(|known| name.eq_ignore_ascii_case(known)) {
                 Some(column) if found[column].is_some() => return Err(twice()),
@@ -238,7 +240,7 @@ impl Columns {
                 }),
             }
         }
-        let [node, run, elapsed, _, session, started] = found;
+        let [node, run, elapsed, _, session, started, maintenance] = found;
         let given =
             [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
@@ -252,6 +254,7 @@ impl Columns {
             elapsed,
             class: classes,
             session,
+            maintenance,
             started,
             counters,
             wrong_starts,
@@ -304,6 +307,7 @@ impl Columns {
             class: &class.name,
             parts: Some(&class.parts),
             session: or_place("session", self.session, &place.session)?,
+            maintenance: self.maintenance.map_or(Ok(""), |at| text(MAINTENANCE_LABEL, at))?,
             elapsed_s,
             started_unix_ns,
         })

@@ -80,6 +80,7 @@ pub(super) fn read(
             lack: "",
             class: &class,
             session,
+            maintenance: "",
             elapsed_s,
             started_unix_ns: part.started_unix_ns,
         });

@@ -60,6 +60,7 @@ pub(super) fn read(
                 lack: "",
                 class: &class,
                 session,
+                maintenance: "",
                 elapsed_s,
                 started_unix_ns: None,
             };

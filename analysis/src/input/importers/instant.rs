@@ -3,7 +3,7 @@
 /// Nanoseconds since 1970-01-01T00:00:00Z of a text like `2026-11-21T20:35:00.25+01:00`. A space may replace `T`, and
 /// small letters are allowed for `T` and `Z` (RFC 3339, 5.6). `None` if the text is not such a time, or before 1678
 /// or after 2261. A leap second equals the first second of the next minute.
-pub(super) fn unix_ns(text: &[u8]) -> Option<i64> {
+pub(crate) fn unix_ns(text: &[u8]) -> Option<i64> {
     let digits = |from: usize, count: usize| {
         let part = text.get(from..from + count)?;
         part.iter().try_fold(0i64, |sum, c| c.is_ascii_digit().then(|| sum * 10 + i64::from(c - b'0')))

@@ -96,6 +96,7 @@ impl Session<'_> {
             lack: "",
             class: &class,
             session: self.name,
+            maintenance: "",
             elapsed_s,
             started_unix_ns: case.get("job_submit_time").and_then(json::unix_ns).or(self.started_unix_ns),
         };

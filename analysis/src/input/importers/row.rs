@@ -15,6 +15,8 @@ pub(crate) struct ResultRow<'a> {
     /// What the class consists of; `None` if the file declared the class as a whole.
     pub parts: Option<&'a Parts>,
     pub session: &'a str,
+    /// The maintenance after which the run was made; empty if nothing says so.
+    pub maintenance: &'a str,
     pub elapsed_s: f64,
     pub started_unix_ns: Option<i64>,
     /// `NAME: REASON` of a missing counter; empty if there is no reason.

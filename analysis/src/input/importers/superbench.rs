@@ -126,6 +126,7 @@ fn metric(
         lack: "",
         class: &class,
         session,
+        maintenance: "",
         elapsed_s,
         started_unix_ns: None,
     });

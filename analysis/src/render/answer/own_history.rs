@@ -6,13 +6,64 @@ use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{HistoryReport, NodeReport};
 use crate::warning_codes::percent;
+use pmmpi::text::count;
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
     [OwnVerdict::Slowed, OwnVerdict::Suspect, OwnVerdict::Faster]
         .into_iter()
         .flat_map(|verdict| about(report, verdict))
+        .chain(maintained(report))
+        .chain(bad_sessions(report))
         .collect()
+}
+
+/// What maintenance changed, for example "n007 is 7.6 % faster after its maintenance (since s4)".
+fn maintained(report: &Report) -> Vec<String> {
+    let changed = |node: &NodeReport| {
+        let maintenance = node.history.maintenance.as_ref().filter(|maintenance| maintenance.is_certain)?;
+        Some((maintenance.change, node.node.clone(), maintenance.since.clone()))
+    };
+    let mut nodes: Vec<_> = report.nodes.iter().filter_map(changed).collect();
+    nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(&b.1)));
+    let of = |(change, node, since): &(f64, String, Option<String>)| {
+        let how = if *change < 0.0 { "faster" } else { "slower" };
+        let since = or_unnamed(since.as_deref());
+        format!(
+            "{} is {} {how} after its maintenance (since {since})",
+            shortened(node),
+            percent(change.abs())
+        )
+    };
+    match nodes.len() {
+        0..=NAMED => nodes.iter().map(of).collect(),
+        many => {
+            let faster = nodes.iter().filter(|(change, ..)| *change < 0.0).count();
+            vec![format!(
+                "maintenance changed {many} nodes: {faster} are faster, {} are slower",
+                many - faster
+            )]
+        }
+    }
+}
+
+/// Nodes with single bad sessions, for example "1 node was slow in single sessions: n012 (s3)".
+fn bad_sessions(report: &Report) -> Option<String> {
+    let mut nodes: Vec<&NodeReport> =
+        report.nodes.iter().filter(|node| !node.history.bad_sessions.is_empty()).collect();
+    nodes.sort_by_key(|node| (std::cmp::Reverse(node.history.bad_sessions.len()), &node.node));
+    let of = |node: &&NodeReport| {
+        let sessions = &node.history.bad_sessions;
+        let named: Vec<String> = sessions.iter().take(NAMED).map(|session| shortened(session)).collect();
+        let more = if sessions.len() > NAMED { ", ..." } else { "" };
+        format!("{} ({}{more})", shortened(&node.node), named.join(", "))
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    (!nodes.is_empty()).then(|| {
+        let were = if nodes.len() == 1 { "was" } else { "were" };
+        format!("{} {were} slow in single sessions: {}{more}", count(nodes.len(), "node"), named.join(", "))
+    })
 }
 
 fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {

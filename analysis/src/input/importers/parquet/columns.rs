@@ -5,8 +5,10 @@ use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
 use crate::input::importers::{ImportFault, ImportOptions};
+use crate::table::MAINTENANCE_LABEL;
 use crate::table::node_class::{ClassBy, Key};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
+use std::sync::LazyLock;
 
 /// Stands for an event that the caller did not ask for.
 pub(super) const UNWANTED: u32 = WRONG - 1;
@@ -28,6 +30,8 @@ pub(super) struct Columns {
     /// True if the table keeps what classes consist of.
     pub keep_parts: bool,
     pub session: Option<String>,
+    /// In an archive, the column of the label.
+    pub maintenance: Option<String>,
     pub started: Option<String>,
     pub is_own: Option<String>,
     /// In long files: column with the event's name, column with the value.
@@ -86,6 +90,13 @@ fn kind(of: &Type) -> Kind {
     }
 }
 
+/// The column that says after which maintenance a run was made.
+fn maintenance_column(is_archive: bool) -> &'static str {
+    static OF_ARCHIVE: LazyLock<String> =
+        LazyLock::new(|| Key::Named(MAINTENANCE_LABEL.to_owned()).column().unwrap_or_default());
+    if is_archive { &OF_ARCHIVE } else { MAINTENANCE_LABEL }
+}
+
 impl Columns {
     pub fn find(
         schema: &ArrowSchema,
@@ -139,6 +150,9 @@ impl Columns {
             class_by: options.class_by.clone(),
             keep_parts: options.keep_parts,
             session: typed("session", &text, "text or integer")?,
+            maintenance: find(maintenance_column(building.is_of_archive()))
+                .filter(|(_, kind)| text.contains(kind))
+                .map(|(column, _)| (*column).to_owned()),
             started: typed("started", &[Kind::Instant, Kind::Text], "timestamp or text")?,
             is_own: typed(OWN, &[Kind::Truth], "boolean")?,
             event,
@@ -207,7 +221,7 @@ impl Columns {
     }
 
     fn has(&self, name: &str) -> bool {
-        let single = [&self.node, &self.run, &self.session, &self.started, &self.is_own];
+        let single = [&self.node, &self.run, &self.session, &self.maintenance, &self.started, &self.is_own];
         single.into_iter().flatten().any(|column| column == name)
             || self.elapsed == name
             || self.class.iter().any(|column| column.name == name)

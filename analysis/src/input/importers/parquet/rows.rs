@@ -41,6 +41,12 @@ pub(super) fn add(
     };
     let Classes { class, declared, parts } = Classes::of(frame, &is_own, columns, building)?;
     let lack = building.no_lack();
+    if let Some(name) = &columns.maintenance {
+        let labels = frame.column(name)?.cast(&DataType::String)?;
+        let rows = node.iter().zip(&session).zip(labels.str()?.iter());
+        let named = rows.filter(|((node, session), _)| **node != WRONG && **session != WRONG);
+        building.add_maintenance(named.map(|((node, session), label)| (*node, *session, label)));
+    }
     let part = RowPart {
         line: before + 1,
         node,

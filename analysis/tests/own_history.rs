@@ -1,0 +1,173 @@
+//! `pmmpi report` over several sessions: nodes that are slower or faster than they were, also after maintenance.
+
+mod common;
+
+use common::*;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const SESSIONS: usize = 6;
+
+/// Twelve nodes in six daily sessions of seven runs; `slower` is the factor of a node in a session. `maintenance` names
+/// the maintenance after which a session of a node was made.
+fn fleet(slower: impl Fn(usize, usize) -> f64, maintenance: impl Fn(usize, usize) -> &'static str) -> String {
+    let mut csv = String::from("node,session,run,started,maintenance,elapsed_s\n");
+    for (node, session, run) in
+        (0..12).flat_map(|node| (0..SESSIONS).flat_map(move |s| (0..7).map(move |r| (node, s, r))))
+    {
+        // Nodes differ by up to 2 %, sessions of a node by .2 %, and runs by .2 %; all nodes are slower in s4.
+        let place =
+            |factor: usize, of: usize| ((node * 7 + session * 5 + run * 3) * factor % of) as f64 / of as f64;
+        let own = 0.02 * ((node * 5) % 12) as f64 / 12.0 + 0.002 * place(13, 31) + 0.002 * place(17, 29);
+        let common = if session == 3 { 1.05 } else { 1.0 };
+        let seconds = 100.0 * (1.0 + own) * common * slower(node, session);
+        let (day, label) = (session + 10, maintenance(node, session));
+        let _ = writeln!(
+            csv,
+            "n{node:02},s{},{run},2026-11-{day}T08:{run:02}:00Z,{label},{seconds:.6}",
+            session + 1
+        );
+    }
+    csv
+}
+
+fn of_nodes(report: &Value, node: &str) -> Value {
+    let nodes = report["nodes"].as_array().unwrap();
+    nodes.iter().find(|found| found["node"] == node).unwrap().clone()
+}
+
+/// n03 slows down in s5, n05 was repaired before s4, n07 had one bad session.
+fn changing(node: usize, session: usize) -> f64 {
+    match (node, session) {
+        (3, 4..) => 1.03,
+        (5, ..3) => 1.08,
+        (7, 2) => 1.06,
+        _ => 1.0,
+    }
+}
+
+#[test]
+fn changes_are_told_with_size_and_date() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", fleet(changing, |_, _| ""));
+    let path = file.to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &found);
+    let slowed = of_nodes(&found, "n03");
+    assert_eq!(slowed["verdict"], "OK", "the class alone does not show it");
+    let history = &slowed["history"];
+    for (key, expected) in [
+        ("verdict", "SLOWED"),
+        ("since", "s5"),
+        ("until", "s4"),
+        ("until_date", "2026-11-13"),
+        ("course", "STEP"),
+    ] {
+        assert_eq!(history[key], expected, "{history}");
+    }
+    let change = history["change"].as_f64().unwrap();
+    assert!((change - 0.03).abs() < 0.003, "{history}");
+    assert!((0.02..change).contains(&history["at_least"].as_f64().unwrap()), "{history}");
+    assert!(slowed["history_score"].as_f64().unwrap() > 5.0);
+    let faster = &of_nodes(&found, "n05")["history"];
+    assert_eq!((&faster["verdict"], &faster["since"]), (&json!("FASTER"), &json!("s4")), "{faster}");
+    let bad = &of_nodes(&found, "n07")["history"];
+    assert_eq!((&bad["verdict"], &bad["bad_sessions"]), (&json!("SAME"), &json!(["s3"])), "{bad}");
+    let verdicts: Vec<&Value> =
+        found["nodes"].as_array().unwrap().iter().map(|node| &node["history"]["verdict"]).collect();
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict == "SAME").count(), 10);
+
+    let text = out(&report(&["report", path]));
+    for line in [
+        "none of 12 nodes stands out from its class",
+        "n03 is 3.1 % slower than it was until 2026-11-13 (at least 2.",
+        "n05 is 7.",
+        "1 node was slow in single sessions: n07 (s3)",
+        "CHANGED ",
+    ] {
+        assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
+    }
+    for format in ["md", "html", "openmetrics", "csv"] {
+        assert!(out(&report(&["report", path, "--format", format])).contains("SLOWED"), "{format}");
+    }
+    assert_eq!(report(&["report", path, "--fail-on", "slow"]).status.code(), Some(3));
+}
+
+/// What concerns all nodes is the change of no node.
+#[test]
+fn healthy_nodes_are_the_same() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", fleet(|_, _| 1.0, |_, _| ""));
+    let output = report(&["report", file.to_str().unwrap(), "--format", "json", "--fail-on", "suspect"]);
+    assert_eq!(output.status.code(), Some(0));
+    for node in json(&output)["nodes"].as_array().unwrap() {
+        assert_eq!(node["history"]["verdict"], "SAME", "{node}");
+    }
+}
+
+#[test]
+fn one_session_says_so() {
+    let folder = Folder::new();
+    let csv = fleet(|_, _| 1.0, |_, _| "");
+    let first: Vec<&str> =
+        csv.lines().filter(|line| line.contains(",s1,") || line.starts_with("node")).collect();
+    let file = folder.put("f.csv", first.join("\n"));
+    let found = json(&report(&["report", file.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &found);
+    let node = &found["nodes"][0];
+    assert_eq!((&node["history"]["verdict"], &node["history"]["sessions"]), (&Value::Null, &json!(1)));
+    let reason = "the node has 1 session of the 2 that a comparison with its own history needs";
+    assert_eq!(node["null_reasons"]["history"], reason);
+    assert!(!out(&report(&["report", file.to_str().unwrap()])).contains("HISTORY"));
+}
+
+/// After maintenance the history starts anew, and the report says what the maintenance changed: by a column, in an
+/// archive, and by a list.
+#[test]
+fn maintenance_starts_a_history_anew() {
+    let folder = Folder::new();
+    let label = |node: usize, session: usize| match (node, session) {
+        (3, 4) | (5, 3) => "dimm",
+        _ => "",
+    };
+    let labelled = folder.put("labelled.csv", fleet(changing, label));
+    let plain = folder.put("plain.csv", fleet(changing, |_, _| ""));
+    let resets =
+        folder.put("resets.csv", "node,when\nn03,2026-11-14\nn05,2026-11-12T20:00:00Z\nn99,2026-11-14\n");
+    let archive = folder.path().join("archive");
+    let [labelled, plain, resets, archive] =
+        [&labelled, &plain, &resets, &archive].map(|path| path.to_str().unwrap());
+    assert!(report(&["export", labelled, "-o", archive]).status.success());
+    for paths in [&[labelled][..], &[archive], &[plain, "--resets", resets]] {
+        let output = report(&[&["report", "--format", "json"], paths].concat());
+        let found = json(&output);
+        assert_valid("report", &found);
+        for (node, since, sessions, change) in [("n03", "s5", 2, 0.03), ("n05", "s4", 3, 1.0 / 1.08 - 1.0)] {
+            let history = &of_nodes(&found, node)["history"];
+            assert_eq!((&history["verdict"], &history["sessions"]), (&json!("SAME"), &json!(sessions)));
+            let maintenance = &history["maintenance"];
+            assert_eq!((&maintenance["since"], &maintenance["is_certain"]), (&json!(since), &json!(true)));
+            assert!((maintenance["change"].as_f64().unwrap() - change).abs() < 0.003, "{maintenance}");
+        }
+        assert!(of_nodes(&found, "n07")["history"]["maintenance"].is_null());
+        let codes: Vec<&Value> =
+            found["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
+        assert_eq!(codes.contains(&&json!("unknown-reset")), paths.contains(&resets), "{codes:?}");
+        let text = out(&report(&[&["report"], paths].concat()));
+        assert!(text.contains("\nn05 is 7.4 % faster after its maintenance (since s4)\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_list_of_maintenance_is_refused() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", fleet(|_, _| 1.0, |_, _| ""));
+    let wrong = folder.put("resets.csv", "node,when\nn03,soon\n");
+    for (resets, expected) in
+        [(wrong.to_str().unwrap(), ":2: when: expected"), ("/nonexistent", "No such file")]
+    {
+        let output = report(&["report", file.to_str().unwrap(), "--resets", resets]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err(&output).contains(expected), "{}", err(&output));
+    }
+}
