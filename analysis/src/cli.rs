@@ -4,3 +4,4 @@ pub mod allocator;
 pub mod options;
 pub mod progress_line;
 pub mod supervise;
+pub mod verdict_status;

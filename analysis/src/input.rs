@@ -310,8 +310,13 @@ impl<T> Input<T> {
             self.warnings
                 .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
         }
-        for key in options.class_by.keys() {
-            let Key::Named(name) = key else { continue };
+        let asked = options.class_by != ClassBy::default();
+        for key in options.class_by.keys().filter(|_| asked) {
+            // Runs of pmmpi have these keys, and other runs may do without.
+            if !(matches!(key, Key::Named(_)) || key.is_fact()) || (key.is_fact() && !self.runs.is_empty()) {
+                continue;
+            }
+            let name = key.name();
             if !self.results.class_keys.contains(name) {
                 self.warnings.push(Warning::new(
                     WarningCode::UnknownClassKey,

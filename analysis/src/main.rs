@@ -4,10 +4,10 @@ mod cli;
 
 use clap::Parser;
 use cli::options::{
-    BoundsArgs, BoundsFormat, Command, ExportArgs, FailOn, OfOthers, Options, ReportArgs, ReportFormat,
+    BoundsArgs, BoundsFormat, Command, ExitStyle, ExportArgs, OfOthers, Options, ReportArgs, ReportFormat,
 };
 use cli::supervise::supervise;
-use cli::{allocator, progress_line};
+use cli::{allocator, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
@@ -20,12 +20,11 @@ use pmmpi_analysis::render::{csv, first_warnings, html, json, markdown, one_line
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
-use pmmpi_analysis::stats::own_history::{self, OwnVerdict};
+use pmmpi_analysis::stats::own_history;
 use pmmpi_analysis::stats::runs;
-use pmmpi_analysis::stats::verdict_rule::{self, Verdict};
+use pmmpi_analysis::stats::verdict_rule;
 use pmmpi_analysis::table::node_class::ClassBy;
 use pmmpi_analysis::verdicts::JudgeSettings;
-use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
 use serde::Serialize;
@@ -41,8 +40,6 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Exit status if a part of the input could not be used, or the result could not be written.
 const PARTIAL: u8 = 1;
-/// Exit status if --fail-on found such a node.
-const FOUND: u8 = 3;
 /// Exit status if the command line is not valid, or no input could be used.
 const USAGE: u8 = 2;
 
@@ -50,7 +47,14 @@ fn main() -> ExitCode {
     let options = Options::try_parse().unwrap_or_else(|e| usage(&e));
     ExitCode::from(match options.command {
         Command::Report(options) => {
-            supervise(reads_a_pipe(&options.paths), |decoding| code(report(&options, decoding)))
+            let done = |decoding| {
+                let done = report(&options, decoding);
+                match (done, options.exit) {
+                    (Err(failure), ExitStyle::Nagios) => verdict_status::unknown(&failure.message),
+                    (done, _) => code(done),
+                }
+            };
+            supervise(reads_a_pipe(&options.paths), done)
         }
         Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
@@ -122,7 +126,13 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
-        ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
+        ReportFormat::Text => {
+            let first = match options.exit {
+                ExitStyle::Nagios => verdict_status::first_line(&report),
+                ExitStyle::Plain => String::new(),
+            };
+            for_place(first + &text::report(&report, &read, options.top), options.output.as_deref())
+        }
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
         ReportFormat::Md => markdown::report(&report, options.top),
@@ -141,11 +151,9 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
             )));
         }
     }
-    let found = options.fail_on.is_some_and(|least| report.nodes.iter().any(|node| fails(node, least)));
-    Ok(match found {
-        true => FOUND,
-        false if partial => PARTIAL,
-        false => 0,
+    Ok(match options.exit {
+        ExitStyle::Plain => verdict_status::plain(&report, &options.fail_on, partial),
+        ExitStyle::Nagios => verdict_status::nagios(&report),
     })
 }
 
@@ -236,20 +244,6 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let delta = fraction("delta-history", options.delta_history, 1000.0)?;
     let own_history = own_history::OwnHistorySettings { delta, q, ..Default::default() };
     Ok(JudgeSettings { node, run, own_history, ..Default::default() })
-}
-
-fn fails(node: &NodeReport, least: FailOn) -> bool {
-    let of_class = match node.verdict {
-        Some(Verdict::Slow | Verdict::SlowTail) => true,
-        Some(Verdict::Suspect | Verdict::Unusual) => least == FailOn::Suspect,
-        Some(Verdict::Ok) | None => false,
-    };
-    let of_history = match node.history.verdict {
-        Some(OwnVerdict::Slowed) => true,
-        Some(OwnVerdict::Suspect) => least == FailOn::Suspect,
-        Some(OwnVerdict::Same | OwnVerdict::Faster) | None => false,
-    };
-    of_class || of_history
 }
 
 fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {

@@ -3,6 +3,7 @@
 //! This module defines what the answer contains. [`crate::render`] shows it, and [`crate::verdicts`] decides which
 //! nodes are slow.
 
+pub mod accounted;
 pub mod counters;
 pub mod lateness;
 pub mod metrics;
@@ -19,6 +20,7 @@ use crate::table::BOUNDS;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
+use accounted::Accounted;
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
 use pmmpi::text::count;
@@ -51,6 +53,8 @@ pub struct Report {
     pub runs: Vec<RunReport>,
     /// Nodes; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
+    /// What became of each node.
+    pub accounted: Accounted,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Number of runs that were compared; a run on several nodes counts once per node.
@@ -80,7 +84,7 @@ pub struct RejectedRow {
 impl Report {
     /// Builds the report from the input; `settings` hold the limits of the verdicts.
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
-        let Input { runs, results, .. } = input;
+        let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =
             verdicts::judge(&results.table, &results.order, settings);
@@ -94,10 +98,17 @@ impl Report {
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
         let runs_of_nodes = results.table.len();
+        let accounted = Accounted::of(
+            &nodes,
+            hosts.iter().map(String::as_str),
+            std::iter::empty(),
+            settings.node.min_runs,
+        );
         Self {
             schema_version: 1,
             runs,
             nodes,
+            accounted,
             slow_runs,
             runs_of_nodes,
             drift,

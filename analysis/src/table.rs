@@ -11,7 +11,7 @@ pub use maintenance::{MAINTENANCE_LABEL, Maintenance};
 pub use names::NamePool;
 pub use order::Order;
 
-use node_class::Parts;
+use node_class::{Key, Parts};
 use std::collections::BTreeMap;
 
 /// Value of an unknown instant (ns since 1970).
@@ -20,6 +20,15 @@ pub const UNDATED: i64 = i64::MAX;
 pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 /// The class of rows without a class.
 const UNDECLARED: &str = "undeclared";
+
+/// What a class consists of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassParts {
+    /// What the nodes are: the facts among the keys of the class.
+    pub facts: BTreeMap<Key, String>,
+    /// What the nodes did: the class without these facts.
+    pub work: String,
+}
 
 /// One row per run and node, column by column, in the order of reading. All columns have equal length. A row takes
 /// about 50 bytes including its place in the order, plus 8 bytes per counter that any row has.
@@ -43,6 +52,8 @@ pub struct RunTable {
     /// The class: rows of one class ought to take equally long. The empty name if there is no class; the same holds
     /// for sessions.
     pub class: Vec<u32>,
+    /// What each class consists of; a class of several combinations has the first one.
+    pub class_parts: BTreeMap<u32, ClassParts>,
     /// What classes consist of; `parts` has indices into it.
     pub all_parts: Vec<Parts>,
     /// What each row's class consists of; empty if the caller did not ask for it.

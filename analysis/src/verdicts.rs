@@ -7,6 +7,7 @@ mod judged_node;
 mod judged_session;
 mod measured_when;
 pub mod node_report;
+mod odd_nodes;
 mod own_history;
 mod rounds_of_runs;
 mod suspects;
@@ -60,9 +61,10 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     let mut all = Verdicts::default();
     let class_of = |rows: &[u32]| table.class[rows[0] as usize];
     let mut judge = Judge { table, settings, all: &mut all, places: vec![NOWHERE; table.nodes.len()] };
-    for nodes in order.groups().chunk_by(|a, b| class_of(a) == class_of(b)) {
-        judge.class(nodes);
-    }
+    let groups = order.groups();
+    let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
+    classes.iter().for_each(|nodes| judge.class(nodes));
+    odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
     all.warnings.extend(warnings::about_sessions(order));
     // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.
     let rank = |node: &NodeReport| {
@@ -96,6 +98,13 @@ fn weight(node: &NodeReport) -> u8 {
         Some(Verdict::Unusual) => 2,
         Some(Verdict::Ok) => 1,
         None => 0,
+    };
+    let as_member = node.as_member_of.as_ref().and_then(|member| member.verdict);
+    let of_class = match as_member {
+        Some(Verdict::Slow) => 7,
+        Some(Verdict::SlowTail) => 6,
+        _ if !node.odd.is_empty() => of_class.max(4),
+        _ => of_class,
     };
     let of_history = match node.history.verdict {
         Some(OwnVerdict::Slowed) => 5,
@@ -200,7 +209,7 @@ impl Judge<'_> {
         let before = Before { table, settings, sessions, histories };
         let standing = suspects.add(number, session, &known, &before);
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
-        let has_level = history::has_level(session.nodes.len(), most);
+        let has_level = history::has_level(session.nodes.len(), most) && suspects.judges(number);
         for (place, rows) in session.nodes.iter().enumerate() {
             let node = table.node[rows[0] as usize];
             let at = &mut self.places[node as usize];

@@ -39,9 +39,9 @@ fn report_help() -> String {
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found a node. The label `session` names a session. More options
-in docs/report.md: --delta-history, --fdr, --resets, --node, --metric,
---path-pattern.
+3: --fail-on found WHAT (also: missing, failed, unjudged), 4: could not judge.
+The label `session` names a session. More options (docs/report.md):
+--delta-history, --fdr, --resets, --exit, --node, --metric, --path-pattern.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -83,9 +83,12 @@ pub struct ReportArgs {
     /// Rows per table in text, md, html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if a node is at least WHAT: slow, suspect
-    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
-    pub fail_on: Option<FailOn>,
+    /// Exit with 3 if: slow, suspect, odd, wrong, ... (below)
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Meaning of the exit status: plain, nagios
+    #[arg(long, value_enum, value_name = "STYLE", default_value = "plain", hide = true)]
+    pub exit: ExitStyle,
     /// A node that is X % slower is SLOW
     #[arg(long, value_name = "X", default_value = "3", value_parser = percent, allow_negative_numbers = true)]
     pub delta: f64,
@@ -156,8 +159,29 @@ pub struct ExportArgs {
 /// What makes a report fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
+    /// A node is slower than its class, or than it was
     Slow,
+    /// The same, or a node may be slow
     Suspect,
+    /// The facts of a node differ from those of its peers
+    Odd,
+    /// A node was not measured in the latest session
+    Missing,
+    /// A node computed a wrong result
+    Wrong,
+    /// A run failed or is not complete
+    Failed,
+    /// A node could not be judged (exit status 4)
+    Unjudged,
+}
+
+/// What exit statuses mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExitStyle {
+    /// docs/exit-status.md
+    Plain,
+    /// 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN
+    Nagios,
 }
 
 #[derive(Args)]

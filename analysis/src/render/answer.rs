@@ -1,5 +1,6 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
 
+mod accounted;
 mod own_history;
 
 use super::cells::{percent, shortened};
@@ -45,10 +46,15 @@ pub fn of(report: &Report) -> Vec<String> {
     if answer.is_empty() {
         answer.push(match judged {
             0 => "no node can be compared: each class has only one node".to_owned(),
+            _ if report.nodes.iter().any(is_slow_member) => {
+                format!("none of {judged} other nodes stands out from its class")
+            }
             _ => format!("none of {judged} nodes stands out from its class"),
         });
     }
+    answer.extend(accounted::odd(report));
     answer.extend(own_history::of(report));
+    answer.extend(accounted::of(&report.accounted));
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };
@@ -59,6 +65,11 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     answer.extend(waited_for(report));
     answer
+}
+
+/// True for an odd node that is not OK as a member of the class that it would belong to.
+fn is_slow_member(node: &NodeReport) -> bool {
+    node.as_member_of.as_ref().is_some_and(|member| member.verdict > Some(Verdict::Ok))
 }
 
 /// Names the nodes that came last in more runs than chance explains.

@@ -1,7 +1,7 @@
 //! The content of table cells. Numbers have few digits.
 
 use crate::report::run::RunReport;
-use crate::verdicts::node_report::NodeReport;
+use crate::verdicts::node_report::{NodeReport, OddFact};
 use pmmpi::text::seconds_between;
 use std::collections::BTreeMap;
 
@@ -53,6 +53,29 @@ pub fn elapsed(run: &RunReport) -> String {
             let why = run.end.as_ref().or(run.null_reasons.get("end"));
             format!("not complete: {}", why.map_or("", String::as_str))
         }
+    }
+}
+
+/// A fact in which a node differs from its peers.
+pub struct OddRow<'a> {
+    pub node: &'a str,
+    pub key: &'a str,
+    pub value: &'a str,
+    pub class_value: &'a str,
+}
+
+/// One row per node and fact.
+pub fn odd(nodes: &[NodeReport]) -> Vec<OddRow<'_>> {
+    let facts = nodes.iter().flat_map(|node| node.odd.iter().map(move |fact| (node, fact)));
+    facts.map(|(node, fact)| odd_row(node, fact)).collect()
+}
+
+fn odd_row<'a>(node: &'a NodeReport, fact: &'a OddFact) -> OddRow<'a> {
+    OddRow {
+        node: &node.node,
+        key: &fact.key,
+        value: fact.value.as_deref().unwrap_or("unknown"),
+        class_value: fact.class_value.as_deref().unwrap_or("unknown"),
     }
 }
 

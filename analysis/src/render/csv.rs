@@ -8,7 +8,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
 /// Keys of [`NodeReport`]; `ci_s` becomes two columns, and `history` one per key.
-pub const COLUMNS: [&str; 32] = [
+pub const COLUMNS: [&str; 36] = [
     "node",
     "class",
     "session",
@@ -41,6 +41,10 @@ pub const COLUMNS: [&str; 32] = [
     "history_until",
     "history_course",
     "history_p_adjusted",
+    "presence",
+    "odd",
+    "as_member_slowdown",
+    "as_member_verdict",
 ];
 
 /// All nodes in CSV (RFC 4180, but with Unix line ends). Without a node, only the heading.
@@ -56,6 +60,12 @@ pub fn nodes(report: &Report) -> Result<String, csv::Error> {
 
 fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
     let history = &node.history;
+    let member = node.as_member_of.as_ref();
+    let odd = node.odd.iter().map(|fact| {
+        let [value, class] =
+            [&fact.value, &fact.class_value].map(|value| value.as_deref().unwrap_or("unknown"));
+        format!("{}: {value} (peers: {class})", fact.key)
+    });
     [
         name(&node.node),
         name(&node.class),
@@ -89,6 +99,10 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         name(history.until.as_deref().unwrap_or_default()),
         history.course.map_or("", Course::name).to_owned(),
         number(history.p_adjusted),
+        node.presence.name().to_owned(),
+        name(&odd.collect::<Vec<_>>().join("; ")),
+        number(member.and_then(|member| member.slowdown)),
+        member.and_then(|member| member.verdict).map_or("", Verdict::name).to_owned(),
     ]
 }
 

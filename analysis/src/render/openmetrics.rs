@@ -42,6 +42,19 @@ fn about_nodes(text: &mut String, report: &Report) {
         "Number of nodes per verdict. A node counts once per class. NONE: the report compares the node with no other node.",
         samples,
     );
+    let accounted = &report.accounted;
+    let groups = [
+        ("judged", accounted.judged),
+        ("odd", accounted.odd),
+        ("alone", accounted.alone),
+        ("few_runs", accounted.few_runs),
+        ("missing", accounted.missing),
+        ("gone", accounted.gone),
+        ("wrong", accounted.wrong),
+        ("unmeasured", accounted.unmeasured),
+    ];
+    let groups = groups.map(|(group, nodes)| (labels(&[("group", Some(group))]), nodes as f64));
+    gauge(text, "pmmpi_nodes_accounted", "What became of each node: each node is in one group.", groups);
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
         report.nodes.iter().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };

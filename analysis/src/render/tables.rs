@@ -58,6 +58,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         nodes(&report.nodes, top),
         of_classes(&report.nodes, top),
         slow_runs(&report.slow_runs, top),
+        odd(&report.nodes, top),
         changed(&report.nodes, top),
         drift(&report.drift, top),
         runs(&report.runs, top),
@@ -83,16 +84,20 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
     let numbers = class_numbers(nodes);
     let (shown, hidden) = shown(nodes.len(), top);
     let row = |node: &NodeReport| {
+        // An odd node has the values of the class that it would belong to.
+        let member = node.as_member_of.as_ref();
         let mut cells = vec![
             name(&node.node),
             words(numbers[node.class.as_str()]),
             words(node.runs),
             words(seconds(node.median_s)),
             words(interval(node.ci_s)),
-            or_dash(node.slowdown, |slowdown| percent(slowdown, 2)),
-            or_dash(node.slower_by_at_least, |least| percent(least, 2)),
+            or_dash(node.slowdown.or(member.and_then(|of| of.slowdown)), |slowdown| percent(slowdown, 2)),
+            or_dash(node.slower_by_at_least.or(member.and_then(|of| of.slower_by_at_least)), |least| {
+                percent(least, 2)
+            }),
             or_dash(node.p_adjusted, probability),
-            Cell::Verdict(node.verdict),
+            Cell::Verdict(node.verdict.or(member.and_then(|of| of.verdict))),
         ];
         cells.extend(has_history.then(|| words(node.history.verdict.map_or("-", OwnVerdict::name))));
         cells.push(words(node.cause.as_deref().unwrap_or("-")));
@@ -138,6 +143,18 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
         ],
         rows,
         more: more(hidden, "more slow runs"),
+    }
+}
+
+fn odd(nodes: &[NodeReport], top: usize) -> Table {
+    let rows = cells::odd(nodes);
+    let (shown, hidden) = shown(rows.len(), top);
+    let row =
+        |row: &cells::OddRow| vec![name(row.node), words(row.key), name(row.value), name(row.class_value)];
+    Table {
+        columns: vec![left("Odd"), left("Fact"), left("Value"), left("Peers have")],
+        rows: rows[..shown].iter().map(row).collect(),
+        more: more(hidden, "more facts"),
     }
 }
 

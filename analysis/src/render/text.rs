@@ -56,6 +56,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
 
 fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize) {
     nodes::slow_runs(text, &report.slow_runs, names, top);
+    nodes::odd(text, &report.nodes, names, top);
     nodes::changed(text, &report.nodes, names, top);
     nodes::drift(text, &report.drift, names, top);
     nodes::table(text, &report.nodes, names, top);

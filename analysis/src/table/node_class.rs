@@ -45,6 +45,26 @@ const COLUMN: &str = "class.";
 const LABEL_COLUMN: &str = "class.label.";
 
 impl Key {
+    /// The name in `--class-by`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Microcode => "microcode",
+            Self::Memory => "memory",
+            Self::Kernel => "kernel",
+            Self::Command => "command",
+            Self::Ranks => "ranks",
+            Self::Labels => "labels",
+            Self::Class => "class",
+            Self::Named(name) => name,
+        }
+    }
+
+    /// True for what a node is, in contrast to what it does.
+    pub fn is_fact(&self) -> bool {
+        matches!(self, Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel)
+    }
+
     /// The archive column of this key; `None` for `Labels`, which stands for several.
     pub fn column(&self) -> Option<String> {
         if let Self::Named(name) = self {
@@ -129,6 +149,20 @@ impl FromStr for ClassBy {
 }
 
 impl ClassBy {
+    /// The same keys without the facts of the node: what remains tells apart the work.
+    pub(crate) fn without_facts(&self) -> Self {
+        Self(self.keys().filter(|key| !key.is_fact()).cloned().collect())
+    }
+
+    /// True if the key makes up the class of a row.
+    pub(crate) fn makes_up(&self, part: &Key, is_own: bool) -> bool {
+        match part.is_fact() {
+            true => self.has(part),
+            false if is_own => self.wants_of_own(part),
+            false => self.wants_of_others(part),
+        }
+    }
+
     pub(crate) fn has(&self, key: &Key) -> bool {
         self.0.contains(key)
     }
@@ -162,11 +196,14 @@ impl ClassBy {
         }
     }
 
-    /// The keys that may be columns of other tools' results, with the names of these columns, in order.
+    /// The keys that may be columns of other tools' results, with the names of these columns, in order. Facts of nodes
+    /// are columns only if the user asked for them: a column `memory` may be the memory that a run used.
     pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
-        self.0.iter().filter_map(|key| match key {
+        let is_asked = *self != Self::default();
+        self.0.iter().filter_map(move |key| match key {
             Key::Class => Some((key, "class")),
             Key::Named(name) => Some((key, name.as_str())),
+            fact if is_asked && fact.is_fact() => Some((fact, fact.name())),
             _ => None,
         })
     }

@@ -9,7 +9,7 @@ use crate::stats::flaky::NodeSession;
 use crate::stats::verdict_rule::MeasuredNode;
 use crate::stats::{drift, rounds, within_nodes};
 use crate::table::RunTable;
-use crate::verdicts::node_report::DriftReport;
+use crate::verdicts::node_report::{DriftReport, Presence};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub(super) struct History {
     pub latest: [usize; 2],
     /// The node in that session, with a median relative to the class; `None` if no session can judge it.
     pub standing: Option<MeasuredNode>,
+    /// The latest session of the node.
+    last_seen: usize,
 }
 
 /// The median of a node in a session.
@@ -53,6 +55,7 @@ impl History {
             restarts: Vec::new(),
             latest: [0; 2],
             standing: None,
+            last_seen: 0,
         }
     }
 
@@ -63,6 +66,7 @@ impl History {
 
     /// Adds a session, in the order of time. `standing` is `None` if the session does not judge the node.
     pub fn add(&mut self, session: usize, place: usize, standing: Option<MeasuredNode>) {
+        self.last_seen = session;
         if standing.is_some() || self.standing.is_none() {
             self.latest = [session, place];
         }
@@ -116,8 +120,9 @@ const FEWEST_NODES: usize = 5;
 const ENOUGH_NODES: usize = 2000;
 
 /// True if a session with this many nodes can be compared with other sessions, of which the largest has `most` nodes.
+/// The nodes of a small session do not show whether they or the session were slow.
 pub(super) fn has_level(nodes: usize, most: usize) -> bool {
-    nodes > 1 || most < FEWEST_NODES
+    nodes >= FEWEST_NODES || most < FEWEST_NODES
 }
 
 /// How much slower the nodes of a class became with a session (ln T): the median over the nodes of the latest
@@ -206,8 +211,25 @@ pub(super) fn over_time(
                 "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
             report.null_reasons.insert("slow_runs", reason);
         }
+        report.presence = presence(history.last_seen, judging);
         own.add_to(&mut report);
         all.nodes.push(report);
+    }
+}
+
+/// Whether the latest session of the class has a node that was last measured in session `last`. A session counts if it
+/// has at least half as many nodes as any of the sessions shortly before it.
+fn presence(last: usize, sessions: &Sessions) -> Presence {
+    const SHORTLY: usize = 10;
+    let nodes = |session: usize| sessions.nodes[session].len();
+    let counts = |session: &usize| {
+        let usual = (session.saturating_sub(SHORTLY)..=*session).map(nodes).max().unwrap_or_default();
+        2 * nodes(*session) >= usual
+    };
+    match (last + 1..sessions.nodes.len()).filter(counts).count() {
+        0 => Presence::Present,
+        1 => Presence::Missing,
+        _ => Presence::Gone,
     }
 }
 

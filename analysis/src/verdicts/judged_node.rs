@@ -9,7 +9,7 @@ use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::RunTable;
-use crate::verdicts::node_report::{HistoryReport, NodeReport};
+use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -160,6 +160,9 @@ fn report(
         history_score: None,
         history: HistoryReport::default(),
         verdict: judgement.verdict,
+        presence: Presence::default(),
+        odd: Vec::new(),
+        as_member_of: None,
         suggests_drain: judgement.suggests_drain,
         cause: cause.as_ref().map(|cause| cause.kind.name().to_owned()),
         cause_share: cause.as_ref().filter(|cause| !is_mixed(cause)).map(|cause| cause.share),

@@ -45,6 +45,14 @@ pub struct NodeReport {
     /// OK, SLOW, SLOW-TAIL, UNUSUAL or SUSPECT.
     #[serde(serialize_with = "by_name")]
     pub verdict: Option<Verdict>,
+    /// Whether the latest session of the class has the node: PRESENT, MISSING (only the session before it has), GONE.
+    pub presence: Presence,
+    /// Facts of the node that differ from those of a large class that it would belong to.
+    pub odd: Vec<OddFact>,
+    /// An odd node, compared with that class. `None` if the node is not odd, or was not measured together with that
+    /// class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_member_of: Option<MemberReport>,
     /// True if the node is slow enough that it should be drained.
     pub suggests_drain: bool,
     /// Why the node is slow: [`crate::stats::cause::CauseKind::name`].
@@ -61,6 +69,57 @@ pub struct NodeReport {
     pub slow_runs: Option<u32>,
     /// Why a value is null.
     pub null_reasons: BTreeMap<&'static str, String>,
+}
+
+/// Whether the latest session of a class has a node. Small sessions, as those of suspects, do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Presence {
+    /// It does, or no later session has most of the nodes.
+    #[default]
+    Present,
+    /// It does not, but the session before it does.
+    Missing,
+    /// Only earlier sessions do.
+    Gone,
+}
+
+impl Presence {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Present => "PRESENT",
+            Self::Missing => "MISSING",
+            Self::Gone => "GONE",
+        }
+    }
+}
+
+/// A fact in which a node differs from a class.
+#[derive(Clone, Debug, Serialize)]
+pub struct OddFact {
+    /// cpu, microcode, memory or kernel.
+    pub key: String,
+    /// The node's value; `None` if it is unknown.
+    pub value: Option<String>,
+    /// The value of the class.
+    pub class_value: Option<String>,
+}
+
+/// A node judged as a member of a class that it is not in. See [`NodeReport`] for the values.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberReport {
+    /// The class.
+    pub class: String,
+    /// Fraction of the median of the nodes of that class.
+    pub slowdown: Option<f64>,
+    /// The node is slower by at least this fraction, with a probability of 99 %.
+    pub slower_by_at_least: Option<f64>,
+    /// The verdict.
+    #[serde(serialize_with = "by_name")]
+    pub verdict: Option<Verdict>,
+    /// True if the node is slow enough that it should be drained.
+    pub suggests_drain: bool,
 }
 
 /// A node compared with its own earlier sessions in the same class. Values are `None` with fewer than two sessions.

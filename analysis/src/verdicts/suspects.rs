@@ -77,6 +77,11 @@ impl SuspectSessions {
         !self.references.contains_key(&number)
     }
 
+    /// True if the session judges its nodes, by themselves or by anchors.
+    pub fn judges(&self, number: usize) -> bool {
+        !matches!(self.references.get(&number), Some(Reference::Nothing))
+    }
+
     /// True if the counts of a session's nodes can be compared with one another.
     pub fn has_causes(&self, number: usize) -> bool {
         match self.references.get(&number) {

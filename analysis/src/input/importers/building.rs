@@ -6,7 +6,7 @@ use super::row::{Column, Numbered, ResultRow, RowPart};
 use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{MAINTENANCE_LABEL, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -190,6 +190,10 @@ impl Building {
             parts.add(&Key::Named(MAINTENANCE_LABEL.to_owned()), row.maintenance);
             parts
         });
+        let class = self.number(Column::Class, class)?;
+        if let Some(parts) = row.parts {
+            self.keep_class_parts(class, parts, row.is_own);
+        }
         let declared = match row.parts {
             Some(parts) => parts.get(&Key::Class).unwrap_or_default(),
             None => row.class,
@@ -199,7 +203,7 @@ impl Building {
             node: self.number(Column::Node, row.node)?,
             run: self.number(Column::Run, row.run)?,
             is_own: row.is_own,
-            class: self.number(Column::Class, class)?,
+            class,
             declared: if self.keeps_declared() { self.number(Column::Class, declared)? } else { 0 },
             parts,
             session: self.number(Column::Session, row.session)?,
@@ -207,6 +211,19 @@ impl Building {
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
             lack: self.results.table.lacks.number(row.lack),
         })
+    }
+
+    /// Notes what a class consists of.
+    pub(super) fn keep_class_parts(&mut self, class: u32, parts: &Parts, is_own: bool) {
+        let by = &self.class_by;
+        self.results.table.class_parts.entry(class).or_insert_with(|| {
+            let of_class = parts.making_up(by, is_own);
+            let work = match is_own {
+                true => of_class.class_of_own(&by.without_facts()),
+                false => of_class.class_of_others(&by.without_facts()),
+            };
+            ClassParts { facts: of_class.iter().filter(|(key, _)| key.is_fact()).map(owned).collect(), work }
+        });
     }
 
     /// The index of `parts` in `all_parts`; 0 if parts are not kept.
@@ -500,6 +517,10 @@ impl Building {
         self.results.rejected.sort_by_key(|rejected| (rejected.source, rejected.line));
         self.results
     }
+}
+
+fn owned((key, text): (&Key, &str)) -> (Key, String) {
+    (key.clone(), text.to_owned())
 }
 
 fn name(what: &str, text: &str, needed: bool) -> Result<(), String> {

@@ -8,7 +8,6 @@ use crate::render::cells::{
 };
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// The answer, one sentence per line.
@@ -51,6 +50,23 @@ pub fn drift(text: &mut String, drifts: &[DriftReport], names: &NodeNames, top: 
         line(text, &format!("{node:<width$} {change:>8} {:>8.1}  {since}", drift.score));
     }
     and_more(text, hidden, "more nodes");
+}
+
+/// Nodes whose facts differ from those of their peers.
+pub fn odd(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: usize) {
+    let rows = cells::odd(nodes);
+    if rows.is_empty() {
+        return;
+    }
+    line(text, "");
+    let (shown, hidden) = shown(rows.len(), top);
+    let width = names.width;
+    line(text, &format!("{:<width$} {:<10} {:<30} PEERS HAVE", "ODD", "FACT", "VALUE"));
+    for cells::OddRow { node, key, value, class_value } in &rows[..shown] {
+        let node = names.shown(node);
+        line(text, &format!("{node:<width$} {key:<10} {:<30} {}", shortened(value), shortened(class_value)));
+    }
+    and_more(text, hidden, "more facts");
 }
 
 /// Nodes that are slower or faster than they were.
@@ -96,27 +112,38 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
     line(
         text,
         &format!(
-            "{:<width$} {:>5} {:>4} {:>10} {:<20} {:>8} {:<9} {history_title}",
+            "{:<width$} {:>5} {:>4} {:>10} {:<20} {:>8} {:<10} {history_title}",
             "NODE", "CLASS", "RUNS", "MEDIAN, s", "ITS INTERVAL, s", "SLOWER", "VERDICT"
         ),
     );
     for node in &nodes[..shown] {
         let interval = interval(node.ci_s);
-        let slower = node.slowdown.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
+        let member = node.as_member_of.as_ref();
+        let slower = node.slowdown.or(member.and_then(|member| member.slowdown));
+        let slower = slower.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
+        let of_member = member.and_then(|member| member.verdict).filter(|_| node.verdict.is_none());
+        let verdict = match (node.verdict, of_member) {
+            (Some(verdict), _) => verdict.name().to_owned(),
+            (None, Some(verdict)) => format!("{}*", verdict.name()),
+            (None, None) => "-".to_owned(),
+        };
         let history = node.history.verdict.map_or(if has_history { "-" } else { "" }, OwnVerdict::name);
         line(
             text,
             &format!(
-                "{:<width$} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {:<9} {history}",
+                "{:<width$} {:>5} {:>4} {:>10} {interval:<20} {slower:>8} {verdict:<10} {history}",
                 names.shown(&node.node),
                 numbers[node.class.as_str()],
                 node.runs,
                 seconds(node.median_s),
-                node.verdict.map_or("-", Verdict::name),
             ),
         );
     }
     and_more(text, hidden, "more rows of nodes");
+    let is_starred = |node: &NodeReport| node.verdict.is_none() && node.as_member_of.is_some();
+    if nodes[..shown].iter().any(is_starred) {
+        line(text, "* compared with the class that the odd node would belong to");
+    }
     for node in &nodes[..shown] {
         if let Some((share, why)) = node.cause_share.zip(node.cause_text.as_ref()) {
             line(text, &format!("why {}: {why} ({:.0} % of the slowdown)", node.node, share * 100.0));

@@ -57,6 +57,12 @@ impl Parts {
         self.iter().find(|(known, _)| *known == key).map(|(_, text)| text)
     }
 
+    /// The parts that make up a class.
+    pub(crate) fn making_up(&self, by: &ClassBy, is_own: bool) -> Self {
+        let parts = self.0.iter().filter(|(key, _)| by.makes_up(key, is_own));
+        Self(parts.cloned().collect())
+    }
+
     /// For a run of pmmpi, the names of its requested labels. For other tools' results, the requested names that
     /// match a column.
     pub(crate) fn names<'a>(&'a self, by: &'a ClassBy, is_own: bool) -> impl Iterator<Item = &'a str> {
@@ -64,7 +70,7 @@ impl Parts {
             true => self.get(key).is_some(),
             false => self.iter().any(|(known, _)| key.names(known)),
         });
-        asked.filter_map(|key| if let Key::Named(name) = key { Some(name.as_str()) } else { None })
+        asked.map(Key::name)
     }
 
     /// The class of a run of pmmpi. Missing parts appear as "unknown". If there is a declared class, it is used as it

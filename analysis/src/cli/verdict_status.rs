@@ -1,0 +1,103 @@
+//! The exit status of a report: what it found, for scripts and for monitoring.
+
+use super::options::FailOn;
+use pmmpi_analysis::render::{answer, one_line};
+use pmmpi_analysis::report::Report;
+use pmmpi_analysis::stats::own_history::OwnVerdict;
+use pmmpi_analysis::stats::verdict_rule::Verdict;
+use pmmpi_analysis::verdicts::node_report::NodeReport;
+use pmmpi_analysis::warning_codes::WarningCode;
+use std::io::{self, Write};
+
+/// --fail-on found what it looks for.
+const FOUND: u8 = 3;
+/// Nothing was found, but not every node could be judged.
+const COULD_NOT_JUDGE: u8 = 4;
+/// UNKNOWN of a plugin of Nagios.
+const UNKNOWN: u8 = 3;
+
+/// The status with `--fail-on`; `partial` if a part of the input could not be used.
+pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
+    if fail_on.iter().any(|what| is_found(report, *what)) {
+        return FOUND;
+    }
+    // A check that cannot compare any node must not succeed.
+    let looks_at_nodes = fail_on.iter().any(|what| matches!(what, FailOn::Slow | FailOn::Suspect));
+    let is_open = match fail_on.contains(&FailOn::Unjudged) {
+        true => unjudged(report) > 0,
+        false => looks_at_nodes && is_nothing_judged(report),
+    };
+    match is_open {
+        true => COULD_NOT_JUDGE,
+        false => u8::from(partial),
+    }
+}
+
+/// The status of a plugin of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+pub fn nagios(report: &Report) -> u8 {
+    let any = |what: &[FailOn]| what.iter().any(|what| is_found(report, *what));
+    match () {
+        () if any(&[FailOn::Slow, FailOn::Wrong, FailOn::Failed]) => 2,
+        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing]) => 1,
+        () if is_nothing_judged(report) => UNKNOWN,
+        () => 0,
+    }
+}
+
+/// The line that monitoring shows.
+pub fn first_line(report: &Report) -> String {
+    let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report))];
+    format!("PMMPI {status} - {}\n", one_line(&answer::of(report).join("; ")))
+}
+
+/// Prints why there is no report, where monitoring looks for it, and gives the status.
+pub fn unknown(reason: &str) -> u8 {
+    // If stdout is closed, there is nothing to do.
+    let _ = writeln!(io::stdout(), "PMMPI UNKNOWN - {}", one_line(reason));
+    UNKNOWN
+}
+
+fn is_found(report: &Report, what: FailOn) -> bool {
+    match what {
+        FailOn::Slow => report.nodes.iter().any(|node| is_slow(node, false)),
+        FailOn::Suspect => report.nodes.iter().any(|node| is_slow(node, true)),
+        FailOn::Odd => report.accounted.odd > 0,
+        FailOn::Missing => report.accounted.missing > 0,
+        FailOn::Wrong => report.accounted.wrong > 0,
+        FailOn::Failed => {
+            let failed = [WarningCode::FailedRun, WarningCode::IncompleteRun];
+            report.runs.iter().flat_map(|run| &run.warnings).any(|warning| failed.contains(&warning.code))
+        }
+        // It has a status of its own.
+        FailOn::Unjudged => false,
+    }
+}
+
+/// Number of nodes that could not be judged.
+fn unjudged(report: &Report) -> usize {
+    let accounted = &report.accounted;
+    accounted.alone + accounted.few_runs + accounted.unmeasured
+}
+
+fn is_nothing_judged(report: &Report) -> bool {
+    let is_judged = |node: &NodeReport| {
+        node.verdict.is_some() || node.as_member_of.is_some() || node.history.verdict.is_some()
+    };
+    !report.nodes.iter().any(is_judged)
+}
+
+/// Slower than the class, or than it was; with `may_be`, also if that is not certain.
+fn is_slow(node: &NodeReport, may_be: bool) -> bool {
+    let of_class = [node.verdict, node.as_member_of.as_ref().and_then(|member| member.verdict)];
+    let of_class = of_class.into_iter().flatten().any(|verdict| match verdict {
+        Verdict::Slow | Verdict::SlowTail => true,
+        Verdict::Suspect | Verdict::Unusual => may_be,
+        Verdict::Ok => false,
+    });
+    let of_history = match node.history.verdict {
+        Some(OwnVerdict::Slowed) => true,
+        Some(OwnVerdict::Suspect) => may_be,
+        Some(OwnVerdict::Same | OwnVerdict::Faster) | None => false,
+    };
+    of_class || of_history
+}

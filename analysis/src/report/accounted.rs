@@ -1,0 +1,111 @@
+//! What became of each node of the input: every node is in exactly one group.
+
+use crate::verdicts::node_report::{NodeReport, Presence};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Numbers of nodes. Their sum is the number of nodes of the input.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Accounted {
+    /// Compared with their class, with enough runs.
+    pub judged: usize,
+    /// Facts differ from those of a large class.
+    pub odd: usize,
+    /// No other node of the class was measured, so the node is not judged.
+    pub alone: usize,
+    /// Compared with too few runs: at most SUSPECT.
+    pub few_runs: usize,
+    /// Measured in the session before the latest one, but not in the latest one.
+    pub missing: usize,
+    /// Measured only in earlier sessions.
+    pub gone: usize,
+    /// A result was wrong.
+    pub wrong: usize,
+    /// No run of the node has a time.
+    pub unmeasured: usize,
+    /// The nodes of each group but the judged ones, by name.
+    #[serde(skip)]
+    pub nodes: BTreeMap<Group, BTreeSet<String>>,
+}
+
+/// What became of a node, the most important first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// See [`Accounted::wrong`].
+    Wrong,
+    /// See [`Accounted::odd`].
+    Odd,
+    /// See [`Accounted::judged`].
+    Judged,
+    /// See [`Accounted::few_runs`].
+    FewRuns,
+    /// See [`Accounted::alone`].
+    Alone,
+    /// See [`Accounted::missing`].
+    Missing,
+    /// See [`Accounted::gone`].
+    Gone,
+    /// See [`Accounted::unmeasured`].
+    Unmeasured,
+}
+
+impl Group {
+    fn of(node: &NodeReport, min_runs: usize) -> Self {
+        match node.presence {
+            Presence::Missing => Self::Missing,
+            Presence::Gone => Self::Gone,
+            Presence::Present if !node.odd.is_empty() => Self::Odd,
+            Presence::Present if node.verdict.is_none() => Self::Alone,
+            Presence::Present if node.runs < min_runs => Self::FewRuns,
+            Presence::Present => Self::Judged,
+        }
+    }
+}
+
+impl Accounted {
+    /// Groups the nodes. A node in several classes is in the group that comes first. `hosts` are all nodes of the input, and
+    /// `wrong` those with a wrong result.
+    pub fn of<'a>(
+        reports: &[NodeReport],
+        hosts: impl Iterator<Item = &'a str>,
+        wrong: impl Iterator<Item = &'a str>,
+        min_runs: usize,
+    ) -> Self {
+        let mut groups: BTreeMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
+        for report in reports {
+            let group = Group::of(report, min_runs);
+            groups.entry(&report.node).and_modify(|known| *known = group.min(*known)).or_insert(group);
+        }
+        wrong.for_each(|host| _ = groups.insert(host, Group::Wrong));
+        let mut all = Self::default();
+        for (host, group) in groups {
+            let number = match group {
+                Group::Wrong => &mut all.wrong,
+                Group::Odd => &mut all.odd,
+                Group::Judged => &mut all.judged,
+                Group::FewRuns => &mut all.few_runs,
+                Group::Alone => &mut all.alone,
+                Group::Missing => &mut all.missing,
+                Group::Gone => &mut all.gone,
+                Group::Unmeasured => &mut all.unmeasured,
+            };
+            *number += 1;
+            if group != Group::Judged {
+                all.nodes.entry(group).or_default().insert(host.to_owned());
+            }
+        }
+        all
+    }
+
+    /// Number of nodes of the input.
+    pub fn all(&self) -> usize {
+        self.judged
+            + self.odd
+            + self.alone
+            + self.few_runs
+            + self.missing
+            + self.gone
+            + self.wrong
+            + self.unmeasured
+    }
+}

@@ -1,0 +1,147 @@
+//! Nodes that are not what their peers are: their facts differ from those of a large class.
+//!
+//! A missing DIMM is the commonest reason of a slow node. Such a node is in a class of its own, where nothing is slower
+//! than its class. So it is named, and compared with the class that it would belong to.
+
+use super::JudgeSettings;
+use super::judged_session::JudgedSession;
+use super::node_report::{MemberReport, NodeReport, OddFact};
+use crate::table::RunTable;
+use crate::table::node_class::Key;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A class of peers has at least this many nodes, and this many times as many as the odd nodes.
+const MANY: usize = 5;
+/// Nodes that differ in more facts are another kind of node.
+const MOST_DIFFERENCES: usize = 2;
+
+/// The rows of a class by session and node.
+pub(super) type ClassRows<'a> = &'a [&'a [u32]];
+
+type Facts = BTreeMap<Key, String>;
+
+/// A class, for the search.
+struct ClassFacts<'a> {
+    rows: ClassRows<'a>,
+    facts: &'a Facts,
+    nodes: usize,
+}
+
+/// Names the odd nodes in `reports`, and compares them with the class that they would belong to.
+pub(super) fn add_to(
+    reports: &mut [NodeReport],
+    table: &RunTable,
+    classes: &[ClassRows],
+    settings: &JudgeSettings,
+) {
+    let pairs = pairs(table, classes);
+    if pairs.is_empty() {
+        return;
+    }
+    let mut of_node: HashMap<(&str, &str), (Vec<OddFact>, Option<MemberReport>)> = HashMap::new();
+    for (odd, large) in &pairs {
+        let facts = differences(odd.facts, large.facts);
+        for (row, member) in judged(table, odd.rows, large.rows, settings) {
+            let facts = facts.iter().map(|(key, value, class_value)| OddFact {
+                key: key.name().to_owned(),
+                value: value.map(str::to_owned),
+                class_value: class_value.map(str::to_owned),
+            });
+            of_node.insert((table.node_name(row), table.class_name(row)), (facts.collect(), member));
+        }
+    }
+    for report in reports {
+        if let Some((odd, member)) = of_node.remove(&(report.node.as_str(), report.class.as_str())) {
+            (report.odd, report.as_member_of) = (odd, member);
+        }
+    }
+}
+
+/// Each class of odd nodes, with the class that they would belong to.
+fn pairs<'a>(table: &'a RunTable, classes: &[ClassRows<'a>]) -> Vec<(ClassFacts<'a>, ClassFacts<'a>)> {
+    let facts = |rows: &ClassRows<'a>| {
+        let row = rows[0][0] as usize;
+        let parts = table.class_parts.get(&table.class[row])?;
+        let nodes: BTreeSet<u32> = rows.iter().map(|rows| table.node[rows[0] as usize]).collect();
+        Some((parts.work.as_str(), ClassFacts { rows, facts: &parts.facts, nodes: nodes.len() }))
+    };
+    let mut by_work: BTreeMap<&str, Vec<ClassFacts>> = BTreeMap::new();
+    for (work, facts) in classes.iter().filter_map(facts) {
+        by_work.entry(work).or_default().push(facts);
+    }
+    let mut pairs = Vec::new();
+    for classes in by_work.into_values().filter(|classes| classes.len() > 1) {
+        let (large, small): (Vec<_>, Vec<_>) = classes.iter().partition(|class| class.nodes >= MANY);
+        let all = large.iter().chain(&small);
+        for odd in all {
+            let is_peer = |class: &&&ClassFacts| {
+                let differences = differences(odd.facts, class.facts).len();
+                class.nodes >= MANY * odd.nodes && (1..=MOST_DIFFERENCES).contains(&differences)
+            };
+            let peers = large.iter().filter(is_peer);
+            let nearest = peers.min_by_key(|class| {
+                (differences(odd.facts, class.facts).len(), std::cmp::Reverse(class.nodes))
+            });
+            if let Some(nearest) = nearest {
+                let of = |class: &ClassFacts<'a>| ClassFacts {
+                    rows: class.rows,
+                    facts: class.facts,
+                    nodes: class.nodes,
+                };
+                pairs.push((of(odd), of(nearest)));
+            }
+        }
+    }
+    pairs
+}
+
+/// The facts that differ, with the values of both.
+fn differences<'a>(a: &'a Facts, b: &'a Facts) -> Vec<(&'a Key, Option<&'a str>, Option<&'a str>)> {
+    let keys: BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
+    let of = |key: &'a Key| {
+        let values = [a, b].map(|facts| facts.get(key).map(String::as_str));
+        (values[0] != values[1]).then_some((key, values[0], values[1]))
+    };
+    keys.into_iter().filter_map(of).collect()
+}
+
+/// The latest session of each odd node, compared with the nodes of the other class in the same session: a row of the
+/// node, and the result. `None` if that session has no two nodes of the other class.
+fn judged(
+    table: &RunTable,
+    odd: ClassRows,
+    large: ClassRows,
+    settings: &JudgeSettings,
+) -> Vec<(usize, Option<MemberReport>)> {
+    let session = |rows: &[u32]| table.session[rows[0] as usize];
+    let mut latest: BTreeMap<u32, &[u32]> = BTreeMap::new();
+    for rows in odd {
+        latest.insert(table.node[rows[0] as usize], rows);
+    }
+    let mut by_session: BTreeMap<u32, Vec<&[u32]>> = BTreeMap::new();
+    latest.values().for_each(|rows| by_session.entry(session(rows)).or_default().push(rows));
+    let mut found = Vec::new();
+    for (number, odd) in by_session {
+        let mut nodes: Vec<&[u32]> = large.iter().copied().filter(|rows| session(rows) == number).collect();
+        let peers = nodes.len();
+        nodes.extend(&odd);
+        let judged = match peers {
+            0 | 1 => None,
+            _ => JudgedSession::of(table, &nodes).map(|session| session.with_starts(table).judged(settings)),
+        };
+        for (place, rows) in odd.iter().enumerate() {
+            let member = judged.as_ref().map(|judged| {
+                let judgement = &judged[peers + place];
+                MemberReport {
+                    class: table.class_name(nodes[0][0] as usize).to_owned(),
+                    slowdown: judgement.slowdown,
+                    slower_by_at_least: judgement.slower_by_at_least,
+                    verdict: judgement.verdict,
+                    suggests_drain: judgement.suggests_drain,
+                }
+            });
+            found.push((rows[0] as usize, member));
+        }
+    }
+    found
+}

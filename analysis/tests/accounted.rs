@@ -1,0 +1,163 @@
+//! No node of the input is lost without a word: odd nodes, nodes alone in their class, missing nodes.
+
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Rows of a CSV; `memory` and `runs` of a node in a session.
+fn csv(
+    nodes: usize,
+    sessions: usize,
+    memory: impl Fn(usize, usize) -> u32,
+    runs: impl Fn(usize, usize) -> usize,
+) -> String {
+    let mut csv = String::from("node,session,run,memory,elapsed_s\n");
+    for (node, session) in (0..nodes).flat_map(|node| (0..sessions).map(move |session| (node, session))) {
+        for run in 0..runs(node, session) {
+            let memory = memory(node, session);
+            let slower = if memory == 96 { 1.08 } else { 1.0 };
+            let place = (node * 7 + run * 3 + session) % 11;
+            let seconds = 100.0 * slower * (1.0 + 0.002 * place as f64 + 0.004 * (node % 5) as f64);
+            let _ = writeln!(csv, "n{node:02},s{session},{run},{memory},{seconds:.4}");
+        }
+    }
+    csv
+}
+
+/// n12 has lost a DIMM, n05 was not measured in the latest session, n06 only twice, and n23 has another memory size and
+/// did other work.
+#[test]
+fn every_node_is_accounted_for() {
+    let folder = Folder::new();
+    let memory = |node: usize, session: usize| if node == 12 && session == 1 { 96 } else { 128 };
+    let runs = |node: usize, session: usize| match (node, session) {
+        (5, 1) => 0,
+        (6, 1) => 2,
+        _ => 7,
+    };
+    let file = folder.put("f.csv", csv(24, 2, memory, runs));
+    let path = file.to_str().unwrap();
+    let found = json(&report(&["report", path, "--class-by", "memory", "--format", "json"]));
+    assert_valid("report", &found);
+    let accounted = &found["accounted"];
+    assert_eq!(
+        accounted,
+        &json!({ "judged": 21, "odd": 1, "alone": 0, "few_runs": 1, "missing": 1, "gone": 0, "wrong": 0, "unmeasured": 0 })
+    );
+    let nodes = found["nodes"].as_array().unwrap();
+    let odd: Vec<&Value> = nodes.iter().filter(|node| node["odd"] != json!([])).collect();
+    assert_eq!(odd.len(), 1);
+    assert_eq!(odd[0]["odd"], json!([{ "key": "memory", "value": "96", "class_value": "128" }]));
+    assert!(odd[0]["verdict"].is_null() && odd[0]["as_member_of"]["class"] == "memory=128");
+    let slowdown = odd[0]["as_member_of"]["slowdown"].as_f64().unwrap();
+    assert!((slowdown - 0.08).abs() < 0.02 && odd[0]["as_member_of"]["verdict"] == "SLOW", "{}", odd[0]);
+    let text = out(&report(&["report", path, "--class-by", "memory"]));
+    let first: Vec<&str> = text.lines().take(24).collect();
+    for line in [
+        "none of 24 other nodes stands out from its class",
+        "n12 is odd: memory is 96, its peers have 128; ",
+        "24 nodes: 21 judged; 1 odd: n12; 1 too few runs: n06; 1 not in the latest session: n05",
+        "* compared with the class that the odd node would belong to",
+    ] {
+        assert!(first.iter().any(|found| found.starts_with(line)), "{line}: {text}");
+    }
+    for (fail_on, status) in [
+        ("slow", 3),
+        ("odd", 3),
+        ("missing", 3),
+        ("odd,missing", 3),
+        ("wrong", 0),
+        ("failed", 0),
+        ("unjudged", 4),
+    ] {
+        let output = report(&["report", path, "--class-by", "memory", "--fail-on", fail_on]);
+        assert_eq!(output.status.code(), Some(status), "{fail_on}");
+    }
+    let monitored = report(&["report", path, "--class-by", "memory", "--exit", "nagios"]);
+    assert_eq!(monitored.status.code(), Some(2));
+    assert!(out(&monitored).starts_with("PMMPI CRITICAL - "), "{}", out(&monitored));
+}
+
+/// Without enough peers, or with other work, a node is alone and not odd.
+#[test]
+fn a_node_without_peers_is_alone() {
+    let folder = Folder::new();
+    let memory = |node: usize, _: usize| if node == 0 { 96 } else { 128 };
+    let few = folder.put("few.csv", csv(5, 1, memory, |_, _| 7));
+    let of = |path: &std::path::Path, args: &[&str]| {
+        let path = path.to_str().unwrap();
+        json(&report(&[&["report", path, "--format", "json"], args].concat()))["accounted"].clone()
+    };
+    assert_eq!(of(&few, &["--class-by", "memory"])["alone"], 1);
+    assert_eq!(of(&few, &["--class-by", "none"])["judged"], 5);
+    let many = csv(6, 1, memory, |_, _| 7);
+    let enough = folder.put("enough.csv", &many);
+    assert_eq!(of(&enough, &["--class-by", "memory"])["odd"], 1);
+    let mut work = String::new();
+    for (number, line) in many.lines().enumerate() {
+        let label = if number == 0 {
+            "app"
+        } else if line.starts_with("n00") {
+            "hpl"
+        } else {
+            "stream"
+        };
+        let _ = writeln!(work, "{line},{label}");
+    }
+    let work = folder.put("work.csv", work);
+    let of_work = of(&work, &["--class-by", "memory,app"]);
+    assert_eq!((&of_work["odd"], &of_work["alone"]), (&json!(0), &json!(1)));
+}
+
+/// A single node cannot be compared: a check that says "no slow node" would be wrong.
+#[test]
+fn nothing_judged_is_no_success() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", csv(1, 1, |_, _| 128, |_, _| 7));
+    let path = file.to_str().unwrap();
+    assert_eq!(report(&["report", path]).status.code(), Some(0));
+    for fail_on in ["slow", "suspect", "unjudged"] {
+        assert_eq!(report(&["report", path, "--fail-on", fail_on]).status.code(), Some(4), "{fail_on}");
+    }
+    assert_eq!(report(&["report", path, "--exit", "nagios"]).status.code(), Some(3));
+    let missing = report(&["report", "/nonexistent", "--exit", "nagios"]);
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(out(&missing).starts_with("PMMPI UNKNOWN - "), "{}", out(&missing));
+}
+
+#[test]
+fn a_key_that_no_file_has_is_told() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", csv(3, 1, |_, _| 128, |_, _| 5));
+    let output = report(&["report", file.to_str().unwrap(), "--class-by", "memory,kernel"]);
+    let text = out(&output);
+    assert!(text.contains("--class-by kernel: ") && !text.contains("--class-by memory: "), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// The groups hold each node of the input once, whatever the input is.
+    #[test]
+    fn no_node_is_lost(
+        rows in proptest::collection::vec((0..9usize, 0..4usize, 0..4usize, 0..3u32, 1..9u32), 1..120)
+    ) {
+        let folder = Folder::new();
+        let mut csv = String::from("node,session,run,memory,elapsed_s\n");
+        for (node, session, run, memory, seconds) in &rows {
+            let _ = writeln!(csv, "n{node},s{session},{run},{memory},{seconds}");
+        }
+        let file = folder.put("f.csv", csv);
+        let path = file.to_str().unwrap();
+        for by in ["none", "memory"] {
+            let found = json(&report(&["report", path, "--class-by", by, "--format", "json"]));
+            let sum: u64 = found["accounted"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+            let hosts: BTreeSet<usize> = rows.iter().map(|row| row.0).collect();
+            prop_assert_eq!(sum, hosts.len() as u64, "{}", found["accounted"]);
+        }
+    }
+}
