@@ -16,8 +16,9 @@ pub mod warnings;
 use crate::input::importers::{self, Rejected, Results};
 use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
-use crate::table::BOUNDS;
-use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
+use crate::stats::verdict_rule::Verdict;
+use crate::table::{BOUNDS, WrongResults};
+use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
 use accounted::Accounted;
@@ -27,7 +28,7 @@ use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -53,6 +54,10 @@ pub struct Report {
     pub runs: Vec<RunReport>,
     /// Nodes; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
+    /// Classes, by name.
+    pub classes: Vec<ClassReport>,
+    /// Nodes with wrong results, by name.
+    pub wrong: Vec<WrongNode>,
     /// What became of each node.
     pub accounted: Accounted,
     /// Slow runs of all sessions, the slowest first.
@@ -68,6 +73,34 @@ pub struct Report {
     pub rejected: Vec<RejectedRow>,
     /// Warnings about the input and the whole report.
     pub warnings: Vec<Warning>,
+}
+
+/// A node that computed wrong results.
+#[derive(Debug, Serialize)]
+pub struct WrongNode {
+    /// Host name.
+    pub node: String,
+    /// Number of wrong results.
+    pub results: u64,
+    /// Where the first one is, and what is wrong with it.
+    pub first: String,
+}
+
+/// The times of a node with wrong results mean nothing: such nodes come first, and have no other verdict.
+fn mark_wrong(nodes: &mut [NodeReport], wrong: &[WrongNode]) {
+    let wrong: HashSet<&str> = wrong.iter().map(|wrong| wrong.node.as_str()).collect();
+    for node in nodes.iter_mut().filter(|node| wrong.contains(node.node.as_str())) {
+        (node.verdict, node.suggests_drain) = (Some(Verdict::Wrong), false);
+        node.null_reasons.remove("verdict");
+    }
+    nodes.sort_by_key(|node| node.verdict != Some(Verdict::Wrong));
+}
+
+impl WrongNode {
+    fn new(results: &Results, (node, wrong): (&u32, &WrongResults)) -> Self {
+        let node = results.table.nodes.get(*node).unwrap_or_default().to_owned();
+        Self { node, results: wrong.results, first: wrong.first.clone() }
+    }
 }
 
 /// A row, or a value of a row, that is not valid.
@@ -86,7 +119,7 @@ impl Report {
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
-        let Verdicts { nodes, slow_runs, drift, warnings: of_verdicts } =
+        let Verdicts { mut nodes, classes, slow_runs, drift, warnings: of_verdicts } =
             verdicts::judge(&results.table, &results.order, settings);
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
@@ -98,16 +131,21 @@ impl Report {
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
         let runs_of_nodes = results.table.len();
+        let wrong: Vec<WrongNode> =
+            results.table.wrong.iter().map(|wrong| WrongNode::new(&results, wrong)).collect();
+        mark_wrong(&mut nodes, &wrong);
         let accounted = Accounted::of(
             &nodes,
             hosts.iter().map(String::as_str),
-            std::iter::empty(),
+            wrong.iter().map(|wrong| wrong.node.as_str()),
             settings.node.min_runs,
         );
         Self {
             schema_version: 1,
             runs,
             nodes,
+            classes,
+            wrong,
             accounted,
             slow_runs,
             runs_of_nodes,

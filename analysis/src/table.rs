@@ -21,6 +21,15 @@ pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 /// The class of rows without a class.
 const UNDECLARED: &str = "undeclared";
 
+/// The wrong results of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WrongResults {
+    /// How many.
+    pub results: u64,
+    /// Where the first one is, and what is wrong with it.
+    pub first: String,
+}
+
 /// What a class consists of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassParts {
@@ -75,6 +84,8 @@ pub struct RunTable {
     /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if there is no
     /// reason.
     pub lack: Vec<u32>,
+    /// Nodes with wrong results: results whose own check failed.
+    pub wrong: BTreeMap<u32, WrongResults>,
     /// When nodes were repaired or changed on purpose.
     pub maintenance: Maintenance,
     /// All other measured values, by name; NaN if a row has no value.

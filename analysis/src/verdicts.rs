@@ -2,6 +2,7 @@
 //! and session.
 
 mod cause_text;
+mod class_moved;
 mod history;
 mod judged_node;
 mod judged_session;
@@ -22,7 +23,7 @@ use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
 use history::History;
 use judged_session::{JudgedSession, Sessions};
-use node_report::{DriftReport, NodeReport, SlowRunReport};
+use node_report::{ClassReport, DriftReport, NodeReport, SlowRunReport};
 use rayon::prelude::*;
 use std::sync::Arc;
 use suspects::{Before, SuspectSessions};
@@ -48,6 +49,8 @@ pub struct JudgeSettings {
 pub struct Verdicts {
     /// One per class and node, from its latest session; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
+    /// Classes, by name.
+    pub classes: Vec<ClassReport>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Drifts that continue, the largest change first.
@@ -79,6 +82,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
             .then_with(|| b_slower[1].total_cmp(&a_slower[1]))
             .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
+    all.classes.sort_by(|a, b| a.class.cmp(&b.class));
     all.slow_runs.sort_by(|a, b| {
         b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.class).cmp(&(&b.run_id, &b.class)))
     });
@@ -92,10 +96,11 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
 /// and nodes that may be.
 fn weight(node: &NodeReport) -> u8 {
     let of_class = match node.verdict {
+        Some(Verdict::Wrong) => 8,
         Some(Verdict::Slow) => 7,
         Some(Verdict::SlowTail) => 6,
         Some(Verdict::Suspect) => 4,
-        Some(Verdict::Unusual) => 2,
+        Some(Verdict::Unusual | Verdict::Fast) => 2,
         Some(Verdict::Ok) => 1,
         None => 0,
     };
@@ -176,8 +181,10 @@ impl Judge<'_> {
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
         let effects = history::session_effects(&histories, &centres, most);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
+        let of_class = class_moved::report(&judging, &settings.own_history, &histories, &effects, &centres);
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
         self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
+        self.all.classes.push(of_class);
         history::over_time(&judging, settings, &histories, &effects, reports, self.all);
     }
 

@@ -138,6 +138,69 @@ fn a_key_that_no_file_has_is_told() {
     assert!(text.contains("--class-by kernel: ") && !text.contains("--class-by memory: "), "{text}");
 }
 
+/// A node whose result is wrong has no time, but it does not vanish. HPL says FAILED.
+#[test]
+fn a_wrong_result_is_no_time() {
+    let folder = Folder::new();
+    let good = std::fs::read_to_string(fixture("hpl/n01/HPL.out")).unwrap();
+    let bad = good.replace("PASSED", "FAILED");
+    assert_ne!(good, bad);
+    for node in 0..6 {
+        folder.put(&format!("n{node}/HPL.out"), if node == 3 { &bad } else { &good });
+    }
+    let path = folder.path().to_str().unwrap();
+    let args = ["report", path, "--path-pattern", "{node}/HPL.out"];
+    let found = json(&report(&[&args[..], &["--format", "json"]].concat()));
+    assert_valid("report", &found);
+    assert_eq!((&found["accounted"]["wrong"], &found["wrong"][0]["node"]), (&json!(1), &json!("n3")));
+    let sum: u64 = found["accounted"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(sum, 6);
+    let text = out(&report(&args));
+    assert!(text.contains("\nn3 computed ") && text.contains("FAILED"), "{text}");
+    let status = |what: &str| report(&[&args[..], &["--fail-on", what]].concat()).status.code();
+    assert_eq!((status("wrong"), status("slow")), (Some(3), Some(1)));
+    assert_eq!(report(&[&args[..], &["--exit", "nagios"]].concat()).status.code(), Some(2));
+}
+
+/// A node that is far too fast is named, with the usual reasons.
+#[test]
+fn a_node_that_is_too_fast_is_named() {
+    let folder = Folder::new();
+    let rows = csv(24, 1, |node, _| if node == 7 { 96 } else { 128 }, |_, _| 7);
+    // The factor of the lost DIMM makes this node the only one that is not slowed.
+    let faster: Vec<String> = rows
+        .lines()
+        .map(|line| match line.rsplit_once(',') {
+            Some((head, seconds)) if line.starts_with("n07") => {
+                format!("{head},{:.4}", seconds.parse::<f64>().unwrap() / 1.2)
+            }
+            _ => line.to_owned(),
+        })
+        .collect();
+    let file = folder.put("f.csv", faster.join("\n"));
+    let path = file.to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &found);
+    let fast: Vec<&Value> = array(&found, "nodes").filter(|node| node["verdict"] == "FAST").collect();
+    assert_eq!(fast.iter().map(|node| &node["node"]).collect::<Vec<_>>(), ["n07"]);
+    let text = out(&report(&["report", path]));
+    assert!(
+        text.contains(
+            "1 of 24 nodes much faster than its class (check its results and its configuration): n07"
+        ),
+        "{text}"
+    );
+    assert_eq!(report(&["report", path, "--fail-on", "slow"]).status.code(), Some(0));
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().unwrap().iter()
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

@@ -171,3 +171,33 @@ fn a_wrong_list_of_maintenance_is_refused() {
         assert!(err(&output).contains(expected), "{}", err(&output));
     }
 }
+
+/// All nodes become 4 % slower from s4 on: no node is slower than its class, but the class is.
+#[test]
+fn a_class_that_moved_is_told() {
+    let folder = Folder::new();
+    // s4 is 5 % slower than the other sessions in any case.
+    let slower = |_: usize, session: usize| if session > 3 { 1.05 } else { 1.0 };
+    let file = folder.put("f.csv", fleet(slower, |_, _| ""));
+    let path = file.to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &found);
+    let class = &found["classes"][0];
+    assert_eq!((&class["nodes"], &class["nodes_in_latest_session"]), (&json!(12), &json!(12)));
+    let moved = &class["moved"];
+    assert_eq!(
+        (&moved["since"], &moved["until_date"], &moved["nodes"]),
+        (&json!("s4"), &json!("2026-11-12"), &json!(12))
+    );
+    assert!((moved["change"].as_f64().unwrap() - 0.05).abs() < 0.003, "{moved}");
+    let [low, high] = [0, 1].map(|end| moved["ci"][end].as_f64().unwrap());
+    assert!(0.04 < low && low < high && high < 0.06, "{moved}");
+    for node in found["nodes"].as_array().unwrap() {
+        assert_eq!(node["history"]["verdict"], "SAME", "{node}");
+    }
+    let text = out(&report(&["report", path]));
+    assert!(text.contains("\nclass 1 as a whole is 5.0 % slower than it was until 2026-11-12 ("), "{text}");
+    let healthy = folder.put("healthy.csv", fleet(|_, _| 1.0, |_, _| ""));
+    let found = json(&report(&["report", healthy.to_str().unwrap(), "--format", "json"]));
+    assert!(found["classes"][0]["moved"].is_null(), "one slow session in the middle is no lasting change");
+}

@@ -409,7 +409,10 @@ fn a_class_may_change_and_its_nodes_are_not_equal() {
         &[("nodes with an alarm", 0.0..=0.0), ("composition warned", 1.0..=1.0)],
     );
     holds(&over_time::composition(Change::Slower, SEEDS..SEEDS + 5), &[("class warned", 1.0..=1.0)]);
-    holds(&over_time::composition(Change::Replaced, SEEDS..SEEDS + 5), &[("class warned", 0.0..=0.0)]);
+    holds(
+        &over_time::composition(Change::Replaced, SEEDS..SEEDS + 5),
+        &[("class warned", 0.0..=0.0), ("class moved", 0.0..=0.0)],
+    );
     let few = over_time::generations(SEEDS..SEEDS + 3);
     holds(&few, &[("nodes with an alarm", 0.0..=0.0), ("composition warned", 1.0..=1.0)]);
     let unequal = [("fleets with a false UNUSUAL", 0.0..=0.03), ("warned", 1.0..=1.0)];

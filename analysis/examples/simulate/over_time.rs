@@ -241,6 +241,8 @@ pub fn composition(change: Change, seeds: Range<u64>) -> Vec<Rate> {
     };
     over(seeds, fleet, |sums, judged, ()| {
         sums.add("nodes with an alarm", judged.verdicts.drift.len() as f64, 100.0);
+        let moved = judged.verdicts.classes.iter().any(|class| class.moved.is_some());
+        sums.count("class moved", moved);
         sums.count("composition warned", judged.warns(WarningCode::CompositionChanged));
         sums.count("class warned", judged.warns(WarningCode::ClassMoved));
     })
@@ -264,6 +266,8 @@ pub fn generations(seeds: Range<u64>) -> Vec<Rate> {
     };
     over(seeds, fleet, |sums, judged, ()| {
         sums.add("nodes with an alarm", judged.verdicts.drift.len() as f64, 100.0);
+        let moved = judged.verdicts.classes.iter().any(|class| class.moved.is_some());
+        sums.count("class moved", moved);
         sums.count("composition warned", judged.warns(WarningCode::CompositionChanged));
         sums.count("class warned", judged.warns(WarningCode::ClassMoved));
     })

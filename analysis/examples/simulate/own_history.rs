@@ -67,6 +67,7 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
     let simulate = |random: &mut Random, runs: &mut MeasuredRuns| fleet.simulate(random, runs);
     over(seeds, simulate, |sums, judged, truth: &Vec<Option<Change>>| {
         let reports = judged.by_node();
+        sums.count("class moved", judged.verdicts.classes.iter().any(|class| class.moved.is_some()));
         let (mut found, mut wrong, mut faster, mut suspects, mut right_since, mut much) =
             (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
         for (node, change) in truth.iter().enumerate() {

@@ -92,7 +92,8 @@ fn is_slow(node: &NodeReport, may_be: bool) -> bool {
     let of_class = of_class.into_iter().flatten().any(|verdict| match verdict {
         Verdict::Slow | Verdict::SlowTail => true,
         Verdict::Suspect | Verdict::Unusual => may_be,
-        Verdict::Ok => false,
+        // A wrong result is no slow one: --fail-on wrong.
+        Verdict::Ok | Verdict::Fast | Verdict::Wrong => false,
     });
     let of_history = match node.history.verdict {
         Some(OwnVerdict::Slowed) => true,

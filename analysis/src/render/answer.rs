@@ -16,8 +16,8 @@ const NAMED: usize = 3;
 
 /// One sentence per finding.
 pub fn of(report: &Report) -> Vec<String> {
+    let mut answer: Vec<String> = accounted::wrong(report);
     let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
-    let mut answer = Vec::new();
     for (verdicts, one, several) in [
         (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
@@ -29,6 +29,11 @@ pub fn of(report: &Report) -> Vec<String> {
             &[Verdict::Unusual][..],
             "stands out from its class, but it is not certain that the node is slower by more than --delta",
             "stand out from their class, but it is not certain that the nodes are slower by more than --delta",
+        ),
+        (
+            &[Verdict::Fast][..],
+            "much faster than its class (check its results and its configuration)",
+            "much faster than their class (check their results and their configuration)",
         ),
     ] {
         let nodes: Vec<&NodeReport> =
@@ -43,7 +48,7 @@ pub fn of(report: &Report) -> Vec<String> {
             answer.push(format!("{} of {of_all} {what}: {}{more}", each.len(), named.join(", ")));
         }
     }
-    if answer.is_empty() {
+    if answer.len() == report.wrong.len().min(NAMED) {
         answer.push(match judged {
             0 => "no node can be compared: each class has only one node".to_owned(),
             _ if report.nodes.iter().any(is_slow_member) => {
@@ -52,6 +57,7 @@ pub fn of(report: &Report) -> Vec<String> {
             _ => format!("none of {judged} nodes stands out from its class"),
         });
     }
+    answer.extend(own_history::classes(report));
     answer.extend(accounted::odd(report));
     answer.extend(own_history::of(report));
     answer.extend(accounted::of(&report.accounted));
@@ -127,6 +133,11 @@ pub fn meaning(verdict: Verdict) -> Option<&'static str> {
         Verdict::Suspect => {
             Some("looks slow or unusual, but too few runs, noise or the time of day may be the reason")
         }
+        Verdict::Fast => Some(
+            "faster than its class by more than --delta, and stands out: its results may be wrong, or it has another \
+             configuration",
+        ),
+        Verdict::Wrong => Some("computed a wrong result, so its times mean nothing"),
         Verdict::Ok => None,
     }
 }

@@ -100,6 +100,8 @@ fn meanings(report: &Report) -> String {
 fn style_of(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "ok",
+        Verdict::Fast => "fast",
+        Verdict::Wrong => "wrong",
         Verdict::Unusual => "unusual",
         Verdict::Suspect => "suspect",
         Verdict::SlowTail => "slow-tail",

@@ -30,8 +30,15 @@ pub fn report(report: &Report) -> String {
 }
 
 fn about_nodes(text: &mut String, report: &Report) {
-    const ALL: [Verdict; 5] =
-        [Verdict::Ok, Verdict::Slow, Verdict::SlowTail, Verdict::Unusual, Verdict::Suspect];
+    const ALL: [Verdict; 7] = [
+        Verdict::Ok,
+        Verdict::Slow,
+        Verdict::SlowTail,
+        Verdict::Unusual,
+        Verdict::Suspect,
+        Verdict::Fast,
+        Verdict::Wrong,
+    ];
     let have = |verdict| report.nodes.iter().filter(|node| node.verdict == verdict).count() as f64;
     let mut samples: Vec<(String, f64)> =
         ALL.iter().map(|v| (labels(&[("verdict", Some(v.name()))]), have(Some(*v)))).collect();

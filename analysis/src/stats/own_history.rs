@@ -160,6 +160,19 @@ pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings)
     class_model::spread(&residuals, &errors, &|_, error| error, settings.assumed, settings.floor)
 }
 
+/// The variance of the sessions of a single series (ln T), from the differences of neighbours: a lasting change is in one
+/// of them only. Of two sessions the assumption alone.
+pub fn between_neighbours(sessions: &[SessionTime], settings: &OwnHistorySettings) -> f64 {
+    if sessions.len() < 3 {
+        return settings.assumed.0.powi(2);
+    }
+    let difference = |pair: &[SessionTime]| (pair[1].time - pair[0].time) / std::f64::consts::SQRT_2;
+    let differences: Vec<f64> = sessions.windows(2).map(difference).collect();
+    let errors: Vec<f64> =
+        sessions.windows(2).map(|pair| (pair[0].variance + pair[1].variance) / 2.0).collect();
+    class_model::spread(&differences, &errors, &|_, error| error, settings.assumed, settings.floor)
+}
+
 /// A node with at least two sessions.
 struct Compared {
     /// The largest z of both directions.
@@ -276,7 +289,7 @@ fn insert(ascending: &mut Vec<f64>, value: f64) {
     ascending.insert(place, value);
 }
 
-/// The number of earlier sessions for which the absolute deviations from the medians of both parts are least.
+/// The number of earlier sessions, at least 1, for which the absolute deviations from the medians of both parts are least.
 fn best_split(sessions: &[SessionTime]) -> usize {
     let before = running_deviations(sessions.iter());
     let after = running_deviations(sessions.iter().rev());

@@ -48,6 +48,9 @@ impl Default for VerdictSettings {
 /// The verdict on a node. A verdict never means that a node is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
+    /// It stands out, and is faster by at least delta. A healthy node is not: its results may be wrong, or it is another
+    /// kind of node.
+    Fast,
     /// The node neither stands out nor is slower by delta.
     Ok,
     /// It stands out, but is not certainly slower by delta.
@@ -58,17 +61,21 @@ pub enum Verdict {
     SlowTail,
     /// It is slower by at least delta, and stands out.
     Slow,
+    /// A result of the node is wrong: its times mean nothing. The statistics never give this verdict.
+    Wrong,
 }
 
 impl Verdict {
     /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
+            Verdict::Fast => "FAST",
             Verdict::Ok => "OK",
             Verdict::Unusual => "UNUSUAL",
             Verdict::Suspect => "SUSPECT",
             Verdict::SlowTail => "SLOW-TAIL",
             Verdict::Slow => "SLOW",
+            Verdict::Wrong => "WRONG",
         }
     }
 }
@@ -109,12 +116,20 @@ pub struct MeasuredNode {
     pub runs: usize,
     /// How far [`NodeMedian::lower`] is below the median (ln T).
     pub own_reach: f64,
+    /// How far the true median may be above it: see [`NodeMedian::reach`].
+    pub reach_above: f64,
 }
 
 impl MeasuredNode {
     /// From the median of its runs.
     pub fn new(node: &NodeMedian, variance: Option<f64>) -> Self {
-        Self { median: node.median, variance, runs: node.runs, own_reach: node.median - node.lower }
+        Self {
+            median: node.median,
+            variance,
+            runs: node.runs,
+            own_reach: node.median - node.lower,
+            reach_above: node.reach[1],
+        }
     }
 }
 
@@ -144,6 +159,9 @@ pub fn judge_first(
     let tested = if is_small { &[] } else { &model.nodes[..] };
     let p: Vec<f64> = tested.iter().map(|node| normal::upper(node.score)).collect();
     let adjusted = benjamini_hochberg::adjusted(&p);
+    let adjusted_fast = benjamini_hochberg::adjusted(
+        &tested.iter().map(|node| normal::upper(-node.score)).collect::<Vec<_>>(),
+    );
     let (delta, noisy_score) = (settings.delta.ln_1p(), -normal::quantile(NOISY_SHARE / nodes.len() as f64));
     let may_drain = |verdict| verdict == Verdict::Slow || (is_small && verdict == Verdict::SlowTail);
     let judgement = |(at, (node, estimate)): (usize, (&MeasuredNode, &NodeEstimate))| {
@@ -152,7 +170,13 @@ pub fn judge_first(
         let is_slower = estimate.above(delta);
         let own = estimate.proved - node.own_reach;
         let needed = if is_slower >= settings.tail_certainty { delta } else { 0.0 };
+        // The model has no fast nodes: a difference that its error does not explain is real.
+        let is_fast = adjusted_fast.get(at).is_some_and(|p| *p <= settings.q)
+            && node.runs >= settings.min_runs
+            && estimate.proved + normal::quantile(settings.certainty) * estimate.error < -delta
+            && estimate.proved + node.reach_above < -delta;
         let verdict = match (stands_out, is_slower) {
+            (false, p) if p < settings.tail_certainty && is_fast => Verdict::Fast,
             (false, p) if p < settings.tail_certainty => Verdict::Ok,
             _ if node.runs < settings.min_runs || own <= needed => Verdict::Suspect,
             _ if estimate.error > delta && estimate.proved < noisy_score * estimate.error => Verdict::Suspect,
@@ -229,8 +253,18 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_node_is_not_unusual() {
-        assert_eq!(last(&fleet(100, 7, 0.002, &[-0.2])).verdict, Some(Verdict::Ok));
+    fn a_node_that_is_too_fast_is_named() {
+        for (nodes, expected) in [
+            (fleet(100, 7, 0.002, &[-0.2]), Verdict::Fast),
+            (fleet(100, 7, 0.005, &[-0.05]), Verdict::Fast),
+            (fleet(100, 7, 0.005, &[-0.02]), Verdict::Ok),
+            (fleet(100, 4, 0.002, &[-0.2]), Verdict::Ok),
+            (fleet(18, 7, 0.002, &[-0.2]), Verdict::Ok),
+            (fleet(100, 7, 0.03, &[-0.06]), Verdict::Ok),
+        ] {
+            let found = last(&nodes);
+            assert_eq!((found.verdict, found.suggests_drain), (Some(expected), false), "{found:?}");
+        }
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl History {
         &self.medians[self.restarts.last().copied().unwrap_or(0)..]
     }
 
+    /// The sessions since the last maintenance, before and after the session with index `first`.
+    pub fn since_restart_of(&self, first: usize) -> (&[SessionMedian], &[SessionMedian]) {
+        let start = self.restarts.last().copied().unwrap_or(0).min(first);
+        (&self.medians[start..first], &self.medians[first..])
+    }
+
     /// The sessions between maintenances, in the order of time.
     fn between_restarts(&self) -> impl Iterator<Item = &[SessionMedian]> {
         let starts = std::iter::once(0).chain(self.restarts.iter().copied());

@@ -181,6 +181,10 @@ impl<'a> JudgedSession<'a> {
         for (place, node) in judged.iter_mut().enumerate() {
             let (limit, slower) =
                 (order.limit(place), node.slower_by_at_least.map_or(f64::NEG_INFINITY, f64::ln_1p));
+            let faster = -node.slowdown.map_or(0.0, f64::ln_1p);
+            if node.verdict == Some(Verdict::Fast) && faster - limit <= settings.node.delta.ln_1p() {
+                node.verdict = Some(Verdict::Ok);
+            }
             if limit > 0.0
                 && node.verdict > Some(Verdict::Ok)
                 && slower - limit <= settings.node.delta.ln_1p()

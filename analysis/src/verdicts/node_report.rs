@@ -174,6 +174,36 @@ pub struct MaintenanceReport {
     pub is_certain: bool,
 }
 
+/// A class of nodes that ought to be equally fast.
+#[derive(Debug, Serialize)]
+pub struct ClassReport {
+    /// Its name.
+    pub class: String,
+    /// Number of nodes in all sessions.
+    pub nodes: usize,
+    /// Number of nodes in the latest session.
+    pub nodes_in_latest_session: usize,
+    /// Whether the whole class became slower or faster. `None` if not, or if fewer than 5 nodes show it.
+    pub moved: Option<ClassMoved>,
+}
+
+/// The change of a whole class.
+#[derive(Debug, Serialize)]
+pub struct ClassMoved {
+    /// The median over the nodes of time after / time before - 1: 0.03 is 3 % slower.
+    pub change: f64,
+    /// An interval for this median, from the order statistics of the nodes: at least 93.75 %.
+    pub ci: [f64; 2],
+    /// Number of nodes that were measured before and after.
+    pub nodes: usize,
+    /// The first session after the change.
+    pub since: Option<String>,
+    /// The last session before the change.
+    pub until: Option<String>,
+    /// The date of that session (UTC).
+    pub until_date: Option<String>,
+}
+
 /// A run that was slow on one node.
 #[derive(Debug, Serialize)]
 pub struct SlowRunReport {

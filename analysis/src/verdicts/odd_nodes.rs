@@ -20,6 +20,9 @@ pub(super) type ClassRows<'a> = &'a [&'a [u32]];
 
 type Facts = BTreeMap<Key, String>;
 
+/// What an odd node's report says.
+type Odd = (Vec<OddFact>, Option<MemberReport>);
+
 /// A class, for the search.
 struct ClassFacts<'a> {
     rows: ClassRows<'a>,
@@ -38,7 +41,7 @@ pub(super) fn add_to(
     if pairs.is_empty() {
         return;
     }
-    let mut of_node: HashMap<(&str, &str), (Vec<OddFact>, Option<MemberReport>)> = HashMap::new();
+    let mut of_node: HashMap<(&str, &str), Odd> = HashMap::new();
     for (odd, large) in &pairs {
         let facts = differences(odd.facts, large.facts);
         for (row, member) in judged(table, odd.rows, large.rows, settings) {

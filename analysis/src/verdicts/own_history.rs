@@ -147,7 +147,7 @@ fn without(history: &History) -> OwnHistory {
 }
 
 /// YYYY-MM-DD (UTC).
-fn date(unix_ns: i64) -> Option<String> {
+pub(super) fn date(unix_ns: i64) -> Option<String> {
     const DAY_NS: i64 = 86_400_000_000_000;
     let (year, month, day) = civil_from_days(unix_ns.div_euclid(DAY_NS));
     (unix_ns != UNDATED).then(|| format!("{year:04}-{month:02}-{day:02}"))

@@ -6,7 +6,7 @@ use super::row::{Column, Numbered, ResultRow, RowPart};
 use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED, WrongResults};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -454,6 +454,19 @@ impl Building {
             source.rejected_rows += 1;
         }
         self.keep(line, reason);
+    }
+
+    /// Notes a wrong result of a node: its time means nothing, but the node must not vanish.
+    pub fn wrong(&mut self, node: &str, line: u64, reason: &str) {
+        let Ok(number) = self.number(Column::Node, node) else { return };
+        let place = format!("{}:{line}", self.path.display());
+        let wrong = self
+            .results
+            .table
+            .wrong
+            .entry(number)
+            .or_insert_with(|| WrongResults { results: 0, first: format!("{place}: {reason}") });
+        wrong.results += 1;
     }
 
     /// Counts rows as rejected without a reason for each.

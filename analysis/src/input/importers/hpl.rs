@@ -90,6 +90,16 @@ pub(super) fn read(
             }
         }
     }
+    for (part, line, reason) in &output.wrong {
+        let node = match (&place.node, &output.parts[*part].hostname) {
+            (Some(node), _) => Ok(node.clone()),
+            (None, Some(hostname)) => Ok(hostname.clone()),
+            (None, None) => path_pattern::node_of(building.path(), &GENERIC),
+        };
+        if let Ok(node) = node {
+            building.wrong(&node, *line, reason);
+        }
+    }
     for (line, reason) in output.rejected {
         building.reject(line, reason);
     }
@@ -102,6 +112,8 @@ pub(super) fn read(
 struct Output {
     solved: Vec<Solved>,
     rejected: Vec<(u64, String)>,
+    /// Results whose residual failed: the part, the line, and what is wrong. They are also rejected.
+    wrong: Vec<(usize, u64, String)>,
     /// Number of rejected rows beyond those in `rejected`.
     more_rejected: u64,
     state: State,
@@ -239,10 +251,11 @@ impl Output {
             State::Unchecked(solved) | State::Checked(solved) => {
                 let what = if text.ends_with("FAILED") { "FAILED" } else { "is neither PASSED nor FAILED" };
                 let value = value.map_or_else(|| "(not a number)".into(), |value| value.to_string());
-                self.reject(
-                    solved.line,
-                    format!("the residual {value} of this result {what} (line {number})"),
-                );
+                let reason = format!("the residual {value} of this result {what} (line {number})");
+                if self.wrong.len() < REJECTED_KEPT {
+                    self.wrong.push((solved.part, solved.line, reason.clone()));
+                }
+                self.reject(solved.line, reason);
                 State::Failed
             }
             State::Failed => State::Failed,

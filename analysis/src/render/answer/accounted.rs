@@ -2,8 +2,8 @@
 
 use super::NAMED;
 use crate::render::cells::shortened;
-use crate::report::Report;
 use crate::report::accounted::{Accounted, Group};
+use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{MemberReport, NodeReport, OddFact};
 use crate::warning_codes::percent;
@@ -31,6 +31,15 @@ pub fn of(accounted: &Accounted) -> Option<String> {
     };
     let groups: Vec<String> = accounted.nodes.iter().filter_map(group).collect();
     Some(format!("{}: {} judged; {}", count(accounted.all(), "node"), accounted.judged, groups.join("; ")))
+}
+
+/// One sentence per node with wrong results, for the first ones.
+pub fn wrong(report: &Report) -> Vec<String> {
+    let of = |wrong: &WrongNode| {
+        let results = count(usize::try_from(wrong.results).unwrap_or(usize::MAX), "wrong result");
+        format!("{} computed {results}: {}", shortened(&wrong.node), shortened(&wrong.first))
+    };
+    report.wrong.iter().take(NAMED).map(of).collect()
 }
 
 /// One sentence per odd node, for the first ones.

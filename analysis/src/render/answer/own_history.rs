@@ -1,10 +1,10 @@
 //! Sentences about nodes that became slower or faster than they were.
 
 use super::NAMED;
-use crate::render::cells::shortened;
+use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::verdicts::node_report::{HistoryReport, NodeReport};
+use crate::verdicts::node_report::{ClassReport, HistoryReport, NodeReport};
 use crate::warning_codes::percent;
 use pmmpi::text::count;
 
@@ -16,6 +16,29 @@ pub fn of(report: &Report) -> Vec<String> {
         .chain(maintained(report))
         .chain(bad_sessions(report))
         .collect()
+}
+
+/// Classes that became slower or faster as a whole, for example "class 1 is 3.1 % slower than it was until 2026-11-14
+/// (2.9 % .. 3.3 %)".
+pub fn classes(report: &Report) -> Vec<String> {
+    let numbers = class_numbers(&report.nodes);
+    let of = |class: &ClassReport| {
+        let (number, moved) = (numbers.get(class.class.as_str())?, class.moved.as_ref()?);
+        let how = if moved.change < 0.0 { "faster" } else { "slower" };
+        let until = or_unnamed(moved.until_date.as_deref().or(moved.until.as_deref()));
+        let mut interval = moved.ci.map(f64::abs);
+        interval.sort_unstable_by(f64::total_cmp);
+        let [low, high] = interval.map(percent);
+        let change = percent(moved.change.abs());
+        Some(format!(
+            "class {number} as a whole is {change} {how} than it was until {until} ({low} .. {high})"
+        ))
+    };
+    let moved: Vec<String> = report.classes.iter().filter_map(of).collect();
+    match moved.len() {
+        0..=NAMED => moved,
+        many => vec![format!("{many} classes as a whole changed: {}; ...", moved[..NAMED].join("; "))],
+    }
 }
 
 /// What maintenance changed, for example "n007 is 7.6 % faster after its maintenance (since s4)".
