@@ -24,7 +24,10 @@ const FLEETS: u64 = 30;
 const MANY: u64 = 600;
 
 fn main() {
-    // For a first look: only the cases below, with a fraction of the fleets.
+    // For a first look: one table; or only the cases below, with a fraction of the fleets.
+    if std::env::args().nth(1).as_deref() == Some("history") {
+        return history_table::print();
+    }
     if let Some(part) = std::env::args().nth(1).and_then(|part| part.parse().ok()) {
         return promise_table::print(part);
     }

@@ -113,11 +113,15 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
         }
         // "faster" fleets look for FASTER.
         let wrong_of_kind = if fleet.by.0 < 0.0 { faster } else { wrong };
-        sums.add("precision", found, found + wrong_of_kind);
+        if found + wrong_of_kind > 0.0 {
+            sums.add("precision", found, found + wrong_of_kind);
+        }
         sums.add("false SLOWED", wrong, 1.0);
         sums.add("false FASTER", faster, 1.0);
         sums.add("false SUSPECT", suspects, 1.0);
-        sums.add("since right", right_since, much);
+        if much > 0.0 {
+            sums.add("since right", right_since, much);
+        }
     })
 }
 
@@ -156,7 +160,8 @@ impl Fleet {
                     runs.add(MeasuredRun { node, session, run, ln_time, start_s: None });
                 }
             }
-            truth.push(change);
+            // A change after the node's last session is none that can be seen.
+            truth.push(change.filter(|change| change.since < self.sessions));
         }
         truth
     }
