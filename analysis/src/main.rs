@@ -16,7 +16,9 @@ use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
-use pmmpi_analysis::render::{csv, first_warnings, html, json, markdown, one_line, openmetrics, text};
+use pmmpi_analysis::render::{
+    answer, csv, first_warnings, html, json, markdown, node_list, one_line, openmetrics, text,
+};
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
@@ -138,8 +140,17 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ReportFormat::Md => markdown::report(&report, options.top),
         ReportFormat::Html => html::report(&report, options.top),
         ReportFormat::Openmetrics => openmetrics::report(&report),
+        ReportFormat::Exclude => node_list::exclude(&report),
+        ReportFormat::Nodefile => node_list::nodefile(&report),
     };
     write(&rendered, options.output.as_deref())?;
+    if matches!(options.format, ReportFormat::Exclude | ReportFormat::Nodefile) {
+        let reasons = node_list::reasons(&report);
+        reasons.iter().for_each(|reason| say(&one_line(reason)));
+        if reasons.is_empty() {
+            say(&format!("no node to avoid: {}", one_line(&answer::of(&report).join("; "))));
+        }
+    }
     // These formats have no place for warnings.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
         for warning in first_warnings::few(&report) {

@@ -10,6 +10,7 @@ pub mod first_warnings;
 pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod node_list;
 pub mod openmetrics;
 mod tables;
 pub mod text;

@@ -82,6 +82,32 @@ fn every_node_is_accounted_for() {
     assert!(out(&monitored).starts_with("PMMPI CRITICAL - "), "{}", out(&monitored));
 }
 
+/// The nodes to avoid, as Slurm reads them, with reasons on stderr.
+#[test]
+fn slow_nodes_can_be_excluded() {
+    let folder = Folder::new();
+    let rows = csv(24, 1, |node, _| if (7..10).contains(&node) || node == 12 { 96 } else { 128 }, |_, _| 7);
+    let file = folder.put("f.csv", rows);
+    let path = file.to_str().unwrap();
+    let list = report(&["report", path, "--format", "exclude"]);
+    assert_eq!(out(&list), "n[07-09,12]\n", "{}", err(&list));
+    assert_eq!(out(&report(&["report", path, "--format", "nodefile"])), "n07\nn08\nn09\nn12\n");
+    let reason = "pmmpi: n08: SLOW: +8.";
+    assert!(err(&list).lines().any(|line| line.starts_with(reason)), "{}", err(&list));
+    let healthy = folder.put("healthy.csv", csv(24, 1, |_, _| 128, |_, _| 7));
+    let none = report(&["report", healthy.to_str().unwrap(), "--format", "exclude"]);
+    assert!(out(&none).is_empty() && err(&none).contains("no node to avoid"), "{}", err(&none));
+    // Slurm's own program expands the list, without a cluster.
+    let conf = folder.put("slurm.conf", "ClusterName=test\nSlurmctldHost=localhost\n");
+    let hosts = std::process::Command::new("scontrol")
+        .env("SLURM_CONF", conf)
+        .args(["show", "hostnames", out(&list).trim()])
+        .output();
+    if let Ok(hosts) = hosts {
+        assert_eq!(String::from_utf8_lossy(&hosts.stdout), "n07\nn08\nn09\nn12\n");
+    }
+}
+
 /// Without enough peers, or with other work, a node is alone and not odd.
 #[test]
 fn a_node_without_peers_is_alone() {

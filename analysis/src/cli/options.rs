@@ -40,7 +40,7 @@ fn report_help() -> String {
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
 3: --fail-on found WHAT (also: missing, failed, unjudged), 4: could not judge.
-The label `session` names a session. More options (docs/report.md):
+Formats also: openmetrics, nodefile. More options (docs/report.md):
 --delta-history, --fdr, --resets, --exit, --node, --metric, --path-pattern.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
@@ -74,7 +74,7 @@ Example: pmmpi bounds stamps.csv --format json"
 pub struct ReportArgs {
     #[arg(value_name = "PATH", help = "Run files, tools' results, folders (PMMPI_OUT, else pmmpi-results)")]
     pub paths: Vec<PathBuf>,
-    /// text, json, csv, md, html, openmetrics
+    /// text, json, csv, md, html, exclude, ...
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: ReportFormat,
     /// Write to FILE, not to stdout
@@ -140,6 +140,10 @@ pub enum ReportFormat {
     Html,
     /// For monitoring
     Openmetrics,
+    /// Nodes to avoid, for Slurm's --exclude
+    Exclude,
+    /// The same, one per line
+    Nodefile,
 }
 
 #[derive(Args)]
