@@ -335,21 +335,18 @@ fn no_measurement_asks_the_doctor() {
 /// The statistics take numbers and return numbers.
 #[test]
 fn the_statistics_know_no_files_nor_frames() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src/stats");
-    let mut modules = 0;
-    for path in std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
-        let text = std::fs::read_to_string(&path).unwrap();
+    let modules = modules("analysis/src/stats");
+    assert!(modules.len() > 10);
+    for (name, code) in modules {
         for other in
             ["polars", "serde", "pmmpi::", "std::fs", "std::io", "std::thread", "std::time", "println!"]
         {
-            assert!(!text.contains(other), "{}: {other}", path.display());
+            assert!(!code.contains(other), "{name}: {other}");
         }
-        for line in text.lines().filter(|line| line.trim_start().starts_with("use crate::")) {
-            assert!(line.contains("use crate::stats::"), "{}: {line}", path.display());
+        for line in code.lines().filter(|line| line.trim_start().starts_with("use crate::")) {
+            assert!(line.contains("use crate::stats::"), "{name}: {line}");
         }
-        modules += 1;
     }
-    assert!(modules > 10);
 }
 
 /// Readers of results fill the table and do not use it. Only modules that read or write Parquet use data frames.

@@ -83,12 +83,22 @@ fn reads_a_pipe(paths: &[PathBuf]) -> bool {
 fn usage(error: &clap::Error) -> ! {
     if error.use_stderr() {
         let text = error.render().to_string();
-        say(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        if is_for_nagios() {
+            std::process::exit(verdict_status::unknown(text).into())
+        }
+        say(text);
         std::process::exit(USAGE.into())
     }
     // If stdout is closed, there is nothing to do.
     let _ = error.print();
     std::process::exit(0)
+}
+
+/// True if the command line asks for the exit statuses of Nagios, whatever else is wrong with it.
+fn is_for_nagios() -> bool {
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    args.iter().any(|arg| arg == "--exit=nagios") || args.windows(2).any(|pair| pair == ["--exit", "nagios"])
 }
 
 fn say(message: &str) {
@@ -110,6 +120,10 @@ impl Failure {
 
 fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let settings = settings(options)?;
+    if options.exit == ExitStyle::Nagios && options.format != ReportFormat::Text && options.output.is_none() {
+        let hint = "--exit nagios writes its line to stdout: write the report to a file with -o FILE";
+        return Err(Failure::usage(hint));
+    }
     let only = Some(report::COUNTERS.as_slice());
     let from = importers::ImportOptions {
         counters: only,
@@ -122,19 +136,13 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if input.is_empty() {
         return Err(nothing("report", &input));
     }
-    let unknown = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
-    input.warnings.extend(warnings::unknown_resets(&unknown));
+    let without_effect = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
+    input.warnings.extend(warnings::resets(&without_effect));
     let read = text::ReadCounts { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
-        ReportFormat::Text => {
-            let first = match options.exit {
-                ExitStyle::Nagios => verdict_status::first_line(&report),
-                ExitStyle::Plain => String::new(),
-            };
-            for_place(first + &text::report(&report, &read, options.top), options.output.as_deref())
-        }
+        ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
         ReportFormat::Md => markdown::report(&report, options.top),
@@ -143,7 +151,17 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         ReportFormat::Exclude => node_list::exclude(&report),
         ReportFormat::Nodefile => node_list::nodefile(&report),
     };
-    write(&rendered, options.output.as_deref())?;
+    let line = match options.exit {
+        ExitStyle::Nagios => verdict_status::first_line(&report, partial),
+        ExitStyle::Plain => String::new(),
+    };
+    match &options.output {
+        Some(file) => {
+            write(&rendered, Some(file))?;
+            write(&line, None)?;
+        }
+        None => write(&(line + &rendered), None)?,
+    }
     if matches!(options.format, ReportFormat::Exclude | ReportFormat::Nodefile) {
         let reasons = node_list::reasons(&report);
         reasons.iter().for_each(|reason| say(&one_line(reason)));
@@ -164,7 +182,7 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     }
     Ok(match options.exit {
         ExitStyle::Plain => verdict_status::plain(&report, &options.fail_on, partial),
-        ExitStyle::Nagios => verdict_status::nagios(&report),
+        ExitStyle::Nagios => verdict_status::nagios(&report, partial),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{BOUNDS, WrongResults};
-use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, SlowRunReport};
+use crate::verdicts::node_report::{ClassReport, DriftReport, FactsChanged, NodeReport, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
 use accounted::Accounted;
@@ -56,10 +56,12 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// Classes, by name.
     pub classes: Vec<ClassReport>,
-    /// Nodes with wrong results, by name.
+    /// Wrong results by node and session; those of a node's latest session come first.
     pub wrong: Vec<WrongNode>,
     /// What became of each node.
     pub accounted: Accounted,
+    /// Nodes whose facts changed in the latest sessions, the change of most nodes first.
+    pub facts_changed: Vec<FactsChanged>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Number of runs that were compared; a run on several nodes counts once per node.
@@ -75,11 +77,15 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
-/// A node that computed wrong results.
+/// A node that computed wrong results in a session.
 #[derive(Debug, Serialize)]
 pub struct WrongNode {
     /// Host name.
     pub node: String,
+    /// The session; `None` if there is none.
+    pub session: Option<String>,
+    /// True if no later session has a time of the node. Only then is the node's verdict WRONG.
+    pub is_latest: bool,
     /// Number of wrong results.
     pub results: u64,
     /// Where the first one is, and what is wrong with it.
@@ -88,7 +94,7 @@ pub struct WrongNode {
 
 /// The times of a node with wrong results mean nothing: such nodes come first, and have no other verdict.
 fn mark_wrong(nodes: &mut [NodeReport], wrong: &[WrongNode]) {
-    let wrong: HashSet<&str> = wrong.iter().map(|wrong| wrong.node.as_str()).collect();
+    let wrong: HashSet<&str> = latest_wrong(wrong).collect();
     for node in nodes.iter_mut().filter(|node| wrong.contains(node.node.as_str())) {
         (node.verdict, node.suggests_drain) = (Some(Verdict::Wrong), false);
         node.null_reasons.remove("verdict");
@@ -96,11 +102,32 @@ fn mark_wrong(nodes: &mut [NodeReport], wrong: &[WrongNode]) {
     nodes.sort_by_key(|node| node.verdict != Some(Verdict::Wrong));
 }
 
-impl WrongNode {
-    fn new(results: &Results, (node, wrong): (&u32, &WrongResults)) -> Self {
-        let node = results.table.nodes.get(*node).unwrap_or_default().to_owned();
-        Self { node, results: wrong.results, first: wrong.first.clone() }
+/// The nodes whose latest results are wrong.
+fn latest_wrong(wrong: &[WrongNode]) -> impl Iterator<Item = &str> {
+    wrong.iter().filter(|wrong| wrong.is_latest).map(|wrong| wrong.node.as_str())
+}
+
+/// All wrong results, those of the latest sessions first.
+fn wrong(results: &Results) -> Vec<WrongNode> {
+    let Results { table, order, .. } = results;
+    if table.wrong.is_empty() {
+        return Vec::new();
     }
+    let mut latest = vec![0; table.nodes.len()];
+    for (node, session) in table.node.iter().zip(&table.session) {
+        let latest = &mut latest[*node as usize];
+        *latest = order.session_ranks[*session as usize].max(*latest);
+    }
+    let of = |((node, session), wrong): (&(u32, u32), &WrongResults)| WrongNode {
+        node: table.nodes.get(*node).unwrap_or_default().to_owned(),
+        session: table.sessions.get(*session).filter(|name| !name.is_empty()).map(str::to_owned),
+        is_latest: order.session_ranks[*session as usize] >= latest[*node as usize],
+        results: wrong.results,
+        first: wrong.first.clone(),
+    };
+    let mut all: Vec<WrongNode> = table.wrong.iter().map(of).collect();
+    all.sort_by(|a, b| (!a.is_latest, &a.node, &a.session).cmp(&(!b.is_latest, &b.node, &b.session)));
+    all
 }
 
 /// A row, or a value of a row, that is not valid.
@@ -119,7 +146,7 @@ impl Report {
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
-        let Verdicts { mut nodes, classes, slow_runs, drift, warnings: of_verdicts } =
+        let Verdicts { mut nodes, classes, facts_changed, slow_runs, drift, warnings: of_verdicts } =
             verdicts::judge(&results.table, &results.order, settings);
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
@@ -131,13 +158,12 @@ impl Report {
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
         let runs_of_nodes = results.table.len();
-        let wrong: Vec<WrongNode> =
-            results.table.wrong.iter().map(|wrong| WrongNode::new(&results, wrong)).collect();
+        let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
         let accounted = Accounted::of(
             &nodes,
             hosts.iter().map(String::as_str),
-            wrong.iter().map(|wrong| wrong.node.as_str()),
+            latest_wrong(&wrong),
             settings.node.min_runs,
         );
         Self {
@@ -147,6 +173,7 @@ impl Report {
             classes,
             wrong,
             accounted,
+            facts_changed,
             slow_runs,
             runs_of_nodes,
             drift,

@@ -12,7 +12,7 @@ pub use names::NamePool;
 pub use order::Order;
 
 use node_class::{Key, Parts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Value of an unknown instant (ns since 1970).
 pub const UNDATED: i64 = i64::MAX;
@@ -21,13 +21,15 @@ pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 /// The class of rows without a class.
 const UNDECLARED: &str = "undeclared";
 
-/// The wrong results of a node.
+/// The wrong results of a node in a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WrongResults {
     /// How many.
     pub results: u64,
     /// Where the first one is, and what is wrong with it.
     pub first: String,
+    /// Start of the first one, since 1970-01-01T00:00:00Z (ns); or [`UNDATED`].
+    pub started_unix_ns: i64,
 }
 
 /// What a class consists of.
@@ -84,8 +86,10 @@ pub struct RunTable {
     /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if there is no
     /// reason.
     pub lack: Vec<u32>,
-    /// Nodes with wrong results: results whose own check failed.
-    pub wrong: BTreeMap<u32, WrongResults>,
+    /// Wrong results, by node and session: results whose own check failed.
+    pub wrong: BTreeMap<(u32, u32), WrongResults>,
+    /// Nodes with rejected rows. They may have no other row.
+    pub rejected_nodes: BTreeSet<u32>,
     /// When nodes were repaired or changed on purpose.
     pub maintenance: Maintenance,
     /// All other measured values, by name; NaN if a row has no value.
@@ -129,6 +133,11 @@ impl RunTable {
         self.classes.get(self.class[row]).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED)
     }
 
+    /// The number of the class with the name that [`Self::class_name`] gives.
+    pub fn class_number(&self, name: &str) -> Option<u32> {
+        self.classes.find(name).or_else(|| self.classes.find("").filter(|_| name == UNDECLARED))
+    }
+
     /// `None` if the run has no session.
     pub fn session_name(&self, row: usize) -> Option<&str> {
         self.sessions.get(self.session[row]).filter(|name| !name.is_empty())
@@ -145,10 +154,11 @@ impl RunTable {
         self.counters.get(name).map_or(f64::NAN, |values| values[row])
     }
 
-    /// Host names of the rows, each once.
+    /// Host names of the rows, also of rejected ones and of wrong results, each once.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         let mut has_rows = vec![false; self.nodes.len()];
-        self.node.iter().for_each(|node| has_rows[*node as usize] = true);
+        let without_time = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node));
+        self.node.iter().chain(without_time).for_each(|node| has_rows[*node as usize] = true);
         self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
     }
 

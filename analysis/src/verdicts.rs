@@ -3,13 +3,16 @@
 
 mod cause_text;
 mod class_moved;
+mod facts_changed;
 mod history;
 mod judged_node;
 mod judged_session;
 mod measured_when;
 pub mod node_report;
 mod odd_nodes;
+mod over_sessions;
 mod own_history;
+mod presence;
 mod rounds_of_runs;
 mod suspects;
 mod warnings;
@@ -23,7 +26,8 @@ use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
 use history::History;
 use judged_session::{JudgedSession, Sessions};
-use node_report::{ClassReport, DriftReport, NodeReport, SlowRunReport};
+use node_report::{ClassReport, DriftReport, FactsChanged, NodeReport, SlowRunReport};
+use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::sync::Arc;
 use suspects::{Before, SuspectSessions};
@@ -51,6 +55,8 @@ pub struct Verdicts {
     pub nodes: Vec<NodeReport>,
     /// Classes, by name.
     pub classes: Vec<ClassReport>,
+    /// Nodes whose facts changed, the change of most nodes first.
+    pub facts_changed: Vec<FactsChanged>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Drifts that continue, the largest change first.
@@ -67,6 +73,8 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     let groups = order.groups();
     let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
     classes.iter().for_each(|nodes| judge.class(nodes));
+    presence::add_to(&mut all.nodes, table, order, &classes);
+    all.facts_changed = facts_changed::of(&all.nodes, table, order, &classes);
     odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
     all.warnings.extend(warnings::about_sessions(order));
     // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.
@@ -95,6 +103,9 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
 /// Nodes with a higher weight come first: nodes that are slower than their class, nodes that are slower than they were,
 /// and nodes that may be.
 fn weight(node: &NodeReport) -> u8 {
+    if !node.is_current() {
+        return 0;
+    }
     let of_class = match node.verdict {
         Some(Verdict::Wrong) => 8,
         Some(Verdict::Slow) => 7,
@@ -179,13 +190,15 @@ impl Judge<'_> {
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
         histories.iter_mut().for_each(|history| history.find_restarts(table));
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
-        let effects = history::session_effects(&histories, &centres, most);
+        let of_most = history::session_effects(&histories, &centres, most);
+        let effects = class_moved::follow_unchanged(&settings.own_history, &histories, &of_most, &centres);
         told.extend(warnings::moved(settings, &effects, &centres, &histories, &judging, &class));
         let of_class = class_moved::report(&judging, &settings.own_history, &histories, &effects, &centres);
         let (reports, limited) = judged_node::reports(&judging, settings, &histories, &suspects);
         self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
         self.all.classes.push(of_class);
-        history::over_time(&judging, settings, &histories, &effects, reports, self.all);
+        let effects = SessionEffects { of_most: &of_most, effects: &effects };
+        over_sessions::add_to(&judging, settings, &histories, effects, reports, self.all);
     }
 
     /// True if no later session judged some node of this session.
@@ -230,6 +243,11 @@ impl Judge<'_> {
                 history.tested.push(NodeSession { session: number as u32, counts });
             }
             history.add(number, place, standing[place]);
+            let first = match table.maintenance.last_instant(node) {
+                Some(_) => rows.iter().copied().min_by_key(|row| table.started_unix_ns[*row as usize]),
+                None => None,
+            };
+            history.seen.push((number as u32, first.unwrap_or(rows[0])));
             if has_level {
                 history.add_median(number, rows[0], place, session);
             }

@@ -247,6 +247,12 @@ codes! {
          doctor` for limits."
         "--events cannot count cycles: rank 0: not counted by this processor and kernel (a virtual machine \
          without counters?)"
+    UndatedReset "undated-reset"
+        "`--resets` names nodes with runs whose start is not known, so these runs may be before or after the \
+         maintenance."
+        "Give the starts in the column `started` of the input, or label the runs after the maintenance: the column or \
+         label `maintenance`."
+        "--resets names 1 node of which not all runs have a known start: n0007"
     UndatedSessions "undated-sessions"
         "Some sessions have no start time, so the report orders the sessions by name."
         "Add a column `started` with start times (RFC 3339)."
@@ -265,6 +271,11 @@ codes! {
         "`--resets` names nodes that the input does not have."
         "Correct the names in the file, if they are not nodes of other runs. Use the host names of the report."
         "--resets names 2 nodes that the input does not have: n0999, node7"
+    UnmeasuredReset "unmeasured-reset"
+        "`--resets` names nodes that were not measured after their last maintenance, so the report shows what they \
+         were before."
+        "Measure these nodes again."
+        "--resets names 1 node without a run after the maintenance: n0007"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."

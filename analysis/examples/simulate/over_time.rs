@@ -207,6 +207,8 @@ pub enum Change {
     Retire,
     /// 60 of the nodes become 3 % slower.
     Slower,
+    /// All nodes become 3 % slower.
+    AllSlower,
     /// 80 of the nodes are replaced by nodes that are 4 % slower.
     Replaced,
 }
@@ -224,13 +226,14 @@ pub fn composition(change: Change, seeds: Range<u64>) -> Vec<Rate> {
             for session in 0..52 {
                 let is_there = match change {
                     Change::Retire => node >= 20 || session < 30,
-                    Change::Slower => true,
+                    Change::Slower | Change::AllSlower => true,
                     Change::Replaced => node < 20 || (node < 100) == (session < 30),
                 };
                 if !is_there {
                     continue;
                 }
-                let is_slower = change == Change::Slower && node < 60 && session >= 30;
+                let is_changing = change == Change::AllSlower || (change == Change::Slower && node < 60);
+                let is_slower = is_changing && session >= 30;
                 let moved = if is_slower { 0.03f64.ln_1p() } else { 0.0 };
                 for run in 0..3 {
                     let ln_time = 10f64.ln() + theta + moved + 0.003 * random.normal();

@@ -320,7 +320,8 @@ fn over_time() -> Vec<Case> {
 
 fn compositions() -> Vec<Case> {
     let retire = [("nodes with an alarm", "0"), ("composition warned", "1"), ("class warned", "0")];
-    let slower = [("nodes with an alarm", ""), ("class warned", "1")];
+    let slower = [("nodes with an alarm", ">= 0.59"), ("class warned", "0"), ("class moved", "0")];
+    let all_slower = [("nodes with an alarm", "0"), ("class warned", "1"), ("class moved", "1")];
     let unequal =
         [("fleets with a false UNUSUAL", "<= 0.01"), ("false SLOW per fleet", "0"), ("warned", "1")];
     vec![
@@ -338,6 +339,9 @@ fn compositions() -> Vec<Case> {
         ),
         case("60 of 100 nodes become 3 % slower", 200, &slower, |seeds| {
             over_time::composition(Change::Slower, seeds)
+        }),
+        case("100 of 100 nodes become 3 % slower", 200, &all_slower, |seeds| {
+            over_time::composition(Change::AllSlower, seeds)
         }),
         case("90 nodes with 101 runs and 10 with 5, healthy", 10_000, &unequal, promises::unequal),
     ]

@@ -39,7 +39,7 @@ fn report_help() -> String {
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found WHAT (also: missing, failed, unjudged), 4: could not judge.
+3: --fail-on found WHAT (more are in docs/report.md), 4: could not judge.
 Formats also: openmetrics, nodefile. More options (docs/report.md):
 --delta-history, --fdr, --resets, --exit, --node, --metric, --path-pattern.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -169,8 +169,12 @@ pub enum FailOn {
     Suspect,
     /// The facts of a node differ from those of its peers
     Odd,
+    /// A whole class became slower, or nodes with maintenance or a change of facts
+    Moved,
     /// A node was not measured in the latest session
     Missing,
+    /// A node was measured only in earlier sessions
+    Gone,
     /// A node computed a wrong result
     Wrong,
     /// A run failed or is not complete

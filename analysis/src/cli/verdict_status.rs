@@ -3,6 +3,7 @@
 use super::options::FailOn;
 use pmmpi_analysis::render::{answer, one_line};
 use pmmpi_analysis::report::Report;
+use pmmpi_analysis::report::accounted::Group;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use pmmpi_analysis::verdicts::node_report::NodeReport;
@@ -34,26 +35,34 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
 }
 
 /// The status of a plugin of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
-pub fn nagios(report: &Report) -> u8 {
+pub fn nagios(report: &Report, partial: bool) -> u8 {
     let any = |what: &[FailOn]| what.iter().any(|what| is_found(report, *what));
     match () {
         () if any(&[FailOn::Slow, FailOn::Wrong, FailOn::Failed]) => 2,
-        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing]) => 1,
-        () if is_nothing_judged(report) => UNKNOWN,
+        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing, FailOn::Moved]) => 1,
+        () if partial || is_nothing_judged(report) => UNKNOWN,
         () => 0,
     }
 }
 
 /// The line that monitoring shows.
-pub fn first_line(report: &Report) -> String {
-    let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report))];
-    format!("PMMPI {status} - {}\n", one_line(&answer::of(report).join("; ")))
+pub fn first_line(report: &Report, partial: bool) -> String {
+    let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report, partial))];
+    let unusable = partial.then(|| "some input could not be used".to_owned());
+    let all: Vec<String> = answer::of(report).into_iter().chain(unusable).collect();
+    format!("PMMPI {status} - {}\n", of_plugin(&all.join("; ")))
+}
+
+/// The text of a plugin: one line, without the character that begins its performance data.
+fn of_plugin(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    one_line(&lines.join(" ")).replace('|', "/")
 }
 
 /// Prints why there is no report, where monitoring looks for it, and gives the status.
 pub fn unknown(reason: &str) -> u8 {
     // If stdout is closed, there is nothing to do.
-    let _ = writeln!(io::stdout(), "PMMPI UNKNOWN - {}", one_line(reason));
+    let _ = writeln!(io::stdout(), "PMMPI UNKNOWN - {}", of_plugin(reason));
     UNKNOWN
 }
 
@@ -61,8 +70,10 @@ fn is_found(report: &Report, what: FailOn) -> bool {
     match what {
         FailOn::Slow => report.nodes.iter().any(|node| is_slow(node, false)),
         FailOn::Suspect => report.nodes.iter().any(|node| is_slow(node, true)),
+        FailOn::Moved => is_class_slower(report),
         FailOn::Odd => report.accounted.odd > 0,
         FailOn::Missing => report.accounted.missing > 0,
+        FailOn::Gone => report.accounted.gone > 0,
         FailOn::Wrong => report.accounted.wrong > 0,
         FailOn::Failed => {
             let failed = [WarningCode::FailedRun, WarningCode::IncompleteRun];
@@ -80,14 +91,37 @@ fn unjudged(report: &Report) -> usize {
 }
 
 fn is_nothing_judged(report: &Report) -> bool {
+    let accounted = &report.accounted;
+    let few = accounted.nodes.get(&Group::FewRuns);
     let is_judged = |node: &NodeReport| {
-        node.verdict.is_some() || node.as_member_of.is_some() || node.history.verdict.is_some()
+        let is_compared = node.as_member_of.is_some() || node.history.verdict.is_some();
+        is_compared && node.is_current() && few.is_none_or(|few| !few.contains(&node.node))
     };
-    !report.nodes.iter().any(is_judged)
+    accounted.judged == 0 && !report.nodes.iter().any(is_judged)
+}
+
+/// True if a whole class became slower, or nodes with their maintenance or a change of their facts.
+fn is_class_slower(report: &Report) -> bool {
+    /// What the facts of many nodes changed by less is no news.
+    const LEAST: f64 = 0.01;
+    let moved = report.classes.iter().filter_map(|class| class.moved.as_ref());
+    let is_slower_since_maintenance = |node: &NodeReport| {
+        let maintenance = node.history.maintenance.as_ref().filter(|_| node.is_current());
+        maintenance.is_some_and(|maintenance| maintenance.is_certain && maintenance.change > 0.0)
+    };
+    moved.into_iter().any(|moved| moved.change > 0.0)
+        || report.nodes.iter().any(is_slower_since_maintenance)
+        || report
+            .facts_changed
+            .iter()
+            .any(|facts| facts.change > LEAST && facts.ci.is_some_and(|ci| ci[0] > 0.0))
 }
 
 /// Slower than the class, or than it was; with `may_be`, also if that is not certain.
 fn is_slow(node: &NodeReport, may_be: bool) -> bool {
+    if !node.is_current() {
+        return false;
+    }
     let of_class = [node.verdict, node.as_member_of.as_ref().and_then(|member| member.verdict)];
     let of_class = of_class.into_iter().flatten().any(|verdict| match verdict {
         Verdict::Slow | Verdict::SlowTail => true,

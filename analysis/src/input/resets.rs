@@ -1,7 +1,8 @@
 //! Reads the file of `--resets`: which nodes were repaired, and when.
 
 use super::importers::instant;
-use crate::table::RunTable;
+use crate::table::{RunTable, UNDATED};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -45,6 +46,9 @@ impl Resets {
             let record = record.map_err(|e| format!(": {e}"))?;
             let line = record.position().map_or(0, csv::Position::line);
             let [node, when] = [node, when].map(|at| record.get(at).unwrap_or_default());
+            if record.iter().any(|field| field.contains('\n')) {
+                return Err(format!(":{line}: a quote is not closed"));
+            }
             if node.is_empty() {
                 return Err(format!(":{line}: node is empty"));
             }
@@ -59,19 +63,46 @@ impl Resets {
         Ok(Self(resets))
     }
 
-    /// Adds the maintenance to the table. Gives the nodes that the table does not have, each once.
-    pub fn add_to(&self, table: &mut RunTable) -> Vec<String> {
-        let mut unknown = Vec::new();
+    /// Adds the maintenance to the table.
+    pub fn add_to(&self, table: &mut RunTable) -> WithoutEffect {
+        let mut without = WithoutEffect::default();
+        let mut last: BTreeMap<&str, i64> = BTreeMap::new();
         for (node, instant) in &self.0 {
-            match table.nodes.find(node) {
-                Some(number) => table.maintenance.add_instant(number, *instant),
-                None => unknown.push(node.clone()),
+            let last = last.entry(node).or_insert(*instant);
+            *last = (*last).max(*instant);
+            if let Some(number) = table.nodes.find(node) {
+                table.maintenance.add_instant(number, *instant);
             }
         }
-        unknown.sort();
-        unknown.dedup();
-        unknown
+        let mut latest: BTreeMap<u32, i64> = BTreeMap::new();
+        for (node, started) in table.node.iter().zip(&table.started_unix_ns) {
+            if table.maintenance.last_instant(*node).is_some() {
+                let latest = latest.entry(*node).or_insert(i64::MIN);
+                *latest = (*latest).max(*started);
+            }
+        }
+        for (node, last) in last {
+            let list = match table.nodes.find(node).and_then(|number| latest.get(&number)) {
+                None => &mut without.unknown,
+                Some(&UNDATED) => &mut without.undated,
+                Some(latest) if *latest < last => &mut without.not_measured,
+                Some(_) => continue,
+            };
+            list.push(node.to_owned());
+        }
+        without
     }
+}
+
+/// Nodes whose maintenance does not change the report, by name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// The table does not have them.
+    pub unknown: Vec<String>,
+    /// The starts of their runs are not known.
+    pub undated: Vec<String>,
+    /// They have no run after their last maintenance.
+    pub not_measured: Vec<String>,
 }
 
 #[cfg(test)]
@@ -95,6 +126,7 @@ mod tests {
             ("n1,2026-11-21", ":1: expected a first line"),
             ("node,when\nn1,2026-11-21\nn2,yesterday\n", ":3: when: expected 2026-11-21 or"),
             ("node,when\n,2026-11-21\n", ":2: node is empty"),
+            ("node,when\n\"n1,2026-11-21\nn2,2026-11-21\n", ":2: a quote is not closed"),
             ("node,when\nn1\n", ":2: when: expected"),
             ("node,when\nn1,2026-02-30\n", ":2: when: expected"),
         ] {

@@ -1,6 +1,7 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
 
 mod accounted;
+mod facts_changed;
 mod own_history;
 
 use super::cells::{percent, shortened};
@@ -16,8 +17,10 @@ const NAMED: usize = 3;
 
 /// One sentence per finding.
 pub fn of(report: &Report) -> Vec<String> {
-    let mut answer: Vec<String> = accounted::wrong(report);
-    let judged = hosts(report.nodes.iter().filter(|node| node.verdict.is_some()));
+    let mut of_class: Vec<String> = Vec::new();
+    // An odd node is compared with the class that it would belong to: it has a sentence of its own.
+    let compared = || report.nodes.iter().filter(|node| node.is_current() && node.as_member_of.is_none());
+    let judged = hosts(compared().filter(|node| node.verdict.is_some()));
     for (verdicts, one, several) in [
         (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
@@ -37,7 +40,7 @@ pub fn of(report: &Report) -> Vec<String> {
         ),
     ] {
         let nodes: Vec<&NodeReport> =
-            report.nodes.iter().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
+            compared().filter(|node| node.verdict.is_some_and(|v| verdicts.contains(&v))).collect();
         let mut known = HashSet::new();
         let each: Vec<&&NodeReport> = nodes.iter().filter(|node| known.insert(&node.node)).collect();
         let named: Vec<String> = each.iter().take(NAMED).map(|node| in_short(node)).collect();
@@ -45,22 +48,30 @@ pub fn of(report: &Report) -> Vec<String> {
             let more = if each.len() > NAMED { ", ..." } else { "" };
             let what = if each.len() == 1 { one } else { several };
             let of_all = count(judged, "node");
-            answer.push(format!("{} of {of_all} {what}: {}{more}", each.len(), named.join(", ")));
+            of_class.push(format!("{} of {of_all} {what}: {}{more}", each.len(), named.join(", ")));
         }
     }
-    if answer.len() == report.wrong.len().min(NAMED) {
-        answer.push(match judged {
+    if of_class.is_empty() {
+        let accounted = &report.accounted;
+        of_class.push(match judged {
             0 => "no node can be compared: each class has only one node".to_owned(),
+            _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
+                "no node looks slow, but no node has enough runs to be judged".to_owned()
+            }
             _ if report.nodes.iter().any(is_slow_member) => {
                 format!("none of {judged} other nodes stands out from its class")
             }
             _ => format!("none of {judged} nodes stands out from its class"),
         });
     }
+    let mut answer = accounted::wrong(report);
+    answer.extend(of_class);
     answer.extend(own_history::classes(report));
+    answer.extend(facts_changed::of(report));
     answer.extend(accounted::odd(report));
     answer.extend(own_history::of(report));
     answer.extend(accounted::of(&report.accounted));
+    answer.extend(accounted::small_sessions(report));
     if !report.slow_runs.is_empty() {
         let (slow, all) = (report.slow_runs.len(), count(report.runs_of_nodes, "run"));
         let node = if slow == 1 { "its node" } else { "their nodes" };
@@ -109,7 +120,7 @@ fn in_short(node: &NodeReport) -> String {
             let least =
                 least.filter(|least| *least > 0.0).map(|least| format!("at least {}", percent(least, 1)));
             let reason = node.cause.clone();
-            let drain = node.suggests_drain.then(|| "drain it".to_owned());
+            let drain = node.should_be_drained().then(|| "drain it".to_owned());
             let details: Vec<String> = [least, reason, drain].into_iter().flatten().collect();
             match details.is_empty() {
                 true => format!("{name} {}", percent(slowdown, 1)),

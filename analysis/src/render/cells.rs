@@ -81,7 +81,7 @@ fn odd_row<'a>(node: &'a NodeReport, fact: &'a OddFact) -> OddRow<'a> {
 
 /// Nodes that are slower than they were, the largest change first; then nodes that are faster.
 pub fn changed(nodes: &[NodeReport]) -> Vec<&NodeReport> {
-    let is_changed = |node: &&NodeReport| node.history.course.is_some();
+    let is_changed = |node: &&NodeReport| node.is_current() && node.history.course.is_some();
     let mut changed: Vec<&NodeReport> = nodes.iter().filter(is_changed).collect();
     let change = |node: &NodeReport| node.history.change.unwrap_or_default();
     changed.sort_by(|a, b| {

@@ -87,7 +87,8 @@ fn of_table(table: &Table) -> String {
 
 /// Explains the verdicts that occur.
 fn meanings(report: &Report) -> String {
-    let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
+    let verdicts: BTreeSet<Verdict> =
+        report.nodes.iter().filter_map(|node| node.among_peers().verdict).collect();
     let say = |verdict: &Verdict| {
         let meaning = answer::meaning(*verdict)?;
         Some(format!("<dt class=\"{}\">{}</dt><dd>{meaning}</dd>\n", style_of(*verdict), verdict.name()))

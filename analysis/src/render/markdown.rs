@@ -55,7 +55,8 @@ fn cell(cell: &Cell) -> String {
 
 /// Explains the verdicts that occur.
 fn meanings(report: &Report) -> String {
-    let verdicts: BTreeSet<Verdict> = report.nodes.iter().filter_map(|node| node.verdict).collect();
+    let verdicts: BTreeSet<Verdict> =
+        report.nodes.iter().filter_map(|node| node.among_peers().verdict).collect();
     let with_meaning =
         verdicts.iter().rev().filter_map(|verdict| Some((verdict.name(), answer::meaning(*verdict)?)));
     let lines: Vec<String> = with_meaning.map(|(name, meaning)| format!("- {name}: {meaning}\n")).collect();

@@ -33,13 +33,14 @@ pub fn reasons(report: &Report) -> Vec<String> {
 /// The nodes with the strongest reason of each.
 fn avoided(report: &Report) -> BTreeMap<&str, String> {
     let mut avoided = BTreeMap::new();
-    for node in report.nodes.iter().filter(|node| is_host_name(&node.node)) {
+    let current = report.nodes.iter().filter(|node| node.is_current() && is_host_name(&node.node));
+    for node in current {
         if let Some(reason) = reason(node) {
             // Reports are in the order of their weight.
             avoided.entry(node.node.as_str()).or_insert(reason);
         }
     }
-    for wrong in report.wrong.iter().filter(|wrong| is_host_name(&wrong.node)) {
+    for wrong in report.wrong.iter().filter(|wrong| wrong.is_latest && is_host_name(&wrong.node)) {
         avoided.entry(&wrong.node).or_insert_with(|| "WRONG: a result failed its own check".to_owned());
     }
     avoided

@@ -39,7 +39,9 @@ fn about_nodes(text: &mut String, report: &Report) {
         Verdict::Fast,
         Verdict::Wrong,
     ];
-    let have = |verdict| report.nodes.iter().filter(|node| node.verdict == verdict).count() as f64;
+    // What a node was is no metric of today.
+    let current = || report.nodes.iter().filter(|node| node.is_current());
+    let have = |verdict| current().filter(|node| node.among_peers().verdict == verdict).count() as f64;
     let mut samples: Vec<(String, f64)> =
         ALL.iter().map(|v| (labels(&[("verdict", Some(v.name()))]), have(Some(*v)))).collect();
     samples.push((labels(&[("verdict", Some("NONE"))]), have(None)));
@@ -63,27 +65,27 @@ fn about_nodes(text: &mut String, report: &Report) {
     let groups = groups.map(|(group, nodes)| (labels(&[("group", Some(group))]), nodes as f64));
     gauge(text, "pmmpi_nodes_accounted", "What became of each node: each node is in one group.", groups);
     let of_each = |value: &dyn Fn(&NodeReport) -> Option<f64>| -> Vec<(String, f64)> {
-        report.nodes.iter().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
+        current().filter_map(|node| Some((labels(&of_node(node)), value(node)?))).collect()
     };
     let runs = of_each(&|node| Some(node.runs as f64));
     gauge(text, "pmmpi_node_runs", "Number of runs on which the verdict of a node is based.", runs);
     let medians = of_each(&|node| Some(node.median_s));
     gauge(text, "pmmpi_node_median_seconds", "Time of a node's median run.", medians);
-    let slowdowns = of_each(&|node| node.slowdown);
+    let slowdowns = of_each(&|node| node.among_peers().slowdown);
     gauge(
         text,
         "pmmpi_node_slowdown_ratio",
         "Slowdown of a node relative to its class: 0.05 is 5 %.",
         slowdowns,
     );
-    let least = of_each(&|node| node.slower_by_at_least);
+    let least = of_each(&|node| node.among_peers().slower_by_at_least);
     gauge(
         text,
         "pmmpi_node_slower_by_at_least_ratio",
         "Lower limit of a node's slowdown. The limit is as certain as the verdict of the node.",
         least,
     );
-    let drain = of_each(&|node| Some(f64::from(u8::from(node.suggests_drain))));
+    let drain = of_each(&|node| Some(f64::from(u8::from(node.should_be_drained()))));
     gauge(
         text,
         "pmmpi_node_suggests_drain",
@@ -91,10 +93,10 @@ fn about_nodes(text: &mut String, report: &Report) {
         drain,
     );
     let verdict = |node: &NodeReport| {
-        let verdict = ("verdict", Some(node.verdict?.name()));
+        let verdict = ("verdict", Some(node.among_peers().verdict?.name()));
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
     };
-    let verdicts = report.nodes.iter().filter_map(verdict);
+    let verdicts = current().filter_map(verdict);
     gauge(text, "pmmpi_node_verdict", "Always 1; the label verdict has the verdict of the node.", verdicts);
     about_history(text, report);
     let drift = report.drift.iter().map(|drift| {
@@ -106,11 +108,12 @@ fn about_nodes(text: &mut String, report: &Report) {
 }
 
 fn about_history(text: &mut String, report: &Report) {
+    let current = || report.nodes.iter().filter(|node| node.is_current());
     let verdict = |node: &NodeReport| {
         let verdict = ("verdict", Some(node.history.verdict?.name()));
         Some((labels(&[&of_node(node)[..], &[verdict]].concat()), 1.0))
     };
-    let verdicts = report.nodes.iter().filter_map(verdict);
+    let verdicts = current().filter_map(verdict);
     gauge(
         text,
         "pmmpi_node_history_verdict",
@@ -122,7 +125,7 @@ fn about_history(text: &mut String, report: &Report) {
         node.history.course?;
         Some((labels(&[&of_node(node)[..], &since].concat()), node.history.change?))
     };
-    let changes = report.nodes.iter().filter_map(change);
+    let changes = current().filter_map(change);
     gauge(
         text,
         "pmmpi_node_history_change_ratio",

@@ -85,19 +85,20 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
     let (shown, hidden) = shown(nodes.len(), top);
     let row = |node: &NodeReport| {
         // An odd node has the values of the class that it would belong to.
-        let member = node.as_member_of.as_ref();
+        let peers = node.among_peers();
         let mut cells = vec![
             name(&node.node),
             words(numbers[node.class.as_str()]),
             words(node.runs),
             words(seconds(node.median_s)),
             words(interval(node.ci_s)),
-            or_dash(node.slowdown.or(member.and_then(|of| of.slowdown)), |slowdown| percent(slowdown, 2)),
-            or_dash(node.slower_by_at_least.or(member.and_then(|of| of.slower_by_at_least)), |least| {
-                percent(least, 2)
-            }),
+            or_dash(peers.slowdown, |slowdown| percent(slowdown, 2)),
+            or_dash(peers.slower_by_at_least, |least| percent(least, 2)),
             or_dash(node.p_adjusted, probability),
-            Cell::Verdict(node.verdict.or(member.and_then(|of| of.verdict))),
+            match node.is_current() {
+                true => Cell::Verdict(peers.verdict),
+                false => words(format!("({})", node.presence.name())),
+            },
         ];
         cells.extend(has_history.then(|| words(node.history.verdict.map_or("-", OwnVerdict::name))));
         cells.push(words(node.cause.as_deref().unwrap_or("-")));

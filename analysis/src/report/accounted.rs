@@ -53,7 +53,7 @@ impl Group {
     fn of(node: &NodeReport, min_runs: usize) -> Self {
         match node.presence {
             Presence::Missing => Self::Missing,
-            Presence::Gone => Self::Gone,
+            Presence::Gone | Presence::Moved => Self::Gone,
             Presence::Present if !node.odd.is_empty() => Self::Odd,
             Presence::Present if node.verdict.is_none() => Self::Alone,
             Presence::Present if node.runs < min_runs => Self::FewRuns,

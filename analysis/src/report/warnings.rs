@@ -1,6 +1,7 @@
 //! Warnings about a run and about the input.
 
 use crate::input::importers::{Rejected, Results};
+use crate::input::resets::WithoutEffect;
 use crate::report::lateness::Lateness;
 use crate::report::regions;
 use crate::warning_codes::{Warning, WarningCode};
@@ -17,17 +18,26 @@ use std::collections::BTreeSet;
 /// Fraction of the elapsed time above which there is a warning.
 const WORTH_A_WARNING: f64 = 0.01;
 
-/// Warns of nodes of `--resets` that the input does not have.
-pub fn unknown_resets(nodes: &[String]) -> Option<Warning> {
+/// Warns of nodes of `--resets` whose maintenance does not change the report.
+pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     const NAMED: usize = 3;
-    let named: Vec<String> = nodes.iter().take(NAMED).map(|node| printable(node)).collect();
-    let more = if nodes.len() > NAMED { ", ..." } else { "" };
-    let message = format!(
-        "--resets names {} that the input does not have: {}{more}",
-        count(nodes.len(), "node"),
-        named.join(", ")
-    );
-    (!nodes.is_empty()).then(|| Warning::new(WarningCode::UnknownReset, message))
+    let named = |nodes: &[String]| {
+        let named: Vec<String> = nodes.iter().take(NAMED).map(|node| printable(node)).collect();
+        let more = if nodes.len() > NAMED { ", ..." } else { "" };
+        format!("{}{more}", named.join(", "))
+    };
+    let warning = |code, nodes: &[String], what: &str| {
+        let message = format!("--resets names {} {what}: {}", count(nodes.len(), "node"), named(nodes));
+        (!nodes.is_empty()).then(|| Warning::new(code, message))
+    };
+    [
+        warning(WarningCode::UnknownReset, &without.unknown, "that the input does not have"),
+        warning(WarningCode::UnmeasuredReset, &without.not_measured, "without a run after the maintenance"),
+        warning(WarningCode::UndatedReset, &without.undated, "of which not all runs have a known start"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// All warnings about a run.

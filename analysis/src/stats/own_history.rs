@@ -27,7 +27,7 @@ pub struct OwnHistorySettings {
 
 impl Default for OwnHistorySettings {
     fn default() -> Self {
-        Self { delta: 0.01, q: 0.01, min_runs: 3, floor: 0.001, assumed: (0.002, 10.0) }
+        Self { delta: 0.01, q: 0.01, min_runs: 3, floor: 0.001, assumed: (0.002, 3.0) }
     }
 }
 
@@ -139,6 +139,10 @@ pub fn changes(
 const SLOWER: usize = 0;
 const FASTER: usize = 1;
 
+/// By how much the spread of one residual is widened: chosen so that few healthy fleets whose nodes vary by .2 to .6 %
+/// have a changed node.
+const WIDENED: f64 = 4.0;
+
 /// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class.
 pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
     /// Number of sessions that are enough.
@@ -157,7 +161,11 @@ pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings)
     if residuals.is_empty() {
         return settings.assumed.0.powi(2);
     }
-    class_model::spread(&residuals, &errors, &|_, error| error, settings.assumed, settings.floor)
+    let spread =
+        class_model::spread(&residuals, &errors, &|_, error| error, settings.assumed, settings.floor);
+    // The spread of few residuals is uncertain, so a score must not rely on it.
+    let widened = 1.0 + WIDENED / (residuals.len() as f64 + settings.assumed.1);
+    spread * widened * widened
 }
 
 /// The variance of the sessions of a single series (ln T), from the differences of neighbours: a lasting change is in one
@@ -233,10 +241,12 @@ impl Compared {
             sign * (session.time - before) - session.reach[direction] > settings.delta.ln_1p()
         };
         // A single bad session before is no reason to say that the node is faster now.
-        let was_bad_once = direction == FASTER && since == 1 && {
-            let slower = sessions[0].time - sessions[0].reach[SLOWER] - now;
-            (sessions[0].runs as usize) < settings.min_runs || slower <= settings.delta.ln_1p()
+        let was_slower = |session: &&SessionTime| {
+            let slower = session.time - session.reach[SLOWER] - now;
+            session.runs as usize >= settings.min_runs && slower > settings.delta.ln_1p()
         };
+        let was_bad_once =
+            direction == FASTER && 2 * earlier.iter().filter(was_slower).count() <= earlier.len();
         let is_small = sign * (now - before) <= settings.delta.ln_1p();
         if is_small || !exceeds(&sessions[last]) || was_bad_once {
             return change;
@@ -252,7 +262,11 @@ impl Compared {
         let proved = sign * (now - before) - normal::quantile(0.99) * error;
         (change.since, change.before, change.now) = (Some(since), before, now);
         change.at_least = sign * proved.max(0.0);
-        change.course = Some(course::of(sessions, since, [before, now]));
+        let course = course::of(sessions, since, [before, now]);
+        if course == Course::Creep {
+            change.bad_sessions.clear(); // two levels do not describe the node
+        }
+        change.course = Some(course);
         change
     }
 }

@@ -30,8 +30,14 @@ impl Maintenance {
         self.instants.entry(node).or_default().insert(unix_ns);
     }
 
+    /// The last maintenance of a node of which the instant is known (ns since 1970).
+    pub fn last_instant(&self, node: u32) -> Option<i64> {
+        self.instants.get(&node).and_then(|all| all.last().copied())
+    }
+
     /// Which of a node's sessions are the first after a maintenance: their indices. `sessions` has, in the order of
-    /// time, the number of each session and the start of a run in it (ns since 1970).
+    /// time, the number of each session and its first start on the node (ns since 1970). A session that had begun before
+    /// the maintenance is one before it.
     pub fn restarts(&self, node: u32, sessions: impl Iterator<Item = (u32, i64)>) -> Vec<usize> {
         let mut restarts = Vec::new();
         let instants = self.instants.get(&node);

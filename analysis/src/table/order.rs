@@ -14,6 +14,8 @@ pub struct Order {
     /// True if the start of every session is known: then sessions are in the order of time. Otherwise they are in the
     /// order of their names.
     pub sessions_are_dated: bool,
+    /// The rank of each session in the order of time, by its number in the table.
+    pub session_ranks: Vec<u32>,
     /// Number of sessions; rows without a session count as one.
     pub sessions: usize,
 }
@@ -27,6 +29,7 @@ impl Order {
         let node = table.nodes.ranks(|_, _| ());
         let mut rows: Vec<u32> = (0..table.len() as u32).collect();
         let mut ends = Vec::new();
+        let session_ranks = session.clone();
         let digits = [(&table.node, node), (&table.session, session), (&table.class, class)];
         let groups = digits.iter().try_fold(1usize, |all, (_, ranks)| all.checked_mul(ranks.len()));
         if let Some(groups) = groups.filter(|groups| *groups <= table.len()) {
@@ -61,7 +64,7 @@ impl Order {
                 (time(*a).cmp(&time(*b))).then_with(|| name(*a).cmp(&name(*b))).then_with(|| a.cmp(b))
             });
         });
-        Self { rows, ends, sessions_are_dated, sessions }
+        Self { rows, ends, sessions_are_dated, session_ranks, sessions }
     }
 
     /// The rows of each node in a class and session.
@@ -151,7 +154,11 @@ fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
         *earliest = (*earliest).min(*started);
     }
     let dated = began.iter().flatten().all(|began| *began != UNDATED);
-    let first = |number: u32| began[number as usize].filter(|_| dated);
+    // A session may have nothing but wrong results.
+    let of_wrong = table.wrong.iter().map(|((_, session), wrong)| (*session, wrong.started_unix_ns));
+    let of_wrong: HashMap<u32, i64> = of_wrong.collect();
+    let first =
+        |number: u32| began[number as usize].or_else(|| of_wrong.get(&number).copied()).filter(|_| dated);
     let ranks = table.sessions.ranks(|number, name| (first(number), natural(name)));
     (ranks, began.iter().flatten().count(), dated)
 }

@@ -10,6 +10,10 @@ use crate::stats::{median, within_nodes};
 /// The level of a class in its sessions is known less well than that of a node: how much it usually varies (ln T), and
 /// the number of sessions that this assumption counts for.
 const ASSUMED: (f64, f64) = (0.005, 4.0);
+/// A node did not change if its time did by less than this part of the change of most nodes.
+const UNCHANGED_PART: f64 = 0.25;
+/// Less than a tenth of the nodes say nothing about the others.
+const FEWEST_UNCHANGED_PART: usize = 10;
 
 /// The class, and the change of its level. `effects` has the level of each session; `centres` is `None` for a session that
 /// compares no nodes.
@@ -30,6 +34,65 @@ pub(super) fn report(
     }
 }
 
+/// If most nodes became slower (or faster) at once and a group did not change at all, then not the class moved but these
+/// nodes. The level of the class is then that of the nodes that did not change. `effects` has the level of most nodes in
+/// each session; the result has the level of the class.
+pub(super) fn follow_unchanged(
+    settings: &OwnHistorySettings,
+    histories: &[History],
+    effects: &[f64],
+    centres: &[Option<f64>],
+) -> Vec<f64> {
+    let mut followed = effects.to_vec();
+    let Some(step) = Step::of(settings, effects, centres) else { return followed };
+    let Some(mut nodes) = of_nodes(histories, step.first, step.last) else { return followed };
+    // In the direction of most nodes, ascending.
+    nodes.iter_mut().for_each(|(_, change)| *change *= step.sign);
+    nodes.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+    let moved: Vec<f64> =
+        nodes.iter().map(|(_, change)| *change).filter(|change| *change > settings.delta.ln_1p()).collect();
+    let Some(by) = median::of_ascending(&moved) else { return followed };
+    let is_unchanged = |change: f64| change.abs() <= by * UNCHANGED_PART;
+    let is_between = |change: f64| change > by * UNCHANGED_PART && change < by * (1.0 - UNCHANGED_PART);
+    let unchanged: Vec<usize> =
+        nodes.iter().filter(|(_, change)| is_unchanged(*change)).map(|(node, _)| *node).collect();
+    let between = nodes.iter().filter(|(_, change)| is_between(*change)).count();
+    let fewest = (nodes.len() / FEWEST_UNCHANGED_PART).max(1);
+    if unchanged.len() < fewest || 2 * between > unchanged.len() {
+        return followed;
+    }
+    let relative = |node: &usize| change_of(&histories[*node], step.first, effects);
+    let shift = within_nodes::median_of(&mut unchanged.iter().filter_map(relative).collect::<Vec<_>>());
+    followed[step.first..].iter_mut().for_each(|effect| *effect += shift.unwrap_or_default());
+    followed
+}
+
+/// A change of the level of a class.
+struct Step {
+    /// The first session after it, and the one before.
+    first: usize,
+    before: usize,
+    /// The latest session.
+    last: usize,
+    /// 1 if the level rose, else -1.
+    sign: f64,
+}
+
+impl Step {
+    fn of(settings: &OwnHistorySettings, effects: &[f64], centres: &[Option<f64>]) -> Option<Self> {
+        let known: Vec<usize> = (0..effects.len()).filter(|at| centres[*at].is_some()).collect();
+        let level = |at: &usize| SessionTime { time: effects[*at], runs: u32::MAX, ..SessionTime::default() };
+        let series: Vec<SessionTime> = known.iter().map(level).collect();
+        let settings = &OwnHistorySettings { assumed: ASSUMED, ..*settings };
+        // No other classes show how much sessions vary.
+        let between = own_history::between_neighbours(&series, settings);
+        let change = own_history::changes(&[&series], between, settings).pop().flatten()?;
+        let since = change.since.filter(|_| change.verdict != OwnVerdict::Same)?;
+        let sign = (change.now - change.before).signum();
+        Some(Self { first: known[since], before: known[since - 1], last: *known.last()?, sign })
+    }
+}
+
 fn moved(
     sessions: &Sessions,
     settings: &OwnHistorySettings,
@@ -37,16 +100,9 @@ fn moved(
     effects: &[f64],
     centres: &[Option<f64>],
 ) -> Option<ClassMoved> {
-    let known: Vec<usize> = (0..effects.len()).filter(|at| centres[*at].is_some()).collect();
-    let level = |at: &usize| SessionTime { time: effects[*at], runs: u32::MAX, ..SessionTime::default() };
-    let series: Vec<SessionTime> = known.iter().map(level).collect();
-    let settings = &OwnHistorySettings { assumed: ASSUMED, ..*settings };
-    // No other classes show how much sessions vary.
-    let between = own_history::between_neighbours(&series, settings);
-    let change = own_history::changes(&[&series], between, settings).pop().flatten()?;
-    let since = change.since.filter(|_| change.verdict != OwnVerdict::Same)?;
-    let (first, last_before) = (known[since], known[since - 1]);
-    let changes = of_nodes(histories, first, *known.last()?)?;
+    let step = Step::of(settings, effects, centres)?;
+    let changes: Vec<f64> =
+        of_nodes(histories, step.first, step.last)?.into_iter().map(|(_, change)| change).collect();
     let (low, high, _) = median::interval(changes.len())?;
     let middle = median::of_ascending(&changes)?;
     // The nodes themselves must agree: new nodes in place of others also change a level.
@@ -57,26 +113,30 @@ fn moved(
         change: middle.exp_m1(),
         ci: [low.exp_m1(), high.exp_m1()],
         nodes: changes.len(),
-        since: sessions.table.session_name(row(first)).map(str::to_owned),
-        until: sessions.table.session_name(row(last_before)).map(str::to_owned),
-        until_date: date(sessions.table.started_unix_ns[row(last_before)]),
+        since: sessions.table.session_name(row(step.first)).map(str::to_owned),
+        until: sessions.table.session_name(row(step.before)).map(str::to_owned),
+        until_date: date(sessions.table.started_unix_ns[row(step.before)]),
+        since_date: date(sessions.table.started_unix_ns[row(step.first)]),
     })
 }
 
-/// How much each node of session `now` changed that was also measured before session `since` (ln T), ascending. `None`
-/// if these are fewer than half of the nodes of the session.
-fn of_nodes(histories: &[History], since: usize, now: usize) -> Option<Vec<f64>> {
-    let is_there = |history: &&History| history.medians.last().is_some_and(|at| at.session as usize == now);
-    let of_node = |history: &History| {
-        let first = history.medians.partition_point(|at| (at.session as usize) < since);
-        let (before, after) = history.since_restart_of(first);
-        let middle = |part: &[SessionMedian]| {
-            within_nodes::median_of(&mut part.iter().map(|at| at.median).collect::<Vec<_>>())
-        };
-        Some(middle(after)? - middle(before)?)
-    };
-    let nodes = histories.iter().filter(is_there).count();
-    let mut changes: Vec<f64> = histories.iter().filter(is_there).filter_map(of_node).collect();
-    changes.sort_unstable_by(f64::total_cmp);
-    (2 * changes.len() >= nodes).then_some(changes)
+/// How much each node of session `now` changed that was also measured before session `since` (ln T), ascending; with the
+/// node's place in `histories`. `None` if these are fewer than half of the nodes of the session.
+fn of_nodes(histories: &[History], since: usize, now: usize) -> Option<Vec<(usize, f64)>> {
+    let is_there = |history: &History| history.medians.last().is_some_and(|at| at.session as usize == now);
+    let all = || histories.iter().enumerate().filter(|(_, history)| is_there(history));
+    let change = |(node, history): (usize, &History)| Some((node, change_of(history, since, &[])?));
+    let mut changes: Vec<(usize, f64)> = all().filter_map(change).collect();
+    changes.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+    (2 * changes.len() >= all().count()).then_some(changes)
+}
+
+/// How much a node changed with a session (ln T), without `effects` of the sessions.
+fn change_of(history: &History, since: usize, effects: &[f64]) -> Option<f64> {
+    let first = history.medians.partition_point(|at| (at.session as usize) < since);
+    let (before, after) = history.since_restart_of(first);
+    let time = |at: &SessionMedian| at.median - effects.get(at.session as usize).unwrap_or(&0.0);
+    let middle =
+        |part: &[SessionMedian]| within_nodes::median_of(&mut part.iter().map(time).collect::<Vec<_>>());
+    Some(middle(after)? - middle(before)?)
 }

@@ -1,16 +1,11 @@
 //! The history of nodes over the sessions of their class.
 
-use super::judged_node::JudgedReport;
-use super::judged_session::{JudgedSession, Sessions};
-use super::own_history;
-use super::{JudgeSettings, Verdicts};
+use super::judged_session::JudgedSession;
 use crate::stats::class_runs::ClassRuns;
 use crate::stats::flaky::NodeSession;
 use crate::stats::verdict_rule::MeasuredNode;
-use crate::stats::{drift, rounds, within_nodes};
+use crate::stats::{rounds, within_nodes};
 use crate::table::RunTable;
-use crate::verdicts::node_report::{DriftReport, Presence};
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// What is kept of a node while the sessions are judged.
@@ -27,8 +22,8 @@ pub(super) struct History {
     pub latest: [usize; 2],
     /// The node in that session, with a median relative to the class; `None` if no session can judge it.
     pub standing: Option<MeasuredNode>,
-    /// The latest session of the node.
-    last_seen: usize,
+    /// All sessions of the node, each with one of its rows; with the earliest one where the date of maintenance matters.
+    pub seen: Vec<(u32, u32)>,
 }
 
 /// The median of a node in a session.
@@ -55,7 +50,7 @@ impl History {
             restarts: Vec::new(),
             latest: [0; 2],
             standing: None,
-            last_seen: 0,
+            seen: Vec::new(),
         }
     }
 
@@ -66,7 +61,6 @@ impl History {
 
     /// Adds a session, in the order of time. `standing` is `None` if the session does not judge the node.
     pub fn add(&mut self, session: usize, place: usize, standing: Option<MeasuredNode>) {
-        self.last_seen = session;
         if standing.is_some() || self.standing.is_none() {
             self.latest = [session, place];
         }
@@ -91,15 +85,18 @@ impl History {
         starts.zip(ends).map(|(start, end)| &self.medians[start..end]).filter(|part| !part.is_empty())
     }
 
-    /// Finds out after which sessions the node was maintained.
+    /// Finds out after which sessions the node was maintained. A session without a level may be the first one.
     pub fn find_restarts(&mut self, table: &RunTable) {
         let of_session =
-            |at: &SessionMedian| (table.session[at.row as usize], table.started_unix_ns[at.row as usize]);
-        self.restarts = table.maintenance.restarts(self.node, self.medians.iter().map(of_session));
+            |(_, row): &(u32, u32)| (table.session[*row as usize], table.started_unix_ns[*row as usize]);
+        let restarts = table.maintenance.restarts(self.node, self.seen.iter().map(of_session));
+        let place = |at: &usize| self.medians.partition_point(|median| median.session < self.seen[*at].0);
+        self.restarts = restarts.iter().map(place).filter(|place| *place > 0).collect();
+        self.restarts.dedup();
     }
 
     /// Number of slow runs in the session that judges the node; `None` if they were not tested.
-    fn slow_runs(&self) -> Option<u32> {
+    pub fn slow_runs(&self) -> Option<u32> {
         let is_latest = |tested: &&NodeSession| tested.session as usize == self.latest[0];
         self.tested.iter().rev().find(is_latest).map(|tested| tested.counts.slow)
     }
@@ -121,6 +118,8 @@ impl History {
 
 /// A class whose sessions have fewer nodes has no level of its own: each node is compared with its own times.
 const FEWEST_NODES: usize = 5;
+/// The fewest nodes of a session whose level can be compared with that of others: a suspect, and three nodes that are OK.
+const FEWEST_IN_SESSION: usize = 4;
 
 /// The median of more nodes hardly depends on which of them change.
 const ENOUGH_NODES: usize = 2000;
@@ -128,7 +127,7 @@ const ENOUGH_NODES: usize = 2000;
 /// True if a session with this many nodes can be compared with other sessions, of which the largest has `most` nodes.
 /// The nodes of a small session do not show whether they or the session were slow.
 pub(super) fn has_level(nodes: usize, most: usize) -> bool {
-    nodes >= FEWEST_NODES || most < FEWEST_NODES
+    nodes >= FEWEST_IN_SESSION || !is_relative(most)
 }
 
 /// How much slower the nodes of a class became with a session (ln T): the median over the nodes of the latest
@@ -156,15 +155,21 @@ pub(super) fn most_judged(histories: &[History]) -> Option<usize> {
     nodes.into_iter().max_by_key(|(_, nodes)| *nodes).map(|(session, _)| session)
 }
 
-/// The variance of the level of a session with this many nodes, as a multiple of the variance of one node's time.
-pub(super) fn level_error(nodes: usize) -> f64 {
-    if nodes < FEWEST_NODES { 0.0 } else { within_nodes::variance_factor(nodes) }
+/// True if times of nodes are relative to those of their class, of which the largest session has `most` nodes.
+pub(super) fn is_relative(most: usize) -> bool {
+    most >= FEWEST_NODES
+}
+
+/// The variance of the level of a session with this many nodes, as a multiple of the variance of one node's time. `most`
+/// is the number of nodes of the class's largest session.
+pub(super) fn level_error(nodes: usize, most: usize) -> f64 {
+    if is_relative(most) { within_nodes::variance_factor(nodes) } else { 0.0 }
 }
 
 /// ln T of each session of the class, without the differences of the nodes that happen to be in it; 0 in a class of few
 /// nodes. `centres` are the medians of the sessions' nodes, and `most` is the number of nodes of the largest session.
 pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>], most: usize) -> Vec<f64> {
-    if most < FEWEST_NODES {
+    if !is_relative(most) {
         return vec![0.0; centres.len()];
     }
     let known = centres.iter().flatten();
@@ -191,79 +196,4 @@ pub(super) fn session_effects(histories: &[History], centres: &[Option<f64>], mo
         Some(class) => rounds::sessions(&class, &session, centres.len()),
         None => centres,
     }
-}
-
-/// Adds the history of each node to its report, and the drifts.
-pub(super) fn over_time(
-    judging: &Sessions,
-    settings: &JudgeSettings,
-    histories: &[History],
-    effects: &[f64],
-    reports: Vec<Option<JudgedReport>>,
-    all: &mut Verdicts,
-) {
-    let drifts = drifts(judging.table, &settings.drift, histories, effects);
-    all.drift.extend(drifts);
-    let limits = |(history, report): (&History, &Option<JudgedReport>)| {
-        (history.latest[0], report.as_ref().map_or(0.0, |report| report.limit))
-    };
-    let limits: Vec<(usize, f64)> = histories.iter().zip(&reports).map(limits).collect();
-    let own = own_history::reports(judging, &settings.own_history, histories, effects, &limits);
-    for ((history, report), own) in histories.iter().zip(reports).zip(own) {
-        let Some(JudgedReport { mut report, .. }) = report else { continue };
-        report.slow_runs = history.slow_runs();
-        if report.slow_runs.is_none() {
-            let reason =
-                "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
-            report.null_reasons.insert("slow_runs", reason);
-        }
-        report.presence = presence(history.last_seen, judging);
-        own.add_to(&mut report);
-        all.nodes.push(report);
-    }
-}
-
-/// Whether the latest session of the class has a node that was last measured in session `last`. A session counts if it
-/// has at least half as many nodes as any of the sessions shortly before it.
-fn presence(last: usize, sessions: &Sessions) -> Presence {
-    const SHORTLY: usize = 10;
-    let nodes = |session: usize| sessions.nodes[session].len();
-    let counts = |session: &usize| {
-        let usual = (session.saturating_sub(SHORTLY)..=*session).map(nodes).max().unwrap_or_default();
-        2 * nodes(*session) >= usual
-    };
-    match (last + 1..sessions.nodes.len()).filter(counts).count() {
-        0 => Presence::Present,
-        1 => Presence::Missing,
-        _ => Presence::Gone,
-    }
-}
-
-/// The drifts that continue.
-fn drifts(
-    table: &RunTable,
-    settings: &drift::DriftSettings,
-    histories: &[History],
-    effects: &[f64],
-) -> Vec<DriftReport> {
-    let values = |history: &History| {
-        history.since_restart().iter().map(|at| at.median - effects[at.session as usize]).collect()
-    };
-    let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
-    let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
-    let Some(deviation) = drift::deviation(&slices, settings) else { return Vec::new() };
-    let of_node = |(history, relative): (&History, &Vec<f64>)| {
-        let alarms = drift::alarms(relative, deviation, settings);
-        // A drift that has ended needs no attention.
-        let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
-        let row = history.since_restart()[lasting.since].row as usize;
-        Some(DriftReport {
-            node: table.node_name(row).to_owned(),
-            class: table.class_name(row).to_owned(),
-            since: table.session_name(row).map(str::to_owned),
-            change: lasting.change,
-            score: lasting.score,
-        })
-    };
-    histories.par_iter().zip(&relative).filter_map(of_node).collect()
 }

@@ -45,7 +45,8 @@ pub struct NodeReport {
     /// OK, SLOW, SLOW-TAIL, UNUSUAL or SUSPECT.
     #[serde(serialize_with = "by_name")]
     pub verdict: Option<Verdict>,
-    /// Whether the latest session of the class has the node: PRESENT, MISSING (only the session before it has), GONE.
+    /// Whether the latest session has the node: PRESENT, MISSING (only the session before it has), GONE; MOVED: the node is
+    /// in another class now.
     pub presence: Presence,
     /// Facts of the node that differ from those of a large class that it would belong to.
     pub odd: Vec<OddFact>,
@@ -71,7 +72,53 @@ pub struct NodeReport {
     pub null_reasons: BTreeMap<&'static str, String>,
 }
 
-/// Whether the latest session of a class has a node. Small sessions, as those of suspects, do not count.
+impl NodeReport {
+    /// True if the report is about what the node is today.
+    pub fn is_current(&self) -> bool {
+        matches!(self.presence, Presence::Present | Presence::Missing)
+    }
+
+    /// The node compared with its class; an odd node with the class that it would belong to.
+    pub fn among_peers(&self) -> AmongPeers {
+        let member = self.as_member_of.as_ref().filter(|member| member.verdict.is_some());
+        match member.filter(|_| self.verdict != Some(Verdict::Wrong)) {
+            Some(member) => AmongPeers {
+                verdict: member.verdict,
+                slowdown: member.slowdown,
+                slower_by_at_least: member.slower_by_at_least,
+                is_member: true,
+            },
+            None => AmongPeers {
+                verdict: self.verdict,
+                slowdown: self.slowdown,
+                slower_by_at_least: self.slower_by_at_least,
+                is_member: false,
+            },
+        }
+    }
+
+    /// True if the node should be drained, also as one of its peers.
+    pub fn should_be_drained(&self) -> bool {
+        let as_member = self.as_member_of.as_ref().is_some_and(|member| member.suggests_drain);
+        self.presence == Presence::Present && (self.suggests_drain || as_member)
+    }
+}
+
+/// A node among its peers. See [`NodeReport`] for the values.
+#[derive(Clone, Copy, Debug)]
+pub struct AmongPeers {
+    /// The verdict.
+    pub verdict: Option<Verdict>,
+    /// Fraction of the median of the peers.
+    pub slowdown: Option<f64>,
+    /// The node is slower by at least this fraction, with a probability of 99 %.
+    pub slower_by_at_least: Option<f64>,
+    /// True if the peers are those of [`NodeReport::as_member_of`].
+    pub is_member: bool,
+}
+
+/// Whether the latest session has a node, in any class of the same work. Small sessions, as those of suspects, do not
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Presence {
@@ -82,6 +129,8 @@ pub enum Presence {
     Missing,
     /// Only earlier sessions do.
     Gone,
+    /// The node's latest session is in another class of the same work: a fact of the node changed.
+    Moved,
 }
 
 impl Presence {
@@ -91,6 +140,7 @@ impl Presence {
             Self::Present => "PRESENT",
             Self::Missing => "MISSING",
             Self::Gone => "GONE",
+            Self::Moved => "MOVED",
         }
     }
 }
@@ -146,6 +196,11 @@ pub struct HistoryReport {
     pub until: Option<String>,
     /// The date of that session (UTC).
     pub until_date: Option<String>,
+    /// The date of the first session after the change (UTC).
+    pub since_date: Option<String>,
+    /// True if the times are relative to those of the class; false in a class of few nodes. `None` with fewer than two
+    /// sessions.
+    pub relative_to_class: Option<bool>,
     /// LATEST (only the latest session shows the change), STEP, UNSTEADY or CREEP.
     #[serde(serialize_with = "by_course")]
     pub course: Option<Course>,
@@ -202,6 +257,42 @@ pub struct ClassMoved {
     pub until: Option<String>,
     /// The date of that session (UTC).
     pub until_date: Option<String>,
+    /// The date of the first session after the change (UTC).
+    pub since_date: Option<String>,
+}
+
+/// Nodes whose facts changed with a session: they are in another class since then.
+#[derive(Debug, Serialize)]
+pub struct FactsChanged {
+    /// The facts.
+    pub facts: Vec<ChangedFact>,
+    /// The nodes' class since then.
+    pub class: String,
+    /// The nodes, by name.
+    pub nodes: Vec<String>,
+    /// The median over the nodes of time after / time before - 1: 0.03 is 3 % slower.
+    pub change: f64,
+    /// An interval for this median, from the order statistics of the nodes; `None` with fewer than 5 nodes.
+    pub ci: Option<[f64; 2]>,
+    /// The first session after the change.
+    pub since: Option<String>,
+    /// The last session before the change.
+    pub until: Option<String>,
+    /// The date of that session (UTC).
+    pub until_date: Option<String>,
+    /// The date of the first session after the change (UTC).
+    pub since_date: Option<String>,
+}
+
+/// A fact that changed.
+#[derive(Debug, Serialize)]
+pub struct ChangedFact {
+    /// cpu, microcode, memory or kernel.
+    pub key: String,
+    /// The value before; `None` if it is unknown.
+    pub before: Option<String>,
+    /// The value after.
+    pub after: Option<String>,
 }
 
 /// A run that was slow on one node.

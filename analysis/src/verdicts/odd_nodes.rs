@@ -8,7 +8,7 @@ use super::judged_session::JudgedSession;
 use super::node_report::{MemberReport, NodeReport, OddFact};
 use crate::table::RunTable;
 use crate::table::node_class::Key;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A class of peers has at least this many nodes, and this many times as many as the odd nodes.
 const MANY: usize = 5;
@@ -18,7 +18,7 @@ const MOST_DIFFERENCES: usize = 2;
 /// The rows of a class by session and node.
 pub(super) type ClassRows<'a> = &'a [&'a [u32]];
 
-type Facts = BTreeMap<Key, String>;
+pub(super) type Facts = BTreeMap<Key, String>;
 
 /// What an odd node's report says.
 type Odd = (Vec<OddFact>, Option<MemberReport>);
@@ -37,7 +37,13 @@ pub(super) fn add_to(
     classes: &[ClassRows],
     settings: &JudgeSettings,
 ) {
-    let pairs = pairs(table, classes);
+    let current = |report: &&NodeReport| report.is_current();
+    let number = |report: &NodeReport| {
+        let class = table.class_number(&report.class)?;
+        Some((table.nodes.find(&report.node)?, class))
+    };
+    let current: HashSet<(u32, u32)> = reports.iter().filter(current).filter_map(number).collect();
+    let pairs = pairs(table, classes, current);
     if pairs.is_empty() {
         return;
     }
@@ -53,7 +59,7 @@ pub(super) fn add_to(
             of_node.insert((table.node_name(row), table.class_name(row)), (facts.collect(), member));
         }
     }
-    for report in reports {
+    for report in reports.iter_mut().filter(|report| report.is_current()) {
         if let Some((odd, member)) = of_node.remove(&(report.node.as_str(), report.class.as_str())) {
             (report.odd, report.as_member_of) = (odd, member);
         }
@@ -61,11 +67,18 @@ pub(super) fn add_to(
 }
 
 /// Each class of odd nodes, with the class that they would belong to.
-fn pairs<'a>(table: &'a RunTable, classes: &[ClassRows<'a>]) -> Vec<(ClassFacts<'a>, ClassFacts<'a>)> {
+fn pairs<'a>(
+    table: &'a RunTable,
+    classes: &[ClassRows<'a>],
+    current: HashSet<(u32, u32)>,
+) -> Vec<(ClassFacts<'a>, ClassFacts<'a>)> {
+    let current = &current;
     let facts = |rows: &ClassRows<'a>| {
         let row = rows[0][0] as usize;
         let parts = table.class_parts.get(&table.class[row])?;
-        let nodes: BTreeSet<u32> = rows.iter().map(|rows| table.node[rows[0] as usize]).collect();
+        let node = |rows: &&[u32]| (table.node[rows[0] as usize], table.class[rows[0] as usize]);
+        let nodes: BTreeSet<u32> =
+            rows.iter().map(node).filter(|key| current.contains(key)).map(|(node, _)| node).collect();
         Some((parts.work.as_str(), ClassFacts { rows, facts: &parts.facts, nodes: nodes.len() }))
     };
     let mut by_work: BTreeMap<&str, Vec<ClassFacts>> = BTreeMap::new();
@@ -79,7 +92,9 @@ fn pairs<'a>(table: &'a RunTable, classes: &[ClassRows<'a>]) -> Vec<(ClassFacts<
         for odd in all {
             let is_peer = |class: &&&ClassFacts| {
                 let differences = differences(odd.facts, class.facts).len();
-                class.nodes >= MANY * odd.nodes && (1..=MOST_DIFFERENCES).contains(&differences)
+                odd.nodes > 0
+                    && class.nodes >= MANY * odd.nodes
+                    && (1..=MOST_DIFFERENCES).contains(&differences)
             };
             let peers = large.iter().filter(is_peer);
             let nearest = peers.min_by_key(|class| {
@@ -99,7 +114,10 @@ fn pairs<'a>(table: &'a RunTable, classes: &[ClassRows<'a>]) -> Vec<(ClassFacts<
 }
 
 /// The facts that differ, with the values of both.
-fn differences<'a>(a: &'a Facts, b: &'a Facts) -> Vec<(&'a Key, Option<&'a str>, Option<&'a str>)> {
+pub(super) fn differences<'a>(
+    a: &'a Facts,
+    b: &'a Facts,
+) -> Vec<(&'a Key, Option<&'a str>, Option<&'a str>)> {
     let keys: BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
     let of = |key: &'a Key| {
         let values = [a, b].map(|facts| facts.get(key).map(String::as_str));

@@ -25,48 +25,67 @@ impl OwnHistory {
     }
 }
 
-/// Compares each node of a class with its earlier sessions. `effects` has the level of each session. `limits` has, for
+/// The level of each session (ln T).
+#[derive(Clone, Copy)]
+pub(super) struct SessionEffects<'a> {
+    /// That of most nodes.
+    pub of_most: &'a [f64],
+    /// That of the class: see [`super::class_moved::follow_unchanged`].
+    pub effects: &'a [f64],
+}
+
+/// Compares each node of a class with its earlier sessions. `limits` has, for
 /// each node, a session and by how much the moment of the measurement may have slowed the node there (ln T).
 pub(super) fn reports(
     judging: &Sessions,
     settings: &OwnHistorySettings,
     histories: &[History],
-    effects: &[f64],
+    SessionEffects { of_most, effects }: SessionEffects,
     limits: &[(usize, f64)],
 ) -> Vec<OwnHistory> {
     let sizes: Vec<usize> = judging.nodes.iter().map(|nodes| nodes.len()).collect();
-    let of_session = |at: &SessionMedian, (limited, limit): (usize, f64)| {
+    let most = sizes.iter().copied().max().unwrap_or_default();
+    let of_session = |at: &SessionMedian, effects: &[f64], (limited, limit): (usize, f64)| {
         let limit = if at.session as usize == limited { limit } else { 0.0 };
         SessionTime {
             time: at.median - effects[at.session as usize],
             variance: at.variance,
             reach: at.reach.map(|reach| reach + limit),
-            level: history::level_error(sizes[at.session as usize]),
+            level: history::level_error(sizes[at.session as usize], most),
             runs: at.runs,
         }
     };
-    let of_node = |(history, limit): (&History, &(usize, f64))| -> Vec<SessionTime> {
-        history.medians.iter().map(|at| of_session(at, *limit)).collect()
+    let all_times = |effects: &[f64]| -> Vec<Vec<SessionTime>> {
+        let of_node = |(history, limit): (&History, &(usize, f64))| {
+            history.medians.iter().map(|at| of_session(at, effects, *limit)).collect()
+        };
+        histories.iter().zip(limits).map(of_node).collect()
     };
-    let times: Vec<Vec<SessionTime>> = histories.iter().zip(limits).map(of_node).collect();
-    let since_restart = |(history, times): (&History, &'_ Vec<SessionTime>)| {
-        history.restarts.last().map_or(0, |at| *at).min(times.len())
-    };
-    let starts: Vec<usize> = histories.iter().zip(&times).map(since_restart).collect();
-    let slices: Vec<&[SessionTime]> =
-        times.iter().zip(&starts).map(|(times, start)| &times[*start..]).collect();
-    let between = own_history::between_sessions(&slices, settings);
+    // If most nodes changed, only a comparison with them shows how much nodes usually vary.
+    let next_to_most = all_times(of_most);
+    let between = own_history::between_sessions(&since_restart(histories, &next_to_most), settings);
+    let times = all_times(effects);
+    let slices = since_restart(histories, &times);
     let changes = own_history::changes(&slices, between, settings);
+    let is_relative = history::is_relative(most);
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];
         let mut own = match change {
-            Some(change) => changed(judging.table, history.since_restart(), effects, change),
+            Some(change) => changed(judging.table, history.since_restart(), effects, is_relative, change),
             None => without(history),
         };
         own.history.maintenance = maintained(judging.table, history, &times[at], effects, between, settings);
         own
     };
     changes.into_iter().enumerate().map(report).collect()
+}
+
+/// The sessions of each node since its last maintenance.
+fn since_restart<'a>(histories: &[History], times: &'a [Vec<SessionTime>]) -> Vec<&'a [SessionTime]> {
+    let start = |history: &History| history.restarts.last().copied().unwrap_or_default();
+    let of_node =
+        |(history, times): (&History, &'a Vec<SessionTime>)| &times[start(history).min(times.len())..];
+    histories.iter().zip(times).map(of_node).collect()
 }
 
 /// What the last maintenance of a node changed.
@@ -78,8 +97,11 @@ fn maintained(
     between: f64,
     settings: &OwnHistorySettings,
 ) -> Option<MaintenanceReport> {
-    let since = *history.restarts.last()?;
+    let since = history.restarts.last().copied().filter(|since| *since < times.len())?;
     let first = history.restarts.iter().rev().nth(1).copied().unwrap_or(0);
+    // A node is repaired because it changed: what counts is how it was since then.
+    let changed = own_history::changes(&[&times[first..since]], between, settings).pop().flatten();
+    let first = first + changed.and_then(|change| change.since).unwrap_or_default();
     let [before, now, error] = own_history::levels(&times[first..since], &times[since..], between);
     let latest = effects[history.medians.last()?.session as usize];
     let seconds = |time: f64| (time + latest).exp();
@@ -95,7 +117,13 @@ fn maintained(
     })
 }
 
-fn changed(table: &RunTable, medians: &[SessionMedian], effects: &[f64], change: OwnChange) -> OwnHistory {
+fn changed(
+    table: &RunTable,
+    medians: &[SessionMedian],
+    effects: &[f64],
+    is_relative: bool,
+    change: OwnChange,
+) -> OwnHistory {
     let last = medians[medians.len() - 1];
     // All times as they would be in the latest session.
     let seconds = |time: f64| (time + effects[last.session as usize]).exp();
@@ -118,6 +146,8 @@ fn changed(table: &RunTable, medians: &[SessionMedian], effects: &[f64], change:
         since: change.since.and_then(session),
         until: until.and_then(session),
         until_date,
+        since_date: change.since.and_then(|at| date(table.started_unix_ns[medians[at].row as usize])),
+        relative_to_class: Some(is_relative),
         course: change.course,
         p_adjusted: Some(change.adjusted_p),
         maintenance: None,

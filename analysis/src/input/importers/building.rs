@@ -1,12 +1,13 @@
 //! The table while readers fill it. It does what all readers must do alike, so that no row is lost silently.
 
+mod rejected;
 mod repeated;
 
 use super::row::{Column, Numbered, ResultRow, RowPart};
-use super::{FileFormat, ImportFault, ImportOptions, REJECTED_KEPT, Rejected, Results, SourceFile, Unusable};
+use super::{FileFormat, ImportFault, ImportOptions, Results, SourceFile, Unusable};
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED, WrongResults};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -176,7 +177,7 @@ impl Building {
                 self.add_numbered(&numbered)
             }
             Err(reason) => {
-                self.reject(row.line, reason);
+                self.reject_of(row.node, row.line, reason);
                 None
             }
         }
@@ -270,10 +271,10 @@ impl Building {
 
     /// Like [`Self::add`].
     pub(super) fn add_numbered(&mut self, row: &Numbered) -> Option<usize> {
-        let table = &mut self.results.table;
-        let at = table.len();
+        let at = self.results.table.len();
         if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
             self.reject(row.line, format!("elapsed_s: {} is not a time above zero", row.elapsed_s));
+            self.results.table.rejected_nodes.insert(row.node);
             return None;
         }
         if at >= u32::MAX as usize {
@@ -281,6 +282,7 @@ impl Building {
             return None;
         }
         let source = self.results.sources.len().saturating_sub(1);
+        let table = &mut self.results.table;
         table.source.push(source as u32);
         table.line.push(row.line.try_into().unwrap_or(u32::MAX));
         table.node.push(row.node);
@@ -444,51 +446,6 @@ impl Building {
         let first = self.results.table.len().saturating_sub(rows);
         if let Some((_, values)) = self.counters.get_mut(slot) {
             values.truncate(first);
-        }
-    }
-
-    /// Counts a row as rejected.
-    pub fn reject(&mut self, line: u64, reason: impl Into<String>) {
-        self.results.rejected_rows += 1;
-        if let Some(source) = self.results.sources.last_mut() {
-            source.rejected_rows += 1;
-        }
-        self.keep(line, reason);
-    }
-
-    /// Notes a wrong result of a node: its time means nothing, but the node must not vanish.
-    pub fn wrong(&mut self, node: &str, line: u64, reason: &str) {
-        let Ok(number) = self.number(Column::Node, node) else { return };
-        let place = format!("{}:{line}", self.path.display());
-        let wrong = self
-            .results
-            .table
-            .wrong
-            .entry(number)
-            .or_insert_with(|| WrongResults { results: 0, first: format!("{place}: {reason}") });
-        wrong.results += 1;
-    }
-
-    /// Counts rows as rejected without a reason for each.
-    pub fn reject_unnamed(&mut self, rows: u64) {
-        self.results.rejected_rows += rows;
-        if let Some(source) = self.results.sources.last_mut() {
-            source.rejected_rows += rows;
-        }
-    }
-
-    /// Counts values as rejected in rows that are accepted; `first` has the reasons of the first of them.
-    pub fn reject_values(&mut self, count: u64, first: Vec<(u64, String)>) {
-        self.results.rejected_values += count;
-        for (line, reason) in first {
-            self.keep(line, reason);
-        }
-    }
-
-    fn keep(&mut self, line: u64, reason: impl Into<String>) {
-        if self.results.rejected.len() < REJECTED_KEPT {
-            let source = self.results.sources.len().saturating_sub(1) as u32;
-            self.results.rejected.push(Rejected { source, line, reason: reason.into() });
         }
     }
 

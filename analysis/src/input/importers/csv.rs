@@ -268,7 +268,19 @@ impl Columns {
                     self.add_counters(at, line, fields, building);
                 }
             }
-            Err(reason) => building.reject(line, reason),
+            Err(reason) => match self.node_of(fields, place) {
+                Some(node) => building.reject_of(node, line, reason),
+                None => building.reject(line, reason),
+            },
+        }
+    }
+
+    /// The node of a row, if the row has all of its fields.
+    fn node_of<'a>(&self, fields: &Split<'a>, place: &'a PathParts) -> Option<&'a str> {
+        match self.node {
+            Some(at) if fields.len() == self.count => str::from_utf8(fields.get(at)).ok(),
+            Some(_) => None,
+            None => place.node.as_deref(),
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) fn read(
         let elapsed_s = match solved.seconds(part.time_s.filter(|_| alone)) {
             Ok(elapsed_s) => elapsed_s,
             Err(reason) => {
-                building.reject(solved.line, reason);
+                building.reject_of(&node, solved.line, reason);
                 continue;
             }
         };
@@ -97,7 +97,8 @@ pub(super) fn read(
             (None, None) => path_pattern::node_of(building.path(), &GENERIC),
         };
         if let Ok(node) = node {
-            building.wrong(&node, *line, reason);
+            let session = place.session.as_deref().unwrap_or_default();
+            building.wrong(&node, session, output.parts[*part].started_unix_ns, *line, reason);
         }
     }
     for (line, reason) in output.rejected {

@@ -1,22 +1,24 @@
 //! Sentences about nodes that are not judged like others: no node is lost without a word.
 
 use super::NAMED;
-use crate::render::cells::shortened;
+use super::own_history::in_class;
+use crate::render::cells::{class_numbers, shortened};
 use crate::report::accounted::{Accounted, Group};
 use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::{MemberReport, NodeReport, OddFact};
+use crate::verdicts::node_report::{ClassReport, MemberReport, NodeReport, OddFact, Presence};
 use crate::warning_codes::percent;
 use pmmpi::text::count;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many nodes are judged, and which are not. Nothing if all are.
 pub fn of(accounted: &Accounted) -> Option<String> {
     if accounted.judged == accounted.all() {
         return None;
     }
-    let group = |(group, nodes): (&Group, &std::collections::BTreeSet<String>)| {
+    let group = |(group, nodes): (&Group, &BTreeSet<String>)| {
         let what = match group {
-            Group::Wrong => "wrong results",
+            Group::Wrong => "with wrong results",
             Group::Odd => "odd",
             Group::Judged => return None,
             Group::FewRuns => "too few runs",
@@ -33,24 +35,53 @@ pub fn of(accounted: &Accounted) -> Option<String> {
     Some(format!("{}: {} judged; {}", count(accounted.all(), "node"), accounted.judged, groups.join("; ")))
 }
 
-/// One sentence per node with wrong results, for the first ones.
+/// Classes whose latest session has few of their nodes, for example of suspects that were measured again.
+pub fn small_sessions(report: &Report) -> Vec<String> {
+    let mut present: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in report.nodes.iter().filter(|node| node.presence == Presence::Present) {
+        *present.entry(&node.class).or_default() += 1;
+    }
+    let numbers = class_numbers(&report.nodes);
+    let of = |class: &ClassReport| {
+        let (all, number) = (present.get(class.class.as_str())?, numbers.get(class.class.as_str())?);
+        let latest = class.nodes_in_latest_session;
+        (latest < *all).then(|| {
+            format!(
+                "the latest session has {latest} of the {all} nodes of class {number}; the others are judged by earlier \
+                 sessions"
+            )
+        })
+    };
+    report.classes.iter().filter_map(of).take(NAMED).collect()
+}
+
+/// One sentence per node and session with wrong results, for the first ones.
 pub fn wrong(report: &Report) -> Vec<String> {
     let of = |wrong: &WrongNode| {
         let results = count(usize::try_from(wrong.results).unwrap_or(usize::MAX), "wrong result");
-        format!("{} computed {results}: {}", shortened(&wrong.node), shortened(&wrong.first))
+        let when = match (wrong.is_latest, &wrong.session) {
+            (true, _) => String::new(),
+            (false, Some(session)) => format!(" in the earlier session {}", shortened(session)),
+            (false, None) => " in an earlier session".to_owned(),
+        };
+        format!("{} computed {results}{when}: {}", shortened(&wrong.node), shortened(&wrong.first))
     };
-    report.wrong.iter().take(NAMED).map(of).collect()
+    let mut all: Vec<String> = report.wrong.iter().take(NAMED).map(of).collect();
+    let more = report.wrong.len().saturating_sub(NAMED);
+    all.extend((more > 0).then(|| format!("{more} more nodes or sessions have wrong results")));
+    all
 }
 
 /// One sentence per odd node, for the first ones.
 pub fn odd(report: &Report) -> Vec<String> {
+    let in_class = in_class(report);
     let nodes = report.nodes.iter().filter(|node| !node.odd.is_empty());
-    nodes.take(NAMED).map(odd_node).collect()
+    nodes.take(NAMED).map(|node| odd_node(node, &in_class(node))).collect()
 }
 
 /// For example "n012 is odd: memory is 96 GiB, its peers have 128 GiB; it is 8.0 % slower than they are (at least 6.9 %):
 /// SLOW".
-fn odd_node(node: &NodeReport) -> String {
+fn odd_node(node: &NodeReport, in_class: &str) -> String {
     let fact = |fact: &OddFact| {
         let [value, class] = [&fact.value, &fact.class_value]
             .map(|value| value.as_deref().map_or_else(|| "unknown".to_owned(), shortened));
@@ -58,7 +89,7 @@ fn odd_node(node: &NodeReport) -> String {
     };
     let facts: Vec<String> = node.odd.iter().map(fact).collect();
     let compared = node.as_member_of.as_ref().and_then(as_member).unwrap_or_default();
-    format!("{} is odd: {}{compared}", shortened(&node.node), facts.join("; "))
+    format!("{}{in_class} is odd: {}{compared}", shortened(&node.node), facts.join("; "))
 }
 
 fn as_member(member: &MemberReport) -> Option<String> {
@@ -66,5 +97,5 @@ fn as_member(member: &MemberReport) -> Option<String> {
     let how = if slowdown < 0.0 { "faster" } else { "slower" };
     let least = member.slower_by_at_least.filter(|least| *least > 0.0 && verdict > Verdict::Ok);
     let least = least.map(|least| format!(" (at least {})", percent(least))).unwrap_or_default();
-    Some(format!("; {} {how} than they are{least}: {}", percent(slowdown.abs()), verdict.name()))
+    Some(format!("; it is {} {how} than they are{least}: {}", percent(slowdown.abs()), verdict.name()))
 }

@@ -3,10 +3,12 @@
 use super::NAMED;
 use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
+use crate::stats::median;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::verdicts::node_report::{ClassReport, HistoryReport, NodeReport};
+use crate::verdicts::node_report::{ClassReport, NodeReport};
 use crate::warning_codes::percent;
 use pmmpi::text::count;
+use std::collections::HashMap;
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
@@ -25,7 +27,7 @@ pub fn classes(report: &Report) -> Vec<String> {
     let of = |class: &ClassReport| {
         let (number, moved) = (numbers.get(class.class.as_str())?, class.moved.as_ref()?);
         let how = if moved.change < 0.0 { "faster" } else { "slower" };
-        let until = or_unnamed(moved.until_date.as_deref().or(moved.until.as_deref()));
+        let until = until(moved.until.as_deref(), moved.until_date.as_deref(), moved.since_date.as_deref());
         let mut interval = moved.ci.map(f64::abs);
         interval.sort_unstable_by(f64::total_cmp);
         let [low, high] = interval.map(percent);
@@ -47,33 +49,33 @@ fn maintained(report: &Report) -> Vec<String> {
         let maintenance = node.history.maintenance.as_ref().filter(|maintenance| maintenance.is_certain)?;
         Some((maintenance.change, node.node.clone(), maintenance.since.clone()))
     };
-    let mut nodes: Vec<_> = report.nodes.iter().filter_map(changed).collect();
+    let mut nodes: Vec<_> = current(report).filter_map(changed).collect();
     nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(&b.1)));
+    let how = |change: f64| if change < 0.0 { "faster" } else { "slower" };
     let of = |(change, node, since): &(f64, String, Option<String>)| {
-        let how = if *change < 0.0 { "faster" } else { "slower" };
-        let since = or_unnamed(since.as_deref());
-        format!(
-            "{} is {} {how} after its maintenance (since {since})",
-            shortened(node),
-            percent(change.abs())
-        )
+        let (how, since) = (how(*change), or_unnamed(since.as_deref()));
+        let by = percent(change.abs());
+        format!("{} is {by} {how} after its maintenance (since {since})", shortened(node))
     };
-    match nodes.len() {
-        0..=NAMED => nodes.iter().map(of).collect(),
-        many => {
-            let faster = nodes.iter().filter(|(change, ..)| *change < 0.0).count();
-            vec![format!(
-                "maintenance changed {many} nodes: {faster} are faster, {} are slower",
-                many - faster
-            )]
-        }
+    if nodes.len() <= NAMED {
+        return nodes.iter().map(of).collect();
     }
+    let (faster, slower): (Vec<f64>, Vec<f64>) =
+        nodes.iter().map(|(change, ..)| *change).partition(|change| *change < 0.0);
+    let many = |mut changes: Vec<f64>| {
+        changes.sort_unstable_by(f64::total_cmp);
+        let middle = median::of_ascending(&changes)?;
+        let (all, by) = (count(changes.len(), "node"), percent(middle.abs()));
+        let is = if changes.len() == 1 { "is" } else { "are" };
+        Some(format!("{all} {is} {} after maintenance: by {by} in the median", how(middle)))
+    };
+    [faster, slower].into_iter().filter_map(many).collect()
 }
 
 /// Nodes with single bad sessions, for example "1 node was slow in single sessions: n012 (s3)".
 fn bad_sessions(report: &Report) -> Option<String> {
     let mut nodes: Vec<&NodeReport> =
-        report.nodes.iter().filter(|node| !node.history.bad_sessions.is_empty()).collect();
+        current(report).filter(|node| !node.history.bad_sessions.is_empty()).collect();
     nodes.sort_by_key(|node| (std::cmp::Reverse(node.history.bad_sessions.len()), &node.node));
     let of = |node: &&NodeReport| {
         let sessions = &node.history.bad_sessions;
@@ -91,7 +93,7 @@ fn bad_sessions(report: &Report) -> Option<String> {
 
 fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     let is_of = |node: &&NodeReport| node.history.verdict == Some(verdict);
-    let mut nodes: Vec<&NodeReport> = report.nodes.iter().filter(is_of).collect();
+    let mut nodes: Vec<&NodeReport> = current(report).filter(is_of).collect();
     let size = |node: &NodeReport| node.history.change.unwrap_or_default().abs();
     nodes.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.node.cmp(&b.node)));
     let what = match verdict {
@@ -101,22 +103,25 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
         OwnVerdict::Same => return Vec::new(),
     };
     if nodes.len() <= NAMED {
-        return nodes.iter().map(|node| of_node(&node.node, &node.history, verdict)).collect();
+        let in_class = in_class(report);
+        return nodes.iter().map(|node| of_node(node, &in_class(node), verdict)).collect();
     }
+    let all = super::hosts(current(report).filter(|node| node.history.verdict.is_some()));
     let in_short = |node: &&NodeReport| {
         let change = crate::render::cells::percent(node.history.change.unwrap_or_default(), 1);
         format!("{} {change} since {}", shortened(&node.node), or_unnamed(node.history.since.as_deref()))
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(in_short).collect();
-    vec![format!("{} nodes {what}: {}, ...", nodes.len(), named.join(", "))]
+    vec![format!("{} of {} {what}: {}, ...", nodes.len(), count(all, "node"), named.join(", "))]
 }
 
 /// For example "n007 is 3.1 % slower than it was until 2026-11-14 (at least 2.5 %)".
-fn of_node(node: &str, history: &HistoryReport, verdict: OwnVerdict) -> String {
+fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
+    let history = &node.history;
     let change = history.change.unwrap_or_default();
     let how = if change < 0.0 { "faster" } else { "slower" };
     let is = if verdict == OwnVerdict::Suspect { "may be" } else { "is" };
-    let until = history.until_date.as_deref().or(history.until.as_deref());
+    let until = until(history.until.as_deref(), history.until_date.as_deref(), history.since_date.as_deref());
     let least = history.at_least.filter(|least| *least != 0.0);
     let least = least.map(|least| format!(" (at least {})", percent(least.abs()))).unwrap_or_default();
     let course = match (verdict, history.course) {
@@ -126,12 +131,37 @@ fn of_node(node: &str, history: &HistoryReport, verdict: OwnVerdict) -> String {
         (_, Some(Course::Creep)) => ": it changed little by little",
         (_, Some(Course::Step) | None) => "",
     };
+    let seconds = match history.relative_to_class {
+        Some(false) => "; its class has too few nodes to show what changed for all of them",
+        _ => "",
+    };
     format!(
-        "{} {is} {} {how} than it was until {}{least}{course}",
-        shortened(node),
+        "{}{in_class} {is} {} {how} than it was until {until}{least}{course}{seconds}",
+        shortened(&node.node),
         percent(change.abs()),
-        or_unnamed(until)
     )
+}
+
+/// Reports about what nodes are today.
+fn current(report: &Report) -> impl Iterator<Item = &NodeReport> {
+    report.nodes.iter().filter(|node| node.is_current())
+}
+
+/// Says the class of a node that is in several classes, for example " (class 2)".
+pub fn in_class(report: &Report) -> impl Fn(&NodeReport) -> String {
+    let numbers = class_numbers(&report.nodes);
+    let mut classes: HashMap<&str, usize> = HashMap::new();
+    current(report).for_each(|node| *classes.entry(&node.node).or_default() += 1);
+    move |node| match (classes.get(node.node.as_str()), numbers.get(node.class.as_str())) {
+        (Some(2..), Some(number)) => format!(" (class {number})"),
+        _ => String::new(),
+    }
+}
+
+/// The last session before a change: its date, or its name if the first session after the change has the same date.
+pub fn until(session: Option<&str>, date: Option<&str>, since_date: Option<&str>) -> String {
+    let date = date.filter(|date| session.is_none() || Some(*date) != since_date);
+    date.map_or_else(|| or_unnamed(session), str::to_owned)
 }
 
 fn or_unnamed(session: Option<&str>) -> String {

@@ -107,6 +107,7 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
     let (shown, hidden) = shown(nodes.len(), top);
     let width = names.width;
     let has_history = nodes.iter().any(|node| node.history.verdict.is_some());
+    let is_starred = |node: &NodeReport| node.among_peers().is_member && node.is_current();
     let history_title = if has_history { "HISTORY" } else { "" };
     line(text, "");
     line(
@@ -118,14 +119,12 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
     );
     for node in &nodes[..shown] {
         let interval = interval(node.ci_s);
-        let member = node.as_member_of.as_ref();
-        let slower = node.slowdown.or(member.and_then(|member| member.slowdown));
-        let slower = slower.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
-        let of_member = member.and_then(|member| member.verdict).filter(|_| node.verdict.is_none());
-        let verdict = match (node.verdict, of_member) {
-            (Some(verdict), _) => verdict.name().to_owned(),
-            (None, Some(verdict)) => format!("{}*", verdict.name()),
-            (None, None) => "-".to_owned(),
+        let slower = node.among_peers().slowdown.map_or("-".to_owned(), |slowdown| percent(slowdown, 2));
+        let star = if is_starred(node) { "*" } else { "" };
+        let verdict = match node.among_peers().verdict {
+            _ if !node.is_current() => format!("({})", node.presence.name()),
+            Some(verdict) => format!("{}{star}", verdict.name()),
+            None => "-".to_owned(),
         };
         let history = node.history.verdict.map_or(if has_history { "-" } else { "" }, OwnVerdict::name);
         line(
@@ -140,7 +139,6 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
         );
     }
     and_more(text, hidden, "more rows of nodes");
-    let is_starred = |node: &NodeReport| node.verdict.is_none() && node.as_member_of.is_some();
     if nodes[..shown].iter().any(is_starred) {
         line(text, "* compared with the class that the odd node would belong to");
     }

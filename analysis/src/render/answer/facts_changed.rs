@@ -1,0 +1,51 @@
+//! Sentences about nodes whose facts changed.
+
+use super::NAMED;
+use super::own_history::until;
+use crate::render::cells::{class_numbers, shortened};
+use crate::report::Report;
+use crate::verdicts::node_report::{ChangedFact, FactsChanged};
+use crate::warning_codes::percent;
+use pmmpi::text::count;
+
+/// One sentence per change, for the first ones.
+pub fn of(report: &Report) -> Vec<String> {
+    let numbers = class_numbers(&report.nodes);
+    let several = report.facts_changed.len() > 1;
+    let of = |changed: &FactsChanged| {
+        let number = numbers.get(changed.class.as_str()).filter(|_| several);
+        sentence(changed, &number.map(|number| format!(" (now class {number})")).unwrap_or_default())
+    };
+    report.facts_changed.iter().take(NAMED).map(of).collect()
+}
+
+/// For example "24 nodes changed kernel from 5.14 to 6.1; they are 3.1 % slower than they were until 2026-11-14
+/// (2.9 % .. 3.3 %)".
+fn sentence(changed: &FactsChanged, in_class: &str) -> String {
+    let fact = |fact: &ChangedFact| {
+        let [before, after] = [&fact.before, &fact.after]
+            .map(|value| value.as_deref().map_or_else(|| "unknown".to_owned(), shortened));
+        format!("{} from {before} to {after}", fact.key)
+    };
+    let facts: Vec<String> = changed.facts.iter().map(fact).collect();
+    let (who, they_are, they_were) = match &changed.nodes[..] {
+        [node] => (shortened(node), "it is", "it was"),
+        nodes => (count(nodes.len(), "node"), "they are", "they were"),
+    };
+    let until = until(changed.until.as_deref(), changed.until_date.as_deref(), changed.since_date.as_deref());
+    let change = match changed.ci {
+        Some([low, high]) if low <= 0.0 && high >= 0.0 => {
+            let [low, high] = [low, high].map(|by| crate::render::cells::percent(by, 1));
+            format!("{they_are} as fast as until {until} ({low} .. {high})")
+        }
+        ci => {
+            let how = if changed.change < 0.0 { "faster" } else { "slower" };
+            let mut ci = ci.map(|ci| ci.map(f64::abs));
+            ci.iter_mut().for_each(|ci| ci.sort_unstable_by(f64::total_cmp));
+            let ci = ci.map(|[low, high]| format!(" ({} .. {})", percent(low), percent(high)));
+            let by = percent(changed.change.abs());
+            format!("{they_are} {by} {how} than {they_were} until {until}{}", ci.unwrap_or_default())
+        }
+    };
+    format!("{who}{in_class} changed {}; {change}", facts.join(" and "))
+}

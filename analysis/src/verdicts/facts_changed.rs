@@ -1,0 +1,126 @@
+//! Nodes whose facts changed between sessions, for example by a new Linux kernel: they are in another class since then,
+//! so their own history starts anew, and no comparison within a class shows what the change did.
+
+use super::node_report::{ChangedFact, FactsChanged, NodeReport};
+use super::odd_nodes::{ClassRows, differences};
+use super::own_history::date;
+use crate::stats::{median, within_nodes};
+use crate::table::node_class::Key;
+use crate::table::{Order, RunTable};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Older changes are no news: number of sessions of the same work.
+const LATEST_SESSIONS: usize = 5;
+
+/// One session of a node.
+struct Measured {
+    class: u32,
+    /// One of the node's rows.
+    row: usize,
+    /// ln seconds.
+    median: f64,
+}
+
+/// The last time that a node's class changed.
+struct Change {
+    /// The rank of the first session after it.
+    first: u32,
+    /// Before and after.
+    classes: [u32; 2],
+    /// ln T after - ln T before.
+    by: f64,
+    /// A row of the last session before, and one of the first session after.
+    rows: [usize; 2],
+}
+
+/// The changes of the latest sessions, with those of most nodes first. `classes` has the rows of each class by session and
+/// node.
+pub(super) fn of(
+    reports: &[NodeReport],
+    table: &RunTable,
+    order: &Order,
+    classes: &[ClassRows],
+) -> Vec<FactsChanged> {
+    let works: HashSet<&str> = table.class_parts.values().map(|parts| parts.work.as_str()).collect();
+    if works.len() == table.class_parts.len() {
+        return Vec::new(); // no two classes differ in facts alone
+    }
+    // By work and node, then by session.
+    let mut nodes: BTreeMap<(&str, u32), BTreeMap<u32, Vec<Measured>>> = BTreeMap::new();
+    let mut sessions: HashMap<&str, BTreeSet<u32>> = HashMap::new();
+    for rows in classes.iter().flat_map(|class| class.iter()) {
+        let row = rows[0] as usize;
+        let Some(parts) = table.class_parts.get(&table.class[row]) else { continue };
+        let rank = order.session_ranks[table.session[row] as usize];
+        let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
+        let Some(median) = median::of_ascending(&times) else { continue };
+        sessions.entry(&parts.work).or_default().insert(rank);
+        let measured = Measured { class: table.class[row], row, median };
+        nodes.entry((&parts.work, table.node[row])).or_default().entry(rank).or_default().push(measured);
+    }
+    let is_current = |report: &&NodeReport| report.is_current();
+    let current: HashSet<(&str, &str)> =
+        reports.iter().filter(is_current).map(|report| (&*report.node, &*report.class)).collect();
+    let mut changes: BTreeMap<[u32; 3], Vec<(&str, Change)>> = BTreeMap::new();
+    for ((work, node), of_node) in &nodes {
+        let recent = sessions[work].iter().rev().take(LATEST_SESSIONS).min();
+        let Some(change) = Change::last(of_node) else { continue };
+        let node = table.nodes.get(*node).unwrap_or_default();
+        if Some(&change.first) >= recent && current.contains(&(node, table.class_name(change.rows[1]))) {
+            let [before, after] = change.classes;
+            changes.entry([before, after, change.first]).or_default().push((node, change));
+        }
+    }
+    let mut all: Vec<FactsChanged> =
+        changes.into_values().filter_map(|nodes| report(table, &nodes)).collect();
+    all.sort_by(|a, b| (b.nodes.len(), &a.nodes).cmp(&(a.nodes.len(), &b.nodes)));
+    all
+}
+
+impl Change {
+    /// `None` if the class never changed, or if the node was in two classes in one session.
+    fn last(sessions: &BTreeMap<u32, Vec<Measured>>) -> Option<Self> {
+        if sessions.values().any(|measured| measured.len() != 1) {
+            return None;
+        }
+        let all: Vec<(u32, &Measured)> = sessions.iter().map(|(rank, of)| (*rank, &of[0])).collect();
+        let stretches: Vec<_> = all.chunk_by(|(_, a), (_, b)| a.class == b.class).collect();
+        let [.., before, after] = stretches[..] else { return None };
+        let level = |stretch: &[(u32, &Measured)]| {
+            within_nodes::median_of(&mut stretch.iter().map(|(_, at)| at.median).collect::<Vec<_>>())
+        };
+        let ((_, last), (rank, first)) = (before.last()?, after.first()?);
+        Some(Self {
+            first: *rank,
+            classes: [last.class, first.class],
+            by: level(after)? - level(before)?,
+            rows: [last.row, first.row],
+        })
+    }
+}
+
+fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<FactsChanged> {
+    let Change { classes, rows: [until, since], .. } = nodes.first()?.1;
+    let [before, after] = classes.map(|class| table.class_parts.get(&class).map(|parts| &parts.facts));
+    let fact = |(key, before, after): (&Key, Option<&str>, Option<&str>)| ChangedFact {
+        key: key.name().to_owned(),
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+    };
+    let mut by: Vec<f64> = nodes.iter().map(|(_, change)| change.by).collect();
+    by.sort_unstable_by(f64::total_cmp);
+    let ci = median::interval(by.len()).map(|(low, high, _)| [by[low].exp_m1(), by[high].exp_m1()]);
+    let mut names: Vec<String> = nodes.iter().map(|(node, _)| (*node).to_owned()).collect();
+    names.sort_unstable();
+    Some(FactsChanged {
+        facts: differences(before?, after?).into_iter().map(fact).collect(),
+        class: table.class_name(since).to_owned(),
+        nodes: names,
+        change: median::of_ascending(&by)?.exp_m1(),
+        ci,
+        since: table.session_name(since).map(str::to_owned),
+        until: table.session_name(until).map(str::to_owned),
+        until_date: date(table.started_unix_ns[until]),
+        since_date: date(table.started_unix_ns[since]),
+    })
+}

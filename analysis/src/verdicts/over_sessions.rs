@@ -1,0 +1,69 @@
+//! What the sessions of a class show of its nodes: each node's own history, and its drift.
+
+use super::history::History;
+use super::judged_node::JudgedReport;
+use super::judged_session::Sessions;
+use super::node_report::DriftReport;
+use super::own_history::{self, SessionEffects};
+use super::{JudgeSettings, Verdicts};
+use crate::stats::drift;
+use crate::table::RunTable;
+use rayon::prelude::*;
+
+/// Adds the history of each node to its report, and the drifts.
+pub(super) fn add_to(
+    judging: &Sessions,
+    settings: &JudgeSettings,
+    histories: &[History],
+    effects: SessionEffects,
+    reports: Vec<Option<JudgedReport>>,
+    all: &mut Verdicts,
+) {
+    let drifts = drifts(judging.table, &settings.drift, histories, effects.effects);
+    all.drift.extend(drifts);
+    let limits = |(history, report): (&History, &Option<JudgedReport>)| {
+        (history.latest[0], report.as_ref().map_or(0.0, |report| report.limit))
+    };
+    let limits: Vec<(usize, f64)> = histories.iter().zip(&reports).map(limits).collect();
+    let own = own_history::reports(judging, &settings.own_history, histories, effects, &limits);
+    for ((history, report), own) in histories.iter().zip(reports).zip(own) {
+        let Some(JudgedReport { mut report, .. }) = report else { continue };
+        report.slow_runs = history.slow_runs();
+        if report.slow_runs.is_none() {
+            let reason =
+                "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
+            report.null_reasons.insert("slow_runs", reason);
+        }
+        own.add_to(&mut report);
+        all.nodes.push(report);
+    }
+}
+
+/// The drifts that continue.
+fn drifts(
+    table: &RunTable,
+    settings: &drift::DriftSettings,
+    histories: &[History],
+    effects: &[f64],
+) -> Vec<DriftReport> {
+    let values = |history: &History| {
+        history.since_restart().iter().map(|at| at.median - effects[at.session as usize]).collect()
+    };
+    let relative: Vec<Vec<f64>> = histories.iter().map(values).collect();
+    let slices: Vec<&[f64]> = relative.iter().map(Vec::as_slice).collect();
+    let Some(deviation) = drift::deviation(&slices, settings) else { return Vec::new() };
+    let of_node = |(history, relative): (&History, &Vec<f64>)| {
+        let alarms = drift::alarms(relative, deviation, settings);
+        // A drift that has ended needs no attention.
+        let lasting = alarms.into_iter().find(|alarm| alarm.until.is_none())?;
+        let row = history.since_restart()[lasting.since].row as usize;
+        Some(DriftReport {
+            node: table.node_name(row).to_owned(),
+            class: table.class_name(row).to_owned(),
+            since: table.session_name(row).map(str::to_owned),
+            change: lasting.change,
+            score: lasting.score,
+        })
+    };
+    histories.par_iter().zip(&relative).filter_map(of_node).collect()
+}

@@ -1,0 +1,267 @@
+//! What changed between sessions: most nodes of a class, the facts of nodes, and which nodes are still measured.
+
+mod common;
+
+use common::*;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const NODES: usize = 12;
+
+/// A node in a session.
+struct Cell {
+    slower: f64,
+    kernel: &'static str,
+    memory: u32,
+    is_measured: bool,
+    label: &'static str,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self { slower: 1.0, kernel: "6.1", memory: 128, is_measured: true, label: "" }
+    }
+}
+
+/// Weekly sessions of seven runs on each node. Nodes differ by up to 2 %, sessions of a node and runs by .2 %.
+fn csv(sessions: usize, cell: impl Fn(usize, usize) -> Cell) -> String {
+    let mut csv = String::from("node,session,run,started,kernel,memory,maintenance,elapsed_s\n");
+    for (node, session) in (0..NODES).flat_map(|node| (0..sessions).map(move |session| (node, session))) {
+        let Cell { slower, kernel, memory, is_measured, label } = cell(node, session);
+        for run in 0..if is_measured { 7 } else { 0 } {
+            let place = |factor: usize, of: usize| {
+                ((node * 7 + session * 5 + run * 3) * factor % of) as f64 / of as f64
+            };
+            let own = 0.02 * ((node * 5) % 12) as f64 / 12.0 + 0.002 * place(13, 31) + 0.002 * place(17, 29);
+            let (seconds, day) = (100.0 * (1.0 + own) * slower, 1 + 4 * session);
+            let _ = writeln!(
+                csv,
+                "n{node:02},s{},{run},2026-11-{day:02}T08:{run:02}:00Z,{kernel},{memory},{label},{seconds:.6}",
+                session + 1
+            );
+        }
+    }
+    csv
+}
+
+struct Found {
+    text: String,
+    json: Value,
+}
+
+impl Found {
+    fn of(csv: &str, args: &[&str]) -> Self {
+        let folder = Folder::new();
+        let file = folder.put("f.csv", csv);
+        let args = [&["report", file.to_str().unwrap()], args].concat();
+        let found = json(&report(&[&args[..], &["--format", "json"]].concat()));
+        assert_valid("report", &found);
+        Self { text: out(&report(&args)), json: found }
+    }
+
+    fn has_line(&self, start: &str) {
+        assert!(self.text.lines().any(|line| line.starts_with(start)), "{start}: {}", self.text);
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &Value> {
+        self.json["nodes"].as_array().unwrap().iter()
+    }
+
+    fn with_history(&self, verdict: &str) -> Vec<&str> {
+        let mut nodes: Vec<&str> = self
+            .nodes()
+            .filter(|node| node["history"]["verdict"] == verdict)
+            .map(|node| node["node"].as_str().unwrap())
+            .collect();
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+fn status(csv: &str, args: &[&str]) -> i32 {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", csv);
+    report(&[&["report", file.to_str().unwrap()], args].concat()).status.code().unwrap()
+}
+
+/// Most nodes became slower. The others did not become faster.
+#[test]
+fn nodes_that_did_not_change_did_not_change() {
+    for (slowed, sessions) in [(6, 6), (8, 2), (8, 6), (11, 6)] {
+        let slower = |node, session| if node < slowed && session + 2 >= sessions.max(3) { 1.03 } else { 1.0 };
+        let csv = csv(sessions, |node, session| Cell { slower: slower(node, session), ..Cell::default() });
+        let found = Found::of(&csv, &[]);
+        assert_eq!(found.with_history("SLOWED").len(), slowed, "{}", found.text);
+        assert_eq!(found.with_history("SAME").len(), NODES - slowed, "{}", found.text);
+        assert!(found.json["classes"][0]["moved"].is_null());
+        found.has_line(&format!("{slowed} of 12 nodes are slower than they were: "));
+        assert_eq!(status(&csv, &["--fail-on", "slow"]), 3);
+    }
+    let all = csv(6, |_, session| Cell { slower: if session > 3 { 1.03 } else { 1.0 }, ..Cell::default() });
+    let found = Found::of(&all, &[]);
+    assert_eq!(found.with_history("SAME").len(), NODES);
+    found.has_line("class 1 as a whole is 3.0 % slower than it was until 2026-11-13 (2.");
+    let statuses = ["slow", "moved"].map(|what| status(&all, &["--fail-on", what]));
+    assert_eq!((statuses, status(&all, &["--exit", "nagios"])), ([0, 3], 1));
+}
+
+/// A new kernel puts all nodes in another class. What it did is told, and a node that did not come back is missed.
+#[test]
+fn a_new_kernel_hides_nothing() {
+    let after = |session: usize| session >= 4;
+    let csv = csv(5, |node, session| Cell {
+        slower: if after(session) { 1.06 } else { 1.0 },
+        kernel: if after(session) { "6.2" } else { "6.1" },
+        is_measured: !(node == 5 && after(session)),
+        ..Cell::default()
+    });
+    let by = ["--class-by", "kernel"];
+    let found = Found::of(&csv, &by);
+    found.has_line(
+        "11 nodes changed kernel from 6.1 to 6.2; they are 6.0 % slower than they were until 2026-11-13 (5.",
+    );
+    found.has_line("12 nodes: 11 judged; 1 not in the latest session: n05");
+    let changed = &found.json["facts_changed"][0];
+    assert_eq!(changed["facts"], json!([{ "key": "kernel", "before": "6.1", "after": "6.2" }]));
+    assert_eq!((&changed["since"], changed["nodes"].as_array().unwrap().len()), (&json!("s5"), 11));
+    let presence = |presence: &str| found.nodes().filter(|node| node["presence"] == presence).count();
+    assert_eq!(["PRESENT", "MISSING", "MOVED", "GONE"].map(presence), [11, 1, 11, 0]);
+    assert_eq!(found.json["accounted"]["odd"], 0, "{}", found.text);
+    let statuses =
+        ["missing", "moved", "slow"].map(|what| status(&csv, &[&by[..], &["--fail-on", what]].concat()));
+    assert_eq!(statuses, [3, 3, 0]);
+}
+
+/// Only some nodes got the new kernel: they or the others are odd, whoever are fewer now.
+#[test]
+fn stragglers_are_odd() {
+    for (updated, odd) in [(2, "6.2"), (10, "6.1")] {
+        let kernel = |node, session| if node < updated && session > 2 { "6.2" } else { "6.1" };
+        let found = Found::of(
+            &csv(4, |node, session| Cell { kernel: kernel(node, session), ..Cell::default() }),
+            &["--class-by", "kernel"],
+        );
+        let nodes: Vec<&Value> = found.nodes().filter(|node| node["odd"] != json!([])).collect();
+        assert_eq!(nodes.len(), 2, "{}", found.text);
+        assert!(nodes.iter().all(|node| node["odd"][0]["value"] == odd), "{nodes:?}");
+    }
+}
+
+/// Two nodes lost a DIMM: among themselves they are equal, among their peers they are slow. After the repair nothing is
+/// odd any more.
+#[test]
+fn a_lost_dimm_is_no_excuse() {
+    let fleet = |until: usize| {
+        csv(5, move |node, session| {
+            let is_lost = node < 2 && (2..until).contains(&session);
+            let (slower, memory) = if is_lost { (1.08, 96) } else { (1.0, 128) };
+            Cell { slower, memory, ..Cell::default() }
+        })
+    };
+    let lost = fleet(9);
+    let by = ["--class-by", "memory"];
+    let found = Found::of(&lost, &by);
+    for line in [
+        "n00 is odd: memory is 96, its peers have 128; it is ",
+        "2 nodes changed memory from 128 to 96; they are",
+    ] {
+        found.has_line(line);
+    }
+    let row = found.text.lines().find(|line| line.starts_with("n00 ") && line.contains('*')).unwrap_or("");
+    assert!(row.contains(" SLOW"), "{}", found.text);
+    let folder = Folder::new();
+    let file = folder.put("f.csv", &lost);
+    let metrics =
+        out(&report(&["report", file.to_str().unwrap(), "--class-by", "memory", "--format", "openmetrics"]));
+    let slow = |line: &str| line.starts_with("pmmpi_nodes{verdict=\"SLOW") && !line.ends_with(" 0.0");
+    assert!(metrics.lines().any(slow), "{metrics}");
+    assert_eq!(metrics.matches("pmmpi_node_runs{").count(), NODES);
+    let repaired = fleet(4);
+    let found = Found::of(&repaired, &by);
+    assert!(found.nodes().all(|node| node["odd"] == json!([])), "{}", found.text);
+    found.has_line("2 nodes changed memory from 96 to 128; they are 7.");
+    assert_eq!(status(&repaired, &[&by[..], &["--fail-on", "slow,odd,moved"]].concat()), 0);
+}
+
+/// A slow node that was taken out does not alarm for ever.
+#[test]
+fn a_node_that_is_gone_is_no_alarm() {
+    let fleet = |last: usize| {
+        csv(6, move |node, session| Cell {
+            slower: if node == 4 && session > 0 { 1.08 } else { 1.0 },
+            is_measured: node != 4 || session <= last,
+            ..Cell::default()
+        })
+    };
+    for (last, slow, missing, gone) in [(5, 3, 0, 0), (4, 3, 3, 0), (3, 0, 0, 3), (2, 0, 0, 3)] {
+        let statuses = ["slow", "missing", "gone"].map(|what| status(&fleet(last), &["--fail-on", what]));
+        assert_eq!(statuses, [slow, missing, gone], "{last}");
+    }
+    let found = Found::of(&fleet(2), &["--top", "0"]);
+    found.has_line("none of 11 nodes stands out from its class");
+    found.has_line("12 nodes: 11 judged; 1 only in earlier sessions: n04");
+    assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
+    assert!(Found::of(&fleet(4), &[]).text.contains("n04 +"), "it may be measured again tomorrow");
+}
+
+/// A repaired node is measured again with three others. Its history goes on, and the report says that the session is
+/// small.
+#[test]
+fn a_small_session_counts() {
+    let fleet = |label: &'static str| {
+        csv(6, move |node, session| Cell {
+            slower: if node == 1 && (3..5).contains(&session) { 1.08 } else { 1.0 },
+            is_measured: session < 5 || node < 4,
+            label: if node == 1 && session == 5 { label } else { "" },
+            ..Cell::default()
+        })
+    };
+    for label in ["", "dimm"] {
+        let found = Found::of(&fleet(label), &[]);
+        found.has_line("none of 12 nodes stands out from its class");
+        found.has_line(
+            "the latest session has 4 of the 12 nodes of class 1; the others are judged by earlier sessions",
+        );
+        assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
+        // What the repair brought is the difference to the days before it.
+        assert_eq!(found.text.contains("n01 is 7."), label == "dimm", "{}", found.text);
+    }
+}
+
+/// Sessions of one day have the same date.
+#[test]
+fn sessions_of_one_day_are_told_by_name() {
+    let fleet = csv(4, |node, session| Cell {
+        slower: if node == 1 && session > 1 { 1.05 } else { 1.0 },
+        ..Cell::default()
+    });
+    let hours = ["01", "05", "09", "13"].map(|day| format!("2026-11-{day}T"));
+    let one_day = hours
+        .iter()
+        .zip(["08", "09", "10", "11"])
+        .fold(fleet, |csv, (day, hour)| csv.replace(&format!("{day}08"), &format!("2026-11-20T{hour}")));
+    Found::of(&one_day, &[]).has_line("n01 is 5.0 % slower than it was until s2 (at least ");
+}
+
+/// In a class of few nodes seconds are compared as they are, and the report says so.
+#[test]
+fn few_nodes_have_no_level() {
+    let few = csv(4, |node, session| Cell {
+        slower: if session == 3 { 1.05 } else { 1.0 },
+        is_measured: node < 4,
+        ..Cell::default()
+    });
+    let found = Found::of(&few, &[]);
+    assert_eq!(found.with_history("SLOWED").len(), 4, "{}", found.text);
+    assert!(found.nodes().all(|node| node["history"]["relative_to_class"] == false));
+    let two: String = few
+        .lines()
+        .filter(|line| !line.starts_with("n02") && !line.starts_with("n03"))
+        .fold(String::new(), |csv, line| csv + line + "\n");
+    let found = Found::of(&two, &[]);
+    assert!(
+        found.text.contains("its class has too few nodes to show what changed for all of them"),
+        "{}",
+        found.text
+    );
+}
