@@ -18,7 +18,7 @@ use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::{BOUNDS, WrongResults};
-use crate::verdicts::node_report::{ClassReport, DriftReport, FactsChanged, NodeReport, SlowRunReport};
+use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
 use accounted::Accounted;
@@ -61,7 +61,7 @@ pub struct Report {
     /// What became of each node.
     pub accounted: Accounted,
     /// Nodes whose facts changed in the latest sessions, the change of most nodes first.
-    pub facts_changed: Vec<FactsChanged>,
+    pub reconfigured: Vec<Reconfigured>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Number of runs that were compared; a run on several nodes counts once per node.
@@ -146,7 +146,7 @@ impl Report {
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
-        let Verdicts { mut nodes, classes, facts_changed, slow_runs, drift, warnings: of_verdicts } =
+        let Verdicts { mut nodes, classes, reconfigured, slow_runs, drift, warnings: of_verdicts } =
             verdicts::judge(&results.table, &results.order, settings);
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
@@ -173,7 +173,7 @@ impl Report {
             classes,
             wrong,
             accounted,
-            facts_changed,
+            reconfigured,
             slow_runs,
             runs_of_nodes,
             drift,

@@ -3,7 +3,6 @@
 
 mod cause_text;
 mod class_moved;
-mod facts_changed;
 mod history;
 mod judged_node;
 mod judged_session;
@@ -13,6 +12,7 @@ mod odd_nodes;
 mod over_sessions;
 mod own_history;
 mod presence;
+mod reconfigured;
 mod rounds_of_runs;
 mod suspects;
 mod warnings;
@@ -26,7 +26,7 @@ use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
 use history::History;
 use judged_session::{JudgedSession, Sessions};
-use node_report::{ClassReport, DriftReport, FactsChanged, NodeReport, SlowRunReport};
+use node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
 use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Verdicts {
     /// Classes, by name.
     pub classes: Vec<ClassReport>,
     /// Nodes whose facts changed, the change of most nodes first.
-    pub facts_changed: Vec<FactsChanged>,
+    pub reconfigured: Vec<Reconfigured>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
     /// Drifts that continue, the largest change first.
@@ -74,7 +74,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
     classes.iter().for_each(|nodes| judge.class(nodes));
     presence::add_to(&mut all.nodes, table, order, &classes);
-    all.facts_changed = facts_changed::of(&all.nodes, table, order, &classes);
+    all.reconfigured = reconfigured::of(&all.nodes, table, order, &classes);
     odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
     all.warnings.extend(warnings::about_sessions(order));
     // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.

@@ -121,7 +121,7 @@ fn a_new_kernel_hides_nothing() {
         "11 nodes changed kernel from 6.1 to 6.2; they are 6.0 % slower than they were until 2026-11-13 (5.",
     );
     found.has_line("12 nodes: 11 judged; 1 not in the latest session: n05");
-    let changed = &found.json["facts_changed"][0];
+    let changed = &found.json["reconfigured"][0];
     assert_eq!(changed["facts"], json!([{ "key": "kernel", "before": "6.1", "after": "6.2" }]));
     assert_eq!((&changed["since"], changed["nodes"].as_array().unwrap().len()), (&json!("s5"), 11));
     let presence = |presence: &str| found.nodes().filter(|node| node["presence"] == presence).count();

@@ -112,7 +112,7 @@ fn is_class_slower(report: &Report) -> bool {
     moved.into_iter().any(|moved| moved.change > 0.0)
         || report.nodes.iter().any(is_slower_since_maintenance)
         || report
-            .facts_changed
+            .reconfigured
             .iter()
             .any(|facts| facts.change > LEAST && facts.ci.is_some_and(|ci| ci[0] > 0.0))
 }

@@ -1,8 +1,8 @@
 //! The answer in sentences: is anything wrong, what, and how sure is it.
 
 mod accounted;
-mod facts_changed;
 mod own_history;
+mod reconfigured;
 
 use super::cells::{percent, shortened};
 use crate::report::Report;
@@ -67,7 +67,7 @@ pub fn of(report: &Report) -> Vec<String> {
     let mut answer = accounted::wrong(report);
     answer.extend(of_class);
     answer.extend(own_history::classes(report));
-    answer.extend(facts_changed::of(report));
+    answer.extend(reconfigured::of(report));
     answer.extend(accounted::odd(report));
     answer.extend(own_history::of(report));
     answer.extend(accounted::of(&report.accounted));

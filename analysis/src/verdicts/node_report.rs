@@ -263,7 +263,7 @@ pub struct ClassMoved {
 
 /// Nodes whose facts changed with a session: they are in another class since then.
 #[derive(Debug, Serialize)]
-pub struct FactsChanged {
+pub struct Reconfigured {
     /// The facts.
     pub facts: Vec<ChangedFact>,
     /// The nodes' class since then.

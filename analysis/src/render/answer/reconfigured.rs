@@ -4,24 +4,24 @@ use super::NAMED;
 use super::own_history::until;
 use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
-use crate::verdicts::node_report::{ChangedFact, FactsChanged};
+use crate::verdicts::node_report::{ChangedFact, Reconfigured};
 use crate::warning_codes::percent;
 use pmmpi::text::count;
 
 /// One sentence per change, for the first ones.
 pub fn of(report: &Report) -> Vec<String> {
     let numbers = class_numbers(&report.nodes);
-    let several = report.facts_changed.len() > 1;
-    let of = |changed: &FactsChanged| {
+    let several = report.reconfigured.len() > 1;
+    let of = |changed: &Reconfigured| {
         let number = numbers.get(changed.class.as_str()).filter(|_| several);
         sentence(changed, &number.map(|number| format!(" (now class {number})")).unwrap_or_default())
     };
-    report.facts_changed.iter().take(NAMED).map(of).collect()
+    report.reconfigured.iter().take(NAMED).map(of).collect()
 }
 
 /// For example "24 nodes changed kernel from 5.14 to 6.1; they are 3.1 % slower than they were until 2026-11-14
 /// (2.9 % .. 3.3 %)".
-fn sentence(changed: &FactsChanged, in_class: &str) -> String {
+fn sentence(changed: &Reconfigured, in_class: &str) -> String {
     let fact = |fact: &ChangedFact| {
         let [before, after] = [&fact.before, &fact.after]
             .map(|value| value.as_deref().map_or_else(|| "unknown".to_owned(), shortened));

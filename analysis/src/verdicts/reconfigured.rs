@@ -1,7 +1,7 @@
 //! Nodes whose facts changed between sessions, for example by a new Linux kernel: they are in another class since then,
 //! so their own history starts anew, and no comparison within a class shows what the change did.
 
-use super::node_report::{ChangedFact, FactsChanged, NodeReport};
+use super::node_report::{ChangedFact, NodeReport, Reconfigured};
 use super::odd_nodes::{ClassRows, differences};
 use super::own_history::date;
 use crate::stats::{median, within_nodes};
@@ -40,7 +40,7 @@ pub(super) fn of(
     table: &RunTable,
     order: &Order,
     classes: &[ClassRows],
-) -> Vec<FactsChanged> {
+) -> Vec<Reconfigured> {
     let works: HashSet<&str> = table.class_parts.values().map(|parts| parts.work.as_str()).collect();
     if works.len() == table.class_parts.len() {
         return Vec::new(); // no two classes differ in facts alone
@@ -71,7 +71,7 @@ pub(super) fn of(
             changes.entry([before, after, change.first]).or_default().push((node, change));
         }
     }
-    let mut all: Vec<FactsChanged> =
+    let mut all: Vec<Reconfigured> =
         changes.into_values().filter_map(|nodes| report(table, &nodes)).collect();
     all.sort_by(|a, b| (b.nodes.len(), &a.nodes).cmp(&(a.nodes.len(), &b.nodes)));
     all
@@ -99,7 +99,7 @@ impl Change {
     }
 }
 
-fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<FactsChanged> {
+fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
     let Change { classes, rows: [until, since], .. } = nodes.first()?.1;
     let [before, after] = classes.map(|class| table.class_parts.get(&class).map(|parts| &parts.facts));
     let fact = |(key, before, after): (&Key, Option<&str>, Option<&str>)| ChangedFact {
@@ -112,7 +112,7 @@ fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<FactsChanged> {
     let ci = median::interval(by.len()).map(|(low, high, _)| [by[low].exp_m1(), by[high].exp_m1()]);
     let mut names: Vec<String> = nodes.iter().map(|(node, _)| (*node).to_owned()).collect();
     names.sort_unstable();
-    Some(FactsChanged {
+    Some(Reconfigured {
         facts: differences(before?, after?).into_iter().map(fact).collect(),
         class: table.class_name(since).to_owned(),
         nodes: names,
