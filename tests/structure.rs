@@ -108,6 +108,7 @@ fn folders_of_the_analysis_point_one_way() {
         "input",
         "verdicts",
         "report",
+        "comparison",
         "stamps_csv",
         "render",
         "export_archive",

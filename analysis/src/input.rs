@@ -310,8 +310,7 @@ impl<T> Input<T> {
             self.warnings
                 .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
         }
-        let asked = options.class_by != ClassBy::default();
-        for key in options.class_by.keys().filter(|_| asked) {
+        for key in options.class_by.asked() {
             // Runs of pmmpi have these keys, and other runs may do without.
             if !(matches!(key, Key::Named(_)) || key.is_fact()) || (key.is_fact() && !self.runs.is_empty()) {
                 continue;

@@ -13,6 +13,7 @@
 
 #![warn(missing_docs)]
 
+pub mod comparison;
 pub mod export_archive;
 pub mod input;
 pub mod output;

@@ -4,28 +4,32 @@ mod cli;
 
 use clap::Parser;
 use cli::options::{
-    BoundsArgs, BoundsFormat, Command, ExitStyle, ExportArgs, OfOthers, Options, ReportArgs, ReportFormat,
+    BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, ExitStyle, ExportArgs, OfOthers, Options,
+    ReportArgs, ReportFormat,
 };
 use cli::supervise::supervise;
-use cli::{allocator, progress_line, verdict_status};
+use cli::{allocator, compare_status, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
+use pmmpi_analysis::comparison::selector::Selector;
+use pmmpi_analysis::comparison::{Comparison, Inputs};
 use pmmpi_analysis::export_archive;
 use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
 use pmmpi_analysis::render::{
-    answer, csv, first_warnings, html, json, markdown, node_list, one_line, openmetrics, text,
+    answer, comparison, csv, first_warnings, html, json, markdown, node_list, one_line, openmetrics, text,
 };
 use pmmpi_analysis::report;
 use pmmpi_analysis::report::warnings;
 use pmmpi_analysis::stamps_csv;
 use pmmpi_analysis::stats::own_history;
 use pmmpi_analysis::stats::runs;
+use pmmpi_analysis::stats::two_sets::CompareSettings;
 use pmmpi_analysis::stats::verdict_rule;
-use pmmpi_analysis::table::node_class::ClassBy;
+use pmmpi_analysis::table::node_class::{ClassBy, Key};
 use pmmpi_analysis::verdicts::JudgeSettings;
 use pmmpi_analysis::warning_codes::WarningCode;
 use pmmpi_events::validation::{self, Trust};
@@ -60,6 +64,10 @@ fn main() -> ExitCode {
         }
         Command::Export(options) => {
             supervise(reads_a_pipe(&options.paths), |decoding| code(export(&options, decoding)))
+        }
+        Command::Compare(options) => {
+            let paths: Vec<PathBuf> = [&options.a, &options.b].map(PathBuf::from).into();
+            supervise(reads_a_pipe(&paths), |decoding| code(compare(&options, decoding)))
         }
         Command::Bounds(options) => code(bounds(&options)),
     })
@@ -186,6 +194,50 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     })
 }
 
+fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
+    let names = [options.a.as_str(), options.b.as_str()];
+    let selector = |name: &str| name.parse::<Selector>().map_err(|e| Failure::usage(format!("{name}: {e}")));
+    let selectors = [selector(names[0])?, selector(names[1])?];
+    let labels = selectors.iter().filter_map(|selector| match selector {
+        Selector::Label(key, _) => Some(Key::Named(key.clone())),
+        _ => None,
+    });
+    let by = labels.fold(options.class_by.clone().unwrap_or_default(), ClassBy::and);
+    let q = fraction("fdr", options.fdr, 50.0)?;
+    let from = importers::ImportOptions {
+        keep_parts: true,
+        ..reading(&options.of_others, Some(by.clone()), decoding)
+    };
+    let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
+    let read = |selector: &Selector| -> Result<Input<_>, Failure> {
+        let paths = match selector {
+            Selector::Path(path) => vec![path.clone()],
+            _ => paths("compare", &options.of)?,
+        };
+        let input = report::read(&paths, &from, &trust);
+        if input.is_empty() { Err(nothing("compare", &input)) } else { Ok(input) }
+    };
+    let inputs = match selectors.iter().all(Selector::is_part) {
+        true => Inputs::Shared(read(&selectors[0])?),
+        false => Inputs::Apart([read(&selectors[0])?, read(&selectors[1])?]),
+    };
+    let settings = CompareSettings { q, ..CompareSettings::default() };
+    let [a, b] = &selectors;
+    let compared =
+        Comparison::new(&inputs, names, [a, b], &by, &settings).map_err(|reason| Failure::usage(reason))?;
+    let rendered = match options.format {
+        CompareFormat::Text => for_place(comparison::text(&compared, options.top), options.output.as_deref()),
+        CompareFormat::Json => json(&compared)?,
+        CompareFormat::Csv => comparison::csv(&compared).map_err(|e| Failure {
+            code: PARTIAL,
+            message: format!("pmmpi cannot write the comparison as CSV: {e}"),
+        })?,
+        CompareFormat::Md => comparison::markdown(&compared, options.top),
+    };
+    write(&rendered, options.output.as_deref())?;
+    Ok(compare_status::of(&compared, &options.fail_on, inputs.is_partial()))
+}
+
 fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let from = reading(&options.of_others, options.class_by.clone(), decoding);
     let folder = &options.output;
@@ -262,11 +314,14 @@ fn runs<T>(input: &Input<T>) -> usize {
     input.runs.len() + archived.len() + table.is_own.iter().filter(|own| !**own).count()
 }
 
-fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
-    let fraction = |name: &str, percent: f64, most: f64| match (0.0..=most).contains(&percent) {
+fn fraction(name: &str, percent: f64, most: f64) -> Result<f64, Failure> {
+    match (0.0..=most).contains(&percent) {
         true => Ok(percent / 100.0),
         false => Err(Failure::usage(format!("--{name}: expected a number from 0 to {most} percent"))),
-    };
+    }
+}
+
+fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let (delta, q) = (fraction("delta", options.delta, 1000.0)?, fraction("fdr", options.fdr, 50.0)?);
     let node = verdict_rule::VerdictSettings { delta, q, min_runs: options.min_runs, ..Default::default() };
     let run = runs::SlowRunSettings { q, ..Default::default() };

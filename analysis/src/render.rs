@@ -5,6 +5,7 @@
 
 pub mod answer;
 mod cells;
+pub mod comparison;
 pub mod csv;
 pub mod first_warnings;
 pub mod html;

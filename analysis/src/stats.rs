@@ -35,6 +35,7 @@
 //! | [`run_law`], [`runs`] | which runs are slow |
 //! | [`flaky`] | which nodes have too many slow runs |
 //! | [`own_history`] | which nodes are slower or faster than they were, and since when |
+//! | [`two_sets`] | how much longer one set of runs takes than another, and what would have been seen |
 //! | [`drift`] | which nodes grow slower from session to session, and since when |
 //! | [`bimodal`] | whether a class consists of two kinds of nodes |
 //! | [`noise`] | whether the times are precise enough to show an effect |
@@ -70,6 +71,7 @@ pub mod runs;
 pub mod term_parts;
 pub mod terms;
 pub mod time_order;
+pub mod two_sets;
 pub mod verdict_rule;
 pub mod within_nodes;
 

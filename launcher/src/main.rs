@@ -40,6 +40,7 @@ fn command() -> Result<End, Failure> {
         Command::Run(typed) => run::run(typed),
         Command::Repeat(typed) => repeat::run(&typed.validate()?),
         Command::Report { args } => tool_files::exec_report("report", &args),
+        Command::Compare { args } => tool_files::exec_report("compare", &args),
         Command::Export { args } => tool_files::exec_report("export", &args),
         Command::List(typed) => list::run(&typed),
         Command::Bounds { args } => tool_files::exec_report("bounds", &args),

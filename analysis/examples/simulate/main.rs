@@ -14,6 +14,7 @@ mod part_of_class;
 mod promise_table;
 mod promises;
 mod score;
+mod two_sets;
 
 use fleet::Recipe;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
@@ -27,6 +28,9 @@ fn main() {
     // For a first look: one table; or only the cases below, with a fraction of the fleets.
     if std::env::args().nth(1).as_deref() == Some("history") {
         return history_table::print();
+    }
+    if std::env::args().nth(1).as_deref() == Some("compare") {
+        return two_sets::print();
     }
     if let Some(part) = std::env::args().nth(1).and_then(|part| part.parse().ok()) {
         return promise_table::print(part);
@@ -42,6 +46,7 @@ fn main() {
     bimodal();
     drift();
     history_table::print();
+    two_sets::print();
     promise_table::print(1);
     why();
 }

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::node_class::ClassBy;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 const EXIT_STATUS: &str = "Exit status: 0 done, 1 some input unusable, 2 all input unusable or wrong usage.";
 
@@ -23,6 +24,9 @@ pub enum Command {
     /// Add runs to an archive in Parquet
     #[command(after_help = export_help())]
     Export(ExportArgs),
+    /// Compare two sets of runs
+    #[command(after_help = compare_help())]
+    Compare(CompareArgs),
     /// Compute bounds of the elapsed time from your own stamps
     #[command(after_help = bounds_help())]
     Bounds(BoundsArgs),
@@ -54,6 +58,19 @@ reader can read the archive.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
+    )
+}
+
+fn compare_help() -> String {
+    format!(
+        "A and B are files, folders or archives, or parts of the runs in --in PATH:
+session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B's time over A's time.
+VISIBLE: a difference of this size is found with a probability of 95 %.
+{EXIT_STATUS}
+3: --fail-on found it; 4: a difference of this size would not be found.
+More options (docs/compare.md): --fdr, --node, --metric, --path-pattern.
+Examples: pmmpi compare before/ after/
+          pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
 
@@ -190,6 +207,81 @@ pub enum ExitStyle {
     Plain,
     /// 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN
     Nagios,
+}
+
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The runs to compare with
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The runs of which the report says how much slower they are
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// Runs of which A and B are parts (PMMPI_OUT, else pmmpi-results)
+    #[arg(long = "in", value_name = "PATH")]
+    pub of: Vec<PathBuf>,
+    /// text, json, csv or md
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
+    pub format: CompareFormat,
+    /// Write to FILE, not to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Rows per table in text and md; 0: all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Exit with 3 on: different, slower:X%, faster:X%
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub fail_on: Vec<CompareFailOn>,
+    /// What must be equal: cpu,LABEL,... or none
+    #[arg(long, value_name = "KEYS")]
+    pub class_by: Option<ClassBy>,
+    /// False discovery rate in percent
+    #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
+    pub fdr: f64,
+    #[command(flatten)]
+    pub of_others: OfOthers,
+}
+
+/// docs/compare.md says what is in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// For a terminal
+    Text,
+    /// Everything, for scripts
+    Json,
+    /// One table of classes, nodes and metrics
+    Csv,
+    /// For a ticket or a wiki
+    Md,
+}
+
+/// What makes a comparison fail. Sizes are fractions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CompareFailOn {
+    /// Any certain difference.
+    Different,
+    /// B is certainly slower, and by more than this.
+    Slower(f64),
+    /// B is certainly faster, and by more than this.
+    Faster(f64),
+}
+
+impl FromStr for CompareFailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, size) = text.split_once(':').unwrap_or((text, "0"));
+        let size = percent(size)? / 100.0;
+        match what {
+            "different" if !text.contains(':') => Ok(Self::Different),
+            "slower" | "faster" if !(0.0..=10.0).contains(&size) => {
+                Err("expected 0 to 1000 percent".to_owned())
+            }
+            "slower" => Ok(Self::Slower(size)),
+            "faster" => Ok(Self::Faster(size)),
+            _ => Err("expected different, slower:X% or faster:X%".to_owned()),
+        }
+    }
 }
 
 #[derive(Args)]

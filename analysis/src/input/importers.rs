@@ -14,7 +14,7 @@ pub mod detect;
 mod folder;
 mod hpl;
 mod hyperfine;
-pub(super) mod instant;
+pub(crate) mod instant;
 mod invalid_value;
 mod json;
 mod parquet;

@@ -107,12 +107,12 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
 }
 
 /// The shortest text that gives the same number when read; empty if there is none.
-fn number(value: Option<f64>) -> String {
+pub fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value:?}")).unwrap_or_default()
 }
 
 /// Makes a name one line and no formula. A spreadsheet computes a cell that begins like a formula, whoever wrote it.
-fn name(name: &str) -> String {
+pub fn name(name: &str) -> String {
     let name = one_line(name);
     // Also after spaces: some spreadsheets remove them.
     match name.trim_start().starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])

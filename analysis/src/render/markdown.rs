@@ -28,7 +28,8 @@ pub fn report(report: &Report, top: usize) -> String {
     format!("{}\n", text.trim_end())
 }
 
-fn of_table(table: &Table) -> String {
+/// A table.
+pub(super) fn of_table(table: &Table) -> String {
     let row =
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let mut text = row(&mut table.columns.iter().map(|column| column.title.to_owned()));
@@ -96,7 +97,7 @@ fn within_cell(name: &str) -> String {
 
 /// A sentence that may contain names: escapes all markup. GitHub finds mentions, references and links in the text
 /// that remains after markup, so a zero-width space separates their characters.
-fn prose(sentence: &str) -> String {
+pub(super) fn prose(sentence: &str) -> String {
     const APART: &str = "&#8203;";
     let mut text = String::new();
     for c in one_line(sentence).chars() {

@@ -31,24 +31,24 @@ pub enum Cell {
     Verdict(Option<Verdict>),
 }
 
-fn left(title: &'static str) -> Column {
+pub fn left(title: &'static str) -> Column {
     Column { title, is_right: false }
 }
 
-fn right(title: &'static str) -> Column {
+pub fn right(title: &'static str) -> Column {
     Column { title, is_right: true }
 }
 
-fn name(name: &str) -> Cell {
+pub fn name(name: &str) -> Cell {
     Cell::Name(shortened(name))
 }
 
-fn words(words: impl ToString) -> Cell {
+pub fn words(words: impl ToString) -> Cell {
     Cell::Words(words.to_string())
 }
 
 /// "-" if there is no value.
-fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
+pub fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
     Cell::Words(value.map_or("-".to_owned(), show))
 }
 

@@ -167,6 +167,17 @@ impl ClassBy {
         self.0.contains(key)
     }
 
+    /// These keys and one more.
+    pub fn and(mut self, key: Key) -> Self {
+        self.0.extend((!self.0.contains(&key)).then_some(key));
+        self
+    }
+
+    /// The keys that the user asked for, also beside the usual ones.
+    pub(crate) fn asked(&self) -> &[Key] {
+        self.0.strip_prefix(Self::default().0.as_slice()).unwrap_or(&self.0)
+    }
+
     /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.0.iter()
@@ -199,7 +210,7 @@ impl ClassBy {
     /// The keys that may be columns of other tools' results, with the names of these columns, in order. Facts of nodes
     /// are columns only if the user asked for them: a column `memory` may be the memory that a run used.
     pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
-        let is_asked = *self != Self::default();
+        let is_asked = self.asked().len() == self.0.len();
         self.0.iter().filter_map(move |key| match key {
             Key::Class => Some((key, "class")),
             Key::Named(name) => Some((key, name.as_str())),

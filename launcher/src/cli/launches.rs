@@ -6,13 +6,19 @@ use pmmpi_workload::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// A launch, and the places where `pmmpi repeat` inserts the options of the series.
-pub struct Launches {
+/// A launch command, and the places where `pmmpi repeat` inserts the options of the series.
+pub struct Launch {
     /// The launcher, `pmmpi` and the program, each with its arguments.
     argv: Vec<OsString>,
     /// Indices in `argv` directly after each `pmmpi` (and `run`), ascending.
     places: Vec<usize>,
-    /// Number of measured launches, at least 1.
+}
+
+/// What `pmmpi repeat` does.
+pub struct Launches {
+    /// One, or two that take turns.
+    pub commands: Vec<Launch>,
+    /// Number of measured launches of each, at least 1.
     pub runs: u32,
     /// Number of warm-up launches before them.
     pub warmup: u32,
@@ -21,7 +27,24 @@ pub struct Launches {
     pub quiet: bool,
 }
 
-impl Launches {
+impl Launch {
+    /// Finds each `pmmpi` in the launch. An MPMD launch has several parts, separated by colons; each part has at
+    /// most one.
+    fn new(argv: Vec<OsString>) -> Result<Self, Failure> {
+        let (mut places, mut begin) = (Vec::new(), 0);
+        for part in argv.split(|arg| arg == ":") {
+            places.extend(measured_from(part)?.map(|place| begin + place));
+            begin += part.len() + 1;
+        }
+        if places.is_empty() {
+            return Err(Failure::own(
+                "there is no `pmmpi` in the launch command, so pmmpi would measure nothing.\n       \
+                 Example: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl",
+            ));
+        }
+        Ok(Self { argv, places })
+    }
+
     pub fn launcher(&self) -> &OsStr {
         &self.argv[0]
     }
@@ -40,26 +63,20 @@ impl Launches {
 }
 
 impl Repetition {
-    /// Finds each `pmmpi` in the launch. An MPMD launch has several parts, separated by colons; each part has at
-    /// most one.
     pub fn validate(self) -> Result<Launches, Failure> {
         if self.runs == 0 {
             return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
-        let (mut places, mut begin) = (Vec::new(), 0);
-        for part in self.argv.split(|arg| arg == ":") {
-            places.extend(measured_from(part)?.map(|place| begin + place));
-            begin += part.len() + 1;
-        }
-        if places.is_empty() {
-            return Err(Failure::own(
-                "there is no `pmmpi` in the launch command, so pmmpi would measure nothing.\n       \
-                 Example: pmmpi repeat --runs 7 -- mpirun -n 4 pmmpi ./hpl",
-            ));
-        }
+        let words = |command: &String| match shell_words::split(command) {
+            Ok(words) => Ok(words.into_iter().map(OsString::from).collect()),
+            Err(_) => Err(Failure::own(format_args!("--compare: in `{command}` a quote is not closed"))),
+        };
+        let argvs = match self.compare.is_empty() {
+            true => vec![self.argv],
+            false => self.compare.iter().map(words).collect::<Result<_, _>>()?,
+        };
         Ok(Launches {
-            argv: self.argv,
-            places,
+            commands: argvs.into_iter().map(Launch::new).collect::<Result<_, _>>()?,
             runs: self.runs,
             warmup: self.warmup,
             on_failure: self.on_failure.into(),
@@ -105,9 +122,10 @@ mod tests {
             warmup: 0,
             on_failure: options::OnFailureArg::Stop,
             quiet: true,
+            compare: Vec::new(),
             argv: argv.iter().map(OsString::from).collect(),
         };
-        repetition.validate().map(|launches| launches.with(&["--X".into()]))
+        repetition.validate().map(|launches| launches.commands[0].with(&["--X".into()]))
     }
 
     #[test]

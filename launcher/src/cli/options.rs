@@ -17,7 +17,7 @@ macro_rules! commands {
   repeat  repeat a whole MPI launch           doctor    check this machine
   report  show bounds, slow nodes and runs    bounds    compute bounds from CSV
   list    list events, groups, metrics        validate  check the counters here
-  export  add runs to a Parquet archive"
+  export  add runs to a Parquet archive       compare   compare two sets of runs"
     };
 }
 
@@ -55,7 +55,11 @@ pub enum Command {
         after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
 all runs get the same series id.
 
-Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
+With --compare, each round starts both commands, first A, B, then B, A, and so on.
+
+Examples:
+  pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
+  pmmpi repeat --runs 7 --compare 'srun pmmpi ./old' 'srun pmmpi ./new'"
     )]
     Repeat(Repetition),
     /// Report on the runs in files or folders
@@ -67,6 +71,12 @@ Example: pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl"
     /// Add runs to an archive in Parquet
     #[command(disable_help_flag = true)]
     Export {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compare two sets of runs
+    #[command(disable_help_flag = true)]
+    Compare {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -123,10 +133,12 @@ struct Direct {
 }
 
 /// The commands that start no program of the user.
-pub const COMMANDS_WITHOUT_PROGRAM: [&str; 6] = ["report", "export", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS_WITHOUT_PROGRAM: [&str; 7] =
+    ["report", "compare", "export", "bounds", "doctor", "list", "validate"];
 
 /// First words that are commands, not programs.
-pub const COMMANDS: [&str; 8] = ["run", "repeat", "report", "export", "bounds", "doctor", "list", "validate"];
+pub const COMMANDS: [&str; 9] =
+    ["run", "repeat", "report", "compare", "export", "bounds", "doctor", "list", "validate"];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
@@ -234,11 +246,19 @@ pub struct Repetition {
     /// If a launch fails: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailureArg,
+    /// Two launch commands in turns, for `pmmpi compare`
+    #[arg(long, value_names = ["CMD A", "CMD B"], num_args = 2, conflicts_with = "argv")]
+    pub compare: Vec<String>,
     /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
     /// The launch command, which contains `pmmpi`
-    #[arg(value_name = "LAUNCHER", required = true, trailing_var_arg = true, hide = true)]
+    #[arg(
+        value_name = "LAUNCHER",
+        required_unless_present = "compare",
+        trailing_var_arg = true,
+        hide = true
+    )]
     pub argv: Vec<OsString>,
 }
 

@@ -1,0 +1,37 @@
+//! The exit status of a comparison.
+
+use super::options::CompareFailOn;
+use pmmpi_analysis::comparison::Comparison;
+
+/// --fail-on found what it looks for.
+const FOUND: u8 = 3;
+/// It was not found, but the comparison would not have shown it.
+const COULD_NOT_JUDGE: u8 = 4;
+
+/// The status with `--fail-on`; `partial` if a part of the input could not be used.
+pub fn of(comparison: &Comparison, fail_on: &[CompareFailOn], partial: bool) -> u8 {
+    let classes = comparison.classes.iter().map(|class| (class.ratio, class.different));
+    let nodes = comparison.nodes.iter().map(|node| (node.ratio, node.different));
+    let certain: Vec<f64> = classes.chain(nodes).filter(|(_, is)| *is).map(|(ratio, _)| ratio).collect();
+    let is_found = |what: &CompareFailOn| match what {
+        CompareFailOn::Different => !certain.is_empty(),
+        CompareFailOn::Slower(size) => certain.iter().any(|ratio| *ratio > 1.0 + size),
+        CompareFailOn::Faster(size) => certain.iter().any(|ratio| *ratio < 1.0 / (1.0 + size)),
+    };
+    // A check that cannot see a difference of this size must not succeed.
+    let is_visible = |what: &CompareFailOn| match what {
+        CompareFailOn::Different => comparison.classes.iter().all(|class| class.smallest_visible.is_some()),
+        CompareFailOn::Slower(size) | CompareFailOn::Faster(size) => {
+            let limit = if *size > 0.0 { *size } else { f64::INFINITY };
+            comparison
+                .classes
+                .iter()
+                .all(|class| class.smallest_visible.is_some_and(|visible| visible <= limit))
+        }
+    };
+    match (fail_on.iter().any(is_found), fail_on.iter().all(is_visible)) {
+        (true, _) => FOUND,
+        (false, false) => COULD_NOT_JUDGE,
+        (false, true) => u8::from(partial),
+    }
+}

@@ -1,0 +1,122 @@
+//! The runs of A, or of B.
+
+use super::selector::Selector;
+use crate::report::run::RunReport;
+use crate::table::node_class::{ClassBy, Key, Parts};
+use crate::table::{RunTable, UNDATED};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// One run of a unit.
+pub struct SideRun {
+    /// A node; or "4 nodes" for a job.
+    pub unit: String,
+    /// Where and how it was made.
+    pub parts: Parts,
+    /// `None` if there is no session.
+    pub session: Option<String>,
+    /// ns since 1970; [`UNDATED`] if unknown.
+    pub started_unix_ns: i64,
+    /// s.
+    pub elapsed_s: f64,
+    /// Other measured values, by name.
+    pub values: BTreeMap<String, f64>,
+    /// Its nodes.
+    pub nodes: BTreeSet<String>,
+}
+
+/// The runs of a set.
+pub struct Side {
+    /// In the order of their start.
+    pub runs: Vec<SideRun>,
+}
+
+impl Side {
+    /// The runs of `table` that `selector` selects. `own` has the runs of pmmpi, by id.
+    pub fn of(table: &RunTable, own: &HashMap<&str, &RunReport>, selector: &Selector, by: &ClassBy) -> Self {
+        let mut jobs: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for row in (0..table.len()).filter(|row| is_selected(table, *row, selector)) {
+            match table.is_own[row] {
+                true => jobs.entry(table.run[row]).or_default().push(row),
+                false => groups.push(vec![row]),
+            }
+        }
+        groups.extend(jobs.into_values());
+        let mut runs: Vec<SideRun> = groups.iter().map(|rows| SideRun::of(table, own, rows, by)).collect();
+        runs.sort_by(|a, b| {
+            (a.started_unix_ns, &a.unit)
+                .cmp(&(b.started_unix_ns, &b.unit))
+                .then(a.elapsed_s.total_cmp(&b.elapsed_s))
+        });
+        Self { runs }
+    }
+
+    /// Each node once.
+    pub fn nodes(&self) -> BTreeSet<&str> {
+        self.runs.iter().flat_map(|run| run.nodes.iter().map(String::as_str)).collect()
+    }
+
+    /// The values of each key: what is the same in all runs has one.
+    pub fn texts(&self) -> BTreeMap<Key, BTreeSet<Option<String>>> {
+        let keys: BTreeSet<&Key> =
+            self.runs.iter().flat_map(|run| run.parts.iter().map(|(key, _)| key)).collect();
+        let of = |key: &Key| self.runs.iter().map(|run| run.parts.get(key).map(str::to_owned)).collect();
+        keys.into_iter().map(|key| (key.clone(), of(key))).collect()
+    }
+}
+
+impl SideRun {
+    /// A run on several nodes takes as long as on its slowest node.
+    fn of(table: &RunTable, own: &HashMap<&str, &RunReport>, rows: &[usize], by: &ClassBy) -> Self {
+        let slowest = rows.iter().copied().max_by(|a, b| table.elapsed_s[*a].total_cmp(&table.elapsed_s[*b]));
+        let row = slowest.unwrap_or(rows[0]);
+        let nodes: BTreeSet<String> = rows.iter().map(|row| table.node_name(*row).to_owned()).collect();
+        let is_own = table.is_own[row];
+        let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
+        let report = own.get(table.runs.get(table.run[row]).unwrap_or_default()).filter(|_| is_own);
+        Self {
+            unit: match nodes.len() {
+                1 => table.node_name(row).to_owned(),
+                several => format!("{several} nodes"),
+            },
+            parts: parts.map(|parts| parts.making_up(by, is_own)).unwrap_or_default(),
+            session: table.session_name(row).map(str::to_owned),
+            started_unix_ns: table.started_unix_ns[row],
+            elapsed_s: table.elapsed_s[row],
+            values: match report {
+                Some(report) => values_of(report),
+                None => {
+                    let counter = |(name, values): (&String, &Vec<f64>)| (name.clone(), values[row]);
+                    table.counters.iter().map(counter).filter(|(_, value)| value.is_finite()).collect()
+                }
+            },
+            nodes,
+        }
+    }
+}
+
+/// The seconds of regions, and the metrics.
+fn values_of(run: &RunReport) -> BTreeMap<String, f64> {
+    let regions = run.regions.iter().filter_map(|region| {
+        let [lower, upper] = [region.lower_ns?, region.upper_ns?].map(|ns| ns as f64 / 1e9);
+        Some((format!("region {}, s", region.name), (lower + upper) / 2.0))
+    });
+    let metrics = run.metrics.iter().filter(|metric| metric.supports_verdict);
+    let metrics = metrics.filter_map(|metric| Some((metric.name.to_owned(), metric.value?)));
+    regions.chain(metrics).collect()
+}
+
+fn is_selected(table: &RunTable, row: usize, selector: &Selector) -> bool {
+    match selector {
+        Selector::Path(_) => true,
+        Selector::Session(name) => table.session_name(row).unwrap_or_default() == name,
+        Selector::Label(key, value) => {
+            let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
+            parts.is_some_and(|parts| parts.get(&Key::Named(key.clone())) == Some(value))
+        }
+        Selector::Time(from, to) => {
+            let started = table.started_unix_ns[row];
+            started != UNDATED && from.is_none_or(|from| from <= started) && to.is_none_or(|to| started < to)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which runs of A and B belong together: the same work on the same node, in the same session if there is one.
+
+use super::side::{Side, SideRun};
+use crate::stats::two_sets::SessionRuns;
+use crate::table::UNDATED;
+use crate::table::node_class::Key;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a unit is compared with: the work without what all runs of A and B differ in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Work(Vec<(Key, String)>);
+
+/// The runs of A and B of one unit.
+pub struct MatchedUnit<'a> {
+    /// A node, or "4 nodes".
+    pub unit: &'a str,
+    /// The class: the work and the facts that A and B have in common.
+    pub class: String,
+    /// Its runs by session.
+    pub sessions: Vec<MatchedSession<'a>>,
+}
+
+/// The runs of a unit in one session. Paired runs have the same index.
+#[derive(Default)]
+pub struct MatchedSession<'a> {
+    pub a: Vec<&'a SideRun>,
+    pub b: Vec<&'a SideRun>,
+    /// A and B took turns.
+    pub in_turns: bool,
+}
+
+/// What A and B have in common, and what not.
+pub struct Matched<'a> {
+    /// In the order of class and unit.
+    pub units: Vec<MatchedUnit<'a>>,
+    /// The keys in which all runs of A differ from all runs of B, with the texts of both.
+    pub differs: Vec<(Key, [BTreeSet<Option<String>>; 2])>,
+    /// Units of A, and of B, without a partner.
+    pub unmatched: [BTreeSet<&'a str>; 2],
+}
+
+/// Matches the runs of A and B. `same_table` if both were read together: then sessions with the same name are the same.
+pub fn matched<'a>(a: &'a Side, b: &'a Side, same_table: bool) -> Matched<'a> {
+    let differs = differing(a, b);
+    let dropped: BTreeSet<&Key> = differs.iter().map(|(key, _)| key).collect();
+    let work = |run: &SideRun| {
+        let parts = run.parts.iter().filter(|(key, _)| !key.is_fact() && !dropped.contains(key));
+        Work(parts.map(|(key, text)| (key.clone(), text.to_owned())).collect())
+    };
+    let mut found: BTreeMap<(Work, &str), [Vec<&SideRun>; 2]> = BTreeMap::new();
+    for (set, side) in [a, b].into_iter().enumerate() {
+        for run in &side.runs {
+            found.entry((work(run), &run.unit)).or_default()[set].push(run);
+        }
+    }
+    let mut matched = Matched { units: Vec::new(), unmatched: Default::default(), differs: Vec::new() };
+    for ((_, unit), [a, b]) in &found {
+        match (a.is_empty(), b.is_empty()) {
+            (false, false) => matched.units.push(MatchedUnit {
+                unit,
+                class: class(a.iter().chain(b), &dropped),
+                sessions: sessions(a, b, same_table),
+            }),
+            (is_of_b, _) => _ = matched.unmatched[usize::from(is_of_b)].insert(unit),
+        }
+    }
+    // A node may have no partner in one work, and one in another.
+    let has_partner: BTreeSet<&str> = matched.units.iter().map(|unit| unit.unit).collect();
+    matched.unmatched.iter_mut().for_each(|units| units.retain(|unit| !has_partner.contains(unit)));
+    matched.units.sort_by(|a, b| (&a.class, a.unit).cmp(&(&b.class, b.unit)));
+    Matched { differs, ..matched }
+}
+
+/// The keys of which no run of A has a text that a run of B has.
+fn differing(a: &Side, b: &Side) -> Vec<(Key, [BTreeSet<Option<String>>; 2])> {
+    let [a, b] = [a, b].map(Side::texts);
+    let keys: BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
+    let nothing = || BTreeSet::from([None]);
+    let of = |key: &Key| {
+        let texts = [&a, &b].map(|texts| texts.get(key).cloned().unwrap_or_else(nothing));
+        texts[0].is_disjoint(&texts[1]).then(|| (key.clone(), texts))
+    };
+    keys.into_iter().filter_map(of).collect()
+}
+
+/// The class of a unit: what all of its runs have in common.
+fn class<'a>(mut runs: impl Iterator<Item = &'a &'a SideRun>, dropped: &BTreeSet<&Key>) -> String {
+    let Some(first) = runs.next() else { return String::new() };
+    let mut common: Vec<(&Key, &str)> =
+        first.parts.iter().filter(|(key, _)| !dropped.contains(key)).collect();
+    runs.for_each(|run| common.retain(|(key, text)| run.parts.get(key) == Some(text)));
+    let shown = |(key, text): (&Key, &str)| match key {
+        Key::Microcode => format!("microcode {text}"),
+        Key::Kernel => format!("Linux {text}"),
+        Key::Ranks => format!("({text} ranks)"),
+        Key::Named(name) => format!("{name}={text}"),
+        _ => text.to_owned(),
+    };
+    match common.is_empty() {
+        true => "undeclared".to_owned(),
+        false => common.into_iter().map(shown).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn sessions<'a>(a: &[&'a SideRun], b: &[&'a SideRun], same_table: bool) -> Vec<MatchedSession<'a>> {
+    let mut sessions: BTreeMap<(usize, Option<&str>), MatchedSession> = BTreeMap::new();
+    let apart = !same_table && !overlap(a, b);
+    for (set, runs) in [a, b].into_iter().enumerate() {
+        for run in runs {
+            let name = run.session.as_deref();
+            // Files from different days may have sessions of one name.
+            let session = sessions.entry((if apart && name.is_some() { set } else { 0 }, name)).or_default();
+            if set == 0 { session.a.push(run) } else { session.b.push(run) }
+        }
+    }
+    let mut sessions: Vec<MatchedSession> = sessions.into_values().collect();
+    sessions.iter_mut().for_each(MatchedSession::pair);
+    sessions
+}
+
+/// True if the runs of both sets were made in the same time.
+fn overlap(a: &[&SideRun], b: &[&SideRun]) -> bool {
+    let span = |runs: &[&SideRun]| {
+        let starts = || runs.iter().map(|run| run.started_unix_ns);
+        Some((starts().min()?, starts().max().filter(|last| *last != UNDATED)?))
+    };
+    match (span(a), span(b)) {
+        (Some((a_first, a_last)), Some((b_first, b_last))) => a_first <= b_last && b_first <= a_last,
+        _ => false,
+    }
+}
+
+impl MatchedSession<'_> {
+    /// Finds out whether A and B took turns: of each two successive runs one is of A and one is of B. Runs are in the order
+    /// of their start, so runs that belong together then have the same index.
+    fn pair(&mut self) {
+        let starts = |runs: &[&SideRun]| runs.iter().map(|run| run.started_unix_ns).collect::<Vec<_>>();
+        let (a, b) = (starts(&self.a), starts(&self.b));
+        if a.len() != b.len() || a.is_empty() || a.iter().chain(&b).any(|start| *start == UNDATED) {
+            return;
+        }
+        let pairs = || a.iter().zip(&b).map(|(a, b)| [*a.min(b), *a.max(b)]);
+        self.in_turns = pairs().zip(pairs().skip(1)).all(|([_, last], [first, _])| last < first)
+            && pairs().all(|[first, last]| first < last);
+        // One run of each is no turn.
+        self.in_turns &= a.len() > 1;
+    }
+
+    /// True if one set was measured before the other.
+    pub fn is_in_blocks(&self) -> bool {
+        let span = |runs: &[&SideRun]| {
+            let starts = || runs.iter().map(|run| run.started_unix_ns).filter(|start| *start != UNDATED);
+            Some((starts().min()?, starts().max()?))
+        };
+        match (span(&self.a), span(&self.b)) {
+            (Some((a_first, a_last)), Some((b_first, b_last))) => a_last < b_first || b_last < a_first,
+            _ => false,
+        }
+    }
+
+    /// The values of all runs (ln), for the statistics. A value that is missing or not above 0 counts for nothing; then
+    /// runs do not belong together.
+    pub fn values(&self, of: impl Fn(&SideRun) -> Option<f64>) -> SessionRuns {
+        let ln = |runs: &[&SideRun]| -> Vec<f64> {
+            runs.iter().filter_map(|run| of(run).filter(|value| *value > 0.0)).map(f64::ln).collect()
+        };
+        let (a, b) = (ln(&self.a), ln(&self.b));
+        let in_turns = self.in_turns && a.len() == self.a.len() && b.len() == self.b.len();
+        SessionRuns { a, b, in_turns }
+    }
+}

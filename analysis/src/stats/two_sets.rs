@@ -1,0 +1,438 @@
+//! Two sets of runs, A and B, of the same nodes: how much longer B takes, and how sure that is.
+//!
+//! A unit is what has times of its own: a node, or a job on several nodes. All values are natural logarithms.
+
+use super::class_runs::ClassRuns;
+use super::{benjamini_hochberg, class_model, median, normal, within_nodes};
+
+/// What is assumed, and when a difference counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompareSettings {
+    /// Accepted share of false discoveries.
+    pub q: f64,
+    /// The standard deviation of a unit's sessions (ln T), and the number of sessions that this assumption counts for.
+    pub sessions: (f64, f64),
+}
+
+impl Default for CompareSettings {
+    fn default() -> Self {
+        Self { q: 0.01, sessions: (0.002, 3.0) }
+    }
+}
+
+/// The runs of a unit in one session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionRuns {
+    /// Of A.
+    pub a: Vec<f64>,
+    /// Of B.
+    pub b: Vec<f64>,
+    /// True if A and B took turns: then run i of A and run i of B belong together, and both have equally many.
+    pub in_turns: bool,
+}
+
+/// The sessions of a unit. A session may have runs of one set only.
+pub type Unit = Vec<SessionRuns>;
+
+/// How one unit differs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnitChange {
+    /// ln of B / A.
+    pub change: f64,
+    /// A 95 % interval; `None` if too few runs show it.
+    pub interval: Option<[f64; 2]>,
+    /// The probability of such a change without a difference, adjusted for the number of units.
+    pub adjusted_p: Option<f64>,
+    /// True if the difference is certain.
+    pub is_different: bool,
+}
+
+/// How a class of units differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassChange {
+    /// The median over the units of ln of B / A.
+    pub change: f64,
+    /// An interval of at least 93.75 %: from the order statistics of five units or more; otherwise 95 % from the runs.
+    pub interval: Option<[f64; 2]>,
+    /// A true difference of this size is found with a probability of at least 95 %.
+    pub smallest_visible: Option<f64>,
+    /// The probability of such a change without a difference.
+    pub p: Option<f64>,
+    /// In the order of the units as given. `None` for a unit that has no run of A or of B.
+    pub units: Vec<Option<UnitChange>>,
+}
+
+/// Exact values, such as the number of instructions of a test loop, may not vary at all.
+const LEAST_SIGMA: f64 = 1e-9;
+/// With fewer degrees of freedom the spread is not known.
+const FEWEST_FREEDOM: f64 = 4.0;
+/// From this many values on, their spread comes from the median of absolute deviations, which slow runs do not change. Of
+/// fewer values it is too uncertain; the standard deviation is then larger because of slow runs, but never too small.
+const ENOUGH_VALUES: usize = 40;
+/// The median of absolute deviations of normal values is as certain as the standard deviation of this part of them. P. J.
+/// Rousseeuw and C. Croux, "Alternatives to the median absolute deviation", JASA 88 (1993).
+const EFFICIENCY: f64 = 0.37;
+
+/// A difference, and how sure it is.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// ln of B / A.
+    change: f64,
+    /// The variance of its error; `None` if too few runs show it.
+    variance: Option<f64>,
+}
+
+/// Compares all units of a class. `rounding` is what rounding may hide (ln T), see [`super::resolution::hidden`]; 0 if
+/// the values are exact. `None` if no unit has runs of both.
+///
+/// In a session with runs of both sets, a unit's difference is median(B) - median(A), or the median of the differences of
+/// runs that belong together. Of several such sessions it is the median of their differences. A unit without such a
+/// session has the difference of the medians of its sessions with A and with B; then also the spread of a unit's sessions
+/// counts. The variance of a median of k values is v_k sigma^2, with one sigma for the class (docs/method.md).
+pub fn compare(units: &[Unit], rounding: f64, settings: &CompareSettings) -> Option<ClassChange> {
+    let spread = Spread::of(units, rounding, settings);
+    let changes: Vec<Option<Estimate>> = units.iter().map(|unit| spread.change(unit)).collect();
+    let p = |estimate: &Option<Estimate>| {
+        let of = |estimate: &Estimate| {
+            Some(two_sided(estimate.change / estimate.variance?.sqrt(), spread.freedom))
+        };
+        estimate.as_ref().and_then(of).unwrap_or(f64::NAN)
+    };
+    let adjusted = benjamini_hochberg::adjusted(&changes.iter().map(p).collect::<Vec<_>>());
+    let of_unit = |(estimate, adjusted): (&Option<Estimate>, f64)| {
+        let Estimate { change, variance } = (*estimate)?;
+        let adjusted_p = variance.map(|_| adjusted);
+        let is_different = adjusted_p.is_some_and(|p| p <= settings.q);
+        let reach = variance.map(|variance| student(0.975, spread.freedom) * variance.sqrt());
+        let interval = reach.map(|reach| [change - reach, change + reach]);
+        Some(UnitChange { change, interval, adjusted_p, is_different })
+    };
+    let of_units: Vec<Option<UnitChange>> = changes.iter().zip(adjusted).map(of_unit).collect();
+    let mut known: Vec<Estimate> = changes.into_iter().flatten().collect();
+    known.sort_unstable_by(|a, b| a.change.total_cmp(&b.change));
+    let ascending: Vec<f64> = known.iter().map(|estimate| estimate.change).collect();
+    let change = median::of_ascending(&ascending)?;
+    let error = class_error(&known, change, settings);
+    let t = |p: f64| student(p, spread.freedom);
+    // Both the difference and its error vary, so this is more than the sum of two quantiles (docs/simulation.md).
+    let visible = 2.0 * t(1.0 - settings.q / 2.0) * (1.0 + 1.0 / spread.freedom);
+    let of_order = median::interval(ascending.len()).map(|(low, high, _)| [ascending[low], ascending[high]]);
+    let of_runs = error.map(|error| [change - t(0.975) * error, change + t(0.975) * error]);
+    Some(ClassChange {
+        change,
+        interval: error.and(of_order.or(of_runs)),
+        smallest_visible: error.map(|error| visible * error),
+        p: error.map(|error| two_sided(change / error, spread.freedom)),
+        units: of_units,
+    })
+}
+
+/// The probability that Student's t with this number of degrees of freedom is at least as far from 0, by D. L. Wallace,
+/// "Bounds on normal approximations to Student's and the chi-square distributions", Ann. Math. Statist. 30 (1959).
+fn two_sided(t: f64, freedom: f64) -> f64 {
+    let z = (freedom * (t * t / freedom).ln_1p()).sqrt() * (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0);
+    2.0 * normal::upper(z)
+}
+
+/// The quantile of Student's t: the inverse of the same formula.
+fn student(p: f64, freedom: f64) -> f64 {
+    let z = normal::quantile(p) * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
+    (freedom * (z * z / freedom).exp_m1()).sqrt().copysign(z)
+}
+
+/// The standard deviation of the median of the units' changes: from the errors of the units, and from how much they differ.
+fn class_error(units: &[Estimate], change: f64, settings: &CompareSettings) -> Option<f64> {
+    let errors = units.iter().map(|estimate| estimate.variance).collect::<Option<Vec<f64>>>()?;
+    let mean = errors.iter().sum::<f64>() / units.len() as f64;
+    let between = match within_nodes::residual_factor(units.len()) {
+        Some(factor) => {
+            let residuals: Vec<f64> = units.iter().map(|of| (of.change - change) / factor).collect();
+            class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6)
+        }
+        None => 0.0,
+    };
+    Some((within_nodes::variance_factor(units.len()) * (mean + between)).sqrt()).filter(|error| *error > 0.0)
+}
+
+/// How much values vary, over all units of a class.
+struct Spread {
+    /// The variance of a run; `None` if it is not known.
+    run: Option<f64>,
+    /// The variance of the difference of two runs that belong together.
+    pair: Option<f64>,
+    /// The degrees of freedom of these variances.
+    freedom: f64,
+    /// The variance of a unit's sessions.
+    session: f64,
+    /// The variance of the difference of two rounded medians.
+    rounding: f64,
+}
+
+impl Spread {
+    fn of(units: &[Unit], rounding: f64, settings: &CompareSettings) -> Self {
+        let sessions = || units.iter().flatten();
+        let alone = sessions().filter(|session| !session.in_turns);
+        let run = variance(alone.flat_map(|session| [session.a.clone(), session.b.clone()]));
+        let pair = variance(sessions().filter(|session| session.in_turns).map(differences));
+        let floor = rounding * rounding;
+        let mut spread = Self {
+            run: run.map(|(run, _)| run.max(floor)),
+            pair: pair.map(|(pair, _)| pair.max(2.0 * floor)),
+            freedom: run.into_iter().chain(pair).map(|(_, freedom)| freedom).fold(f64::INFINITY, f64::min),
+            session: 0.0,
+            rounding: floor,
+        };
+        spread.session = spread.of_sessions(units, settings);
+        spread
+    }
+
+    /// The variance of the sessions of a unit, from units with several sessions of one set.
+    fn of_sessions(&self, units: &[Unit], settings: &CompareSettings) -> f64 {
+        let (mut residuals, mut errors) = (Vec::new(), Vec::new());
+        for of_set in units.iter().flat_map(|unit| [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]) {
+            let Some(factor) = within_nodes::residual_factor(of_set.len()) else { continue };
+            let medians: Vec<f64> = of_set.iter().map(|runs| middle(runs)).collect();
+            let middle = middle(&medians);
+            // The residuals of two sessions are the same.
+            let independent = if of_set.len() == 2 { 1 } else { of_set.len() };
+            residuals.extend(medians.iter().take(independent).map(|median| (median - middle) / factor));
+            let error = |runs: &&Vec<f64>| self.median(runs.len()).unwrap_or_default();
+            errors.extend(of_set.iter().take(independent).map(error));
+        }
+        match residuals.is_empty() {
+            true => settings.sessions.0.powi(2),
+            false => class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6),
+        }
+    }
+
+    /// The variance of the median of some runs.
+    fn median(&self, runs: usize) -> Option<f64> {
+        Some(within_nodes::variance_factor(runs) * self.run?)
+    }
+
+    /// The difference of a unit; `None` without runs of both sets.
+    fn change(&self, unit: &Unit) -> Option<Estimate> {
+        let shared: Vec<Estimate> = unit.iter().filter_map(|session| self.of_session(session)).collect();
+        let found = if shared.is_empty() {
+            let of = |runs: &Vec<f64>| Estimate { change: middle(runs), variance: self.median(runs.len()) };
+            let [a, b] = [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]
+                .map(|sides| over_sessions(&sides.into_iter().map(of).collect::<Vec<_>>(), self.session));
+            let (a, b) = (a?, b?);
+            let variance = a.variance.zip(b.variance).map(|(a, b)| a + b);
+            Estimate { change: b.change - a.change, variance }
+        } else {
+            over_sessions(&shared, 0.0)?
+        };
+        let variance = found.variance.map(|variance| variance + self.rounding);
+        Some(Estimate { variance: variance.filter(|variance| *variance > 0.0), ..found })
+    }
+
+    /// The difference in a session with runs of both sets.
+    fn of_session(&self, session: &SessionRuns) -> Option<Estimate> {
+        if session.a.is_empty() || session.b.is_empty() {
+            return None;
+        }
+        if session.in_turns {
+            let pairs = differences(session);
+            let variance = self.pair.map(|pair| within_nodes::variance_factor(pairs.len()) * pair);
+            return Some(Estimate { change: middle(&pairs), variance });
+        }
+        let variance = self.median(session.a.len()).zip(self.median(session.b.len())).map(|(a, b)| a + b);
+        Some(Estimate { change: middle(&session.b) - middle(&session.a), variance })
+    }
+}
+
+/// The median over sessions that vary by `between`; `None` without sessions.
+fn over_sessions(sessions: &[Estimate], between: f64) -> Option<Estimate> {
+    let values: Vec<f64> = sessions.iter().map(|session| session.change).collect();
+    let count = values.len();
+    let variances: Option<Vec<f64>> = sessions.iter().map(|session| session.variance).collect();
+    let mean = |variances: Vec<f64>| variances.iter().sum::<f64>() / count as f64 + between;
+    let variance = variances.map(|of| within_nodes::variance_factor(count) * mean(of));
+    (count > 0).then(|| Estimate { change: middle(&values), variance })
+}
+
+/// The differences of runs that belong together.
+fn differences(session: &SessionRuns) -> Vec<f64> {
+    session.a.iter().zip(&session.b).map(|(a, b)| b - a).collect()
+}
+
+/// The runs of one set in each session that has any.
+fn sides(unit: &Unit, of: impl Fn(&SessionRuns) -> &Vec<f64>) -> Vec<&Vec<f64>> {
+    unit.iter().map(of).filter(|runs| !runs.is_empty()).collect()
+}
+
+fn middle(values: &[f64]) -> f64 {
+    within_nodes::median_of(&mut values.to_vec()).unwrap_or(f64::NAN)
+}
+
+/// The variance of a value within its group, pooled, and its degrees of freedom; `None` if these are too few.
+fn variance(groups: impl Iterator<Item = Vec<f64>>) -> Option<(f64, f64)> {
+    let (mut values, mut ends, mut squares) = (Vec::new(), Vec::new(), 0.0);
+    for group in groups.filter(|group| group.len() > 1) {
+        let mean = group.iter().sum::<f64>() / group.len() as f64;
+        squares += group.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        values.extend(group);
+        ends.push(values.len());
+    }
+    let freedom = (values.len() - ends.len()) as f64;
+    let standard =
+        (freedom >= FEWEST_FREEDOM).then(|| ((squares / freedom).max(LEAST_SIGMA * LEAST_SIGMA), freedom));
+    if values.len() < ENOUGH_VALUES {
+        return standard;
+    }
+    let class = ClassRuns::new(&values, &ends)?;
+    let sigma = within_nodes::sigma(&class, &median::of_nodes(&class))?;
+    // If more than half of the values are equal, the rest decides.
+    if sigma < LEAST_SIGMA { standard } else { Some((sigma * sigma, EFFICIENCY * freedom)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+    use proptest::prelude::*;
+
+    const SIGMA: f64 = 0.003;
+
+    /// A session of `runs` runs of each set; B is slower by `by`.
+    fn session(random: &mut Random, runs: usize, by: f64, in_turns: bool) -> SessionRuns {
+        let mut set = |by: f64| (0..runs).map(|_| 4.6 + by + SIGMA * random.normal()).collect::<Vec<_>>();
+        SessionRuns { a: set(0.0), b: set(by), in_turns }
+    }
+
+    fn rate(experiments: u64, units: usize, runs: usize, by: f64, in_turns: bool) -> f64 {
+        let settings = CompareSettings::default();
+        let found = (0..experiments).filter(|seed| {
+            let mut random = Random::new(*seed);
+            let units: Vec<Unit> =
+                (0..units).map(|_| vec![session(&mut random, runs, by, in_turns)]).collect();
+            compare(&units, 0.0, &settings).unwrap().p.unwrap() <= settings.q
+        });
+        found.count() as f64 / experiments as f64
+    }
+
+    #[test]
+    fn equal_sets_are_not_different() {
+        for (units, runs) in [(1, 3), (1, 5), (1, 7), (1, 30), (2, 7), (5, 3), (20, 7)] {
+            for in_turns in [false, true] {
+                if in_turns && units * (runs - 1) < 4 {
+                    continue; // nothing shows how much the differences vary
+                }
+                let found = rate(2000, units, runs, 0.0, in_turns);
+                assert!(found <= 0.01 + 0.005, "{units} units, {runs} runs: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_percent_are_found() {
+        for in_turns in [false, true] {
+            assert!(rate(500, 1, 7, 0.02, in_turns) > 0.99);
+            assert!(rate(500, 5, 7, 0.02, in_turns) > 0.99);
+        }
+    }
+
+    #[test]
+    fn what_is_visible_is_found() {
+        let settings = CompareSettings::default();
+        for (units, runs) in [(1, 5), (1, 7), (2, 5), (5, 7), (20, 5)] {
+            let found = (0..1000).filter(|seed| {
+                let mut random = Random::new(*seed);
+                let plain: Vec<Unit> =
+                    (0..units).map(|_| vec![session(&mut random, runs, 0.0, false)]).collect();
+                let visible = compare(&plain, 0.0, &settings).unwrap().smallest_visible.unwrap();
+                let slower: Vec<Unit> =
+                    (0..units).map(|_| vec![session(&mut random, runs, visible, false)]).collect();
+                compare(&slower, 0.0, &settings).unwrap().p.unwrap() <= settings.q
+            });
+            let found = found.count() as f64 / 1000.0;
+            assert!(found > 0.94, "{units} units, {runs} runs: {found}");
+        }
+    }
+
+    /// What drifts alike for A and B says nothing if they took turns.
+    #[test]
+    fn turns_cancel_a_drift() {
+        let drift = |run: usize| 0.05 * run as f64;
+        let noise = |run: usize| 0.0005 * ((run * 7) % 5) as f64;
+        let set =
+            |first: usize| (0..9).map(|run| drift(2 * run + first) / 10.0 + noise(run + first)).collect();
+        let unit = |in_turns| vec![SessionRuns { a: set(0), b: set(1), in_turns }];
+        let settings = CompareSettings::default();
+        let [paired, plain] = [true, false].map(|turns| compare(&[unit(turns)], 0.0, &settings).unwrap());
+        assert!(paired.smallest_visible.unwrap() < plain.smallest_visible.unwrap() / 5.0);
+    }
+
+    #[test]
+    fn other_sessions_make_less_certain() {
+        let mut random = Random::new(3);
+        let SessionRuns { a, b, .. } = session(&mut random, 7, 0.0, false);
+        let together = vec![SessionRuns { a: a.clone(), b: b.clone(), in_turns: false }];
+        let apart =
+            vec![SessionRuns { a, ..SessionRuns::default() }, SessionRuns { b, ..SessionRuns::default() }];
+        let settings = CompareSettings::default();
+        let visible = |unit: Unit| compare(&[unit], 0.0, &settings).unwrap().smallest_visible.unwrap();
+        assert!(visible(apart) > 1.1 * visible(together));
+    }
+
+    /// Times that are rounded to 1 s: 100 s and 101 s may be the same.
+    #[test]
+    fn rounding_is_no_difference() {
+        let unit = vec![SessionRuns { a: vec![100f64.ln(); 7], b: vec![101f64.ln(); 7], in_turns: false }];
+        let settings = CompareSettings::default();
+        assert!(!compare(&[unit.clone()], 0.004, &settings).unwrap().units[0].unwrap().is_different);
+        let other = vec![SessionRuns { b: vec![108f64.ln(); 7], ..unit[0].clone() }];
+        assert!(compare(&[other], 0.004, &settings).unwrap().units[0].unwrap().is_different);
+    }
+
+    /// What does not vary differs with certainty, or not at all.
+    #[test]
+    fn exact_values_are_compared() {
+        for runs in [7, 30] {
+            let unit = |b: f64| vec![SessionRuns { a: vec![1.0; runs], b: vec![b; runs], in_turns: false }];
+            let p = |b: f64| compare(&[unit(b)], 0.0, &CompareSettings::default()).unwrap().p.unwrap();
+            assert!(p(1.0) > 0.99 && p(1.001) < 1e-9, "{runs}");
+        }
+    }
+
+    #[test]
+    fn too_few_runs_are_compared_without_certainty() {
+        let unit = vec![SessionRuns { a: vec![1.0, 1.1], b: vec![2.0], in_turns: false }];
+        let found = compare(&[unit], 0.0, &CompareSettings::default()).unwrap();
+        assert_eq!((found.interval, found.p, found.smallest_visible), (None, None, None));
+        assert!((found.change - 0.95).abs() < 1e-12 && !found.units[0].unwrap().is_different);
+        let only_a = vec![SessionRuns { a: vec![1.0], ..SessionRuns::default() }];
+        assert_eq!(compare(&[only_a, Vec::new()], 0.0, &CompareSettings::default()), None);
+    }
+
+    proptest! {
+        /// A and B exchanged: the same difference with the other sign.
+        #[test]
+        fn both_directions_agree(
+            units in proptest::collection::vec(
+                (proptest::collection::vec(0.0..1.0f64, 0..6), proptest::collection::vec(0.0..1.0f64, 0..6)), 1..8)
+        ) {
+            let units: Vec<Unit> = units
+                .into_iter()
+                .map(|(a, b)| vec![SessionRuns { a, b, in_turns: false }])
+                .collect();
+            let exchanged: Vec<Unit> = units
+                .iter()
+                .map(|unit| unit.iter().map(|s| SessionRuns { a: s.b.clone(), b: s.a.clone(), ..*s }).collect())
+                .collect();
+            let settings = CompareSettings::default();
+            match (compare(&units, 0.0, &settings), compare(&exchanged, 0.0, &settings)) {
+                (None, None) => {}
+                (Some(there), Some(back)) => {
+                    prop_assert!((there.change + back.change).abs() < 1e-12);
+                    prop_assert_eq!(there.p.is_some(), back.p.is_some());
+                    if let (Some(there), Some(back)) = (there.p, back.p) {
+                        prop_assert!((there - back).abs() < 1e-9);
+                    }
+                }
+                both => prop_assert!(false, "{both:?}"),
+            }
+        }
+    }
+}
