@@ -161,6 +161,58 @@ fn a_rank_that_fails_is_recorded_and_ends_the_job_as_it_would() {
     }
 }
 
+/// A, B, B, A, and so on: what drifts is the same for both. `compare` finds the difference between them.
+#[test]
+fn two_launches_take_turns() {
+    for mpi in Mpi::ALL {
+        let (out, program) = (Folder::new("compare"), programs::mpi(mpi, "truth"));
+        let _alone = machine();
+        let launch = |ms: u32| {
+            let [pmmpi, out, program] =
+                [&pmmpi(), out.path(), &program].map(|path| path.display().to_string());
+            format!("mpirun.{} -n 2 '{pmmpi}' --out '{out}' {program} {out} {ms} 1", mpi.name())
+        };
+        let mut command = Command::new(pmmpi());
+        command.args(["repeat", "--runs", "5", "--compare"]).args([launch(60), launch(150)]).envs(FOR_ROOT);
+        if mpi == Mpi::OpenMpi {
+            command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        }
+        let output = run(&mut command).success();
+        assert!(
+            output.err().contains("launch 2 B of 5") && output.err().contains("10 of 10 launches succeeded")
+        );
+        let mut runs = out.runs();
+        runs.sort_by_key(|run| run.header.started_unix_ns);
+        let label = |run: &Run| run.header.labels.iter().find(|(key, _)| key == "compare").unwrap().1.clone();
+        let order: String =
+            runs.iter().map(|run| label(run).rsplit_once('.').unwrap().1.to_owned()).collect();
+        assert_eq!(order, "abbaabbaab", "{mpi:?} {}", output.err());
+        assert_eq!(numbers(&runs), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
+        let hint = output.err();
+        let hint =
+            hint.lines().find_map(|line| line.strip_prefix("pmmpi: compare them: pmmpi compare ")).unwrap();
+        let mut command = Command::new(pmmpi());
+        command.arg("compare").args(hint.split(' ')).arg("--in").arg(out.path());
+        command.args(["--fail-on", "slower:30%"]);
+        let output = run(&mut command);
+        assert_eq!(output.code(), 3, "{} {}", output.out(), output.err());
+        assert!(
+            output.out().contains("class 1: B is ") && !output.out().contains("not-in-turns"),
+            "{}",
+            output.out()
+        );
+    }
+    let wrong = |b: &str| {
+        run(Command::new(pmmpi()).args(["repeat", "--runs", "2", "--compare", "srun pmmpi ./a", b]))
+    };
+    for (b, message) in
+        [("srun ./b", "pmmpi would measure nothing"), ("srun pmmpi './b", "a quote is not closed")]
+    {
+        let output = wrong(b);
+        assert!(output.code() == 125 && output.err().contains(message), "{}", output.err());
+    }
+}
+
 #[test]
 fn a_whole_launch_is_repeated() {
     for mpi in Mpi::ALL {

@@ -218,8 +218,8 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
         if input.is_empty() { Err(nothing("compare", &input)) } else { Ok(input) }
     };
     let inputs = match selectors.iter().all(Selector::is_part) {
-        true => Inputs::Shared(read(&selectors[0])?),
-        false => Inputs::Apart([read(&selectors[0])?, read(&selectors[1])?]),
+        true => Inputs(vec![read(&selectors[0])?]),
+        false => Inputs(vec![read(&selectors[0])?, read(&selectors[1])?]),
     };
     let settings = CompareSettings { q, ..CompareSettings::default() };
     let [a, b] = &selectors;

@@ -83,8 +83,8 @@ codes! {
         "most nodes have been 3.0 % slower since session s31: drift does not show this change, because drift compares each \
          node with the other nodes (./hpl)"
     CompositionChanged "composition-changed"
-        "The nodes of a class changed from one session to the next."
-        "Nothing, if nodes were added or removed on purpose."
+        "Two sessions measured different nodes of a class: more than 10 % of the nodes differ."
+        "Do nothing if nodes were added or removed on purpose."
         "session s31 lacks 20 nodes of session s30 and has 0 nodes that session s30 lacks: for drift, the report uses \
          only nodes that were measured in several sessions (./hpl)"
     ConflictingRun "conflicting-run"
@@ -138,9 +138,9 @@ codes! {
         "docs/import.md lists what pmmpi reads from each tool's files."
         "pmmpi cannot read the format of 2 files: a.txt, b.bin"
     IncompleteRun "incomplete-run"
-        "Not every rank reached the final barrier, so pmmpi cannot bound the elapsed time."
+        "Not every rank reached the end barrier, so pmmpi cannot bound the elapsed time."
         "If the job still runs, report again after its end."
-        "2 of 4 ranks reached the final barrier, 1 began but did not reach the barrier, 1 left no data"
+        "2 of 4 ranks reached the end barrier, 1 began but did not reach the barrier, 1 left no data"
     InconsistentClocks "inconsistent-clocks"
         "The stamps of the nodes contradict one another, so pmmpi cannot bound the elapsed time."
         "Check the suspects: a clock jumped (for example in a virtual machine that was suspended or \
@@ -148,7 +148,7 @@ codes! {
         "clocks with rate errors of at most 100 ppm do not explain the stamps; rate errors of 1500.0 ppm would; \
          suspect clocks: n0222"
     LateNode "late-node"
-        "The other nodes waited for one node at the final barrier, for at least 1 % of the job's elapsed \
+        "The other nodes waited for one node at the end barrier, for at least 1 % of the job's elapsed \
          time."
         "Either the node is slow, or it has more work. To find out which of the two is true, compare other runs \
          and regions (`node_waits` in --format json)."
@@ -211,7 +211,7 @@ codes! {
     RoundEffects "round-effects"
         "All nodes were slower in some rounds than in others. The report subtracts these differences before it \
          compares nodes."
-        "Nothing, if the rounds have different work. Otherwise look for what slows all nodes at once: the file \
+        "Do nothing if the rounds ran different work. Otherwise look for what slows all nodes at once: the file \
          system, the network, power."
         "the rounds of the session differ by 12.0 %: the report corrects the times of each round (./hpl)"
     RoundedTimes "rounded-times"
@@ -246,7 +246,7 @@ codes! {
         "trust-AuthenticAMD-25-1-1-0xa0011d5.json is not used, because it has more than 4194304 bytes"
     UncountedEvents "uncounted-events"
         "Some events that the user requested have no count."
-        "Nothing, if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
+        "Do nothing if you do not need these events: pmmpi counts all others. See `pmmpi list events` for the events of \
          this machine, and `pmmpi \
          doctor` for limits."
         "--events cannot count cycles: rank 0: not counted by this processor and kernel (a virtual machine \

@@ -58,9 +58,9 @@ fn every_node_is_accounted_for() {
     let text = out(&report(&["report", path, "--class-by", "memory"]));
     let first: Vec<&str> = text.lines().take(24).collect();
     for line in [
-        "none of 23 other nodes stands out from its class",
+        "apart from the odd nodes, none of 23 nodes stands out from its class",
         "n12 is odd: memory is 96, its peers have 128; ",
-        "24 nodes: 21 judged; 1 odd: n12; 1 too few runs: n06; 1 not in the latest session: n05",
+        "24 nodes: 21 judged; 1 odd: n12; 1 with too few runs: n06; 1 not in the latest session: n05",
         "* compared with the class that the odd node would belong to",
     ] {
         assert!(first.iter().any(|found| found.starts_with(line)), "{line}: {text}");

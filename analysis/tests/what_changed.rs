@@ -179,7 +179,7 @@ fn a_lost_dimm_is_no_excuse() {
     let repaired = fleet(4);
     let found = Found::of(&repaired, &by);
     assert!(found.nodes().all(|node| node["odd"] == json!([])), "{}", found.text);
-    found.has_line("2 nodes changed memory from 96 to 128; they are 7.");
+    found.has_line("2 nodes changed memory from 96 to 128; they are about 7.");
     assert_eq!(status(&repaired, &[&by[..], &["--fail-on", "slow,odd,moved"]].concat()), 0);
 }
 
@@ -199,7 +199,7 @@ fn a_node_that_is_gone_is_no_alarm() {
     }
     let found = Found::of(&fleet(2), &["--top", "0"]);
     found.has_line("none of 11 nodes stands out from its class");
-    found.has_line("12 nodes: 11 judged; 1 only in earlier sessions: n04");
+    found.has_line("12 nodes: 11 judged; 1 not in the latest two sessions: n04");
     assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
     assert!(Found::of(&fleet(4), &[]).text.contains("n04 +"), "it may be measured again tomorrow");
 }
@@ -260,7 +260,7 @@ fn few_nodes_have_no_level() {
         .fold(String::new(), |csv, line| csv + line + "\n");
     let found = Found::of(&two, &[]);
     assert!(
-        found.text.contains("its class has too few nodes to show what changed for all of them"),
+        found.text.contains("its class has too few nodes to tell whether the node or the work changed"),
         "{}",
         found.text
     );

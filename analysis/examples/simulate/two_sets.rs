@@ -75,7 +75,7 @@ pub fn print() {
     ] {
         for (nodes, runs) in [(1, 3), (1, 7), (5, 7), (20, 5)] {
             if how == How::InTurns && nodes * (runs - 1) < 4 {
-                continue; // nothing shows how much the differences vary
+                continue; // too few pairs: compared as if in one session
             }
             row(name, how, nodes, runs);
         }

@@ -43,7 +43,7 @@ fn report_help() -> String {
         "SLOWER compares a node with its class: nodes with the same processor, microcode,
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
-3: --fail-on found WHAT (more are in docs/report.md), 4: could not judge.
+3: --fail-on found WHAT (all in docs/report.md), 4: no node could be judged.
 Formats also: openmetrics, nodefile. More options (docs/report.md):
 --delta-history, --fdr, --resets, --exit, --node, --metric, --path-pattern.
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
@@ -69,8 +69,7 @@ VISIBLE: a difference of this size is found with a probability of 95 %.
 {EXIT_STATUS}
 3: --fail-on found it; 4: a difference of this size would not be found.
 More options (docs/compare.md): --fdr, --node, --metric, --path-pattern.
-Examples: pmmpi compare before/ after/
-          pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
+Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
 
@@ -100,7 +99,7 @@ pub struct ReportArgs {
     /// Rows per table in text, md, html; 0: all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Exit with 3 if: slow, suspect, odd, wrong, ... (below)
+    /// Exit with 3 on: slow, suspect, odd, wrong, ...
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// Meaning of the exit status: plain, nagios
@@ -118,7 +117,7 @@ pub struct ReportArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
-    /// Compare nodes equal in cpu,LABEL,... (none: all)
+    /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
     /// CSV file with node,when: after maintenance a node's history starts anew
@@ -186,11 +185,11 @@ pub enum FailOn {
     Suspect,
     /// The facts of a node differ from those of its peers
     Odd,
-    /// A whole class became slower, or nodes with maintenance or a change of facts
+    /// A class became slower; or nodes did, after maintenance or another kernel, memory, ...
     Moved,
     /// A node was not measured in the latest session
     Missing,
-    /// A node was measured only in earlier sessions
+    /// A node is not in the latest two sessions
     Gone,
     /// A node computed a wrong result
     Wrong,
@@ -217,7 +216,7 @@ pub struct CompareArgs {
     /// The runs of which the report says how much slower they are
     #[arg(value_name = "B")]
     pub b: String,
-    /// Runs of which A and B are parts (PMMPI_OUT, else pmmpi-results)
+    /// Runs of which A and B are parts (default: PMMPI_OUT)
     #[arg(long = "in", value_name = "PATH")]
     pub of: Vec<PathBuf>,
     /// text, json, csv or md

@@ -24,10 +24,8 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
     }
     // A check that cannot compare any node must not succeed.
     let looks_at_nodes = fail_on.iter().any(|what| matches!(what, FailOn::Slow | FailOn::Suspect));
-    let is_open = match fail_on.contains(&FailOn::Unjudged) {
-        true => unjudged(report) > 0,
-        false => looks_at_nodes && is_nothing_judged(report),
-    };
+    let is_open = (fail_on.contains(&FailOn::Unjudged) && unjudged(report) > 0)
+        || (looks_at_nodes && is_nothing_judged(report));
     match is_open {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),

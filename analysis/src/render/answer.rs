@@ -59,7 +59,7 @@ pub fn of(report: &Report) -> Vec<String> {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
             }
             _ if report.nodes.iter().any(is_slow_member) => {
-                format!("none of {judged} other nodes stands out from its class")
+                format!("apart from the odd nodes, none of {judged} nodes stands out from its class")
             }
             _ => format!("none of {judged} nodes stands out from its class"),
         });
@@ -78,7 +78,12 @@ pub fn of(report: &Report) -> Vec<String> {
         answer.push(format!("{slow} of {all} slower than the other runs of {node}"));
     }
     if !report.drift.is_empty() {
-        answer.push(format!("{} grew slower over the sessions", count(report.drift.len(), "node")));
+        let (drift, became) = match report.drift.len() {
+            1 => ("drifts", "it became"),
+            _ => ("drift", "they became"),
+        };
+        let all = count(report.drift.len(), "node");
+        answer.push(format!("{all} {drift}: {became} slower from session to session"));
     }
     answer.extend(waited_for(report));
     answer
@@ -134,21 +139,23 @@ fn in_short(node: &NodeReport) -> String {
 /// What a verdict means; `None` for OK.
 pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Slow => Some("slower than its class by more than --delta, and stands out from the class"),
+        Verdict::Slow => {
+            Some("slower than its class by more than --delta (3 %), and an outlier in the class")
+        }
         Verdict::SlowTail => {
-            Some("slower than its class by more than --delta, but does not stand out from the class")
+            Some("slower than its class by more than --delta (3 %), but no outlier in the class")
         }
         Verdict::Unusual => Some(
             "stands out from its class, but it is not certain that the node is slower by more than --delta",
         ),
-        Verdict::Suspect => {
-            Some("looks slow or unusual, but too few runs, noise or the time of day may be the reason")
-        }
+        Verdict::Suspect => Some(
+            "looks slow or unusual, but the measurement is not good enough: too few runs, only some of them slow, noise, or the time of the measurement",
+        ),
         Verdict::Fast => Some(
             "faster than its class by more than --delta, and stands out: its results may be wrong, or it has another \
              configuration",
         ),
-        Verdict::Wrong => Some("computed a wrong result, so its times mean nothing"),
+        Verdict::Wrong => Some("computed a wrong result, so its times do not count"),
         Verdict::Ok => None,
     }
 }

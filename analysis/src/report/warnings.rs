@@ -62,7 +62,7 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
         warn(
             WarningCode::IncompleteRun,
             format!(
-                "{} of {} ranks reached the final barrier, {} began but did not reach the barrier, \
+                "{} of {} ranks reached the end barrier, {} began but did not reach the barrier, \
                  {unknown} left no data",
                 run.ranks.len(),
                 run.size,
@@ -175,8 +175,9 @@ fn about_elapsed(
                 "clocks with rate errors of at most {} ppm do not explain the stamps; {}; suspect clocks: {}",
                 run.max_drift().ppm(),
                 match elapsed.rho_min_ppm {
-                    least if least < NO_RATE_PPM => format!("rate errors of {least:.1} ppm would"),
-                    _ => "no rate errors would".to_owned(),
+                    least if least < NO_RATE_PPM =>
+                        format!("only rate errors of {least:.1} ppm would explain them"),
+                    _ => "no rate error would explain them".to_owned(),
                 },
                 if suspects.is_empty() { "unknown".to_owned() } else { suspects.join(", ") }
             ),

@@ -90,6 +90,16 @@ struct Estimate {
 /// session has the difference of the medians of its sessions with A and with B; then also the spread of a unit's sessions
 /// counts. The variance of a median of k values is v_k sigma^2, with one sigma for the class (docs/method.md).
 pub fn compare(units: &[Unit], rounding: f64, settings: &CompareSettings) -> Option<ClassChange> {
+    let alone;
+    let units = match variance(units.iter().flatten().filter(|session| session.in_turns).map(differences)) {
+        Some(_) => units,
+        // Too few pairs show how much their differences vary.
+        None => {
+            let apart = |session: &SessionRuns| SessionRuns { in_turns: false, ..session.clone() };
+            alone = units.iter().map(|unit| unit.iter().map(apart).collect()).collect::<Vec<Unit>>();
+            &alone
+        }
+    };
     let spread = Spread::of(units, rounding, settings);
     let changes: Vec<Option<Estimate>> = units.iter().map(|unit| spread.change(unit)).collect();
     let p = |estimate: &Option<Estimate>| {
@@ -316,9 +326,6 @@ mod tests {
     fn equal_sets_are_not_different() {
         for (units, runs) in [(1, 3), (1, 5), (1, 7), (1, 30), (2, 7), (5, 3), (20, 7)] {
             for in_turns in [false, true] {
-                if in_turns && units * (runs - 1) < 4 {
-                    continue; // nothing shows how much the differences vary
-                }
                 let found = rate(2000, units, runs, 0.0, in_turns);
                 assert!(found <= 0.01 + 0.005, "{units} units, {runs} runs: {found}");
             }
@@ -381,7 +388,9 @@ mod tests {
     fn rounding_is_no_difference() {
         let unit = vec![SessionRuns { a: vec![100f64.ln(); 7], b: vec![101f64.ln(); 7], in_turns: false }];
         let settings = CompareSettings::default();
-        assert!(!compare(&[unit.clone()], 0.004, &settings).unwrap().units[0].unwrap().is_different);
+        assert!(
+            !compare(std::slice::from_ref(&unit), 0.004, &settings).unwrap().units[0].unwrap().is_different
+        );
         let other = vec![SessionRuns { b: vec![108f64.ln(); 7], ..unit[0].clone() }];
         assert!(compare(&[other], 0.004, &settings).unwrap().units[0].unwrap().is_different);
     }

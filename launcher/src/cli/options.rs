@@ -134,11 +134,11 @@ struct Direct {
 
 /// The commands that start no program of the user.
 pub const COMMANDS_WITHOUT_PROGRAM: [&str; 7] =
-    ["report", "compare", "export", "bounds", "doctor", "list", "validate"];
+    ["report", "export", "compare", "bounds", "doctor", "list", "validate"];
 
 /// First words that are commands, not programs.
 pub const COMMANDS: [&str; 9] =
-    ["run", "repeat", "report", "compare", "export", "bounds", "doctor", "list", "validate"];
+    ["run", "repeat", "report", "export", "compare", "bounds", "doctor", "list", "validate"];
 
 /// Parses the command line of a measurement. `arguments` begins after the name `pmmpi`.
 pub fn measurement(arguments: &[OsString]) -> Result<MeasurementArgs, clap::Error> {
@@ -246,8 +246,8 @@ pub struct Repetition {
     /// If a launch fails: stop or continue
     #[arg(long, value_name = "DO", value_enum, default_value = "stop", hide_possible_values = true)]
     pub on_failure: OnFailureArg,
-    /// Two launch commands in turns, for `pmmpi compare`
-    #[arg(long, value_names = ["CMD A", "CMD B"], num_args = 2, conflicts_with = "argv")]
+    /// Start two launch commands in turns
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
     /// Print only errors
     #[arg(short, long)]

@@ -21,10 +21,10 @@ pub fn of(accounted: &Accounted) -> Option<String> {
             Group::Wrong => "with wrong results",
             Group::Odd => "odd",
             Group::Judged => return None,
-            Group::FewRuns => "too few runs",
+            Group::FewRuns => "with too few runs",
             Group::Alone => "alone in a class (not judged)",
             Group::Missing => "not in the latest session",
-            Group::Gone => "only in earlier sessions",
+            Group::Gone => "not in the latest two sessions",
             Group::Unmeasured => "without a time",
         };
         let named: Vec<String> = nodes.iter().take(NAMED).map(|node| shortened(node)).collect();
@@ -68,7 +68,7 @@ pub fn wrong(report: &Report) -> Vec<String> {
     };
     let mut all: Vec<String> = report.wrong.iter().take(NAMED).map(of).collect();
     let more = report.wrong.len().saturating_sub(NAMED);
-    all.extend((more > 0).then(|| format!("{more} more nodes or sessions have wrong results")));
+    all.extend((more > 0).then(|| format!("there are {more} more nodes or sessions with wrong results")));
     all
 }
 

@@ -39,7 +39,7 @@ pub fn classes(report: &Report) -> Vec<String> {
     let moved: Vec<String> = report.classes.iter().filter_map(of).collect();
     match moved.len() {
         0..=NAMED => moved,
-        many => vec![format!("{many} classes as a whole changed: {}; ...", moved[..NAMED].join("; "))],
+        many => vec![format!("{many} classes changed as a whole: {}; ...", moved[..NAMED].join("; "))],
     }
 }
 
@@ -67,7 +67,7 @@ fn maintained(report: &Report) -> Vec<String> {
         let middle = median::of_ascending(&changes)?;
         let (all, by) = (count(changes.len(), "node"), percent(middle.abs()));
         let is = if changes.len() == 1 { "is" } else { "are" };
-        Some(format!("{all} {is} {} after maintenance: by {by} in the median", how(middle)))
+        Some(format!("{all} {is} {} after maintenance (median {by})", how(middle)))
     };
     [faster, slower].into_iter().filter_map(many).collect()
 }
@@ -132,7 +132,7 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
         (_, Some(Course::Step) | None) => "",
     };
     let seconds = match history.relative_to_class {
-        Some(false) => "; its class has too few nodes to show what changed for all of them",
+        Some(false) => "; its class has too few nodes to tell whether the node or the work changed",
         _ => "",
     };
     format!(

@@ -36,15 +36,16 @@ fn sentence(changed: &Reconfigured, in_class: &str) -> String {
     let change = match changed.ci {
         Some([low, high]) if low <= 0.0 && high >= 0.0 => {
             let [low, high] = [low, high].map(|by| crate::render::cells::percent(by, 1));
-            format!("{they_are} as fast as until {until} ({low} .. {high})")
+            format!("no change of the time since {until} is certain ({low} .. {high})")
         }
         ci => {
             let how = if changed.change < 0.0 { "faster" } else { "slower" };
             let mut ci = ci.map(|ci| ci.map(f64::abs));
             ci.iter_mut().for_each(|ci| ci.sort_unstable_by(f64::total_cmp));
             let ci = ci.map(|[low, high]| format!(" ({} .. {})", percent(low), percent(high)));
+            let about = if ci.is_some() { "" } else { "about " };
             let by = percent(changed.change.abs());
-            format!("{they_are} {by} {how} than {they_were} until {until}{}", ci.unwrap_or_default())
+            format!("{they_are} {about}{by} {how} than {they_were} until {until}{}", ci.unwrap_or_default())
         }
     };
     format!("{who}{in_class} changed {}; {change}", facts.join(" and "))
