@@ -223,8 +223,7 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
     };
     let settings = CompareSettings { q, ..CompareSettings::default() };
     let [a, b] = &selectors;
-    let compared =
-        Comparison::new(&inputs, names, [a, b], &by, &settings).map_err(|reason| Failure::usage(reason))?;
+    let compared = Comparison::new(&inputs, names, [a, b], &by, &settings).map_err(Failure::usage)?;
     let rendered = match options.format {
         CompareFormat::Text => for_place(comparison::text(&compared, options.top), options.output.as_deref()),
         CompareFormat::Json => json(&compared)?,
