@@ -11,6 +11,8 @@ pub mod often_waited_for;
 pub mod places;
 pub mod regions;
 pub mod run;
+mod split_labels;
+mod unread_paths;
 pub mod warnings;
 
 use crate::input::importers::{self, Rejected, Results};
@@ -153,6 +155,8 @@ impl Report {
         all.extend(warnings::without_time(input.without_time));
         all.extend(of_verdicts);
         all.extend(about_the_whole(&nodes));
+        all.extend(unread_paths::warning(&results.guessed_nodes));
+        all.extend(split_labels::warning(&runs, &classes));
         all.extend(warnings::unusable_trust(trust));
         all.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();

@@ -229,6 +229,10 @@ codes! {
          still valid, because pmmpi widened them by this rate error."
         "The node's time service is correcting a large clock error: look at `chronyc tracking` or `ntpq -p`."
         "the clock of n0222 ran 500 ppm fast during the run; the bounds of the run allow for 600 ppm"
+    SplitByLabel "split-by-label"
+        "A label has another value in almost every run, such as the number of the job. Each value is a class of its own, so these runs are not compared."
+        "Use the label `run` for a name of the run. Or leave labels out of the class: --class-by cpu,microcode,memory,kernel,command,ranks."
+        "the label job has 7 values in 7 runs of ./hpl: runs with different values are not compared"
     TimeOrder "time-order"
         "Nodes were measured at different times, and nodes that were measured close in time have similar times. \
          The report cannot tell a slow node from a slow hour."
@@ -284,6 +288,10 @@ codes! {
         "Some nodes have runs of A or of B, but not of both. The comparison leaves them out."
         "Measure A and B on the same nodes."
         "2 nodes only in A: n03, n07; 1 node only in B: n12"
+    UnreadPath "unread-path"
+        "The names of nodes come from the paths of files, and the paths differ in another part that pmmpi did not read. If this part is the node, several nodes look like one."
+        "Say what each part of a path is, with --path-pattern; docs/import.md describes patterns."
+        "the names of the nodes come from the paths of 35 files (hpl/cn017/run3/HPL.out: node run3), but another part of these paths differs, too: cn016, cn017, cn018, ...; if this part is the node: --path-pattern '{node}/{run}/HPL.out'"
     UnreadValues "unread-values"
         "pmmpi did not read some values of another tool's results: text, rates, or times that the user did \
          not request."

@@ -189,6 +189,26 @@ fn a_wrong_result_is_no_time() {
     assert_eq!(report(&[&args[..], &["--exit", "nagios"]].concat()).status.code(), Some(2));
 }
 
+/// The path of HPL's output gives the node. If the paths differ in another part, too, several nodes may look like one.
+#[test]
+fn a_part_of_a_path_that_nothing_read_is_told() {
+    let folder = Folder::new();
+    let output = std::fs::read_to_string(fixture("hpl/n01/HPL.out")).unwrap();
+    for (node, run) in (0..3).flat_map(|node| (0..5).map(move |run| (node, run))) {
+        folder.put(&format!("hpl/cn{node}/run{run}/HPL.out"), &output);
+    }
+    let path = folder.path().to_str().unwrap();
+    let text = out(&report(&["report", path]));
+    let hint = "if this part is the node: --path-pattern '{node}/{run}/HPL.out' [unread-path]";
+    assert!(text.contains(hint) && text.contains(": node run0)"), "{text}");
+    let found =
+        json(&report(&["report", path, "--path-pattern", "{node}/{run}/HPL.out", "--format", "json"]));
+    let codes: Vec<&Value> = array(&found, "warnings").map(|warning| &warning["code"]).collect();
+    assert!(!codes.contains(&&json!("unread-path")), "{codes:?}");
+    let nodes: BTreeSet<&str> = array(&found, "nodes").map(|node| node["node"].as_str().unwrap()).collect();
+    assert_eq!(nodes, BTreeSet::from(["cn0", "cn1", "cn2"]));
+}
+
 /// A node that is far too fast is named, with the usual reasons.
 #[test]
 fn a_node_that_is_too_fast_is_named() {

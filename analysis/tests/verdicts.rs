@@ -522,3 +522,25 @@ fn settings_that_make_no_sense_are_wrong_usage() {
         assert!(err(&output).contains(&wrong[0][2..]), "{}", err(&output));
     }
 }
+
+/// A label such as the number of the job puts each run in a class of its own.
+#[test]
+fn a_label_that_splits_classes_is_told() {
+    let mut runs = fleet("", 0, &nodes(4, 7, |_, _| 1.0));
+    for (number, run) in runs.iter_mut().enumerate() {
+        run.header.labels = vec![("job".into(), (1000 + number % 7).to_string())];
+    }
+    let (report, _) = reported(&runs, &[]);
+    assert!(!codes(&report).contains(&"split-by-label"), "four nodes of a job are compared");
+    for (number, run) in runs.iter_mut().enumerate() {
+        run.header.labels = vec![("job".into(), (1000 + number).to_string())];
+    }
+    let (report, _) = reported(&runs, &[]);
+    let warnings = report["warnings"].as_array().unwrap();
+    let split = warnings.iter().find(|warning| warning["code"] == "split-by-label").expect("a warning");
+    let message = split["message"].as_str().unwrap();
+    assert!(message.starts_with("the label job has 28 values in 28 runs of "), "{message}");
+    let by = "cpu,microcode,memory,kernel,command,ranks";
+    let (report, _) = reported(&runs, &["--class-by", by]);
+    assert!(!codes(&report).contains(&"split-by-label"));
+}

@@ -67,8 +67,19 @@ pub struct Results {
     pub unread: BTreeMap<String, u64>,
     /// At least one file of an archive does not contain what its classes consist of.
     pub without_parts: bool,
+    /// Files of which the path gave the node, without a pattern.
+    pub guessed_nodes: Vec<GuessedNode>,
     /// Class keys with names of their own that some file or run has.
     pub class_keys: BTreeSet<String>,
+}
+
+/// A file that names no node: its path did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuessedNode {
+    /// The file.
+    pub path: PathBuf,
+    /// Its name, or that of its folder.
+    pub node: String,
 }
 
 /// A file that was read.

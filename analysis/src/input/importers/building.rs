@@ -4,7 +4,9 @@ mod rejected;
 mod repeated;
 
 use super::row::{Column, Numbered, ResultRow, RowPart};
-use super::{FileFormat, ImportFault, ImportOptions, Results, SourceFile, Unusable};
+use super::{
+    FileFormat, GuessedNode, ImportFault, ImportOptions, Results, SourceFile, Unusable, path_pattern,
+};
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
 use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED};
@@ -162,6 +164,16 @@ impl Building {
     /// Notes a file that cannot be used.
     pub fn unusable(&mut self, path: &Path, fault: ImportFault) {
         self.results.unusable.push(Unusable { path: path.to_owned(), reason: fault.to_string() });
+    }
+
+    /// The node of the current file by its path: see [`path_pattern::node_of`].
+    pub fn guess_node(&mut self, generic: &[&str]) -> Result<String, ImportFault> {
+        let node = path_pattern::node_of(&self.path, generic)?;
+        let guessed = GuessedNode { path: self.path.clone(), node: node.clone() };
+        if self.results.guessed_nodes.last() != Some(&guessed) {
+            self.results.guessed_nodes.push(guessed);
+        }
+        Ok(node)
     }
 
     /// Notes a file in a folder that no reader recognizes.

@@ -48,7 +48,7 @@ pub(super) fn read(
         let node = match (&place.node, &part.hostname) {
             (Some(node), _) => node.clone(),
             (None, Some(hostname)) => hostname.clone(),
-            (None, None) => path_pattern::node_of(building.path(), &GENERIC)?,
+            (None, None) => building.guess_node(&GENERIC)?,
         };
         let class = place.class.clone().unwrap_or_else(|| solved.class());
         let session = place.session.as_deref().unwrap_or_default();

@@ -18,7 +18,7 @@ pub(super) fn read(
     let place = options.place(building.path())?;
     let node = match &place.node {
         Some(node) => node.clone(),
-        None => super::path_pattern::node_of(building.path(), &GENERIC)?,
+        None => building.guess_node(&GENERIC)?,
     };
     let document = json::document(source)?;
     let results = json::list(&document, "results")?;

@@ -1,0 +1,41 @@
+//! Labels that put each run in a class of its own, such as the number of a job: then no runs are compared.
+
+use super::run::RunReport;
+use crate::verdicts::node_report::ClassReport;
+use crate::warning_codes::{Warning, WarningCode};
+use pmmpi::text::{count, printable};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With fewer values, the label may be what the user wants to keep apart.
+const FEWEST_VALUES: usize = 3;
+
+/// Warns of the first label that has almost as many values as there are runs of the same work.
+pub fn warning(runs: &[RunReport], classes: &[ClassReport]) -> Option<Warning> {
+    let keys: BTreeSet<&String> = runs.iter().flat_map(|run| run.labels.keys()).collect();
+    keys.into_iter().find_map(|key| about(key, runs, classes))
+}
+
+fn about(key: &String, runs: &[RunReport], classes: &[ClassReport]) -> Option<Warning> {
+    // Runs that are equal in all but this label.
+    let mut same: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for (run, value) in runs.iter().filter_map(|run| Some((run, run.labels.get(key)?))) {
+        let others: Vec<(&String, &String)> =
+            run.labels.iter().filter(|(other, _)| *other != key && *other != "session").collect();
+        same.entry((&run.command, run.ranks, others)).or_default().push(value);
+    }
+    let ((command, ..), values) = same.into_iter().max_by_key(|(_, values)| values.len())?;
+    let different: BTreeSet<&str> = values.iter().copied().collect();
+    let splits = |value: &&str| classes.iter().any(|class| class.class.contains(&format!("{key}={value}")));
+    let splitting = different.iter().filter(|value| splits(value)).count();
+    let is_split = splitting >= FEWEST_VALUES && 2 * splitting > values.len();
+    let message = || {
+        format!(
+            "the label {} has {} values in {} of {}: runs with different values are not compared",
+            printable(key),
+            splitting,
+            count(values.len(), "run"),
+            printable(&command.join(" "))
+        )
+    };
+    is_split.then(|| Warning::new(WarningCode::SplitByLabel, message()))
+}
