@@ -104,8 +104,8 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
     line(
         text,
         &format!(
-            "{:<28} {:>8}  {:<25} {:>6}  BALANCE",
-            "REGION (of the last run)", "ENTRIES", "TOOK BETWEEN, s", "SHARE"
+            "{:<20} {:>7}  {:<21} {:>6} BALANCE WAITING RANK",
+            "REGION (last run)", "ENTRIES", "TOOK BETWEEN, s", "SHARE"
         ),
     );
     let (shown, hidden) = shown(regions.len(), top);
@@ -116,10 +116,17 @@ fn regions(text: &mut String, runs: &[RunReport], top: usize) {
         });
         let entries = region.entries.map_or("differ".to_owned(), |entries| entries.to_string());
         let balance = region.balance.map_or("-".to_owned(), |balance| format!("{balance:.2}"));
-        let share = region.share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-        line(text, &format!("{:<28} {entries:>8}  {took:<25} {share:>6}  {balance:>7}", region.name));
+        let part =
+            |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+        let (share, waiting, rank) = (part(region.share), part(region.waiting_share), region.slowest_rank);
+        let times = format!("{took:<21} {share:>6} {balance:>7} {waiting:>7} {rank:>4}");
+        line(text, &format!("{:<20} {entries:>7}  {times}", region.name));
     }
     and_more(text, hidden, "more regions");
+    line(
+        text,
+        "WAITING: part of the ranks' time at the end of the region; RANK: the rank with the longest time",
+    );
 }
 
 /// The metrics of the latest run with counters, and why the others are missing.
