@@ -192,7 +192,7 @@ fn two_launches_take_turns() {
         let hint =
             hint.lines().find_map(|line| line.strip_prefix("pmmpi: compare them: pmmpi compare ")).unwrap();
         let mut command = Command::new(pmmpi());
-        command.arg("compare").args(hint.split(' ')).arg("--in").arg(out.path());
+        command.arg("compare").args(hint.split(' '));
         command.args(["--fail-on", "slower:30%"]);
         let output = run(&mut command);
         assert_eq!(output.code(), 3, "{} {}", output.out(), output.err());
@@ -205,9 +205,11 @@ fn two_launches_take_turns() {
     let wrong = |b: &str| {
         run(Command::new(pmmpi()).args(["repeat", "--runs", "2", "--compare", "srun pmmpi ./a", b]))
     };
-    for (b, message) in
-        [("srun ./b", "pmmpi would measure nothing"), ("srun pmmpi './b", "a quote is not closed")]
-    {
+    for (b, message) in [
+        ("srun ./b", "pmmpi would measure nothing"),
+        ("srun pmmpi './b", "a quote is not closed"),
+        ("A=1 srun pmmpi ./b", "write env A=1 srun"),
+    ] {
         let output = wrong(b);
         assert!(output.code() == 125 && output.err().contains(message), "{}", output.err());
     }

@@ -46,6 +46,8 @@ pub struct SetReport {
     pub name: String,
     /// Number of runs; a run on several nodes counts once.
     pub runs: usize,
+    /// Number of runs on nodes that have runs of the same work in the other set.
+    pub compared: usize,
     /// Number of nodes.
     pub nodes: usize,
 }
@@ -91,7 +93,7 @@ pub struct ClassComparison {
 /// A node, or a job on several nodes.
 #[derive(Debug, Serialize)]
 pub struct NodeComparison {
-    /// Host name; "4 nodes" for jobs on four nodes.
+    /// Host name; "n1+n2" for jobs on two nodes.
     pub node: String,
     /// Its class.
     pub class: String,
@@ -124,8 +126,8 @@ pub struct MetricComparison {
     pub a: f64,
     /// Likewise.
     pub b: f64,
-    /// The median over the nodes of B's value over A's value.
-    pub ratio: f64,
+    /// The median over the nodes of B's value over A's value; `None` if a value is 0 or below.
+    pub ratio: Option<f64>,
     /// An interval of at least 93.75 %; `None` if too few runs show it.
     pub ci: Option<[f64; 2]>,
     /// The probability of such a ratio without a difference, adjusted for the number of regions and metrics.
@@ -179,26 +181,28 @@ impl Comparison {
                 input.runs.iter().map(|run| (run.run_id.as_str(), &run.kept)).collect();
             Side::of(&input.results.table, &own, selectors[set], by)
         };
-        let sides = [side(0), side(1)];
+        let mut sides = [side(0), side(1)];
+        let shared = side::take_out_shared(&mut sides, inputs.are_shared());
         if let Some(empty) = sides.iter().position(|side| side.runs.is_empty()) {
-            return Err(format!("{} has no run with a time", names[empty]));
+            return Err(match shared {
+                0 => format!("{} has no run with a time: check the session, label or time", names[empty]),
+                _ => format!("{} has no run that the other set does not have", names[empty]),
+            });
         }
         let matched = units::matched(&sides[0], &sides[1], inputs.are_shared());
         if matched.units.is_empty() {
-            let [a, b] = matched.unmatched.each_ref().map(|units| limits::some(units));
-            return Err(format!(
-                "A and B have no node with the same work in common: A has {a}, B has {b}\n       \
-                 If their nodes or labels have other names, --class-by KEYS chooses what must be equal"
-            ));
+            return Err(limits::nothing_in_common(&matched));
         }
         let mut all = inputs.warnings();
+        all.extend(limits::about_shared(shared));
         all.extend(limits::about_blocks(&matched, selectors));
         all.extend(limits::about_unmatched(&matched));
         let (classes, nodes) = found::times(&matched, settings);
-        all.extend(limits::about_few(&classes));
+        all.extend(limits::about_few(&nodes));
         let [a, b] = [0, 1].map(|set: usize| SetReport {
             name: names[set].to_owned(),
             runs: sides[set].runs.len(),
+            compared: sides[set].runs.len() - matched.unmatched[set].values().sum::<usize>(),
             nodes: sides[set].nodes().len(),
         });
         Ok(Self {

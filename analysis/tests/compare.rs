@@ -87,15 +87,102 @@ fn differences_are_found_with_their_size() {
 fn equal_sets_do_not_differ() {
     let folder = Folder::new();
     let a = folder.put("a.csv", csv("a", |_| 1.0, |run| run));
-    let of = found(&[text(&a), text(&a)]);
+    let b = folder.put("b.csv", csv("b", |_| 1.0, |run| run));
+    let of = found(&[text(&a), text(&b)]);
     assert_eq!((&of["classes"][0]["different"], &of["classes"][0]["ratio"]), (&json!(false), &json!(1.0)));
     assert_eq!(of["differs"], json!([]));
-    let shown = out(&compare(&[text(&a), text(&a)]));
+    let shown = out(&compare(&[text(&a), text(&b)]));
     assert!(
         shown.contains("class 1: no certain difference (B is 0.0 % slower); a difference of "),
         "{shown}"
     );
-    assert_eq!(compare(&[text(&a), text(&a), "--fail-on", "different,slower:5%"]).status.code(), Some(0));
+    assert_eq!(compare(&[text(&a), text(&b), "--fail-on", "different,slower:5%"]).status.code(), Some(0));
+}
+
+/// A run is either in A or in B.
+#[test]
+fn the_same_runs_are_not_compared() {
+    let folder = Folder::new();
+    let first = csv("a", |_| 1.0, |run| run);
+    let a = folder.put("a.csv", &first);
+    let more = csv("b", |_| 1.02, |run| 20 + run);
+    let both = folder.put("both.csv", first + more.split_once('\n').unwrap().1);
+    for args in [[text(&a), text(&a)], [text(&a), text(&both)]] {
+        let output = compare(&args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err(&output).contains("has no run that the other set does not have"), "{}", err(&output));
+    }
+    let of = found(&["time:..2026-11-01T22:00:00Z", "time:2026-11-01T05:00:00Z..", "--in", text(&both)]);
+    assert!(codes(&of).contains(&"shared-runs"), "{of}");
+}
+
+/// Runs of several programs cannot be matched by what differs.
+#[test]
+fn other_work_is_not_compared() {
+    let folder = Folder::new();
+    let of = |name: &str, label: &str, work: [&str; 2]| {
+        let rows: Vec<String> = csv(label, |_| 1.0, |run| run)
+            .lines()
+            .enumerate()
+            .map(|(at, line)| match at {
+                0 => format!("{line},class"),
+                _ => format!("{line},{}", work[at % 2]),
+            })
+            .collect();
+        folder.put(name, rows.join("\n"))
+    };
+    let a = of("a.csv", "a", ["old small", "old large"]);
+    let b = of("b.csv", "b", ["new small", "new large"]);
+    let output = compare(&[text(&a), text(&b)]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = "class: A has old large | old small, B has new large | new small";
+    assert!(err(&output).contains(message), "{}", err(&output));
+    let mixed = of("mixed.csv", "m", ["old small", "other"]);
+    let found = found(&[text(&a), text(&mixed)]);
+    assert!(codes(&found).contains(&"unpaired-runs"), "{found}");
+    assert!(found["b"]["compared"].as_u64().unwrap() < 35, "{found}");
+}
+
+/// One node that varies much more than the others is not certain because of them.
+#[test]
+fn a_noisy_node_is_not_certain() {
+    let folder = Folder::new();
+    let noisy = |label: &str, shift: f64| -> String {
+        let line = |line: &str| {
+            let (head, _) = line.rsplit_once(',').unwrap();
+            if !line.starts_with("n0,") {
+                return format!("{line}\n");
+            }
+            let run: f64 = head.split(',').nth(1).unwrap()[1..].parse().unwrap();
+            format!("{head},{:.4}\n", 100.0 + shift + 4.0 * ((run * 5.0) % 7.0 - 3.0) / 3.0)
+        };
+        csv(label, |_| 1.0, |run| run).lines().map(line).collect()
+    };
+    let a = folder.put("a.csv", noisy("a", 0.0));
+    let b = folder.put("b.csv", noisy("b", -1.5));
+    let of = found(&[text(&a), text(&b)]);
+    let nodes = of["nodes"].as_array().unwrap();
+    assert!(nodes.iter().all(|node| node["different"] == false), "{nodes:?}");
+}
+
+/// A metric that may be 0 has no ratio, and is not lost.
+#[test]
+fn zeros_have_no_ratio() {
+    let folder = Folder::new();
+    let faults = |text: String, faults: &str| -> String {
+        let line = |(at, line): (usize, &str)| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let value = if at == 0 { "faults" } else { faults };
+            format!("{},{value},{}\n", fields[..5].join(","), fields[6])
+        };
+        text.lines().enumerate().map(line).collect()
+    };
+    let a = folder.put("a.csv", faults(csv("a", |_| 1.0, |run| run), "0"));
+    let b = folder.put("b.csv", faults(csv("b", |_| 1.0, |run| run), "5000"));
+    let of = found(&[text(&a), text(&b)]);
+    let metric = &of["metrics"][0];
+    assert_eq!((&metric["ratio"], &metric["a"], &metric["b"]), (&Value::Null, &json!(0.0), &json!(5000.0)));
+    assert_eq!(metric["null_reasons"]["ratio"], "some values are 0 or below, so there is no ratio");
 }
 
 /// Parts of the same runs: by session, by label, by time; runs in turns are paired.
@@ -115,10 +202,12 @@ fn parts_of_runs_are_compared() {
     for parts in [["session:s", "session:t"], ["time:..2026-11-02", "time:2026-11-02T01:00:00+01:00.."]] {
         let of = found(&[parts[0], parts[1], "--in", text(&sessions)]);
         assert_eq!((&of["classes"][0]["nodes"], &of["classes"][0]["different"]), (&json!(4), &json!(false)));
-        assert_eq!(codes(&of), ["unpaired-nodes"], "time is the question");
+        assert_eq!(codes(&of), ["unpaired-runs"], "time is the question");
         let warnings = of["warnings"].as_array().unwrap();
-        let unpaired = warnings.iter().find(|warning| warning["code"] == "unpaired-nodes").unwrap();
-        assert_eq!(unpaired["message"], "1 node only in A: n2; 1 node only in B: n9");
+        let unpaired = warnings.iter().find(|warning| warning["code"] == "unpaired-runs").unwrap();
+        let message =
+            "the other set has no run of the same work on the node: 7 runs of A (n2), 7 runs of B (n9)";
+        assert_eq!((&unpaired["message"], &of["a"]["compared"]), (&json!(message), &json!(28)));
     }
 }
 
@@ -158,7 +247,7 @@ fn few_runs_say_so() {
         (&Value::Null, &Value::Null, &json!(false))
     );
     assert_eq!(class["null_reasons"]["ci"], "too few runs of A or B show how much they vary");
-    assert_eq!(codes(&of), ["few-runs"]);
+    assert_eq!(codes(&of), ["not-in-turns", "few-runs"]);
     assert_eq!(compare(&[text(&a), text(&b), "--fail-on", "slower:1%"]).status.code(), Some(4));
 }
 

@@ -20,7 +20,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     signals::prepare();
     signals::forward();
     let mut result = End::Exited(0);
-    let mut kept = 0;
+    let mut kept_of = vec![0; series.sets];
     'rounds: for number in 0..launches.warmup.saturating_add(launches.runs) {
         let warmup = number < launches.warmup;
         for set in series.order(number) {
@@ -35,7 +35,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
                 .map_err(|e| {
                     program::failure(program.as_os_str(), e.raw_os_error().unwrap_or(libc::EINVAL))
                 })?;
-            kept += u32::from(!warmup && ended.end.is_success());
+            kept_of[set] += u32::from(!warmup && ended.end.is_success());
             if result.is_success() {
                 result = ended.end;
             }
@@ -54,11 +54,13 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         }
     }
     if !launches.quiet {
-        let all = launches.runs.saturating_mul(series.sets as u32);
+        let (all, kept) = (launches.runs.saturating_mul(series.sets as u32), kept_of.iter().sum::<u32>());
         say(format_args!("{kept} of {all} launches succeeded, series {}", series.id));
-        if series.sets > 1 {
+        if series.sets > 1 && kept_of.iter().all(|kept| *kept > 0) {
             let [a, b] = [0, 1].map(|set| format!("label:{COMPARE_LABEL}={}", series.of_set(set)));
-            say(format_args!("compare them: pmmpi compare {a} {b}"));
+            let out =
+                launches.commands[0].out().map(|out| format!(" --in {}", out.display())).unwrap_or_default();
+            say(format_args!("compare them: pmmpi compare {a} {b}{out}"));
         }
     }
     Ok(result)

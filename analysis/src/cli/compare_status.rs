@@ -29,6 +29,9 @@ pub fn of(comparison: &Comparison, fail_on: &[CompareFailOn], partial: bool) -> 
                 .all(|class| class.smallest_visible.is_some_and(|visible| visible <= limit))
         }
     };
+    // If most runs of a set have no partner, the rest says little.
+    let is_whole = [&comparison.a, &comparison.b].iter().all(|set| 2 * set.compared >= set.runs);
+    let is_visible = |what: &CompareFailOn| is_whole && is_visible(what);
     match (fail_on.iter().any(is_found), fail_on.iter().all(is_visible)) {
         (true, _) => FOUND,
         (false, false) => COULD_NOT_JUDGE,

@@ -66,10 +66,11 @@ pub(super) fn times(
     settings: &CompareSettings,
 ) -> (Vec<ClassComparison>, Vec<NodeComparison>) {
     let classes = matched.units.chunk_by(|a, b| a.class == b.class);
+    let count = classes.clone().count();
     let time = |run: &SideRun| Some(run.elapsed_s);
     let of = |units| {
         let values = units_of(units, time);
-        let change = two_sets::compare(&values, rounding(units), settings)?;
+        let change = two_sets::compare(&values, rounding(units), count, settings)?;
         Some(ClassTimes { units, values, change })
     };
     let found: Vec<ClassTimes> = classes.filter_map(of).collect();
@@ -130,8 +131,13 @@ pub(super) fn metrics(matched: &Matched, settings: &CompareSettings) -> Vec<Metr
         let runs = units.iter().flat_map(|unit| &unit.sessions).flat_map(|s| s.a.iter().chain(&s.b));
         let names: BTreeSet<&String> = runs.flat_map(|run| run.values.keys()).collect();
         for name in names {
-            let values = units_of(units, |run| run.values.get(name).copied());
-            let Some(change) = two_sets::compare(&values, 0.0, settings) else { continue };
+            let value = |run: &SideRun| run.values.get(name).copied();
+            if !is_positive(units, value) {
+                found.extend(without_ratio(units, name, value).map(|metric| (None, None, metric)));
+                continue;
+            }
+            let values = units_of(units, value);
+            let Some(change) = two_sets::compare(&values, 0.0, 1, settings) else { continue };
             let [a, b] = medians(&values);
             found.push((
                 change.p,
@@ -141,7 +147,7 @@ pub(super) fn metrics(matched: &Matched, settings: &CompareSettings) -> Vec<Metr
                     class: units[0].class.clone(),
                     a,
                     b,
-                    ratio: change.change.exp(),
+                    ratio: Some(change.change.exp()),
                     ci: exp(change.interval),
                     p_adjusted: None,
                     different: false,
@@ -162,11 +168,44 @@ pub(super) fn metrics(matched: &Matched, settings: &CompareSettings) -> Vec<Metr
         });
     }
     all.sort_by(|a, b| {
-        let size = |metric: &MetricComparison| metric.ratio.ln().abs();
+        let size = |metric: &MetricComparison| metric.ratio.map_or(0.0, |ratio| ratio.ln().abs());
         b.different
             .cmp(&a.different)
             .then_with(|| size(b).total_cmp(&size(a)))
             .then_with(|| (&a.class, &a.name).cmp(&(&b.class, &b.name)))
     });
     all
+}
+
+/// All runs of a class.
+fn runs<'a>(units: &'a [MatchedUnit<'a>], of_b: bool) -> impl Iterator<Item = &'a SideRun> {
+    let sessions = units.iter().flat_map(|unit| &unit.sessions);
+    sessions.flat_map(move |session| if of_b { &session.b } else { &session.a }).copied()
+}
+
+/// True if a ratio of all values makes sense.
+fn is_positive(units: &[MatchedUnit], value: impl Fn(&SideRun) -> Option<f64>) -> bool {
+    [false, true].into_iter().flat_map(|of_b| runs(units, of_b)).filter_map(value).all(|value| value > 0.0)
+}
+
+/// A metric of which some values are 0 or below. `None` if only one set has it.
+fn without_ratio(
+    units: &[MatchedUnit],
+    name: &str,
+    value: impl Fn(&SideRun) -> Option<f64>,
+) -> Option<MetricComparison> {
+    let middle =
+        |of_b| within_nodes::median_of(&mut runs(units, of_b).filter_map(&value).collect::<Vec<f64>>());
+    let reason = "some values are 0 or below, so there is no ratio".to_owned();
+    Some(MetricComparison {
+        name: name.to_owned(),
+        class: units[0].class.clone(),
+        a: middle(false)?,
+        b: middle(true)?,
+        ratio: None,
+        ci: None,
+        p_adjusted: None,
+        different: false,
+        null_reasons: ["ratio", "ci", "p_adjusted"].map(|key| (key, reason.clone())).into(),
+    })
 }

@@ -1,17 +1,43 @@
 //! What limits a comparison.
 
-use super::ClassComparison;
+use super::NodeComparison;
 use super::selector::Selector;
 use super::units::{Matched, MatchedUnit};
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::text::count;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The first units.
-pub(super) fn some(units: &BTreeSet<&str>) -> String {
-    let named: Vec<&str> = units.iter().take(3).copied().collect();
+/// Why no runs of A and B belong together.
+pub(super) fn nothing_in_common(matched: &Matched) -> String {
+    let [a, b] = matched.unmatched.each_ref().map(some);
+    let texts = |texts: &BTreeSet<Option<String>>| {
+        let known: Vec<&str> = texts.iter().flatten().take(NAMED).map(String::as_str).collect();
+        format!("{}{}", known.join(" | "), if texts.len() > NAMED { " | ..." } else { "" })
+    };
+    let keys = matched.differs.iter().filter(|(key, _)| !key.is_fact());
+    let differ: Vec<String> = keys
+        .map(|(key, [a, b])| format!("\n       {}: A has {}, B has {}", key.name(), texts(a), texts(b)))
+        .collect();
+    format!(
+        "A and B have no node with the same work in common: A has {a}, B has {b}{}\n       \
+         --class-by KEYS chooses what must be equal",
+        differ.concat()
+    )
+}
+
+/// Number of units that a message names.
+const NAMED: usize = 3;
+
+fn some(units: &BTreeMap<&str, usize>) -> String {
+    let named: Vec<&str> = units.keys().take(NAMED).copied().collect();
     let more = if units.len() > named.len() { ", ..." } else { "" };
     format!("{}{more}", named.join(", "))
+}
+
+/// Warns of runs that are in A and in B.
+pub(super) fn about_shared(shared: usize) -> Option<Warning> {
+    let message = || format!("{} in A and in B: the comparison leaves them out", count(shared, "run"));
+    (shared > 0).then(|| Warning::new(WarningCode::SharedRuns, message()))
 }
 
 /// Warns if A and B were measured one after the other: then what changed in between counts as a difference.
@@ -24,26 +50,34 @@ pub(super) fn about_blocks(matched: &Matched, selectors: [&Selector; 2]) -> Opti
         shared.is_empty() || shared.iter().any(|session| session.is_in_blocks())
     };
     let apart = matched.units.iter().filter(is_apart).count();
+    let all = matched.units.len();
     let message = format!(
-        "A and B were not measured in turns on {}: what changed between them on the machine counts as a difference",
-        count(apart, "node")
+        "A and B did not take turns ({apart} of {}): what changed between them on the machine counts as a difference",
+        count(all, "comparison")
     );
     (apart > 0).then(|| Warning::new(WarningCode::NotInTurns, message))
 }
 
 pub(super) fn about_unmatched(matched: &Matched) -> Option<Warning> {
-    let of = |(set, units): (&str, &BTreeSet<&str>)| {
-        (!units.is_empty()).then(|| format!("{} only in {set}: {}", count(units.len(), "node"), some(units)))
+    let of = |(set, units): (&str, &BTreeMap<&str, usize>)| {
+        let runs = units.values().sum::<usize>();
+        (runs > 0).then(|| format!("{} of {set} ({})", count(runs, "run"), some(units)))
     };
     let both: Vec<String> = ["A", "B"].into_iter().zip(&matched.unmatched).filter_map(of).collect();
-    (!both.is_empty()).then(|| Warning::new(WarningCode::UnpairedNodes, both.join("; ")))
+    let message = || format!("the other set has no run of the same work on the node: {}", both.join(", "));
+    (!both.is_empty()).then(|| Warning::new(WarningCode::UnpairedRuns, message()))
 }
 
-pub(super) fn about_few(classes: &[ClassComparison]) -> Option<Warning> {
-    let few = classes.iter().filter(|class| class.ci.is_none()).count();
-    let message = format!(
-        "{} too few runs to show how certain a difference is: at least 3 runs of A and 3 of B on a node are needed",
-        if few == 1 { "1 class has".to_owned() } else { format!("{few} classes have") }
-    );
-    (few > 0).then(|| Warning::new(WarningCode::FewRuns, message))
+pub(super) fn about_few(nodes: &[NodeComparison]) -> Option<Warning> {
+    let few: Vec<&str> =
+        nodes.iter().filter(|node| node.ci.is_none()).map(|node| node.node.as_str()).collect();
+    let named = few.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let message = || {
+        format!(
+            "too few runs of A or B show how much the runs of {} vary: {named}{}; 3 runs of each are needed",
+            count(few.len(), "node"),
+            if few.len() > NAMED { ", ..." } else { "" }
+        )
+    };
+    (!few.is_empty()).then(|| Warning::new(WarningCode::FewRuns, message()))
 }

@@ -4,12 +4,16 @@ use super::selector::Selector;
 use crate::report::run::RunReport;
 use crate::table::node_class::{ClassBy, Key, Parts};
 use crate::table::{RunTable, UNDATED};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// One run of a unit.
 pub struct SideRun {
-    /// A node; or "4 nodes" for a job.
+    /// A node; for a job on several nodes all of them, with "+" between them.
     pub unit: String,
+    /// The run's name, unique on its node and session.
+    pub run: String,
+    /// One of its rows in the table.
+    pub row: usize,
     /// Where and how it was made.
     pub parts: Parts,
     /// `None` if there is no session.
@@ -22,6 +26,18 @@ pub struct SideRun {
     pub values: BTreeMap<String, f64>,
     /// Its nodes.
     pub nodes: BTreeSet<String>,
+}
+
+/// Takes the runs out of both sets that both have. Gives their number.
+pub fn take_out_shared(sides: &mut [Side; 2], same_table: bool) -> usize {
+    let [a, b] = sides
+        .each_ref()
+        .map(|side| side.runs.iter().filter_map(|run| run.identity(same_table)).collect::<HashSet<String>>());
+    let before = sides[0].runs.len();
+    let is_shared =
+        |run: &SideRun| run.identity(same_table).is_some_and(|run| a.contains(&run) && b.contains(&run));
+    sides.iter_mut().for_each(|side| side.runs.retain(|run| !is_shared(run)));
+    before - sides[0].runs.len()
 }
 
 /// The runs of a set.
@@ -66,6 +82,15 @@ impl Side {
 }
 
 impl SideRun {
+    /// Equal for the same run in both sets. `None` if nothing tells whether two runs are the same.
+    fn identity(&self, same_table: bool) -> Option<String> {
+        let time = (self.started_unix_ns, self.elapsed_s.to_bits());
+        match same_table {
+            true => Some(self.row.to_string()),
+            false => (time.0 != UNDATED).then(|| format!("{} {} {time:?}", self.unit, self.run)),
+        }
+    }
+
     /// A run on several nodes takes as long as on its slowest node.
     fn of(table: &RunTable, own: &HashMap<&str, &RunReport>, rows: &[usize], by: &ClassBy) -> Self {
         let slowest = rows.iter().copied().max_by(|a, b| table.elapsed_s[*a].total_cmp(&table.elapsed_s[*b]));
@@ -75,10 +100,9 @@ impl SideRun {
         let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
         let report = own.get(table.runs.get(table.run[row]).unwrap_or_default()).filter(|_| is_own);
         Self {
-            unit: match nodes.len() {
-                1 => table.node_name(row).to_owned(),
-                several => format!("{several} nodes"),
-            },
+            unit: nodes.iter().map(String::as_str).collect::<Vec<_>>().join("+"),
+            run: table.run_id(row),
+            row,
             parts: parts.map(|parts| parts.making_up(by, is_own)).unwrap_or_default(),
             session: table.session_name(row).map(str::to_owned),
             started_unix_ns: table.started_unix_ns[row],

@@ -12,7 +12,7 @@ struct Work(Vec<(Key, String)>);
 
 /// The runs of A and B of one unit.
 pub struct MatchedUnit<'a> {
-    /// A node, or "4 nodes".
+    /// A node, or the nodes of a job.
     pub unit: &'a str,
     /// The class: the work and the facts that A and B have in common.
     pub class: String,
@@ -35,14 +35,17 @@ pub struct Matched<'a> {
     pub units: Vec<MatchedUnit<'a>>,
     /// The keys in which all runs of A differ from all runs of B, with the texts of both.
     pub differs: Vec<(Key, [BTreeSet<Option<String>>; 2])>,
-    /// Units of A, and of B, without a partner.
-    pub unmatched: [BTreeSet<&'a str>; 2],
+    /// Units of A, and of B, without a partner in the same work, and the number of their runs.
+    pub unmatched: [BTreeMap<&'a str, usize>; 2],
 }
 
 /// Matches the runs of A and B. `same_table` if both were read together: then sessions with the same name are the same.
 pub fn matched<'a>(a: &'a Side, b: &'a Side, same_table: bool) -> Matched<'a> {
     let differs = differing(a, b);
-    let dropped: BTreeSet<&Key> = differs.iter().map(|(key, _)| key).collect();
+    // Runs of several programs, for example, cannot be told apart by what A and B differ in.
+    let is_single = |texts: &[BTreeSet<Option<String>>; 2]| texts.iter().all(|texts| texts.len() == 1);
+    let single = differs.iter().filter(|(key, texts)| key.is_fact() || is_single(texts));
+    let dropped: BTreeSet<&Key> = single.map(|(key, _)| key).collect();
     let work = |run: &SideRun| {
         let parts = run.parts.iter().filter(|(key, _)| !key.is_fact() && !dropped.contains(key));
         Work(parts.map(|(key, text)| (key.clone(), text.to_owned())).collect())
@@ -61,12 +64,10 @@ pub fn matched<'a>(a: &'a Side, b: &'a Side, same_table: bool) -> Matched<'a> {
                 class: class(a.iter().chain(b), &dropped),
                 sessions: sessions(a, b, same_table),
             }),
-            (is_of_b, _) => _ = matched.unmatched[usize::from(is_of_b)].insert(unit),
+            (_, true) => *matched.unmatched[0].entry(unit).or_default() += a.len(),
+            (true, _) => *matched.unmatched[1].entry(unit).or_default() += b.len(),
         }
     }
-    // A node may have no partner in one work, and one in another.
-    let has_partner: BTreeSet<&str> = matched.units.iter().map(|unit| unit.unit).collect();
-    matched.unmatched.iter_mut().for_each(|units| units.retain(|unit| !has_partner.contains(unit)));
     matched.units.sort_by(|a, b| (&a.class, a.unit).cmp(&(&b.class, b.unit)));
     Matched { differs, ..matched }
 }
@@ -108,14 +109,25 @@ fn sessions<'a>(a: &[&'a SideRun], b: &[&'a SideRun], same_table: bool) -> Vec<M
     for (set, runs) in [a, b].into_iter().enumerate() {
         for run in runs {
             let name = run.session.as_deref();
-            // Files from different days may have sessions of one name.
-            let session = sessions.entry((if apart && name.is_some() { set } else { 0 }, name)).or_default();
+            // Files from different days may have sessions of one name, or of none.
+            let session = sessions.entry((if apart { set } else { 0 }, name)).or_default();
             if set == 0 { session.a.push(run) } else { session.b.push(run) }
         }
     }
-    let mut sessions: Vec<MatchedSession> = sessions.into_values().collect();
+    let mut sessions: Vec<MatchedSession> = sessions.into_iter().flat_map(split).collect();
     sessions.iter_mut().for_each(MatchedSession::pair);
     sessions
+}
+
+/// Runs without a session are two sessions if one set was measured before the other.
+fn split<'a>(((_, name), session): ((usize, Option<&str>), MatchedSession<'a>)) -> Vec<MatchedSession<'a>> {
+    match name.is_none() && session.is_in_blocks() {
+        true => vec![
+            MatchedSession { a: session.a, ..MatchedSession::default() },
+            MatchedSession { b: session.b, ..MatchedSession::default() },
+        ],
+        false => vec![session],
+    }
 }
 
 /// True if the runs of both sets were made in the same time.
@@ -130,20 +142,38 @@ fn overlap(a: &[&SideRun], b: &[&SideRun]) -> bool {
     }
 }
 
-impl MatchedSession<'_> {
-    /// Finds out whether A and B took turns: of each two successive runs one is of A and one is of B. Runs are in the order
-    /// of their start, so runs that belong together then have the same index.
+impl<'a> MatchedSession<'a> {
+    /// Finds out whether A and B took turns: of almost all successive runs one is of A and the next is of B, or the other
+    /// way round. A run without a neighbour of the other set is left out then, for example one that failed.
     fn pair(&mut self) {
-        let starts = |runs: &[&SideRun]| runs.iter().map(|run| run.started_unix_ns).collect::<Vec<_>>();
-        let (a, b) = (starts(&self.a), starts(&self.b));
-        if a.len() != b.len() || a.is_empty() || a.iter().chain(&b).any(|start| *start == UNDATED) {
+        let all = self.a.len() + self.b.len();
+        let of = |set: usize, runs: &[&'a SideRun]| {
+            runs.iter().map(|run| (run.started_unix_ns, set, *run)).collect::<Vec<_>>()
+        };
+        let mut order = [of(0, &self.a), of(1, &self.b)].concat();
+        if order.iter().any(|(start, ..)| *start == UNDATED) {
             return;
         }
-        let pairs = || a.iter().zip(&b).map(|(a, b)| [*a.min(b), *a.max(b)]);
-        self.in_turns = pairs().zip(pairs().skip(1)).all(|([_, last], [first, _])| last < first)
-            && pairs().all(|[first, last]| first < last);
-        // One run of each is no turn.
-        self.in_turns &= a.len() > 1;
+        order.sort_by_key(|(start, set, _)| (*start, *set));
+        if order.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return; // runs at the same time are no turns
+        }
+        let (mut pairs, mut at) = (Vec::new(), 0);
+        while at + 1 < order.len() {
+            let (first, second) = (order[at], order[at + 1]);
+            match first.1 != second.1 {
+                true => pairs.push(if first.1 == 0 { (first.2, second.2) } else { (second.2, first.2) }),
+                false => {
+                    at += 1;
+                    continue;
+                }
+            }
+            at += 2;
+        }
+        if pairs.len() > 1 && 10 * pairs.len() >= 4 * all {
+            (self.a, self.b) = pairs.into_iter().unzip();
+            self.in_turns = true;
+        }
     }
 
     /// True if one set was measured before the other.
@@ -158,14 +188,15 @@ impl MatchedSession<'_> {
         }
     }
 
-    /// The values of all runs (ln), for the statistics. A value that is missing or not above 0 counts for nothing; then
-    /// runs do not belong together.
+    /// The values of all runs (ln), for the statistics. A run without the value counts for nothing, and neither does the
+    /// run that it is paired with.
     pub fn values(&self, of: impl Fn(&SideRun) -> Option<f64>) -> SessionRuns {
-        let ln = |runs: &[&SideRun]| -> Vec<f64> {
-            runs.iter().filter_map(|run| of(run).filter(|value| *value > 0.0)).map(f64::ln).collect()
-        };
-        let (a, b) = (ln(&self.a), ln(&self.b));
-        let in_turns = self.in_turns && a.len() == self.a.len() && b.len() == self.b.len();
-        SessionRuns { a, b, in_turns }
+        if self.in_turns {
+            let both = |(a, b): (&&SideRun, &&SideRun)| Some((of(a)?.ln(), of(b)?.ln()));
+            let (a, b) = self.a.iter().zip(&self.b).filter_map(both).unzip();
+            return SessionRuns { a, b, in_turns: true };
+        }
+        let ln = |runs: &[&SideRun]| runs.iter().filter_map(|run| of(run)).map(f64::ln).collect();
+        SessionRuns { a: ln(&self.a), b: ln(&self.b), in_turns: false }
     }
 }

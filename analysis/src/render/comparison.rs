@@ -93,7 +93,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
     }
     for metric in &comparison.metrics {
         let [low, high] = ends(metric.ci);
-        let [a, b, ratio] = [metric.a, metric.b, metric.ratio].map(|value| number(Some(value)));
+        let [a, b, ratio] = [Some(metric.a), Some(metric.b), metric.ratio].map(number);
         let (of, class, different) =
             (csv_name(&metric.name), csv_name(&metric.class), metric.different.to_string());
         let p = number(metric.p_adjusted);
@@ -104,7 +104,12 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
 }
 
 fn set(letter: &str, set: &SetReport) -> String {
-    format!("{letter}: {} ({}, {})", shortened(&set.name), count(set.runs, "run"), count(set.nodes, "node"))
+    let (runs, nodes) = (count(set.runs, "run"), count(set.nodes, "node"));
+    let compared = match set.compared == set.runs {
+        true => String::new(),
+        false => format!(", {} compared", set.compared),
+    };
+    format!("{letter}: {} ({runs}{compared}, {nodes})", shortened(&set.name))
 }
 
 /// The answer, and what else differs.
@@ -120,7 +125,10 @@ fn differs(of: &Difference) -> String {
     let texts = |texts: &Vec<String>| match &texts[..] {
         [] => "none".to_owned(),
         [text] => shortened(text),
-        [first, ..] => format!("{} and {} others", shortened(first), texts.len() - 1),
+        [first, second] => format!("{} and {}", shortened(first), shortened(second)),
+        [first, second, ..] => {
+            format!("{}, {} and {} more", shortened(first), shortened(second), texts.len() - 2)
+        }
     };
     format!("A and B differ in {}: A has {}, B has {}", shortened(&of.key), texts(&of.a), texts(&of.b))
 }
@@ -260,7 +268,7 @@ fn metrics(metrics: &[MetricComparison], numbers: &BTreeMap<&str, usize>, top: u
             words(numbers[metric.class.as_str()]),
             words(seconds(metric.a)),
             words(seconds(metric.b)),
-            words(percent(metric.ratio - 1.0, 2)),
+            or_dash(metric.ratio, |ratio| percent(ratio - 1.0, 2)),
             interval(metric.ci),
             or_dash(metric.p_adjusted, probability),
             difference(metric.different),

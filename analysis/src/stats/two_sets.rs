@@ -64,6 +64,10 @@ pub struct ClassChange {
 
 /// Exact values, such as the number of instructions of a test loop, may not vary at all.
 const LEAST_SIGMA: f64 = 1e-9;
+/// From this many runs of a set on, a single slow one does not matter for the median.
+const MANY_RUNS: usize = 5;
+/// By how much the spread of the sessions of one unit is widened.
+const WIDENED: f64 = 4.0;
 /// With fewer degrees of freedom the spread is not known.
 const FEWEST_FREEDOM: f64 = 4.0;
 /// From this many values on, their spread comes from the median of absolute deviations, which slow runs do not change. Of
@@ -80,6 +84,8 @@ struct Estimate {
     change: f64,
     /// The variance of its error; `None` if too few runs show it.
     variance: Option<f64>,
+    /// The degrees of freedom of this variance.
+    freedom: f64,
 }
 
 /// Compares all units of a class. `rounding` is what rounding may hide (ln T), see [`super::resolution::hidden`]; 0 if
@@ -88,8 +94,15 @@ struct Estimate {
 /// In a session with runs of both sets, a unit's difference is median(B) - median(A), or the median of the differences of
 /// runs that belong together. Of several such sessions it is the median of their differences. A unit without such a
 /// session has the difference of the medians of its sessions with A and with B; then also the spread of a unit's sessions
-/// counts. The variance of a median of k values is v_k sigma^2, with one sigma for the class (docs/method.md).
-pub fn compare(units: &[Unit], rounding: f64, settings: &CompareSettings) -> Option<ClassChange> {
+/// counts. If a unit has sessions of both kinds, the more certain one of both differences counts. The variance of a median
+/// of k values is v_k sigma^2, with one sigma for the class, or that of the unit if its runs vary clearly more
+/// (docs/method.md). `classes` is the number of classes that are compared together.
+pub fn compare(
+    units: &[Unit],
+    rounding: f64,
+    classes: usize,
+    settings: &CompareSettings,
+) -> Option<ClassChange> {
     let alone;
     let units = match variance(units.iter().flatten().filter(|session| session.in_turns).map(differences)) {
         Some(_) => units,
@@ -104,28 +117,32 @@ pub fn compare(units: &[Unit], rounding: f64, settings: &CompareSettings) -> Opt
     let changes: Vec<Option<Estimate>> = units.iter().map(|unit| spread.change(unit)).collect();
     let p = |estimate: &Option<Estimate>| {
         let of = |estimate: &Estimate| {
-            Some(two_sided(estimate.change / estimate.variance?.sqrt(), spread.freedom))
+            Some(two_sided(estimate.change / estimate.variance?.sqrt(), estimate.freedom))
         };
         estimate.as_ref().and_then(of).unwrap_or(f64::NAN)
     };
     let adjusted = benjamini_hochberg::adjusted(&changes.iter().map(p).collect::<Vec<_>>());
     let of_unit = |(estimate, adjusted): (&Option<Estimate>, f64)| {
-        let Estimate { change, variance } = (*estimate)?;
+        let Estimate { change, variance, freedom } = (*estimate)?;
         let adjusted_p = variance.map(|_| adjusted);
         let is_different = adjusted_p.is_some_and(|p| p <= settings.q);
-        let reach = variance.map(|variance| student(0.975, spread.freedom) * variance.sqrt());
+        let reach = variance.map(|variance| student(0.975, freedom) * variance.sqrt());
         let interval = reach.map(|reach| [change - reach, change + reach]);
         Some(UnitChange { change, interval, adjusted_p, is_different })
     };
     let of_units: Vec<Option<UnitChange>> = changes.iter().zip(adjusted).map(of_unit).collect();
-    let mut known: Vec<Estimate> = changes.into_iter().flatten().collect();
+    // Units with too few runs say nothing, unless there are no others.
+    let certain = changes.iter().flatten().any(|estimate| estimate.variance.is_some());
+    let counts = |estimate: &Estimate| estimate.variance.is_some() || !certain;
+    let mut known: Vec<Estimate> = changes.iter().flatten().copied().filter(counts).collect();
     known.sort_unstable_by(|a, b| a.change.total_cmp(&b.change));
     let ascending: Vec<f64> = known.iter().map(|estimate| estimate.change).collect();
     let change = median::of_ascending(&ascending)?;
-    let error = class_error(&known, change, settings);
+    let error = class_error(&known, change);
     let t = |p: f64| student(p, spread.freedom);
     // Both the difference and its error vary, so this is more than the sum of two quantiles (docs/simulation.md).
-    let visible = 2.0 * t(1.0 - settings.q / 2.0) * (1.0 + 1.0 / spread.freedom);
+    let each = settings.q / classes.max(1) as f64;
+    let visible = 2.0 * t(1.0 - each / 2.0) * (1.0 + 1.0 / spread.freedom);
     let of_order = median::interval(ascending.len()).map(|(low, high, _)| [ascending[low], ascending[high]]);
     let of_runs = error.map(|error| [change - t(0.975) * error, change + t(0.975) * error]);
     Some(ClassChange {
@@ -151,17 +168,18 @@ fn student(p: f64, freedom: f64) -> f64 {
 }
 
 /// The standard deviation of the median of the units' changes: from the errors of the units, and from how much they differ.
-fn class_error(units: &[Estimate], change: f64, settings: &CompareSettings) -> Option<f64> {
+fn class_error(units: &[Estimate], change: f64) -> Option<f64> {
     let errors = units.iter().map(|estimate| estimate.variance).collect::<Option<Vec<f64>>>()?;
-    let mean = errors.iter().sum::<f64>() / units.len() as f64;
+    // The median of the changes hardly depends on a few uncertain units.
+    let usual = within_nodes::median_of(&mut errors.clone()).unwrap_or_default();
     let between = match within_nodes::residual_factor(units.len()) {
         Some(factor) => {
             let residuals: Vec<f64> = units.iter().map(|of| (of.change - change) / factor).collect();
-            class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6)
+            class_model::spread(&residuals, &errors, &|_, error| error, (usual.sqrt() / 2.0, 1.0), 1e-6)
         }
         None => 0.0,
     };
-    Some((within_nodes::variance_factor(units.len()) * (mean + between)).sqrt()).filter(|error| *error > 0.0)
+    Some((within_nodes::variance_factor(units.len()) * (usual + between)).sqrt()).filter(|error| *error > 0.0)
 }
 
 /// How much values vary, over all units of a class.
@@ -211,7 +229,12 @@ impl Spread {
         }
         match residuals.is_empty() {
             true => settings.sessions.0.powi(2),
-            false => class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6),
+            false => {
+                let spread =
+                    class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6);
+                // The spread of few residuals is uncertain, as in a node's own history.
+                spread * (1.0 + WIDENED / (residuals.len() as f64 + settings.sessions.1)).powi(2)
+            }
         }
     }
 
@@ -222,16 +245,29 @@ impl Spread {
 
     /// The difference of a unit; `None` without runs of both sets.
     fn change(&self, unit: &Unit) -> Option<Estimate> {
-        let shared: Vec<Estimate> = unit.iter().filter_map(|session| self.of_session(session)).collect();
-        let found = if shared.is_empty() {
-            let of = |runs: &Vec<f64>| Estimate { change: middle(runs), variance: self.median(runs.len()) };
-            let [a, b] = [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]
-                .map(|sides| over_sessions(&sides.into_iter().map(of).collect::<Vec<_>>(), self.session));
-            let (a, b) = (a?, b?);
-            let variance = a.variance.zip(b.variance).map(|(a, b)| a + b);
-            Estimate { change: b.change - a.change, variance }
-        } else {
-            over_sessions(&shared, 0.0)?
+        let together: Vec<Estimate> = unit.iter().filter_map(|session| self.of_session(session)).collect();
+        let together = over_sessions(&together, 0.0);
+        let groups = || unit.iter().flat_map(|session| [session.a.clone(), session.b.clone()]);
+        let (factor, freedom) = self.clearly_more(self.run, groups());
+        let of = |runs: &Vec<f64>| Estimate {
+            change: middle(runs),
+            variance: self.median(runs.len()).map(|variance| variance * factor),
+            freedom,
+        };
+        let [a, b] = [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]
+            .map(|sides| over_sessions(&sides.into_iter().map(of).collect::<Vec<_>>(), self.session));
+        let apart = a.zip(b).map(|(a, b)| Estimate {
+            change: b.change - a.change,
+            variance: a.variance.zip(b.variance).map(|(a, b)| a + b),
+            freedom,
+        });
+        let is_better = |a: &Estimate, b: &Estimate| match (a.variance, b.variance) {
+            (Some(a), Some(b)) => a <= b,
+            (a, _) => a.is_some(),
+        };
+        let found = match (together, apart) {
+            (Some(together), Some(apart)) if is_better(&together, &apart) || unit.len() == 1 => together,
+            (together, apart) => apart.or(together)?,
         };
         let variance = found.variance.map(|variance| variance + self.rounding);
         Some(Estimate { variance: variance.filter(|variance| *variance > 0.0), ..found })
@@ -244,11 +280,42 @@ impl Spread {
         }
         if session.in_turns {
             let pairs = differences(session);
-            let variance = self.pair.map(|pair| within_nodes::variance_factor(pairs.len()) * pair);
-            return Some(Estimate { change: middle(&pairs), variance });
+            let (factor, freedom) = self.clearly_more(self.pair, std::iter::once(pairs.clone()));
+            let variance = self.pair.map(|pair| within_nodes::variance_factor(pairs.len()) * pair * factor);
+            return Some(Estimate { change: middle(&pairs), variance, freedom });
         }
-        let variance = self.median(session.a.len()).zip(self.median(session.b.len())).map(|(a, b)| a + b);
-        Some(Estimate { change: middle(&session.b) - middle(&session.a), variance })
+        let (factor, freedom) =
+            self.clearly_more(self.run, [session.a.clone(), session.b.clone()].into_iter());
+        let variance = self.median(session.a.len()).zip(self.median(session.b.len()));
+        let variance = variance.map(|(a, b)| (a + b) * factor);
+        Some(Estimate { change: middle(&session.b) - middle(&session.a), variance, freedom })
+    }
+
+    /// By which factor the values of a unit have a larger variance than those of its class, if they clearly do; and the
+    /// degrees of freedom of the variance that counts. Otherwise one noisy node would be certain because of the others.
+    fn clearly_more(&self, pooled: Option<f64>, groups: impl Iterator<Item = Vec<f64>>) -> (f64, f64) {
+        let (mut squares, mut without_largest, mut freedom) = (0.0, 0.0, 0.0);
+        for group in groups.filter(|group| group.len() > 1) {
+            let mean = group.iter().sum::<f64>() / group.len() as f64;
+            let each = || group.iter().map(|value| (value - mean).powi(2));
+            squares += each().sum::<f64>();
+            // The mean of few runs follows a slow one, so the median and not the mean is the centre here.
+            let middle = middle(&group);
+            let largest = group.iter().map(|value| (value - middle).powi(2)).fold(0.0, f64::max);
+            let all: f64 = group.iter().map(|value| (value - middle).powi(2)).sum();
+            without_largest += if group.len() < MANY_RUNS { all } else { all - largest };
+            freedom += group.len() as f64 - 1.0;
+        }
+        let Some(pooled) = pooled.filter(|pooled| freedom > 0.0 && *pooled > 0.0) else {
+            return (1.0, self.freedom);
+        };
+        let ratio = squares / freedom / pooled;
+        // The 99 % quantile of chi^2 / f is about this.
+        let limit = 1.0 + normal::quantile(0.99) * (2.0 / freedom).sqrt();
+        match without_largest / freedom / pooled > limit {
+            true => (ratio, freedom),
+            false => (1.0, self.freedom),
+        }
     }
 }
 
@@ -259,7 +326,8 @@ fn over_sessions(sessions: &[Estimate], between: f64) -> Option<Estimate> {
     let variances: Option<Vec<f64>> = sessions.iter().map(|session| session.variance).collect();
     let mean = |variances: Vec<f64>| variances.iter().sum::<f64>() / count as f64 + between;
     let variance = variances.map(|of| within_nodes::variance_factor(count) * mean(of));
-    (count > 0).then(|| Estimate { change: middle(&values), variance })
+    let freedom = sessions.iter().map(|session| session.freedom).fold(f64::INFINITY, f64::min);
+    (count > 0).then(|| Estimate { change: middle(&values), variance, freedom })
 }
 
 /// The differences of runs that belong together.
@@ -317,7 +385,7 @@ mod tests {
             let mut random = Random::new(*seed);
             let units: Vec<Unit> =
                 (0..units).map(|_| vec![session(&mut random, runs, by, in_turns)]).collect();
-            compare(&units, 0.0, &settings).unwrap().p.unwrap() <= settings.q
+            compare(&units, 0.0, 1, &settings).unwrap().p.unwrap() <= settings.q
         });
         found.count() as f64 / experiments as f64
     }
@@ -348,10 +416,10 @@ mod tests {
                 let mut random = Random::new(*seed);
                 let plain: Vec<Unit> =
                     (0..units).map(|_| vec![session(&mut random, runs, 0.0, false)]).collect();
-                let visible = compare(&plain, 0.0, &settings).unwrap().smallest_visible.unwrap();
+                let visible = compare(&plain, 0.0, 1, &settings).unwrap().smallest_visible.unwrap();
                 let slower: Vec<Unit> =
                     (0..units).map(|_| vec![session(&mut random, runs, visible, false)]).collect();
-                compare(&slower, 0.0, &settings).unwrap().p.unwrap() <= settings.q
+                compare(&slower, 0.0, 1, &settings).unwrap().p.unwrap() <= settings.q
             });
             let found = found.count() as f64 / 1000.0;
             assert!(found > 0.94, "{units} units, {runs} runs: {found}");
@@ -367,7 +435,7 @@ mod tests {
             |first: usize| (0..9).map(|run| drift(2 * run + first) / 10.0 + noise(run + first)).collect();
         let unit = |in_turns| vec![SessionRuns { a: set(0), b: set(1), in_turns }];
         let settings = CompareSettings::default();
-        let [paired, plain] = [true, false].map(|turns| compare(&[unit(turns)], 0.0, &settings).unwrap());
+        let [paired, plain] = [true, false].map(|turns| compare(&[unit(turns)], 0.0, 1, &settings).unwrap());
         assert!(paired.smallest_visible.unwrap() < plain.smallest_visible.unwrap() / 5.0);
     }
 
@@ -379,7 +447,7 @@ mod tests {
         let apart =
             vec![SessionRuns { a, ..SessionRuns::default() }, SessionRuns { b, ..SessionRuns::default() }];
         let settings = CompareSettings::default();
-        let visible = |unit: Unit| compare(&[unit], 0.0, &settings).unwrap().smallest_visible.unwrap();
+        let visible = |unit: Unit| compare(&[unit], 0.0, 1, &settings).unwrap().smallest_visible.unwrap();
         assert!(visible(apart) > 1.1 * visible(together));
     }
 
@@ -389,10 +457,12 @@ mod tests {
         let unit = vec![SessionRuns { a: vec![100f64.ln(); 7], b: vec![101f64.ln(); 7], in_turns: false }];
         let settings = CompareSettings::default();
         assert!(
-            !compare(std::slice::from_ref(&unit), 0.004, &settings).unwrap().units[0].unwrap().is_different
+            !compare(std::slice::from_ref(&unit), 0.004, 1, &settings).unwrap().units[0]
+                .unwrap()
+                .is_different
         );
         let other = vec![SessionRuns { b: vec![108f64.ln(); 7], ..unit[0].clone() }];
-        assert!(compare(&[other], 0.004, &settings).unwrap().units[0].unwrap().is_different);
+        assert!(compare(&[other], 0.004, 1, &settings).unwrap().units[0].unwrap().is_different);
     }
 
     /// What does not vary differs with certainty, or not at all.
@@ -400,7 +470,7 @@ mod tests {
     fn exact_values_are_compared() {
         for runs in [7, 30] {
             let unit = |b: f64| vec![SessionRuns { a: vec![1.0; runs], b: vec![b; runs], in_turns: false }];
-            let p = |b: f64| compare(&[unit(b)], 0.0, &CompareSettings::default()).unwrap().p.unwrap();
+            let p = |b: f64| compare(&[unit(b)], 0.0, 1, &CompareSettings::default()).unwrap().p.unwrap();
             assert!(p(1.0) > 0.99 && p(1.001) < 1e-9, "{runs}");
         }
     }
@@ -408,11 +478,11 @@ mod tests {
     #[test]
     fn too_few_runs_are_compared_without_certainty() {
         let unit = vec![SessionRuns { a: vec![1.0, 1.1], b: vec![2.0], in_turns: false }];
-        let found = compare(&[unit], 0.0, &CompareSettings::default()).unwrap();
+        let found = compare(&[unit], 0.0, 1, &CompareSettings::default()).unwrap();
         assert_eq!((found.interval, found.p, found.smallest_visible), (None, None, None));
         assert!((found.change - 0.95).abs() < 1e-12 && !found.units[0].unwrap().is_different);
         let only_a = vec![SessionRuns { a: vec![1.0], ..SessionRuns::default() }];
-        assert_eq!(compare(&[only_a, Vec::new()], 0.0, &CompareSettings::default()), None);
+        assert_eq!(compare(&[only_a, Vec::new()], 0.0, 1, &CompareSettings::default()), None);
     }
 
     proptest! {
@@ -431,7 +501,7 @@ mod tests {
                 .map(|unit| unit.iter().map(|s| SessionRuns { a: s.b.clone(), b: s.a.clone(), ..*s }).collect())
                 .collect();
             let settings = CompareSettings::default();
-            match (compare(&units, 0.0, &settings), compare(&exchanged, 0.0, &settings)) {
+            match (compare(&units, 0.0, 1, &settings), compare(&exchanged, 0.0, 1, &settings)) {
                 (None, None) => {}
                 (Some(there), Some(back)) => {
                     prop_assert!((there.change + back.change).abs() < 1e-12);

@@ -4,7 +4,7 @@ use super::options::{self, Repetition};
 use pmmpi_workload::Failure;
 use pmmpi_workload::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A launch command, and the places where `pmmpi repeat` inserts the options of the series.
 pub struct Launch {
@@ -45,6 +45,11 @@ impl Launch {
         Ok(Self { argv, places })
     }
 
+    /// The folder of its runs, if its `pmmpi` names one.
+    pub fn out(&self) -> Option<PathBuf> {
+        options::measurement(self.argv.get(*self.places.first()?..)?).ok()?.out
+    }
+
     pub fn launcher(&self) -> &OsStr {
         &self.argv[0]
     }
@@ -68,7 +73,12 @@ impl Repetition {
             return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
         let words = |command: &String| match shell_words::split(command) {
-            Ok(words) => Ok(words.into_iter().map(OsString::from).collect()),
+            Ok(words) => match words.first() {
+                Some(first) if first.contains('=') && !first.contains('/') => Err(Failure::own(
+                    format_args!("--compare: `{command}` is no shell command: write env {command}"),
+                )),
+                _ => Ok(words.into_iter().map(OsString::from).collect()),
+            },
             Err(_) => Err(Failure::own(format_args!("--compare: in `{command}` a quote is not closed"))),
         };
         let argvs = match self.compare.is_empty() {
