@@ -6,3 +6,8 @@ pub mod options;
 pub mod progress_line;
 pub mod supervise;
 pub mod verdict_status;
+
+/// --fail-on found what it looks for.
+const FOUND: u8 = 3;
+/// Nothing was found, but not everything could be judged.
+const COULD_NOT_JUDGE: u8 = 4;

@@ -78,7 +78,7 @@ pub struct ClassComparison {
     pub ratio: f64,
     /// An interval of at least 93.75 %; `None` if too few runs show it.
     pub ci: Option<[f64; 2]>,
-    /// A difference of this fraction is found with a probability of at least 95 %: 0.01 is 1 %.
+    /// A difference of this fraction is found with a probability of about 95 %: 0.01 is 1 %.
     pub smallest_visible: Option<f64>,
     /// The probability of such a ratio without a difference, adjusted for the number of classes.
     pub p_adjusted: Option<f64>,

@@ -105,7 +105,7 @@ fn nodes_that_did_not_change_did_not_change() {
     assert_eq!((statuses, status(&all, &["--exit", "nagios"])), ([0, 3], 1));
 }
 
-/// A new kernel puts all nodes in another class. What it did is told, and a node that did not come back is missed.
+/// With a new kernel all nodes are in another class. The report says how much slower they are, and which node is missing.
 #[test]
 fn a_new_kernel_hides_nothing() {
     let after = |session: usize| session >= 4;

@@ -1,12 +1,8 @@
 //! The exit status of a comparison.
 
 use super::options::CompareFailOn;
+use super::{COULD_NOT_JUDGE, FOUND};
 use pmmpi_analysis::comparison::Comparison;
-
-/// --fail-on found what it looks for.
-const FOUND: u8 = 3;
-/// It was not found, but the comparison would not have shown it.
-const COULD_NOT_JUDGE: u8 = 4;
 
 /// The status with `--fail-on`; `partial` if a part of the input could not be used.
 pub fn of(comparison: &Comparison, fail_on: &[CompareFailOn], partial: bool) -> u8 {

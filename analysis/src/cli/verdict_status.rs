@@ -1,6 +1,7 @@
 //! The exit status of a report: what it found, for scripts and for monitoring.
 
 use super::options::FailOn;
+use super::{COULD_NOT_JUDGE, FOUND};
 use pmmpi_analysis::render::{answer, one_line};
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
@@ -10,10 +11,6 @@ use pmmpi_analysis::verdicts::node_report::NodeReport;
 use pmmpi_analysis::warning_codes::WarningCode;
 use std::io::{self, Write};
 
-/// --fail-on found what it looks for.
-const FOUND: u8 = 3;
-/// Nothing was found, but not every node could be judged.
-const COULD_NOT_JUDGE: u8 = 4;
 /// UNKNOWN of a plugin of Nagios.
 const UNKNOWN: u8 = 3;
 

@@ -39,14 +39,12 @@ impl FromStr for Selector {
     }
 }
 
-/// A date means its first moment in UTC. `None` for an empty text.
+/// `None` for an empty text.
 fn moment(text: &str) -> Result<Option<i64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    let is_date = text.len() == "2026-11-21".len();
-    let whole = if is_date { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    match instant::unix_ns(whole.as_bytes()) {
+    match instant::of_date_or_instant(text) {
         Some(moment) => Ok(Some(moment)),
         None => Err(format!("expected 2026-11-21 or 2026-11-21T20:35:00+01:00, not `{text}`")),
     }

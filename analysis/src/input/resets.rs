@@ -52,9 +52,7 @@ impl Resets {
             if node.is_empty() {
                 return Err(format!(":{line}: node is empty"));
             }
-            let is_date = when.len() == "2026-11-21".len();
-            let whole = if is_date { format!("{when}T00:00:00Z") } else { when.to_owned() };
-            let instant = instant::unix_ns(whole.as_bytes()).ok_or_else(|| {
+            let instant = instant::of_date_or_instant(when).ok_or_else(|| {
                 let shown: String = when.chars().take(40).collect();
                 format!(":{line}: when: expected 2026-11-21 or 2026-11-21T20:35:00+01:00, not `{shown}`")
             })?;

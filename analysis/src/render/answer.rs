@@ -140,10 +140,10 @@ fn in_short(node: &NodeReport) -> String {
 pub fn meaning(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Slow => {
-            Some("slower than its class by more than --delta (3 %), and an outlier in the class")
+            Some("slower than its class by more than --delta (default: 3 %), and an outlier in the class")
         }
         Verdict::SlowTail => {
-            Some("slower than its class by more than --delta (3 %), but no outlier in the class")
+            Some("slower than its class by more than --delta (default: 3 %), but no outlier in the class")
         }
         Verdict::Unusual => Some(
             "stands out from its class, but it is not certain that the node is slower by more than --delta",

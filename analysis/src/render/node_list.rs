@@ -1,4 +1,4 @@
-//! Nodes to avoid, for users who cannot drain a node: Slurm's compressed list for `--exclude`, or one node per line.
+//! The nodes to avoid, for users without the right to drain nodes: Slurm's compressed list for `--exclude`, or one node per line.
 
 use super::cells::percent;
 use crate::report::Report;

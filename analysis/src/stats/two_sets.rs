@@ -54,7 +54,7 @@ pub struct ClassChange {
     pub change: f64,
     /// An interval of at least 93.75 %: from the order statistics of five units or more; otherwise 95 % from the runs.
     pub interval: Option<[f64; 2]>,
-    /// A true difference of this size is found with a probability of at least 95 %.
+    /// A true difference of this size is found with a probability of about 95 % (docs/simulation.md).
     pub smallest_visible: Option<f64>,
     /// The probability of such a change without a difference.
     pub p: Option<f64>,

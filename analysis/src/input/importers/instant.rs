@@ -62,6 +62,13 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// Nanoseconds since 1970. A date, such as 2026-11-21, means its first moment in UTC.
+pub(crate) fn of_date_or_instant(text: &str) -> Option<i64> {
+    let is_date = text.len() == "2026-11-21".len();
+    let whole = if is_date { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    unix_ns(whole.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
