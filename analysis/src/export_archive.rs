@@ -1,10 +1,12 @@
-//! Adds runs to an archive of Parquet files, with one folder per month. Nothing in an archive is ever changed or
-//! removed. pmmpi reads the archive like any other input, and so does every tool that reads Parquet.
+//! Adds runs to an archive of Parquet files, with one folder per month. No run in an archive is ever changed or
+//! removed; [`medians`] keeps the archive's table of medians. pmmpi reads the archive like any other input, and so does every tool that reads Parquet.
 
-use crate::input::importers::Results;
+pub mod medians;
+
+use crate::input::importers::{Decoding, Results};
 use crate::table::{RunTable, UNDATED};
 use pmmpi::record::{civil_from_days, temporary};
-use polars::prelude::{PolarsError, Schema};
+use polars::prelude::{DataFrame, PolarsError, PolarsResult, Schema};
 use polars_io::parquet::write::{
     BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter, StatisticsOptions,
 };
@@ -28,11 +30,17 @@ pub struct Exported {
 
 /// Writes the rows that come from none of the first `archived` sources. Creates `folder` if it does not exist and
 /// leaves existing files as they are. After an error it removes the incomplete file.
-pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<Exported> {
+pub fn export(
+    results: &Results,
+    archived: usize,
+    folder: &Path,
+    decoding: &Decoding,
+) -> io::Result<Exported> {
     let table = &results.table;
     let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for row in &results.order.rows {
-        if table.source[*row as usize] as usize >= archived {
+        let is_new = table.source[*row as usize] as usize >= archived;
+        if is_new && table.median_of(*row as usize).is_none() {
             months.entry(month(table.started_unix_ns[*row as usize])).or_default().push(*row);
         }
     }
@@ -47,6 +55,10 @@ pub fn export(results: &Results, archived: usize, folder: &Path) -> io::Result<E
         exported.files.push(file);
         exported.rows += rows.len();
     }
+    medians::update(results, archived, &exported.files, folder, decoding).map_err(|e| {
+        let done = "all runs were added, but the medians of the archive are not up to date";
+        io::Error::new(e.kind(), format!("{done}: {e}"))
+    })?;
     Ok(exported)
 }
 
@@ -75,9 +87,14 @@ fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
 
 fn write_rows(table: &RunTable, rows: &[u32], file: &File) -> io::Result<()> {
     let filled = table.filled(rows);
+    write_batches(file, rows.chunks(ROWS_AT_A_TIME).map(|rows| table.frame(rows, &filled)))
+}
+
+/// Writes frames of equal columns, and syncs the file. Each frame is a row group.
+fn write_batches(file: &File, frames: impl Iterator<Item = PolarsResult<DataFrame>>) -> io::Result<()> {
     let mut writer: Option<BatchedWriter<File>> = None;
-    for rows in rows.chunks(ROWS_AT_A_TIME) {
-        let frame = table.frame(rows, &filled).map_err(io_error)?;
+    for frame in frames {
+        let frame = frame.map_err(io_error)?;
         let writer = match &mut writer {
             Some(writer) => writer,
             free => free.insert(open(file.try_clone()?, frame.schema())?),

@@ -4,12 +4,14 @@
 //! while it is read: the caller decides what to keep of it. Input that cannot be used becomes a warning and never
 //! stops the rest.
 
+pub(crate) mod archive_medians;
 mod files;
 pub mod importers;
 pub mod node_counters;
 pub mod node_rows;
 pub mod progress;
 pub mod resets;
+pub mod selection;
 
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{ClassBy, Key, SESSION_LABEL};
@@ -22,6 +24,7 @@ use pmmpi::record::Run;
 use pmmpi::record::run_file::{EXTENSION, RunFileError};
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
+use selection::{LeftOut, Selected, Selection};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +55,10 @@ pub struct Input<T> {
     pub without_time: usize,
     /// Each host name once.
     pub hosts: HashSet<String>,
+    /// What the user selected; `None`: everything.
+    pub selected: Option<Selected>,
+    /// What this selection left out.
+    pub left_out: LeftOut,
     /// Why some input was not used.
     pub warnings: Vec<Warning>,
 }
@@ -65,6 +72,10 @@ struct ReadRun<T> {
     /// Names of labels whose value is not empty.
     labels: Vec<String>,
     hosts: Vec<String>,
+    /// The class of each node record, if the selection asks for one.
+    classes: Vec<String>,
+    /// False if the selection leaves out the run, whatever its class is.
+    is_selected: bool,
     bounds_s: Option<[f64; 2]>,
     /// Indexed by node record.
     counted: Vec<Counted>,
@@ -93,7 +104,7 @@ pub fn read_after(
     options: &importers::ImportOptions,
     trust: &Trust,
 ) -> Result<(Input<()>, usize), String> {
-    let options = &importers::ImportOptions { keep_parts: true, ..options.clone() };
+    let options = &importers::ImportOptions { keep_parts: true, for_archive: true, ..options.clone() };
     let mut reading = Reader::new(options, trust, |_: &Run| ());
     if archive.exists() {
         // The options path, node and metric apply only to results of other tools.
@@ -101,7 +112,7 @@ pub fn read_after(
             path: None,
             node: None,
             metric: None,
-            keep_parts: false,
+            selection: Selection::default(),
             ..options.clone()
         };
         let folders = [archive.to_owned()];
@@ -117,6 +128,7 @@ pub fn read_after(
         }
     }
     let archived = reading.building.files_read();
+    reading.archived = archived;
     reading.all(paths);
     Ok((reading.finish(), archived))
 }
@@ -131,7 +143,7 @@ pub fn of_runs<T: Send>(
     let mut reading = Reader::new(options, trust, keep);
     for run in runs {
         let file = PathBuf::from(&run.header.run_id);
-        let read = ReadRun::of(run, trust, &options.class_by, &reading.keep);
+        let read = ReadRun::of(run, trust, &options.class_by, &options.selection, &reading.keep);
         reading.keep(&file, read);
     }
     reading.finish()
@@ -143,6 +155,12 @@ struct Reader<'a, T, K> {
     /// The file in which each run was found first.
     known: HashMap<String, PathBuf>,
     options: &'a importers::ImportOptions,
+    /// Number of files at the beginning that belong to an archive: the selection does not concern them.
+    archived: usize,
+    /// Archives of which the medians were read.
+    archives: Vec<PathBuf>,
+    /// The classes of each run's nodes, if the selection asks for a class.
+    classes: HashMap<String, Vec<String>>,
     trust: &'a Trust,
     keep: K,
 }
@@ -150,20 +168,52 @@ struct Reader<'a, T, K> {
 impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
     fn new(options: &'a importers::ImportOptions, trust: &'a Trust, keep: K) -> Self {
         let building = Building::new(options);
-        Self { input: Input::default(), building, known: HashMap::new(), options, trust, keep }
+        Self {
+            input: Input::default(),
+            building,
+            known: HashMap::new(),
+            options,
+            archived: 0,
+            archives: Vec::new(),
+            classes: HashMap::new(),
+            trust,
+            keep,
+        }
     }
 
     fn all(&mut self, paths: &[PathBuf]) {
         let Split { own, of_others, folders } = Split::of(paths);
         self.own(&own);
         importers::read_beside(&mut self.building, &of_others, &folders, self.options);
+        if self.options.with_medians && self.options.selection.since.is_some() {
+            let medians = |path: &PathBuf| Some((path.clone(), archive_medians::of_archive(path)?));
+            let (archives, medians): (Vec<_>, Vec<_>) = paths.iter().filter_map(medians).unzip();
+            // The options path, node and metric apply only to results of other tools.
+            let plain = importers::ImportOptions { path: None, node: None, ..self.options.clone() };
+            importers::read_beside(&mut self.building, &medians, &medians, &plain);
+            self.archives.extend(archives);
+        }
     }
 
     fn finish(self) -> Input<T> {
         let mut input = self.input;
         input.results = self.building.finish();
+        let selection = &self.options.selection;
+        let is_selected = selection.classes(&input.results.table, self.classes.values().flatten());
+        input.runs.retain(|run| {
+            let classes = self.classes.get(&run.run_id);
+            classes.is_none_or(|classes| classes.iter().any(|class| is_selected(class)))
+        });
+        let left_out = selection.apply(&mut input.results, &is_selected, self.archived);
+        input.left_out.add(left_out);
+        input.left_out.rows += input.results.not_decoded;
+        archive_medians::settle(&mut input.results);
+        let behind = |archive: &PathBuf| archive_medians::behind(archive, &input.results);
+        input.warnings.extend(self.archives.iter().filter_map(behind).collect::<Vec<_>>());
+        input.selected = selection.described();
         input.files += input.results.sources.iter().filter(|source| source.format != FileFormat::Run).count();
         input.hosts.extend(input.results.table.hosts().map(str::to_owned));
+        input.hosts.retain(|host| selection.has_node(host));
         input.runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
         input.about_keys(self.options);
         input
@@ -192,8 +242,10 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         self.input.files = files.len();
         files.iter().for_each(|file| self.building.progress().expect(file));
         for files in files.chunks(FILES_AT_A_TIME) {
-            let (trust, class_by, keep) = (self.trust, &self.options.class_by, &self.keep);
-            let read = |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, class_by, keep));
+            let (trust, keep) = (self.trust, &self.keep);
+            let (by, selection) = (&self.options.class_by, &self.options.selection);
+            let read =
+                |file: &PathBuf| read_one(file).map(|run| ReadRun::of(&run, trust, by, selection, keep));
             let runs: Vec<Result<ReadRun<T>, RunFileError>> = files.par_iter().map(read).collect();
             for (file, run) in files.iter().zip(runs) {
                 match run {
@@ -222,6 +274,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             return;
         }
         self.known.insert(run_id.clone(), file.to_owned());
+        if !read.is_selected {
+            self.input.left_out.rows += read.hosts.len();
+            return;
+        }
+        if !read.classes.is_empty() {
+            self.classes.insert(run_id.clone(), read.classes);
+        }
         self.building.begin(file, FileFormat::Run);
         read.labels.iter().for_each(|label| self.building.has_class_key(label));
         for (node, row) in &read.rows {
@@ -256,7 +315,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
 }
 
 impl<T> ReadRun<T> {
-    fn of(run: &Run, trust: &Trust, class_by: &ClassBy, keep: impl Fn(&Run) -> T) -> Self {
+    fn of(
+        run: &Run,
+        trust: &Trust,
+        class_by: &ClassBy,
+        selection: &Selection,
+        keep: impl Fn(&Run) -> T,
+    ) -> Self {
         let label = |name: &str| run.header.labels.iter().find(|(key, _)| key == name);
         let labels = run.header.labels.iter().filter(|(_, value)| !value.is_empty());
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent && elapsed.lower_ns > 0);
@@ -265,6 +330,8 @@ impl<T> ReadRun<T> {
             maintenance: label(MAINTENANCE_LABEL).map(|(_, value)| value.clone()),
             labels: labels.map(|(key, _)| key.clone()).collect(),
             hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
+            classes: selection.classes_of(run, class_by),
+            is_selected: selection.has_run(run),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
@@ -283,15 +350,19 @@ impl<T> Default for Input<T> {
             unusable: 0,
             without_time: 0,
             hosts: HashSet::new(),
+            selected: None,
+            left_out: LeftOut::default(),
             warnings: Vec::new(),
         }
     }
 }
 
 impl<T> Input<T> {
-    /// True if nothing could be read.
+    /// True if no run could be read. Medians alone are an input if the user did not ask for later runs.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.results.table.is_empty()
+        let has_since = self.selected.as_ref().is_some_and(|selected| selected.since.is_some());
+        let table = &self.results.table;
+        self.runs.is_empty() && if has_since { table.run_count() == 0 } else { table.is_empty() }
     }
 
     /// True if a part of the input could not be used.
@@ -316,11 +387,12 @@ impl<T> Input<T> {
                 continue;
             }
             let name = key.name();
+            let option = if options.selection.names(key) { "where" } else { "class-by" };
             if !self.results.class_keys.contains(name) {
                 self.warnings.push(Warning::new(
                     WarningCode::UnknownClassKey,
                     format!(
-                        "--class-by {name}: no run has a label of this name, and no file has a column of \
+                        "--{option} {name}: no run has a label of this name, and no file has a column of \
                          this name with text or numbers"
                     ),
                 ));

@@ -5,7 +5,7 @@ mod cli;
 use clap::Parser;
 use cli::options::{
     BoundsArgs, BoundsFormat, Command, CompareArgs, CompareFormat, ExitStyle, ExportArgs, OfOthers, Options,
-    ReportArgs, ReportFormat,
+    ReportArgs, ReportFormat, Select,
 };
 use cli::supervise::supervise;
 use cli::{allocator, compare_status, progress_line, verdict_status};
@@ -135,18 +135,20 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let only = Some(report::COUNTERS.as_slice());
     let from = importers::ImportOptions {
         counters: only,
-        ..reading(&options.of_others, options.class_by.clone(), decoding)
+        with_medians: !options.no_history,
+        ..reading(&options.of_others, &options.select, options.class_by.clone(), decoding)
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
     let mut input = report::read(&paths("report", &options.paths)?, &from, &trust);
     if input.is_empty() {
-        return Err(nothing("report", &input));
+        return Err(nothing("report", &input, &options.select));
     }
     let without_effect = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
     input.warnings.extend(warnings::resets(&without_effect));
-    let read = text::ReadCounts { runs: runs(&input), hosts: input.hosts.len(), files: input.files };
+    let medians = input.results.table.len() - input.results.table.run_count();
+    let read = text::ReadCounts { runs: runs(&input), medians, hosts: input.hosts.len(), files: input.files };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
@@ -206,7 +208,7 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
     let q = fraction("fdr", options.fdr, 50.0)?;
     let from = importers::ImportOptions {
         keep_parts: true,
-        ..reading(&options.of_others, Some(by.clone()), decoding)
+        ..reading(&options.of_others, &options.select, Some(by.clone()), decoding)
     };
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let read = |selector: &Selector| -> Result<Input<_>, Failure> {
@@ -215,7 +217,7 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
             _ => paths("compare", &options.of)?,
         };
         let input = report::read(&paths, &from, &trust);
-        if input.is_empty() { Err(nothing("compare", &input)) } else { Ok(input) }
+        if input.is_empty() { Err(nothing("compare", &input, &options.select)) } else { Ok(input) }
     };
     let inputs = match selectors.iter().all(Selector::is_part) {
         true => Inputs(vec![read(&selectors[0])?]),
@@ -238,7 +240,7 @@ fn compare(options: &CompareArgs, decoding: Decoding) -> Result<u8, Failure> {
 }
 
 fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
-    let from = reading(&options.of_others, options.class_by.clone(), decoding);
+    let from = reading(&options.of_others, &options.select, options.class_by.clone(), decoding);
     let folder = &options.output;
     let failed = |e: io::Error| Failure { code: PARTIAL, message: format!("{}: {e}", folder.display()) };
     if folder.exists() && !folder.is_dir() {
@@ -247,10 +249,13 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let (input, archived) = input::read_after(folder, &paths("export", &options.paths)?, &from, &trust)
         .map_err(|message| Failure { code: PARTIAL, message })?;
-    if input.results.sources.len() <= archived {
-        return Err(nothing("export", &input));
+    let has_new = input.results.table.source.iter().any(|source| *source as usize >= archived);
+    let is_all_left_out = input.left_out.rows > 0 && !has_new;
+    if input.results.sources.len() <= archived || is_all_left_out {
+        return Err(nothing("export", &input, &options.select));
     }
-    let exported = export_archive::export(&input.results, archived, folder).map_err(failed)?;
+    let exported =
+        export_archive::export(&input.results, archived, folder, &from.decoding).map_err(failed)?;
     let known = input.results.repeated_rows;
     let text = format!(
         "{} added to {}, {known} were already there\n",
@@ -283,23 +288,41 @@ fn paths(command: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn reading(options: &OfOthers, class_by: Option<ClassBy>, decoding: Decoding) -> importers::ImportOptions {
+fn reading(
+    options: &OfOthers,
+    select: &Select,
+    class_by: Option<ClassBy>,
+    decoding: Decoding,
+) -> importers::ImportOptions {
+    let selection = select.selection();
     importers::ImportOptions {
         format: None,
         path: options.path_pattern.clone(),
-        node: options.node.clone(),
+        node: options.default_node.clone(),
         metric: options.metric.clone(),
-        class_by: class_by.unwrap_or_default(),
+        class_by: selection.and_keys(class_by.unwrap_or_default()),
         counters: None,
-        keep_parts: false,
+        keep_parts: selection.has_labels(),
+        for_archive: false,
+        with_medians: false,
+        selection,
         progress: progress_line::show(),
         decoding,
     }
 }
 
-fn nothing<T>(to: &str, input: &Input<T>) -> Failure {
+fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
+    let left_out = select.selection().described().filter(|_| input.left_out.rows > 0);
+    let left_out = left_out.map(|selected| {
+        let rows = count(input.left_out.rows, "run");
+        match input.left_out.undated {
+            0 => format!("{rows} read, none with {selected}"),
+            undated => format!("{rows} read, none with {selected}; the start of {undated} is not known"),
+        }
+    });
     let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
-    let why: Vec<_> = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice())).collect();
+    let warnings = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice()));
+    let why: Vec<_> = left_out.into_iter().chain(warnings).collect();
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 
@@ -310,7 +333,8 @@ fn runs<T>(input: &Input<T>) -> usize {
     let known: HashSet<&str> = input.runs.iter().map(|run| run.run_id.as_str()).collect();
     let archived: HashSet<u32> =
         own.filter(|run| !known.contains(table.runs.get(*run).unwrap_or_default())).collect();
-    input.runs.len() + archived.len() + table.is_own.iter().filter(|own| !**own).count()
+    let is_of_others = |row: &usize| !table.is_own[*row] && table.median_of(*row).is_none();
+    input.runs.len() + archived.len() + (0..table.len()).filter(is_of_others).count()
 }
 
 fn fraction(name: &str, percent: f64, most: f64) -> Result<f64, Failure> {

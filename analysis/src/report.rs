@@ -16,6 +16,7 @@ mod unread_paths;
 pub mod warnings;
 
 use crate::input::importers::{self, Rejected, Results};
+use crate::input::selection::Selected;
 use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
@@ -52,6 +53,9 @@ pub fn of_runs(runs: &[Run], options: &importers::ImportOptions, trust: &Trust) 
 pub struct Report {
     /// Version of the JSON format.
     pub schema_version: u32,
+    /// What the user selected; `None`: everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Selected>,
     /// Runs, by start time.
     pub runs: Vec<RunReport>,
     /// Nodes; the node that is most likely slowest comes first.
@@ -153,6 +157,7 @@ impl Report {
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
         all.extend(warnings::without_time(input.without_time));
+        all.extend(warnings::undated(input.left_out));
         all.extend(of_verdicts);
         all.extend(about_the_whole(&nodes));
         all.extend(unread_paths::warning(&results.guessed_nodes));
@@ -161,7 +166,7 @@ impl Report {
         all.sort();
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
-        let runs_of_nodes = results.table.len();
+        let runs_of_nodes = results.table.run_count();
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
         let accounted = Accounted::of(
@@ -172,6 +177,7 @@ impl Report {
         );
         Self {
             schema_version: 1,
+            selected: input.selected,
             runs,
             nodes,
             classes,
@@ -201,7 +207,7 @@ fn about_the_whole(nodes: &[NodeReport]) -> Vec<Warning> {
     const NEEDED: usize = 5;
     const NAMED: usize = 3;
     let mut fewest: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| node.ci_s.is_none()) {
+    for node in nodes.iter().filter(|node| node.runs < NEEDED) {
         fewest.entry(&node.node).and_modify(|runs| *runs = node.runs.min(*runs)).or_insert(node.runs);
     }
     let mut fewest: Vec<(&str, usize)> = fewest.into_iter().collect();

@@ -1,6 +1,7 @@
 //! The data behind all results: how long each run took on each node, and what was counted there.
 
 mod frame;
+pub mod host_list;
 mod maintenance;
 mod names;
 pub mod node_class;
@@ -19,7 +20,7 @@ pub const UNDATED: i64 = i64::MAX;
 /// Counters with the bounds of a run's elapsed time (s).
 pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 /// The class of rows without a class.
-const UNDECLARED: &str = "undeclared";
+pub(crate) const UNDECLARED: &str = "undeclared";
 
 /// The wrong results of a node in a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +40,20 @@ pub struct ClassParts {
     pub facts: BTreeMap<Key, String>,
     /// What the nodes did: the class without these facts.
     pub work: String,
+}
+
+/// The runs behind a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MedianOf {
+    /// Number of runs; 0 for a row that is itself a run.
+    pub runs: u32,
+    /// The median absolute deviation of the runs' times from their median (ln T); NaN if unknown.
+    pub deviation: f32,
+}
+
+impl MedianOf {
+    /// A row that is a run.
+    pub const RUN: Self = Self { runs: 0, deviation: f32::NAN };
 }
 
 /// One row per run and node, column by column, in the order of reading. All columns have equal length. A row takes
@@ -77,6 +92,9 @@ pub struct RunTable {
     pub elapsed_s: Vec<f64>,
     /// Start of the run, since 1970-01-01T00:00:00Z (ns); or [`UNDATED`].
     pub started_unix_ns: Vec<i64>,
+    /// The runs behind each row; empty if every row is a run. A row may also be the median of a node in a session, if no
+    /// run of the node in this session was read.
+    pub medians: Vec<MedianOf>,
     /// The index of the row's file.
     pub source: Vec<u32>,
     /// Line in that file, counted from 1; in a JSON document, the number of the entry.
@@ -121,6 +139,16 @@ impl RunTable {
         id.push('/');
         push_escaped(&mut id, run);
         id
+    }
+
+    /// The runs behind a row that is a median; `None` for a run.
+    pub fn median_of(&self, row: usize) -> Option<MedianOf> {
+        self.medians.get(row).copied().filter(|of| of.runs > 0)
+    }
+
+    /// Number of rows that are runs.
+    pub fn run_count(&self) -> usize {
+        self.len() - self.medians.iter().filter(|of| of.runs > 0).count()
     }
 
     /// Host name of a row.
@@ -220,6 +248,7 @@ impl RunTable {
         }
         self.numbers().into_iter().for_each(|numbers| column(numbers, kept));
         column(&mut self.parts, kept);
+        column(&mut self.medians, kept);
         column(&mut self.is_own, kept);
         column(&mut self.elapsed_s, kept);
         column(&mut self.started_unix_ns, kept);

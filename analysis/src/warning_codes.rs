@@ -153,6 +153,11 @@ codes! {
         "Either the node is slow, or it has more work. To find out which of the two is true, compare other runs \
          and regions (`node_waits` in --format json)."
         "the other 3 nodes waited at least 1.50 s for n0222, 5.0 % of the job; rank 7 of this node came last"
+    MediansBehind "medians-behind"
+        "With `--since`, the report takes the history of nodes from the medians of the archive. These lack some of the \
+         archive's runs."
+        "Repeat the last `pmmpi export`: it brings the medians up to date."
+        "the medians of archive lack the runs of 1 file: archive/month=2026-11/pmmpi-1.parquet"
     NewerFile "newer-file"
         "A run file was written by a newer pmmpi."
         "Read the file with `pmmpi report` of the version that wrote the file, or of a later version."
@@ -265,6 +270,10 @@ codes! {
         "Give the starts in the column `started` of the input, or label the runs after the maintenance: the column or \
          label `maintenance`."
         "--resets names 1 node of which not all runs have a known start: n0007"
+    UndatedRuns "undated-runs"
+        "`--since` or `--until` leaves out runs whose start is not known."
+        "Give the starts in the column `started` of the input, or make the report without --since and --until."
+        "--since and --until leave out 12 runs whose start is not known"
     UndatedSessions "undated-sessions"
         "Some sessions have no start time, so the report orders the sessions by name."
         "Add a column `started` with start times (RFC 3339)."

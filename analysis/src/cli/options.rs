@@ -2,6 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
+use pmmpi_analysis::input::selection::{LabelValue, Moment, Selection};
+use pmmpi_analysis::table::host_list::HostList;
 use pmmpi_analysis::table::node_class::ClassBy;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -44,8 +46,8 @@ fn report_help() -> String {
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
 3: --fail-on found WHAT (all in docs/report.md), 4: no node could be judged.
-Formats also: openmetrics, nodefile. More options (docs/report.md):
---delta-history, --fdr, --resets, --exit, --node, --metric, --path-pattern.
+Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE. Also:
+--delta-history, --fdr, --resets, --exit (docs/report.md; import.md for more).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -55,6 +57,7 @@ fn export_help() -> String {
         "Writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no run
 twice and never changes an existing file. `pmmpi report DIR` and any Parquet
 reader can read the archive.
+Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
@@ -68,7 +71,7 @@ session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B's time over A's time.
 VISIBLE: a difference of this size is found with a probability of 95 %.
 {EXIT_STATUS}
 3: --fail-on found it; 4: a difference of this size would not be found.
-More options (docs/compare.md): --fdr, --node, --metric, --path-pattern.
+Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
@@ -120,11 +123,50 @@ pub struct ReportArgs {
     /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
+    /// With --since, do not read the medians of earlier sessions
+    #[arg(long, hide = true)]
+    pub no_history: bool,
     /// CSV file with node,when: after maintenance a node's history starts anew
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
     #[command(flatten)]
+    pub select: Select,
+    #[command(flatten)]
     pub of_others: OfOthers,
+}
+
+/// Which runs count.
+#[derive(Args)]
+pub struct Select {
+    /// Runs that started at this time or later: a date or RFC 3339
+    #[arg(long, value_name = "T", hide = true)]
+    pub since: Option<Moment>,
+    /// Runs that started before this time
+    #[arg(long, value_name = "T", hide = true)]
+    pub until: Option<Moment>,
+    /// Nodes: n[001-010],m5
+    #[arg(long, value_name = "LIST", hide = true)]
+    pub node: Option<HostList>,
+    /// A class, or a part of its name
+    #[arg(long, value_name = "C", hide = true)]
+    pub class: Option<String>,
+    /// Runs with this label, or rows with this value in a column
+    #[arg(long = "where", value_name = "LABEL=VALUE", hide = true)]
+    pub labels: Vec<LabelValue>,
+}
+
+impl Select {
+    /// The same for readers.
+    pub fn selection(&self) -> Selection {
+        let Self { since, until, node, class, labels } = self;
+        Selection {
+            since: since.clone(),
+            until: until.clone(),
+            nodes: node.clone(),
+            class: class.clone(),
+            labels: labels.clone(),
+        }
+    }
 }
 
 /// Values that other tools' results lack.
@@ -132,7 +174,7 @@ pub struct ReportArgs {
 pub struct OfOthers {
     /// Node of other tools' results that name no node
     #[arg(long, value_name = "NODE", hide = true)]
-    pub node: Option<String>,
+    pub default_node: Option<String>,
     /// Metric of other tools' results that is the elapsed time
     #[arg(long, value_name = "NAME", hide = true)]
     pub metric: Option<String>,
@@ -172,6 +214,8 @@ pub struct ExportArgs {
     /// Keys of a class: cpu,memory,LABEL,... or none
     #[arg(long, value_name = "KEYS")]
     pub class_by: Option<ClassBy>,
+    #[command(flatten)]
+    pub select: Select,
     #[command(flatten)]
     pub of_others: OfOthers,
 }
@@ -237,6 +281,8 @@ pub struct CompareArgs {
     /// False discovery rate in percent
     #[arg(long, value_name = "X", default_value = "1", value_parser = percent, allow_negative_numbers = true, hide = true)]
     pub fdr: f64,
+    #[command(flatten)]
+    pub select: Select,
     #[command(flatten)]
     pub of_others: OfOthers,
 }

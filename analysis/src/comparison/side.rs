@@ -51,7 +51,8 @@ impl Side {
     pub fn of(table: &RunTable, own: &HashMap<&str, &RunReport>, selector: &Selector, by: &ClassBy) -> Self {
         let mut jobs: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for row in (0..table.len()).filter(|row| is_selected(table, *row, selector)) {
+        let is_run = |row: &usize| table.median_of(*row).is_none();
+        for row in (0..table.len()).filter(is_run).filter(|row| is_selected(table, *row, selector)) {
             match table.is_own[row] {
                 true => jobs.entry(table.run[row]).or_default().push(row),
                 false => groups.push(vec![row]),

@@ -29,13 +29,18 @@ pub use detect::FileFormat;
 pub use path_pattern::PathPattern;
 
 use crate::input::progress::{Metered, Progress};
+use crate::input::selection::Selection;
 use crate::table::node_class::ClassBy;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
 pub(crate) use row::ResultRow;
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use unusable_file::ImportFault;
+pub(crate) use unusable_file::ImportFault;
+
+/// The folder of an archive with its medians. Its name tells readers of Parquet, such as Spark, to leave it out: they would
+/// take medians for runs.
+pub const MEDIANS_FOLDER: &str = "_medians";
 
 /// Number of rejected rows that are kept with a reason. All rejected rows are counted.
 pub const REJECTED_KEPT: usize = 100;
@@ -65,6 +70,8 @@ pub struct Results {
     /// Values that a reader understood but that are not in the table, counted by name: text columns, rates, and times
     /// that the caller did not ask for.
     pub unread: BTreeMap<String, u64>,
+    /// Runs in parts of files that were not decoded, because the selection has none of their runs.
+    pub not_decoded: usize,
     /// At least one file of an archive does not contain what its classes consist of.
     pub without_parts: bool,
     /// Files of which the path gave the node, without a pattern.
@@ -132,8 +139,14 @@ pub struct ImportOptions {
     pub class_by: ClassBy,
     /// Keep only counters with these names. `None`: keep all.
     pub counters: Option<&'static [&'static str]>,
-    /// Keep what classes consist of ([`RunTable::parts`]), for an archive.
+    /// Keep what classes consist of ([`RunTable::parts`]).
     pub keep_parts: bool,
+    /// The rows go to an archive, where a run needs a number that does not depend on which files are read.
+    pub for_archive: bool,
+    /// With `--since`, read the medians of an archive in place of its earlier runs.
+    pub with_medians: bool,
+    /// The runs that count. Readers may leave out others; [`Selection::apply`] does.
+    pub selection: Selection,
     /// Reports how much is read.
     pub progress: Progress,
     /// Tells a parent process which Parquet file is decoded.

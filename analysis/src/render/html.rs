@@ -26,6 +26,9 @@ pub fn report(report: &Report, top: usize) -> String {
         let element = if number == 0 { "h1" } else { "p" };
         text += &format!("<{element}>{}</{element}>\n", escaped(sentence));
     }
+    if let Some(selected) = &report.selected {
+        text += &format!("<p>Selected: <code>{}</code></p>\n", escaped(&selected.to_string()));
+    }
     text += &plots(report);
     for (number, table) in tables::of(report, top).iter().enumerate() {
         text += &of_table(table);

@@ -12,6 +12,9 @@ pub fn report(report: &Report, top: usize) -> String {
     for sentence in answer::of(report) {
         text += &format!("**{}**\n\n", prose(&sentence));
     }
+    if let Some(selected) = &report.selected {
+        text += &format!("Selected: {}\n\n", code(&selected.to_string()));
+    }
     for (number, table) in tables::of(report, top).iter().enumerate() {
         text += &of_table(table);
         if number == 0 {

@@ -4,9 +4,9 @@ use super::cells::percent;
 use crate::report::Report;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
+use crate::table::host_list::compressed;
 use crate::verdicts::node_report::NodeReport;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// Slurm's compressed list, such as `n[001-003,017],m5`, with a line end; empty without a node.
 pub fn exclude(report: &Report) -> String {
@@ -83,122 +83,4 @@ fn reason(node: &NodeReport) -> Option<String> {
 fn is_host_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with('-')
-}
-
-/// Host names in Slurm's syntax. Names that end in digits and are equal before them become ranges; numbers with leading
-/// zeros are apart from others.
-pub fn compressed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    /// More digits do not fit a number.
-    const MOST_DIGITS: usize = 18;
-    let mut groups: BTreeMap<&str, BTreeMap<usize, BTreeSet<u64>>> = BTreeMap::new();
-    let mut plain: BTreeSet<&str> = BTreeSet::new();
-    for name in names {
-        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let digits = &name[prefix.len()..];
-        match digits.parse() {
-            Ok(number) if digits.len() <= MOST_DIGITS => {
-                // Without leading zeros 9 and 10 are one range, so such numbers have the width 0.
-                let width = if digits.len() > 1 && digits.starts_with('0') { digits.len() } else { 0 };
-                groups.entry(prefix).or_default().entry(width).or_default().insert(number);
-            }
-            _ => _ = plain.insert(name),
-        }
-    }
-    let mut parts: Vec<String> =
-        groups.into_iter().flat_map(|(prefix, widths)| of_prefix(prefix, widths)).collect();
-    parts.extend(plain.into_iter().map(str::to_owned));
-    parts.join(",")
-}
-
-/// One part per width: `n[001-003]`, or `n7`.
-fn of_prefix(prefix: &str, widths: BTreeMap<usize, BTreeSet<u64>>) -> Vec<String> {
-    let mut widths = widths;
-    join_widths(&mut widths);
-    let of_width = |(width, numbers): (usize, BTreeSet<u64>)| {
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for number in numbers {
-            match ranges.last_mut() {
-                Some((_, last)) if *last + 1 == number => *last = number,
-                _ => ranges.push((number, number)),
-            }
-        }
-        let mut list = String::new();
-        for (first, last) in &ranges {
-            let comma = if list.is_empty() { "" } else { "," };
-            // Writing to a string cannot fail.
-            let _ = write!(list, "{comma}{first:0width$}");
-            let _ = if last > first { write!(list, "-{last:0width$}") } else { Ok(()) };
-        }
-        let is_one = matches!(ranges[..], [(first, last)] if first == last);
-        if is_one { format!("{prefix}{list}") } else { format!("{prefix}[{list}]") }
-    };
-    widths.into_iter().map(of_width).collect()
-}
-
-/// Numbers such as 100 belong to 098 and 099, if these have three digits, too.
-fn join_widths(widths: &mut BTreeMap<usize, BTreeSet<u64>>) {
-    let Some(mut without) = widths.remove(&0) else { return };
-    for (width, numbers) in widths.iter_mut() {
-        let has_width = |number: &u64| number.to_string().len() == *width;
-        let joined: Vec<u64> = without.iter().copied().filter(has_width).collect();
-        joined.iter().for_each(|number| _ = without.remove(number));
-        numbers.extend(joined);
-    }
-    if !without.is_empty() {
-        widths.insert(0, without);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn lists_are_those_of_slurm() {
-        for (names, expected) in [
-            (&["n001", "n002", "n003", "n017"][..], "n[001-003,017]"),
-            (&["n098", "n099", "n100", "n101"], "n[098-101]"),
-            (&["n9", "n10", "n11"], "n[9-11]"),
-            (&["n7"], "n7"),
-            (&["n007", "login", "a-b", "x5-ib"], "n007,a-b,login,x5-ib"),
-            (&["m1", "n1", "m2"], "m[1-2],n1"),
-            (&["1", "2"], "[1-2]"),
-            (&[], ""),
-        ] {
-            assert_eq!(compressed(names.iter().copied()), expected);
-        }
-    }
-
-    /// All names that a list stands for.
-    fn expanded(list: &str) -> BTreeSet<String> {
-        let (mut names, mut rest) = (BTreeSet::new(), list);
-        while !rest.is_empty() {
-            let end = rest.find(',').unwrap_or(rest.len());
-            match rest.find('[').filter(|open| *open < end) {
-                None => {
-                    names.insert(rest[..end].to_owned());
-                    rest = rest[end..].trim_start_matches(',');
-                }
-                Some(open) => {
-                    let close = rest.find(']').unwrap();
-                    for range in rest[open + 1..close].split(',') {
-                        let (first, last) = range.split_once('-').unwrap_or((range, range));
-                        let width = first.len();
-                        let numbers = first.parse::<u64>().unwrap()..=last.parse().unwrap();
-                        names.extend(numbers.map(|number| format!("{}{number:0width$}", &rest[..open])));
-                    }
-                    rest = rest[close + 1..].trim_start_matches(',');
-                }
-            }
-        }
-        names
-    }
-
-    proptest! {
-        #[test]
-        fn a_list_stands_for_its_names(names in proptest::collection::btree_set("[an][0-9]{0,3}(-x)?", 0..40)) {
-            prop_assert_eq!(expanded(&compressed(names.iter().map(String::as_str))), names);
-        }
-    }
 }

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub struct ReadCounts {
     /// Number of runs: pmmpi's runs, plus each run on a node that another tool measured.
     pub runs: usize,
+    /// Number of medians that stand for runs: of a node in a session.
+    pub medians: usize,
     /// Number of hosts; each counts once.
     pub hosts: usize,
     /// Number of files that were read.
@@ -28,12 +30,13 @@ pub struct ReadCounts {
 /// A report with at most `top` rows per table (0: all).
 pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     let mut text = String::new();
-    line(
-        &mut text,
-        &[&count(read.runs, "run"), &count(read.hosts, "node"), &count(read.files, "file")]
-            .map(String::as_str)
-            .join(", "),
-    );
+    let medians = (read.medians > 0).then(|| count(read.medians, "median"));
+    let counts = [count(read.runs, "run")].into_iter().chain(medians);
+    let counts = counts.chain([count(read.hosts, "node"), count(read.files, "file")]);
+    line(&mut text, &counts.collect::<Vec<_>>().join(", "));
+    if let Some(selected) = &report.selected {
+        line(&mut text, &format!("selected: {selected}"));
+    }
     // If nodes are compared, the comparison comes first; otherwise the time of the jobs comes first.
     let compared = report.nodes.iter().any(|node| node.verdict.is_some() || node.history.verdict.is_some());
     let names = NodeNames::of(all_nodes(report));

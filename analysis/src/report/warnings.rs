@@ -2,6 +2,7 @@
 
 use crate::input::importers::{Rejected, Results};
 use crate::input::resets::WithoutEffect;
+use crate::input::selection::LeftOut;
 use crate::report::lateness::Lateness;
 use crate::report::regions;
 use crate::warning_codes::{Warning, WarningCode};
@@ -38,6 +39,15 @@ pub fn resets(without: &WithoutEffect) -> Vec<Warning> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Warns of runs of which nothing tells whether `--since` and `--until` select them.
+pub fn undated(left_out: LeftOut) -> Option<Warning> {
+    let message =
+        |undated| format!("--since and --until leave out {} whose start is not known", count(undated, "run"));
+    Some(left_out.undated)
+        .filter(|undated| *undated > 0)
+        .map(|undated| Warning::new(WarningCode::UndatedRuns, message(undated)))
 }
 
 /// All warnings about a run.

@@ -96,6 +96,23 @@ impl Ranks {
     }
 }
 
+/// The median of groups of values of which only the medians and the numbers of values are known: the median of the medians,
+/// each as often as its group has values. The medians may have any order.
+pub fn weighted(medians: &[f64], counts: &[usize]) -> f64 {
+    let mut groups: Vec<(f64, usize)> = medians.iter().copied().zip(counts.iter().copied()).collect();
+    groups.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let all: usize = groups.iter().map(|(_, count)| count).sum();
+    let at = |place: usize| {
+        let mut end = 0;
+        let has = |(_, count): &&(f64, usize)| {
+            end += count;
+            place < end
+        };
+        groups.iter().find(has).map_or(f64::NAN, |(median, _)| *median)
+    };
+    middle(at(all.saturating_sub(1) / 2), at(all / 2))
+}
+
 /// The index of the median run among ascending values: for an even number the lower of the middle two. It is an
 /// actual run, so that reports can show its other data.
 pub fn position(count: usize) -> Option<usize> {

@@ -65,6 +65,14 @@ impl Key {
         matches!(self, Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel)
     }
 
+    /// The key of `name=value`: a fact or a part of the work, or else a label.
+    pub fn of_name(name: &str) -> Self {
+        const KNOWN: [Key; 6] =
+            [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel, Key::Command, Key::Ranks];
+        let known = KNOWN.into_iter().find(|key| key.name().eq_ignore_ascii_case(name));
+        known.unwrap_or_else(|| Self::Named(name.to_owned()))
+    }
+
     /// The archive column of this key; `None` for `Labels`, which stands for several.
     pub fn column(&self) -> Option<String> {
         if let Self::Named(name) = self {
@@ -75,7 +83,7 @@ impl Key {
 
     /// True if this key means that column of other tools' results. Capital and small letters are equal in column
     /// names.
-    fn names(&self, column: &Self) -> bool {
+    pub(crate) fn names(&self, column: &Self) -> bool {
         match (self, column) {
             (Self::Named(name), Self::Named(column)) => name.eq_ignore_ascii_case(column),
             _ => self == column,
@@ -129,16 +137,10 @@ impl FromStr for ClassBy {
         }
         let keys = text.split(',').map(|key| match key.trim().to_ascii_lowercase().as_str() {
             "" => Err("a key is empty: expected keys separated by commas, or none".to_owned()),
-            "cpu" => Ok(Key::Cpu),
-            "microcode" => Ok(Key::Microcode),
-            "memory" => Ok(Key::Memory),
-            "kernel" => Ok(Key::Kernel),
-            "command" => Ok(Key::Command),
-            "ranks" => Ok(Key::Ranks),
             "labels" => Ok(Key::Labels),
             "class" => Ok(Key::Class),
             "none" => Err("`none` puts all runs in one class: do not give other keys".to_owned()),
-            _ => Ok(Key::Named(key.trim().to_owned())),
+            _ => Ok(Key::of_name(key.trim())),
         });
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
         let all = keys.clone();

@@ -81,7 +81,8 @@ impl Order {
                 return (repeated, runs);
             }
             runs.clear();
-            let others = rows.iter().filter(|row| !table.is_own[**row as usize]);
+            let is_other = |row: usize| !table.is_own[row] && table.median_of(row).is_none();
+            let others = rows.iter().filter(|row| is_other(**row as usize));
             runs.extend(others.map(|row| (table.run[*row as usize], *row)));
             runs.sort_unstable();
             for of_run in runs.chunk_by(|(a, _), (b, _)| a == b) {

@@ -13,6 +13,10 @@ use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// Why something about single runs is not known.
+pub(super) const ONLY_MEDIAN: &str =
+    "only the median of the node's runs is known: the runs themselves were not read";
+
 /// A node as the session that judges it sees it.
 pub(super) struct JudgedReport {
     pub report: NodeReport,
@@ -83,7 +87,7 @@ fn report(
         true => middle.median.exp(),
         false => seconds(middle.median, row as u32),
     };
-    let ranks = median::interval(rows.len());
+    let ranks = median::interval(rows.len()).filter(|_| middle.interval.is_some());
     let interval = ranks.zip(middle.interval).map(|((low, high, _), interval)| {
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });
@@ -95,7 +99,10 @@ fn report(
     };
     let settings = &settings.node;
     for key in ["ci_s", "ci_coverage"] {
-        let reason = format!("the node has {} of the 5 runs that an interval needs", rows.len());
+        let reason = match table.median_of(row) {
+            Some(_) => ONLY_MEDIAN.to_owned(),
+            None => format!("the node has {} of the 5 runs that an interval needs", rows.len()),
+        };
         explain(key, interval.is_none(), reason);
     }
     let session_name = table.session_name(row).map(str::to_owned);
@@ -144,7 +151,7 @@ fn report(
         node: table.node_name(row).to_owned(),
         class: table.class_name(row).to_owned(),
         session: session_name,
-        runs: rows.len(),
+        runs: middle.runs,
         median_run_id: table.run_id(row),
         median_s,
         ci_s: interval,

@@ -53,6 +53,8 @@ pub(super) struct JudgedSession<'a> {
     pub dependence: Option<Dependence>,
     /// Standard deviation of ln T over the runs of a node.
     sigma: Option<f64>,
+    /// Of some nodes, only the median of their runs is known: nothing can be said of single runs.
+    has_medians: bool,
     /// ln seconds of each row; `ends` has the end of each node's rows.
     times: Vec<f64>,
     ends: Vec<usize>,
@@ -67,6 +69,9 @@ impl<'a> JudgedSession<'a> {
         let ends = rounds_of_runs::ends(nodes);
         let class = ClassRuns::new(&times, &ends)?;
         let units = Units::of(&seconds, &ends);
+        if rows.iter().any(|row| table.median_of(*row as usize).is_some()) {
+            return Self::of_medians(table, nodes, times, ends, units);
+        }
         let (mut medians, mut sigma) = medians_and_sigma(&class, &units);
         let mut middle = middle_of(&medians)?;
         let hidden = resolution::hidden(units.class, middle);
@@ -88,6 +93,59 @@ impl<'a> JudgedSession<'a> {
             time_order: None,
             dependence: None,
             sigma,
+            has_medians: false,
+            times,
+            ends,
+        })
+    }
+
+    /// The same where of some nodes only the median is known. Differences between rounds, and between the moments of the
+    /// measurements, are unknown then.
+    fn of_medians(
+        table: &RunTable,
+        nodes: &'a [&'a [u32]],
+        times: Vec<f64>,
+        ends: Vec<usize>,
+        units: Units,
+    ) -> Option<Self> {
+        let class = ClassRuns::new(&times, &ends)?;
+        let of = |rows: &&[u32]| table.median_of(rows[0] as usize);
+        let of_runs = median::of_nodes(&class);
+        let (mut measured, mut measured_ends, mut of_measured) = (Vec::new(), Vec::new(), Vec::new());
+        for ((rows, runs), median) in nodes.iter().zip(class.nodes()).zip(&of_runs) {
+            if of(rows).is_none() {
+                measured.extend_from_slice(runs);
+                measured_ends.push(measured.len());
+                of_measured.push(*median);
+            }
+        }
+        let of_measured = ClassRuns::new(&measured, &measured_ends)
+            .and_then(|class| within_nodes::sigma(&class, &of_measured));
+        let known =
+            nodes.iter().flat_map(|rows| rows.iter().filter_map(|row| table.median_of(*row as usize)));
+        let deviations = known.map(|of| (of.runs as usize, f64::from(of.deviation)));
+        let sigma = within_nodes::sigma_of_deviations(deviations).or(of_measured);
+        let median = |((rows, runs), median): ((&&[u32], &[f64]), NodeMedian)| match of(rows) {
+            None => median,
+            Some(_) => {
+                let numbers =
+                    rows.iter().map(|row| table.median_of(*row as usize).map_or(1, |of| of.runs as usize));
+                let numbers: Vec<usize> = numbers.collect();
+                within_nodes::known_median(numbers.iter().sum(), median::weighted(runs, &numbers), sigma)
+            }
+        };
+        let medians: Vec<NodeMedian> = nodes.iter().zip(class.nodes()).zip(of_runs).map(median).collect();
+        let middle = middle_of(&medians)?;
+        Some(Self {
+            nodes,
+            medians,
+            middle,
+            units,
+            round_effects: RoundEffects::default(),
+            time_order: None,
+            dependence: None,
+            sigma,
+            has_medians: true,
             times,
             ends,
         })
@@ -101,6 +159,9 @@ impl<'a> JudgedSession<'a> {
 
     /// See [`Self::with_starts`].
     pub fn consult_starts(&mut self, table: &RunTable) {
+        if self.has_medians {
+            return;
+        }
         let start = |row: &u32| table.started_unix_ns[*row as usize];
         let mut runs: Vec<(i64, f64)> = Vec::with_capacity(self.times.len());
         let (mut first, mut started) = (0, Vec::with_capacity(self.nodes.len()));
@@ -197,12 +258,12 @@ impl<'a> JudgedSession<'a> {
 
     /// True if a node with this many runs can be tested for slow runs.
     pub fn tests(&self, runs: usize, settings: &JudgeSettings) -> bool {
-        self.sigma.is_some() && runs >= settings.run.min_runs
+        self.sigma.is_some() && runs >= settings.run.min_runs && !self.has_medians
     }
 
     /// Runs that are slower than the other runs of their node.
     pub fn slow_runs(&self, settings: &JudgeSettings) -> Vec<runs::SlowRunTest> {
-        let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma);
+        let class = ClassRuns::new(&self.times, &self.ends).zip(self.sigma).filter(|_| !self.has_medians);
         let slow = |(class, sigma)| runs::slow(&class, &self.medians, sigma, &self.units, &settings.run);
         let mut found = class.map(slow).unwrap_or_default();
         found.retain(|slow: &runs::SlowRunTest| {

@@ -1,7 +1,7 @@
 //! What the sessions of a class show of its nodes: each node's own history, and its drift.
 
 use super::history::History;
-use super::judged_node::JudgedReport;
+use super::judged_node::{JudgedReport, ONLY_MEDIAN};
 use super::judged_session::Sessions;
 use super::node_report::DriftReport;
 use super::own_history::{self, SessionEffects};
@@ -30,9 +30,11 @@ pub(super) fn add_to(
         let Some(JudgedReport { mut report, .. }) = report else { continue };
         report.slow_runs = history.slow_runs();
         if report.slow_runs.is_none() {
-            let reason =
-                "the test for slow runs needs at least 3 runs of the node in this session".to_owned();
-            report.null_reasons.insert("slow_runs", reason);
+            let reason = match report.runs >= settings.run.min_runs {
+                true => ONLY_MEDIAN,
+                false => "the test for slow runs needs at least 3 runs of the node in this session",
+            };
+            report.null_reasons.insert("slow_runs", reason.to_owned());
         }
         own.add_to(&mut report);
         all.nodes.push(report);

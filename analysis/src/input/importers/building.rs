@@ -9,7 +9,7 @@ use super::{
 };
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,8 @@ pub(crate) struct Building {
     long_runs: hashbrown::HashMap<[u32; 4], usize>,
     /// Names of the counters to keep. `None`: keep all.
     wanted: Option<&'static [&'static str]>,
+    /// See [`ImportOptions::for_archive`].
+    for_archive: bool,
     /// Index of each entry of the table's `all_parts`. `None` if parts are not kept.
     parts: Option<HashMap<Parts, u32>>,
     /// The class that each row was declared to be in. It identifies a run, whatever makes up a class now. `None` if
@@ -71,6 +73,7 @@ impl Building {
             last_run: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
+            for_archive: options.for_archive,
             declared: (!options.class_by.is_as_declared()).then(Vec::new),
             class_by: options.class_by.clone(),
             parts: options.keep_parts.then(|| HashMap::from([(Parts::default(), 0)])),
@@ -222,6 +225,7 @@ impl Building {
             session: self.number(Column::Session, row.session)?,
             elapsed_s: row.elapsed_s,
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
+            median_of: MedianOf::RUN,
             lack: self.results.table.lacks.number(row.lack),
         })
     }
@@ -310,6 +314,10 @@ impl Building {
         table.session.push(row.session);
         table.elapsed_s.push(row.elapsed_s);
         table.started_unix_ns.push(row.started_unix_ns);
+        if row.median_of.runs > 0 || !table.medians.is_empty() {
+            table.medians.resize(at, MedianOf::RUN);
+            table.medians.push(row.median_of);
+        }
         table.lack.push(row.lack);
         self.results.sources[source].rows += 1;
         Some(at)
@@ -342,6 +350,11 @@ impl Building {
         table.session.extend_from_slice(&part.session);
         table.elapsed_s.extend_from_slice(&part.elapsed_s);
         table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
+        if !(part.medians.is_empty() && table.medians.is_empty()) {
+            table.medians.resize(first, MedianOf::RUN);
+            table.medians.extend_from_slice(&part.medians);
+            table.medians.resize(first + rows, MedianOf::RUN);
+        }
         table.lack.resize(first + rows, part.lack);
         self.results.sources[source].rows += rows as u64;
         first
@@ -351,7 +364,7 @@ impl Building {
     /// depend on which files are read. An archive therefore needs a session name, and a session must be exported as a
     /// whole.
     pub fn next_run(&mut self, node: &str, session: &str) -> Result<String, &'static str> {
-        if self.parts.is_some() && session.is_empty() {
+        if self.for_archive && session.is_empty() {
             return Err("an archive needs a run number for each row, but this file has none: put {run} or \
                  {session} into --path-pattern");
         }

@@ -31,7 +31,7 @@ impl Decoding {
     }
 
     /// Calls `decode`, unless `path` crashed an earlier process.
-    pub(super) fn of<T>(
+    pub(crate) fn of<T>(
         &self,
         path: &Path,
         decode: impl FnOnce() -> Result<T, ImportFault>,

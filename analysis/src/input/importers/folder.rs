@@ -1,5 +1,6 @@
 //! Lists the files in folders, in an order that does not depend on the file system.
 
+use super::MEDIANS_FOLDER;
 use pmmpi::partial::SUFFIX;
 use pmmpi::record::run_file::EXTENSION;
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ pub(super) enum Listed {
     },
 }
 
-/// Lists a path. Ignores links to folders, because they may form a circle, and hidden files.
+/// Lists a path. Ignores links to folders, because they may form a circle, hidden files, and the medians of an archive.
 pub(super) fn list(path: &Path) -> io::Result<Listed> {
     if path == Path::new("-") || !std::fs::metadata(path)?.is_dir() {
         return Ok(Listed::File);
@@ -44,7 +45,8 @@ fn walk(
 ) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") || name == MEDIANS_FOLDER {
             continue;
         }
         let (path, kind) = (entry.path(), entry.file_type()?);

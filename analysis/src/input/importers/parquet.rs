@@ -6,6 +6,7 @@
 mod classes;
 mod columns;
 mod names;
+mod row_groups;
 mod rows;
 
 use super::building::Building;
@@ -17,14 +18,10 @@ use polars_io::parquet::read::{FileMetadata, ParquetReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Once};
 
-/// Rows that are decoded at a time: enough to give each column a thread of its own.
-const ROWS_AT_A_TIME: usize = 1 << 19;
-/// The most rows of one row group that are decoded at a time.
-const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
 /// Number of files that any thread reads now.
 static READING: AtomicUsize = AtomicUsize::new(0);
 /// Reads rows until the end.
@@ -58,7 +55,12 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
     check(&metadata)?;
     building.expect_rows(metadata.num_rows);
     let projection = columns.projection();
-    let slices = slices(&metadata);
+    let needed = row_groups::needed(&metadata, &schema, &columns, &options.selection);
+    let slices = row_groups::slices(&metadata, &needed);
+    if columns.medians.is_none() {
+        let rows = slices.iter().map(|(_, rows)| rows).sum();
+        building.leave_out(metadata.num_rows.saturating_sub(rows));
+    }
     let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, ImportFault> {
         let mut reader = ParquetReader::new(file.try_clone()?)
             .with_slice(Some((*first, *rows)))
@@ -94,26 +96,6 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
     })?;
     columns.finish(building);
     Ok(())
-}
-
-/// Combines small row groups and divides large ones. Returns first row and number of rows of each slice.
-fn slices(metadata: &Arc<FileMetadata>) -> Vec<(usize, usize)> {
-    let mut slices: Vec<(usize, usize)> = Vec::new();
-    let mut end = 0usize;
-    for group in &metadata.row_groups {
-        let rows = group.num_rows().min(u32::MAX as usize);
-        match slices.last_mut() {
-            Some((_, before)) if *before + rows <= ROWS_AT_A_TIME => *before += rows,
-            // The library reads the start of a row group again for each of its parts, so there are few parts.
-            _ if rows > MOST_ROWS_AT_A_TIME => {
-                let parts = (0..rows).step_by(ROWS_AT_A_TIME);
-                slices.extend(parts.map(|at| (end.saturating_add(at), ROWS_AT_A_TIME.min(rows - at))));
-            }
-            _ => slices.push((end, rows)),
-        }
-        end = end.saturating_add(rows);
-    }
-    slices
 }
 
 /// Checks the row counts in a file, because they decide how much memory the reader requests.

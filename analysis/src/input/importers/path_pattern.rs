@@ -173,7 +173,9 @@ pub(super) fn node_of(path: &Path, generic: &[&str]) -> Result<String, ImportFau
         false => (stem != "-").then_some(stem),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| {
-        ImportFault::OtherForm("the file names no node: give --node, or a --path-pattern with {node}".into())
+        ImportFault::OtherForm(
+            "the file names no node: give --default-node, or a --path-pattern with {node}".into(),
+        )
     })
 }
 

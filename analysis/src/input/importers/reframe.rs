@@ -160,7 +160,10 @@ impl Session<'_> {
             true if json::text(case, "scheduler") == "local" && !self.host.is_empty() => {
                 Ok(self.host.to_owned())
             }
-            true => Err("the test case names no node: give --node, or a --path-pattern with {node}".into()),
+            true => {
+                Err("the test case names no node: give --default-node, or a --path-pattern with {node}"
+                    .into())
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Rows that readers add to the table.
 
+use crate::table::MedianOf;
 use crate::table::node_class::Parts;
 
 /// One run, as a reader understood it.
@@ -36,6 +37,7 @@ pub(super) struct Numbered {
     pub session: u32,
     pub elapsed_s: f64,
     pub started_unix_ns: i64,
+    pub median_of: MedianOf,
     pub lack: u32,
 }
 
@@ -54,6 +56,8 @@ pub(super) struct RowPart {
     pub session: Vec<u32>,
     pub elapsed_s: Vec<f64>,
     pub started_unix_ns: Vec<i64>,
+    /// Empty if all rows are runs.
+    pub medians: Vec<MedianOf>,
     /// Reason for all rows.
     pub lack: u32,
 }
@@ -74,6 +78,7 @@ impl RowPart {
             session: self.session[row],
             elapsed_s: self.elapsed_s[row],
             started_unix_ns: self.started_unix_ns[row],
+            median_of: self.medians.get(row).copied().unwrap_or(MedianOf::RUN),
             lack: self.lack,
         }
     }

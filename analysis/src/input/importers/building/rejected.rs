@@ -44,6 +44,11 @@ impl Building {
         wrong.started_unix_ns = wrong.started_unix_ns.min(started_unix_ns.unwrap_or(UNDATED));
     }
 
+    /// Counts runs that were not decoded, because the selection has none of them.
+    pub fn leave_out(&mut self, runs: usize) {
+        self.results.not_decoded += runs;
+    }
+
     /// Counts rows as rejected without a reason for each.
     pub fn reject_unnamed(&mut self, rows: u64) {
         self.results.rejected_rows += rows;

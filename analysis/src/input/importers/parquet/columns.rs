@@ -21,6 +21,8 @@ pub(super) struct Columns {
     pub node: Option<String>,
     pub run: Option<String>,
     pub elapsed: String,
+    /// In a table of medians: the columns of the number of runs and of their deviation (s).
+    pub medians: Option<(String, Option<String>)>,
     /// Columns that make up the class.
     pub class: Vec<ClassColumn>,
     /// True if the file has the archive columns that say what classes consist of.
@@ -130,9 +132,27 @@ impl Columns {
         let numbers = [Kind::Whole, Kind::Real];
         let node = typed("node", &text, "text or integer")?;
         let run = typed("run", &text, "text or integer")?;
-        let elapsed = typed("elapsed_s", &numbers, "floating-point or integer number of seconds")?;
-        let given =
-            [node.is_some() || place.node.is_some(), run.is_some() || place.run.is_some(), elapsed.is_some()];
+        let seconds = "floating-point or integer number of seconds";
+        let elapsed = typed("elapsed_s", &numbers, seconds)?;
+        let medians =
+            match (&elapsed, typed("median_s", &numbers, seconds), typed("runs", &numbers, "integer")) {
+                (None, Ok(Some(median)), Ok(Some(runs))) => {
+                    Some((median, runs, typed("deviation_s", &numbers, seconds)?))
+                }
+                _ => None,
+            };
+        // The row of a median has no run.
+        let run = if medians.is_some() { None } else { run };
+        let is_of_runs = medians.is_none();
+        let (elapsed, medians) = match medians {
+            Some((median, runs, deviation)) => (Some(median), Some((runs, deviation))),
+            None => (elapsed, None),
+        };
+        let given = [
+            node.is_some() || place.node.is_some(),
+            run.is_some() || place.run.is_some() || !is_of_runs,
+            elapsed.is_some(),
+        ];
         let (Some(elapsed), [true, true, true]) = (elapsed, given) else {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             return Err(ImportFault::missing_columns(given, &names));
@@ -145,6 +165,7 @@ impl Columns {
             node,
             run,
             elapsed,
+            medians,
             class: Vec::new(),
             has_parts: false,
             class_by: options.class_by.clone(),
@@ -202,7 +223,7 @@ impl Columns {
 
     /// All other columns with numbers are counters.
     fn find_counters(&mut self, all: &[(&str, Kind)], rows: u64, building: &mut Building) {
-        if self.event.is_some() {
+        if self.event.is_some() || self.medians.is_some() {
             return;
         }
         for (name, kind) in all {
@@ -224,6 +245,10 @@ impl Columns {
         let single = [&self.node, &self.run, &self.session, &self.maintenance, &self.started, &self.is_own];
         single.into_iter().flatten().any(|column| column == name)
             || self.elapsed == name
+            || self
+                .medians
+                .as_ref()
+                .is_some_and(|(runs, deviation)| runs == name || deviation.as_deref() == Some(name))
             || self.class.iter().any(|column| column.name == name)
             || self.event.iter().flatten().any(|column| column == name)
             || self.counters.iter().any(|(column, _)| column == name)

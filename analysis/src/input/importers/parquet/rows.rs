@@ -7,8 +7,11 @@ use crate::input::importers::building::{Building, shown};
 use crate::input::importers::instant;
 use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
-use crate::table::UNDATED;
+use crate::table::{MedianOf, UNDATED};
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
+
+/// The name of the run of a row that is a median.
+const MEDIAN: &str = "median";
 
 /// Adds the rows of a frame. The file has `before` rows before the frame. A line is the number of the row in the
 /// file.
@@ -28,7 +31,10 @@ pub(super) fn add(
             }
         };
     let node = named(Column::Node, &columns.node, &columns.place.node, building)?;
-    let run = named(Column::Run, &columns.run, &columns.place.run, building)?;
+    let run = match columns.medians {
+        Some(_) => vec![building.number(Column::Run, MEDIAN).unwrap_or(WRONG); height],
+        None => named(Column::Run, &columns.run, &columns.place.run, building)?,
+    };
     let session = named(Column::Session, &columns.session, &columns.place.session, building)?;
     let elapsed_s = reals(frame.column(&columns.elapsed)?)?;
     let started = match &columns.started {
@@ -40,6 +46,9 @@ pub(super) fn add(
         None => vec![false; height],
     };
     let Classes { class, declared, parts } = Classes::of(frame, &is_own, columns, building)?;
+    let medians = medians(frame, &elapsed_s, columns)?;
+    // The name of a median does not identify a run of pmmpi.
+    let is_own = if medians.is_empty() { is_own } else { vec![false; height] };
     let lack = building.no_lack();
     if let Some(name) = &columns.maintenance {
         let labels = frame.column(name)?.cast(&DataType::String)?;
@@ -58,6 +67,7 @@ pub(super) fn add(
         session,
         elapsed_s,
         started_unix_ns: started,
+        medians,
         lack,
     };
     let rows = (0..height).map(|row| part.row(row));
@@ -71,6 +81,21 @@ pub(super) fn add(
         None => wide(frame, before, rows, columns, building),
         Some(event) => long(frame, before, rows, &event, columns, building),
     }
+}
+
+/// The runs behind each median; empty if the rows are runs. A median of no runs is not one.
+fn medians(frame: &DataFrame, median_s: &[f64], columns: &Columns) -> PolarsResult<Vec<MedianOf>> {
+    let Some((runs, deviation)) = &columns.medians else { return Ok(Vec::new()) };
+    let runs = reals(frame.column(runs)?)?;
+    let deviation_s = match deviation {
+        Some(name) => reals(frame.column(name)?)?,
+        None => vec![f64::NAN; runs.len()],
+    };
+    let of = |((runs, deviation_s), median_s): ((&f64, f64), &f64)| MedianOf {
+        runs: (*runs as u32).max(1),
+        deviation: (deviation_s / median_s) as f32,
+    };
+    Ok(runs.iter().zip(deviation_s).zip(median_s).map(of).collect())
 }
 
 /// Each row of the frame becomes one row of the table.

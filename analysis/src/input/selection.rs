@@ -1,0 +1,330 @@
+//! Which runs count: `--since`, `--until`, `--node`, `--class` and `--where`.
+
+use crate::input::importers::Results;
+use crate::input::importers::instant;
+use crate::table::host_list::{HostList, compressed};
+use crate::table::node_class::{self, ClassBy, Key, Parts, SESSION_LABEL};
+use crate::table::{Order, RunTable, UNDATED, UNDECLARED};
+use pmmpi::record::Run;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// A run must have all of these. The default selects all runs.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// The run started at this moment or later.
+    pub since: Option<Moment>,
+    /// The run started before this moment.
+    pub until: Option<Moment>,
+    /// Nodes.
+    pub nodes: Option<HostList>,
+    /// The name of the class; if no class has it, a part of the name.
+    pub class: Option<String>,
+    /// Labels, and columns of other tools' results.
+    pub labels: Vec<LabelValue>,
+}
+
+/// A date or an instant as the user typed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// ns since 1970.
+    pub unix_ns: i64,
+    text: String,
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match instant::of_date_or_instant(text) {
+            Some(unix_ns) => Ok(Self { unix_ns, text: text.to_owned() }),
+            None => Err("expected 2026-11-21 or 2026-11-21T20:35:00+01:00".to_owned()),
+        }
+    }
+}
+
+/// `label=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelValue {
+    key: Key,
+    value: String,
+}
+
+impl FromStr for LabelValue {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .filter(|(key, _)| !key.is_empty())
+            .ok_or("expected label=value")?;
+        Ok(Self { key: Key::of_name(key), value: value.to_owned() })
+    }
+}
+
+/// What was selected, for the report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Selected {
+    /// As the user typed it; the same holds for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Nodes in Slurm's syntax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
+    /// The class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// `label=value`.
+    #[serde(rename = "where", skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+}
+
+impl fmt::Display for Selected {
+    /// As on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [
+            ("--since", &self.since),
+            ("--until", &self.until),
+            ("--node", &self.nodes),
+            ("--class", &self.class),
+        ];
+        let named = named.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+        let labels = self.labels.iter().map(|label| format!("--where {label}"));
+        f.write_str(&named.chain(labels).collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl Selection {
+    /// True if all runs are selected.
+    pub fn is_all(&self) -> bool {
+        self.since.is_none()
+            && self.until.is_none()
+            && self.nodes.is_none()
+            && self.class.is_none()
+            && self.labels.is_empty()
+    }
+
+    /// True if a label of this name is part of the selection.
+    pub fn names(&self, key: &Key) -> bool {
+        self.labels.iter().any(|label| label.key == *key)
+    }
+
+    /// True if labels are part of the selection.
+    pub fn has_labels(&self) -> bool {
+        !self.labels.is_empty()
+    }
+
+    /// `by` and the labels of the selection, so that readers keep them.
+    pub fn and_keys(&self, by: ClassBy) -> ClassBy {
+        let keys = self.labels.iter().map(|label| &label.key).filter(|key| !is_session(key));
+        keys.cloned().fold(by, ClassBy::and)
+    }
+
+    /// True if a run that started at `started_unix_ns` may count.
+    pub fn has_start(&self, started_unix_ns: i64) -> bool {
+        let is_dated = started_unix_ns != UNDATED;
+        self.since.as_ref().is_none_or(|since| is_dated && since.unix_ns <= started_unix_ns)
+            && self.until.as_ref().is_none_or(|until| is_dated && started_unix_ns < until.unix_ns)
+    }
+
+    /// True if some of the runs that started between `first` and `last` may count.
+    pub(super) fn may_have_starts(&self, first: i64, last: i64) -> bool {
+        self.since.as_ref().is_none_or(|since| since.unix_ns <= last)
+            && self.until.as_ref().is_none_or(|until| first < until.unix_ns)
+    }
+
+    /// True if the median of runs that started at `started_unix_ns` or later may count. With `since`, medians stand for the
+    /// sessions that began before.
+    pub(super) fn may_have_earlier(&self, started_unix_ns: i64) -> bool {
+        self.since.as_ref().is_none_or(|since| started_unix_ns < since.unix_ns)
+    }
+
+    /// True if the nodes of the selection include this one.
+    pub fn has_node(&self, name: &str) -> bool {
+        // The node of a job on several hosts may be the list of its hosts.
+        let has = |nodes: &HostList| nodes.has(name) || name.split(',').any(|name| nodes.has(name));
+        self.nodes.as_ref().is_none_or(has)
+    }
+
+    /// True if a run of pmmpi may count, as far as start, session, labels and nodes tell.
+    pub(super) fn has_run(&self, run: &Run) -> bool {
+        let header = &run.header;
+        let label =
+            |name: &str| header.labels.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let is = |wanted: &LabelValue| match &wanted.key {
+            Key::Named(name) => label(name).unwrap_or_default() == wanted.value,
+            _ => true, // a fact of a node: the rows have it
+        };
+        let has_node =
+            || run.nodes.is_empty() || run.nodes.iter().any(|node| self.has_node(&node.key.hostname));
+        self.has_start(header.started_unix_ns) && self.labels.iter().all(is) && has_node()
+    }
+
+    /// The classes of a run's selected nodes; none if the selection does not ask for a class.
+    pub(super) fn classes_of(&self, run: &Run, by: &ClassBy) -> Vec<String> {
+        if self.class.is_none() {
+            return Vec::new();
+        }
+        let nodes = node_class::of_nodes(run, by);
+        let selected = run.nodes.iter().zip(nodes).filter(|(node, _)| self.has_node(&node.key.hostname));
+        selected.map(|(_, class)| class.name.clone()).collect()
+    }
+
+    /// Tells which classes are selected: the one with the name that the user gave, or else those that contain it. The names
+    /// are those of the table and `others`.
+    pub(super) fn classes<'a, I: Iterator<Item = &'a String>>(
+        &self,
+        table: &RunTable,
+        mut others: I,
+    ) -> impl Fn(&str) -> bool + use<'a, I> {
+        let class = self.class.clone();
+        let is_exact = class
+            .as_ref()
+            .is_some_and(|class| table.class_number(class).is_some() || others.any(|other| other == class));
+        move |name| match &class {
+            None => true,
+            Some(class) if is_exact => name == class,
+            Some(class) => name.contains(class.as_str()),
+        }
+    }
+
+    /// Keeps the selected rows and wrong results of the table; also all rows of the first `archived` files.
+    pub(super) fn apply(
+        &self,
+        results: &mut Results,
+        is_selected: &impl Fn(&str) -> bool,
+        archived: usize,
+    ) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        if self.is_all() {
+            return left_out;
+        }
+        let table = &mut results.table;
+        let kept = self.rows(table, is_selected, archived, &mut left_out);
+        for row in (0..table.len()).filter(|row| !kept[*row]) {
+            results.sources[table.source[row] as usize].rows -= 1;
+        }
+        let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
+        table.rejected_nodes.retain(|node| nodes[*node as usize]);
+        let sessions = &table.sessions;
+        let session = |number: u32| sessions.get(number).unwrap_or_default();
+        let is_of_session = |number: u32| {
+            self.labels.iter().all(|label| !is_session(&label.key) || label.value == session(number))
+        };
+        table.wrong.retain(|(node, number), wrong| {
+            nodes[*node as usize] && self.has_start(wrong.started_unix_ns) && is_of_session(*number)
+        });
+        table.retain(&kept);
+        results.order = Order::of(table);
+        left_out
+    }
+
+    fn rows(
+        &self,
+        table: &RunTable,
+        is_selected: &impl Fn(&str) -> bool,
+        archived: usize,
+        left_out: &mut LeftOut,
+    ) -> Vec<bool> {
+        let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
+        let class =
+            |number: u32| table.classes.get(number).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED);
+        let classes: Vec<bool> =
+            (0..table.classes.len() as u32).map(|number| is_selected(class(number))).collect();
+        let parts: Vec<bool> = table
+            .all_parts
+            .iter()
+            .map(|parts| {
+                let is = |label: &LabelValue| is_session(&label.key) || label.is_in(parts);
+                self.labels.iter().all(is)
+            })
+            .collect();
+        let sessions: Vec<bool> = table
+            .sessions
+            .iter()
+            .map(|name| self.labels.iter().all(|label| !is_session(&label.key) || label.value == name))
+            .collect();
+        let asks_for_start = self.since.is_some() || self.until.is_some();
+        let mut is_kept = |row: usize| {
+            if (table.source[row] as usize) < archived {
+                return true;
+            }
+            let has_parts = match self.has_labels() {
+                true => table.parts.get(row).is_some_and(|number| parts[*number as usize]),
+                false => true,
+            };
+            let others = nodes[table.node[row] as usize]
+                && classes[table.class[row] as usize]
+                && sessions[table.session[row] as usize]
+                && has_parts;
+            let started = table.started_unix_ns[row];
+            let is_run = table.median_of(row).is_none();
+            left_out.undated += usize::from(is_run && others && asks_for_start && started == UNDATED);
+            let is_in_time = match table.median_of(row) {
+                Some(_) if self.since.is_some() => self.may_have_earlier(started),
+                _ => self.has_start(started),
+            };
+            let kept = others && is_in_time;
+            left_out.rows += usize::from(is_run && !kept);
+            kept
+        };
+        (0..table.len()).map(&mut is_kept).collect()
+    }
+
+    /// For the report; `None` if all runs are selected.
+    pub fn described(&self) -> Option<Selected> {
+        let moment = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.text.clone());
+        (!self.is_all()).then(|| Selected {
+            since: moment(&self.since),
+            until: moment(&self.until),
+            nodes: self.nodes.as_ref().map(|nodes| compressed(nodes.names())),
+            class: self.class.clone(),
+            labels: self.labels.iter().map(|label| format!("{}={}", label.key.name(), label.value)).collect(),
+        })
+    }
+}
+
+/// What a selection left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Rows.
+    pub rows: usize,
+    /// Of these, rows that only lack a start.
+    pub undated: usize,
+}
+
+impl LeftOut {
+    /// Adds what was left out elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.undated += other.undated;
+    }
+}
+
+/// A session is no part of a class.
+fn is_session(key: &Key) -> bool {
+    matches!(key, Key::Named(name) if name == SESSION_LABEL)
+}
+
+impl LabelValue {
+    /// True if this column may have the label.
+    pub(super) fn names(&self, column: &Key) -> bool {
+        self.key.names(column)
+    }
+
+    /// True if one of the texts between `first` and `last` may be the value.
+    pub(super) fn may_be_in(&self, first: &[u8], last: &[u8]) -> bool {
+        (first..=last).contains(&self.value.as_bytes())
+    }
+
+    /// A label without a value counts as one that is not there.
+    fn is_in(&self, parts: &Parts) -> bool {
+        let found = parts.iter().find(|(key, _)| self.key.names(key)).map(|(_, value)| value);
+        found.unwrap_or_default() == self.value
+    }
+}
