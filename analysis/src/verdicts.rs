@@ -67,12 +67,23 @@ pub struct Verdicts {
 
 /// Judges all classes.
 pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdicts {
-    let mut all = Verdicts::default();
     let class_of = |rows: &[u32]| table.class[rows[0] as usize];
-    let mut judge = Judge { table, settings, all: &mut all, places: vec![NOWHERE; table.nodes.len()] };
     let groups = order.groups();
     let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
-    classes.iter().for_each(|nodes| judge.class(nodes));
+    let places = || vec![NOWHERE; table.nodes.len()];
+    let of_class = |places: &mut Vec<u32>, nodes: &&[&[u32]]| {
+        let mut judge = Judge { table, settings, all: Verdicts::default(), places };
+        judge.class(nodes);
+        judge.all
+    };
+    let mut all = Verdicts::default();
+    for of_class in classes.par_iter().map_init(places, of_class).collect::<Vec<_>>() {
+        all.nodes.extend(of_class.nodes);
+        all.classes.extend(of_class.classes);
+        all.slow_runs.extend(of_class.slow_runs);
+        all.drift.extend(of_class.drift);
+        all.warnings.extend(of_class.warnings);
+    }
     presence::add_to(&mut all.nodes, table, order, &classes);
     all.reconfigured = reconfigured::of(&all.nodes, table, order, &classes);
     odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
@@ -140,9 +151,10 @@ fn shortened(class: &str) -> String {
 struct Judge<'a> {
     table: &'a RunTable,
     settings: &'a JudgeSettings,
-    all: &'a mut Verdicts,
+    /// Of the current class.
+    all: Verdicts,
     /// For each node of the table, its index among the nodes of the current class.
-    places: Vec<u32>,
+    places: &'a mut [u32],
 }
 
 /// Index of a node that has no run in the class.
@@ -198,7 +210,7 @@ impl Judge<'_> {
         self.all.warnings.extend(warnings::time_order_of(table, settings, &limited, &sessions, &class));
         self.all.classes.push(of_class);
         let effects = SessionEffects { of_most: &of_most, effects: &effects };
-        over_sessions::add_to(&judging, settings, &histories, effects, reports, self.all);
+        over_sessions::add_to(&judging, settings, &histories, effects, reports, &mut self.all);
     }
 
     /// True if no later session judged some node of this session.

@@ -54,6 +54,9 @@ pub(super) fn settle(results: &mut Results) {
     let mut kept = vec![true; table.len()];
     for rows in results.order.groups() {
         let is_run = |row: &u32| table.median_of(*row as usize).is_none();
+        if rows.len() == 1 {
+            continue;
+        }
         let has_runs = rows.iter().any(is_run);
         let medians = rows.iter().filter(|row| !is_run(row));
         let mut known: HashSet<[u64; 4]> = HashSet::new();

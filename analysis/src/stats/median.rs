@@ -6,6 +6,9 @@ use super::class_runs::ClassRuns;
 /// Least coverage of an interval: that of [y_1, y_5] for five runs.
 pub const LEAST_COVERAGE: f64 = 0.9375;
 
+/// The fewest runs that have such an interval.
+pub const FEWEST_OF_INTERVAL: usize = 5;
+
 /// The median of one node's runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeMedian {

@@ -51,19 +51,23 @@ pub fn sigma_of_deviations(nodes: impl Iterator<Item = (usize, f64)>) -> Option<
     median_of(&mut nodes.filter_map(of).collect::<Vec<_>>())
 }
 
+/// Quantiles of the normal distribution: a probability of 99 %, and the upper end of an interval with
+/// [`median::LEAST_COVERAGE`]. An archive has millions of medians, so they are not computed each time.
+const Z_CERTAIN: f64 = 2.326_347_874_040_841;
+const Z_INTERVAL: f64 = 1.862_731_867_421_652;
+
 /// A median of which only the number of runs is known, and `sigma`, the standard deviation of the runs of a node (both ln
 /// T). The distribution of the median stands for the single runs: normal, with the variance v_k sigma^2.
 pub fn known_median(runs: usize, median: f64, sigma: Option<f64>) -> NodeMedian {
     let error = variance_factor(runs).sqrt() * sigma.unwrap_or_default();
-    let is_enough = median::interval(runs).is_some();
-    let lower = if is_enough { normal::quantile((1.0 + median::LEAST_COVERAGE) / 2.0) * error } else { 0.0 };
+    let lower = if runs >= median::FEWEST_OF_INTERVAL { Z_INTERVAL * error } else { 0.0 };
     NodeMedian {
         runs,
         median,
         median_run: 0,
         upper_run: 0,
         lower: median - lower,
-        reach: [normal::quantile(0.99) * error; 2],
+        reach: [Z_CERTAIN * error; 2],
         interval: None,
     }
 }
@@ -72,8 +76,8 @@ pub fn known_median(runs: usize, median: f64, sigma: Option<f64>) -> NodeMedian 
 fn mad_factor(count: usize) -> Option<f64> {
     let place = count.checked_sub(2)?;
     let k = count as f64;
-    let beyond = normal::quantile(0.75) * (1.0 - (1.06 + 1.3 / k) / k);
-    Some(MAD_FACTORS.get(place).copied().unwrap_or(beyond))
+    let beyond = || normal::quantile(0.75) * (1.0 - (1.06 + 1.3 / k) / k);
+    Some(MAD_FACTORS.get(place).copied().unwrap_or_else(beyond))
 }
 
 /// v_k = Var(median of k normal values) / Var(a value). Beyond the table it uses the first two terms of the
@@ -145,6 +149,14 @@ mod tests {
                 "f_{count}: {deviation}"
             );
         }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_normal_distribution() {
+        assert!((Z_CERTAIN - normal::quantile(0.99)).abs() < 1e-12);
+        assert!((Z_INTERVAL - normal::quantile((1.0 + median::LEAST_COVERAGE) / 2.0)).abs() < 1e-12);
+        let enough = |runs| median::interval(runs).is_some();
+        assert!(enough(median::FEWEST_OF_INTERVAL) && !enough(median::FEWEST_OF_INTERVAL - 1));
     }
 
     /// Nodes of equal and of unequal numbers of runs.

@@ -2,7 +2,8 @@
 
 use super::node_report::{NodeReport, Presence};
 use crate::table::{Order, RunTable};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// A session counts if it has more than this part of the nodes of any of the sessions shortly before it: otherwise it is one
 /// of few nodes, such as suspects that are measured again.
@@ -16,8 +17,8 @@ type Work<'a> = &'a str;
 /// The sessions of a work.
 #[derive(Default)]
 struct Sessions {
-    /// The nodes of each session, by its rank.
-    nodes: BTreeMap<u32, BTreeSet<u32>>,
+    /// The nodes of each session, by its rank; a node of several classes several times.
+    nodes: BTreeMap<u32, Vec<u32>>,
     /// The latest session of each node, and its class there.
     latest: HashMap<u32, (u32, u32)>,
 }
@@ -25,14 +26,20 @@ struct Sessions {
 /// Sets the presence in all reports. `classes` has the rows of each class by session and node.
 pub(super) fn add_to(reports: &mut [NodeReport], table: &RunTable, order: &Order, classes: &[&[&[u32]]]) {
     let mut works: BTreeMap<Work, Sessions> = BTreeMap::new();
-    for rows in classes.iter().flat_map(|class| class.iter()) {
-        let row = rows[0] as usize;
-        let (node, class) = (table.node[row], table.class[row]);
-        let rank = order.session_ranks[table.session[row] as usize];
+    for of_class in classes {
+        let class = table.class[of_class[0][0] as usize];
         let sessions = works.entry(work(table, class)).or_default();
-        sessions.nodes.entry(rank).or_default().insert(node);
-        let latest = sessions.latest.entry(node).or_insert((rank, class));
-        *latest = (*latest).max((rank, class));
+        let session_of = |rows: &&[u32]| table.session[rows[0] as usize];
+        for of_session in of_class.chunk_by(|a, b| session_of(a) == session_of(b)) {
+            let rank = order.session_ranks[session_of(&of_session[0]) as usize];
+            let nodes = sessions.nodes.entry(rank).or_default();
+            for rows in of_session {
+                let node = table.node[rows[0] as usize];
+                nodes.push(node);
+                let latest = sessions.latest.entry(node).or_insert((rank, class));
+                *latest = (*latest).max((rank, class));
+            }
+        }
     }
     let presence_after: BTreeMap<Work, Vec<(u32, Presence)>> =
         works.iter().map(|(work, sessions)| (*work, sessions.presence_after())).collect();
@@ -60,7 +67,14 @@ fn work(table: &RunTable, class: u32) -> Work<'_> {
 impl Sessions {
     /// For each session, in the order of time, the presence of a node that was last measured in it.
     fn presence_after(&self) -> Vec<(u32, Presence)> {
-        let sizes: Vec<(u32, usize)> = self.nodes.iter().map(|(rank, nodes)| (*rank, nodes.len())).collect();
+        let different = |nodes: &Vec<u32>| {
+            let mut nodes = nodes.clone();
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes.len()
+        };
+        let sizes: Vec<(u32, usize)> =
+            self.nodes.iter().map(|(rank, nodes)| (*rank, different(nodes))).collect();
         let counts = |at: usize| {
             let shortly = &sizes[at.saturating_sub(SHORTLY)..=at];
             LEAST_PART * sizes[at].1 > shortly.iter().map(|(_, nodes)| *nodes).max().unwrap_or_default()
