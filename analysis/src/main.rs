@@ -249,7 +249,12 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let (input, archived) = input::read_after(folder, &paths("export", &options.paths)?, &from, &trust)
         .map_err(|message| Failure { code: PARTIAL, message })?;
-    let has_new = input.results.table.source.iter().any(|source| *source as usize >= archived);
+    let table = &input.results.table;
+    let mut new = (0..table.len()).filter(|row| table.source[*row] as usize >= archived).peekable();
+    let has_new = new.peek().is_some();
+    if has_new && new.all(|row| table.median_of(row).is_some()) {
+        return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
+    }
     let is_all_left_out = input.left_out.rows > 0 && !has_new;
     if input.results.sources.len() <= archived || is_all_left_out {
         return Err(nothing("export", &input, &options.select));

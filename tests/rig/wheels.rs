@@ -1,4 +1,4 @@
-//! MPIs that Debian does not package, from their Python wheels (tests/rig/wheels.sh): programs and launchers.
+//! What Debian does not package, from Python wheels (tests/rig/wheels.sh): the programs and launchers of MPIs, and DuckDB.
 
 use crate::cluster::{Cluster, Job};
 use crate::programs::{self, Launchable};
@@ -12,6 +12,11 @@ fn place(name: &str) -> PathBuf {
     let place = tool::target().join("programs/wheels").join(name);
     assert!(place.join("version").exists(), "{} is missing: `make test` provides it", place.display());
     place
+}
+
+/// The Python interpreter that finds a package.
+pub fn python(name: &str) -> PathBuf {
+    place(name).join("bin/python")
 }
 
 /// An MPI library that programs need.

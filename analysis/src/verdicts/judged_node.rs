@@ -9,8 +9,9 @@ use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::RunTable;
-use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence};
+use crate::verdicts::node_report::{HistoryReport, NodeReport, NullReasons, Presence};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Why something about single runs is not known.
@@ -91,8 +92,8 @@ fn report(
     let interval = ranks.zip(middle.interval).map(|((low, high, _), interval)| {
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });
-    let mut null_reasons = BTreeMap::new();
-    let mut explain = |key, is_null: bool, reason: String| {
+    let mut null_reasons = NullReasons::new();
+    let mut explain = |key, is_null: bool, reason: Cow<'static, str>| {
         if is_null {
             null_reasons.insert(key, reason);
         }
@@ -100,13 +101,13 @@ fn report(
     let settings = &settings.node;
     for key in ["ci_s", "ci_coverage"] {
         let reason = match table.median_of(row) {
-            Some(_) => ONLY_MEDIAN.to_owned(),
-            None => format!("the node has {} of the 5 runs that an interval needs", rows.len()),
+            Some(_) => ONLY_MEDIAN.into(),
+            None => format!("the node has {} of the 5 runs that an interval needs", rows.len()).into(),
         };
         explain(key, interval.is_none(), reason);
     }
     let session_name = table.session_name(row).map(str::to_owned);
-    explain("session", session_name.is_none(), "the run has no label `session`".to_owned());
+    explain("session", session_name.is_none(), "the run has no label `session`".into());
     let alone = match session.nodes.len() {
         1 => "no other node of the class was measured",
         _ => "most nodes of the session are suspects of earlier sessions: see the warning few-anchors",
@@ -114,11 +115,13 @@ fn report(
     for (key, is_null) in
         [("slowdown", judgement.slowdown.is_none()), ("verdict", judgement.verdict.is_none())]
     {
-        explain(key, is_null, alone.to_owned());
+        explain(key, is_null, alone.into());
     }
-    let small = match judgement.slowdown {
-        None => alone.to_owned(),
-        Some(_) => format!("the class has fewer than {} nodes, so no node can stand out", settings.min_nodes),
+    let small: Cow<'static, str> = match judgement.slowdown {
+        None => alone.into(),
+        Some(_) => {
+            format!("the class has fewer than {} nodes, so no node can stand out", settings.min_nodes).into()
+        }
     };
     for (key, is_null) in [
         ("score", judgement.score.is_none()),
@@ -132,7 +135,7 @@ fn report(
         ("slower_by_at_least", judgement.slower_by_at_least.is_none()),
         ("shrunken", judgement.shrunken.is_none()),
     ] {
-        explain(key, is_null, if judgement.slowdown.is_none() { alone } else { single }.to_owned());
+        explain(key, is_null, if judgement.slowdown.is_none() { alone } else { single }.into());
     }
     let Explanation { terms, parts, cause } = why.for_verdict(judgement.verdict);
     for key in ["cause", "cause_text", "cause_share"] {
@@ -142,7 +145,7 @@ fn report(
     explain(
         "cause_share",
         cause.as_ref().is_ok_and(is_mixed),
-        "no single term makes up most of the slowdown".to_owned(),
+        "no single term makes up most of the slowdown".into(),
     );
     let cause = cause.ok();
     let owned =

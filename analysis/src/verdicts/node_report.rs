@@ -3,7 +3,11 @@
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// Why a value of a node is null, by its key. Most reasons are fixed texts: a fleet may have a million nodes and classes.
+pub type NullReasons = BTreeMap<&'static str, Cow<'static, str>>;
 
 /// One node in one class.
 #[derive(Debug, Serialize)]
@@ -69,7 +73,7 @@ pub struct NodeReport {
     /// Number of its slow runs in this session.
     pub slow_runs: Option<u32>,
     /// Why a value is null.
-    pub null_reasons: BTreeMap<&'static str, String>,
+    pub null_reasons: NullReasons,
 }
 
 impl NodeReport {

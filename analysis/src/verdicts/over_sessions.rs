@@ -34,7 +34,7 @@ pub(super) fn add_to(
                 true => ONLY_MEDIAN,
                 false => "the test for slow runs needs at least 3 runs of the node in this session",
             };
-            report.null_reasons.insert("slow_runs", reason.to_owned());
+            report.null_reasons.insert("slow_runs", reason.into());
         }
         own.add_to(&mut report);
         all.nodes.push(report);

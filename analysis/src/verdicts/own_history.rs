@@ -2,19 +2,19 @@
 
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
-use super::node_report::{HistoryReport, MaintenanceReport, NodeReport};
+use super::node_report::{HistoryReport, MaintenanceReport, NodeReport, NullReasons};
 use crate::stats::normal;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::table::{RunTable, UNDATED};
 use pmmpi::record::civil_from_days;
 use pmmpi::text::count;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// What the history says of one node.
 pub(super) struct OwnHistory {
     score: Option<f64>,
     history: HistoryReport,
-    null_reasons: BTreeMap<&'static str, String>,
+    null_reasons: NullReasons,
 }
 
 impl OwnHistory {
@@ -135,7 +135,7 @@ fn changed(
         Some(_) if until_date.is_none() => Some("the start of the runs is not known, so there is no date"),
         Some(_) => None,
     };
-    let null_reasons = reason.map(|reason| ("history", reason.to_owned())).into_iter().collect();
+    let null_reasons = reason.map(|reason| ("history", reason.into())).into_iter().collect();
     let history = HistoryReport {
         verdict: Some(change.verdict),
         sessions: medians.len(),
@@ -158,16 +158,18 @@ fn changed(
 
 fn without(history: &History) -> OwnHistory {
     let sessions = history.since_restart().len();
-    let reason = match sessions {
-        0 => "no other node of the class was measured in the node's sessions".to_owned(),
+    let reason: Cow<'static, str> = match sessions {
+        0 => "no other node of the class was measured in the node's sessions".into(),
         _ if !history.restarts.is_empty() => format!(
             "the node has {} since its maintenance; a comparison with its own history needs 2",
             count(sessions, "session")
-        ),
+        )
+        .into(),
         _ => format!(
             "the node has {} of the 2 that a comparison with its own history needs",
             count(sessions, "session")
-        ),
+        )
+        .into(),
     };
     OwnHistory {
         score: None,

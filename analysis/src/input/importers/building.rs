@@ -100,9 +100,12 @@ impl Building {
     }
 
     /// Reserves memory for rows. A file may claim any number, so there is a limit.
-    pub fn expect_rows(&mut self, rows: usize) {
+    pub fn expect_rows(&mut self, rows: usize, are_medians: bool) {
         const MOST: usize = 1 << 24;
         self.results.table.reserve(rows.min(MOST));
+        if are_medians {
+            self.results.table.medians.reserve(rows.min(MOST));
+        }
     }
 
     /// True if the current file belongs to an archive.

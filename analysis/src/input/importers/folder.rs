@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The empty file that Spark writes beside its results.
+const SPARK_DONE: &str = "_SUCCESS";
 /// Depth to which subfolders are searched.
 const DEPTH: usize = 16;
 
@@ -46,7 +48,7 @@ fn walk(
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(b".") || name == MEDIANS_FOLDER {
+        if name.as_encoded_bytes().starts_with(b".") || name == MEDIANS_FOLDER || name == SPARK_DONE {
             continue;
         }
         let (path, kind) = (entry.path(), entry.file_type()?);

@@ -53,12 +53,12 @@ fn read_all(path: &Path, options: &ImportOptions, building: &mut Building) -> Re
         return Err(ImportFault::NoRows);
     }
     check(&metadata)?;
-    building.expect_rows(metadata.num_rows);
     let projection = columns.projection();
     let needed = row_groups::needed(&metadata, &schema, &columns, &options.selection);
     let slices = row_groups::slices(&metadata, &needed);
+    let rows: usize = slices.iter().map(|(_, rows)| rows).sum();
+    building.expect_rows(rows, columns.medians.is_some());
     if columns.medians.is_none() {
-        let rows = slices.iter().map(|(_, rows)| rows).sum();
         building.leave_out(metadata.num_rows.saturating_sub(rows));
     }
     let decode = |(first, rows): &(usize, usize)| -> Result<DataFrame, ImportFault> {
