@@ -101,6 +101,9 @@ pub struct WrongNode {
 /// The times of a node with wrong results mean nothing: such nodes come first, and have no other verdict.
 fn mark_wrong(nodes: &mut [NodeReport], wrong: &[WrongNode]) {
     let wrong: HashSet<&str> = latest_wrong(wrong).collect();
+    if wrong.is_empty() {
+        return;
+    }
     for node in nodes.iter_mut().filter(|node| wrong.contains(node.node.as_str())) {
         (node.verdict, node.suggests_drain) = (Some(Verdict::Wrong), false);
         node.null_reasons.remove("verdict");

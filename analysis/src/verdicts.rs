@@ -77,7 +77,10 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         judge.all
     };
     let mut all = Verdicts::default();
-    for of_class in classes.par_iter().map_init(places, of_class).collect::<Vec<_>>() {
+    let judged: Vec<Verdicts> = classes.par_iter().map_init(places, of_class).collect();
+    // Reports are large, and there may be a million.
+    all.nodes.reserve_exact(judged.iter().map(|of_class| of_class.nodes.len()).sum());
+    for of_class in judged {
         all.nodes.extend(of_class.nodes);
         all.classes.extend(of_class.classes);
         all.slow_runs.extend(of_class.slow_runs);
@@ -93,7 +96,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         let slower = [node.shrunken.or(node.slowdown), node.slowdown];
         (weight(node), slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
     };
-    all.nodes.sort_by(|a, b| {
+    all.nodes.sort_unstable_by(|a, b| {
         let ((a_verdict, a_slower), (b_verdict, b_slower)) = (rank(a), rank(b));
         b_verdict
             .cmp(&a_verdict)
