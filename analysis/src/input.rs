@@ -11,11 +11,11 @@ pub mod node_counters;
 pub mod node_rows;
 pub mod progress;
 pub mod resets;
-pub mod selection;
 
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{ClassBy, Key, SESSION_LABEL};
-use crate::table::{BOUNDS, MAINTENANCE_LABEL};
+use crate::table::selection::{LeftOut, Selected, Selection};
+use crate::table::{BOUNDS, MAINTENANCE_LABEL, Order};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
@@ -24,7 +24,6 @@ use pmmpi::record::Run;
 use pmmpi::record::run_file::{EXTENSION, RunFileError};
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
-use selection::{LeftOut, Selected, Selection};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -204,7 +203,11 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             let classes = self.classes.get(&run.run_id);
             classes.is_none_or(|classes| classes.iter().any(|class| is_selected(class)))
         });
-        let left_out = selection.apply(&mut input.results, &is_selected, self.archived);
+        let left_out = selection.apply(&mut input.results.table, &is_selected, self.archived);
+        if !selection.is_all() {
+            input.results.order = Order::of(&input.results.table);
+            input.results.count_rows();
+        }
         input.left_out.add(left_out);
         input.left_out.rows += input.results.not_decoded;
         archive_medians::settle(&mut input.results);

@@ -16,10 +16,10 @@ mod unread_paths;
 pub mod warnings;
 
 use crate::input::importers::{self, Rejected, Results};
-use crate::input::selection::Selected;
 use crate::input::{self, Input};
 use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
+use crate::table::selection::Selected;
 use crate::table::{BOUNDS, WrongResults};
 use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};

@@ -2,10 +2,12 @@
 
 mod frame;
 pub mod host_list;
+pub(crate) mod instant;
 mod maintenance;
 mod names;
 pub mod node_class;
 mod order;
+pub mod selection;
 
 pub use frame::Filled;
 pub use maintenance::{MAINTENANCE_LABEL, Maintenance};

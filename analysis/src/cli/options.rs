@@ -2,9 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
-use pmmpi_analysis::input::selection::{LabelValue, Moment, Selection};
 use pmmpi_analysis::table::host_list::HostList;
 use pmmpi_analysis::table::node_class::ClassBy;
+use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
 use std::path::PathBuf;
 use std::str::FromStr;
 

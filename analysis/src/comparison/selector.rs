@@ -1,6 +1,6 @@
 //! What A and B are on the command line: a path, or a part of the runs that `--in` names.
 
-use crate::input::importers::instant;
+use crate::table::instant;
 use std::path::PathBuf;
 use std::str::FromStr;
 

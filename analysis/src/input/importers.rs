@@ -14,7 +14,6 @@ pub mod detect;
 mod folder;
 mod hpl;
 mod hyperfine;
-pub(crate) mod instant;
 mod invalid_value;
 mod json;
 mod parquet;
@@ -29,8 +28,8 @@ pub use detect::FileFormat;
 pub use path_pattern::PathPattern;
 
 use crate::input::progress::{Metered, Progress};
-use crate::input::selection::Selection;
 use crate::table::node_class::ClassBy;
+use crate::table::selection::Selection;
 use crate::table::{Order, RunTable};
 pub(crate) use building::Building;
 pub(crate) use row::ResultRow;
@@ -233,6 +232,14 @@ fn read_file(path: &Path, options: &ImportOptions, building: &mut Building, aske
 }
 
 impl Results {
+    /// Counts the rows of each file again, after some were removed.
+    pub(crate) fn count_rows(&mut self) {
+        self.sources.iter_mut().for_each(|source| source.rows = 0);
+        for source in &self.table.source {
+            self.sources[*source as usize].rows += 1;
+        }
+    }
+
     /// The file of a rejected row.
     pub fn path_of(&self, rejected: &Rejected) -> Option<&Path> {
         self.sources.get(rejected.source as usize).map(|source| source.path.as_path())

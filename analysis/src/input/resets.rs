@@ -1,6 +1,6 @@
 //! Reads the file of `--resets`: which nodes were repaired, and when.
 
-use super::importers::instant;
+use crate::table::instant;
 use crate::table::{RunTable, UNDATED};
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -2,9 +2,9 @@
 
 use crate::input::importers::{Rejected, Results};
 use crate::input::resets::WithoutEffect;
-use crate::input::selection::LeftOut;
 use crate::report::lateness::Lateness;
 use crate::report::regions;
+use crate::table::selection::LeftOut;
 use crate::warning_codes::{Warning, WarningCode};
 use pmmpi::NodeId;
 use pmmpi::bounds::NO_RATE_PPM;

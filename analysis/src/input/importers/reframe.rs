@@ -5,7 +5,8 @@
 
 use super::building::{Building, shown};
 use super::row::ResultRow;
-use super::{ImportFault, ImportOptions, instant, json};
+use super::{ImportFault, ImportOptions, json};
+use crate::table::instant;
 use serde_json::Value;
 use std::io::Read;
 

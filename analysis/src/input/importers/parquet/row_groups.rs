@@ -1,7 +1,7 @@
 //! Which row groups of a file are read, and how many rows at a time.
 
 use super::columns::Columns;
-use crate::input::selection::{LabelValue, Selection};
+use crate::table::selection::{LabelValue, Selection};
 use polars::prelude::{ArrowDataType, ArrowSchema, ArrowTimeUnit};
 use polars_io::parquet::read::FileMetadata;
 

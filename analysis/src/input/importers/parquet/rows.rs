@@ -4,9 +4,9 @@ use super::classes::Classes;
 use super::columns::{Columns, UNWANTED};
 use super::names;
 use crate::input::importers::building::{Building, shown};
-use crate::input::importers::instant;
 use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
+use crate::table::instant;
 use crate::table::{MedianOf, UNDATED};
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 

@@ -1,10 +1,9 @@
 //! Which runs count: `--since`, `--until`, `--node`, `--class` and `--where`.
 
-use crate::input::importers::Results;
-use crate::input::importers::instant;
 use crate::table::host_list::{HostList, compressed};
+use crate::table::instant;
 use crate::table::node_class::{self, ClassBy, Key, Parts, SESSION_LABEL};
-use crate::table::{Order, RunTable, UNDATED, UNDECLARED};
+use crate::table::{RunTable, UNDATED, UNDECLARED};
 use pmmpi::record::Run;
 use serde::Serialize;
 use std::fmt;
@@ -133,14 +132,14 @@ impl Selection {
     }
 
     /// True if some of the runs that started between `first` and `last` may count.
-    pub(super) fn may_have_starts(&self, first: i64, last: i64) -> bool {
+    pub(crate) fn may_have_starts(&self, first: i64, last: i64) -> bool {
         self.since.as_ref().is_none_or(|since| since.unix_ns <= last)
             && self.until.as_ref().is_none_or(|until| first < until.unix_ns)
     }
 
     /// True if the median of runs that started at `started_unix_ns` or later may count. With `since`, medians stand for the
     /// sessions that began before.
-    pub(super) fn may_have_earlier(&self, started_unix_ns: i64) -> bool {
+    pub(crate) fn may_have_earlier(&self, started_unix_ns: i64) -> bool {
         self.since.as_ref().is_none_or(|since| started_unix_ns < since.unix_ns)
     }
 
@@ -152,7 +151,7 @@ impl Selection {
     }
 
     /// True if a run of pmmpi may count, as far as start, session, labels and nodes tell.
-    pub(super) fn has_run(&self, run: &Run) -> bool {
+    pub(crate) fn has_run(&self, run: &Run) -> bool {
         let header = &run.header;
         let label =
             |name: &str| header.labels.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
@@ -166,7 +165,7 @@ impl Selection {
     }
 
     /// The classes of a run's selected nodes; none if the selection does not ask for a class.
-    pub(super) fn classes_of(&self, run: &Run, by: &ClassBy) -> Vec<String> {
+    pub(crate) fn classes_of(&self, run: &Run, by: &ClassBy) -> Vec<String> {
         if self.class.is_none() {
             return Vec::new();
         }
@@ -177,7 +176,7 @@ impl Selection {
 
     /// Tells which classes are selected: the one with the name that the user gave, or else those that contain it. The names
     /// are those of the table and `others`.
-    pub(super) fn classes<'a, I: Iterator<Item = &'a String>>(
+    pub(crate) fn classes<'a, I: Iterator<Item = &'a String>>(
         &self,
         table: &RunTable,
         mut others: I,
@@ -194,9 +193,9 @@ impl Selection {
     }
 
     /// Keeps the selected rows and wrong results of the table; also all rows of the first `archived` files.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
-        results: &mut Results,
+        table: &mut RunTable,
         is_selected: &impl Fn(&str) -> bool,
         archived: usize,
     ) -> LeftOut {
@@ -204,11 +203,7 @@ impl Selection {
         if self.is_all() {
             return left_out;
         }
-        let table = &mut results.table;
         let kept = self.rows(table, is_selected, archived, &mut left_out);
-        for row in (0..table.len()).filter(|row| !kept[*row]) {
-            results.sources[table.source[row] as usize].rows -= 1;
-        }
         let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
         table.rejected_nodes.retain(|node| nodes[*node as usize]);
         let sessions = &table.sessions;
@@ -220,7 +215,6 @@ impl Selection {
             nodes[*node as usize] && self.has_start(wrong.started_unix_ns) && is_of_session(*number)
         });
         table.retain(&kept);
-        results.order = Order::of(table);
         left_out
     }
 
@@ -313,12 +307,12 @@ fn is_session(key: &Key) -> bool {
 
 impl LabelValue {
     /// True if this column may have the label.
-    pub(super) fn names(&self, column: &Key) -> bool {
+    pub(crate) fn names(&self, column: &Key) -> bool {
         self.key.names(column)
     }
 
     /// True if one of the texts between `first` and `last` may be the value.
-    pub(super) fn may_be_in(&self, first: &[u8], last: &[u8]) -> bool {
+    pub(crate) fn may_be_in(&self, first: &[u8], last: &[u8]) -> bool {
         (first..=last).contains(&self.value.as_bytes())
     }
 
