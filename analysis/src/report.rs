@@ -73,6 +73,8 @@ pub struct Report {
     /// Number of runs that were compared; a run on several nodes counts once per node.
     #[serde(skip)]
     pub runs_of_nodes: usize,
+    /// How many sessions there are, and how many are needed.
+    pub sessions: SessionsNeeded,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<DriftReport>,
     /// Nodes that came last in more runs than chance explains, the latest first.
@@ -81,6 +83,24 @@ pub struct Report {
     pub rejected: Vec<RejectedRow>,
     /// Warnings about the input and the whole report.
     pub warnings: Vec<Warning>,
+}
+
+/// Numbers of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionsNeeded {
+    /// The most sessions of a node in a class, since its last maintenance; runs without a session are one.
+    pub most: usize,
+    /// A node's own history needs so many.
+    pub history_needs: usize,
+    /// Drift needs so many.
+    pub drift_needs: usize,
+}
+
+impl SessionsNeeded {
+    fn of(nodes: &[NodeReport], settings: &JudgeSettings) -> Self {
+        let most = nodes.iter().map(|node| node.history.sessions).max().unwrap_or_default();
+        Self { most, history_needs: 2, drift_needs: settings.drift.baseline + 1 }
+    }
 }
 
 /// A node that computed wrong results in a session.
@@ -170,6 +190,7 @@ impl Report {
         let rejected = results.rejected.iter().map(|rejected| RejectedRow::new(&results, rejected)).collect();
         let waited_for = often(&runs, settings.run.q);
         let runs_of_nodes = results.table.run_count();
+        let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
         let accounted = Accounted::of(
@@ -189,6 +210,7 @@ impl Report {
             reconfigured,
             slow_runs,
             runs_of_nodes,
+            sessions,
             drift,
             waited_for,
             rejected,

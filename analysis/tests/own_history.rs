@@ -201,3 +201,27 @@ fn a_class_that_moved_is_told() {
     let found = json(&report(&["report", healthy.to_str().unwrap(), "--format", "json"]));
     assert!(found["classes"][0]["moved"].is_null(), "one slow session in the middle is no lasting change");
 }
+
+/// A user who waits for HISTORY or drift learns how many sessions they need.
+#[test]
+fn the_report_says_how_many_sessions_are_needed() {
+    let folder = Folder::new();
+    let whole = fleet(|_, _| 1.0, |_, _| "");
+    let of = |sessions: &[&str], said: &str| {
+        let is_in = |line: &&str| sessions.iter().any(|session| line.contains(&format!(",{session},")));
+        let rows: Vec<&str> = whole
+            .lines()
+            .enumerate()
+            .filter(|(at, line)| *at == 0 || is_in(line))
+            .map(|(_, line)| line)
+            .collect();
+        let path = folder.put("fleet.csv", rows.join("\n"));
+        let text = out(&report(&["report", path.to_str().unwrap()]));
+        assert!(text.lines().any(|line| line == said), "{said}: {text}");
+        let sessions =
+            json(&report(&["report", "--format", "json", path.to_str().unwrap()]))["sessions"].clone();
+        (sessions["most"].as_u64().unwrap(), sessions["drift_needs"].as_u64().unwrap())
+    };
+    assert_eq!(of(&["s1"], "HISTORY needs 2 sessions, and there is 1"), (1, 21));
+    assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions, and there are 3"), (3, 21));
+}

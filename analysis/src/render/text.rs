@@ -63,6 +63,7 @@ fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize
     nodes::changed(text, &report.nodes, names, top);
     nodes::drift(text, &report.drift, names, top);
     nodes::table(text, &report.nodes, names, top);
+    nodes::sessions_needed(text, report);
 }
 
 fn all_nodes(report: &Report) -> impl Iterator<Item = &str> {

@@ -6,7 +6,7 @@ use crate::render::answer;
 use crate::render::cells::{
     self, class_numbers, classes, interval, percent, probability, seconds, shortened,
 };
-use crate::report::Report;
+use crate::report::{Report, SessionsNeeded};
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
@@ -154,4 +154,18 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
         line(text, &format!("class {}: {}", number + 1, shortened(class)));
     }
     and_more(text, hidden, "more classes");
+}
+
+/// Says how many more sessions show what the report cannot show yet.
+pub fn sessions_needed(text: &mut String, report: &Report) {
+    let SessionsNeeded { most, history_needs, drift_needs } = report.sessions;
+    let has_sessions = report.nodes.iter().any(|node| node.session.is_some());
+    let (what, needed) = match most {
+        _ if !has_sessions || most == 0 => return,
+        few if few < history_needs => ("HISTORY", history_needs),
+        few if few < drift_needs => ("drift", drift_needs),
+        _ => return,
+    };
+    let are = if most == 1 { "is" } else { "are" };
+    line(text, &format!("{what} needs {needed} sessions, and there {are} {most}"));
 }
