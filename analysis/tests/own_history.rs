@@ -222,6 +222,6 @@ fn the_report_says_how_many_sessions_are_needed() {
             json(&report(&["report", "--format", "json", path.to_str().unwrap()]))["sessions"].clone();
         (sessions["most"].as_u64().unwrap(), sessions["drift_needs"].as_u64().unwrap())
     };
-    assert_eq!(of(&["s1"], "HISTORY needs 2 sessions, and there is 1"), (1, 21));
+    assert_eq!(of(&["s1"], "a comparison with earlier sessions needs 2 sessions, and there is 1"), (1, 21));
     assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions, and there are 3"), (3, 21));
 }

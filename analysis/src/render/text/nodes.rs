@@ -162,7 +162,7 @@ pub fn sessions_needed(text: &mut String, report: &Report) {
     let has_sessions = report.nodes.iter().any(|node| node.session.is_some());
     let (what, needed) = match most {
         _ if !has_sessions || most == 0 => return,
-        few if few < history_needs => ("HISTORY", history_needs),
+        few if few < history_needs => ("a comparison with earlier sessions", history_needs),
         few if few < drift_needs => ("drift", drift_needs),
         _ => return,
     };
