@@ -81,7 +81,7 @@ bench: build ## measure what pmmpi costs, compared with other programs; writes b
 	$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python > $(CARGO_TARGET_DIR)/RESULTS.md
 	cp $(CARGO_TARGET_DIR)/RESULTS.md bench/RESULTS.md
 
-bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds or report
+bench-%: build ## run one part of bench, on stdout: start, jobs, counters, regions, scale, widths, bounds, report or years
 	@bench/peers/venv.sh $(PEERS)
 	@$(RELEASE)/pmmpi-bench $(STAGE)/bin/pmmpi $(PEERS)/bin/python $*
 

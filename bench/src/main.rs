@@ -17,6 +17,7 @@ mod scale;
 mod start;
 mod tables;
 mod widths;
+mod years;
 
 use pmmpi::record::run_file::EXTENSION;
 use std::error::Error;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
 type Part = fn(&Folder) -> Result<String, Box<dyn Error>>;
 
 /// In the order of bench/RESULTS.md. Entries with the same name form one part.
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 12] = [
     ("start", start::report),
     ("jobs", jobs::oversubscribed),
     ("jobs", jobs::hpcc),
@@ -59,6 +60,7 @@ const PARTS: [(&str, Part); 11] = [
     ("report", run_files::large),
     ("report", run_files::many),
     ("report", tables::report),
+    ("years", years::report),
 ];
 
 fn run() -> Result<(), Box<dyn Error>> {
