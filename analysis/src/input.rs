@@ -13,9 +13,9 @@ pub mod progress;
 pub mod resets;
 
 use crate::stats::node_counts::Counted;
-use crate::table::node_class::{ClassBy, Key, SESSION_LABEL};
+use crate::table::node_class::{Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::selection::{LeftOut, Selected, Selection};
-use crate::table::{BOUNDS, MAINTENANCE_LABEL, Order};
+use crate::table::{BOUNDS, MAINTENANCE_LABEL, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
@@ -26,6 +26,7 @@ use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Run files that are decoded at a time. The run file of a job with 20,000 ranks is large.
 const FILES_AT_A_TIME: usize = 64;
@@ -70,11 +71,8 @@ struct ReadRun<T> {
     maintenance: Option<String>,
     /// Names of labels whose value is not empty.
     labels: Vec<String>,
-    hosts: Vec<String>,
-    /// The class of each node record, if the selection asks for one.
-    classes: Vec<String>,
-    /// False if the selection leaves out the run, whatever its class is.
-    is_selected: bool,
+    /// Its selected nodes with their classes; `None` if the run is not selected, whatever its class is.
+    nodes: Option<Vec<(String, Arc<Class>)>>,
     bounds_s: Option<[f64; 2]>,
     /// Indexed by node record.
     counted: Vec<Counted>,
@@ -158,8 +156,8 @@ struct Reader<'a, T, K> {
     archived: usize,
     /// Archives of which the medians were read.
     archives: Vec<PathBuf>,
-    /// The classes of each run's nodes, if the selection asks for a class.
-    classes: HashMap<String, Vec<String>>,
+    /// The selected nodes of each run, with their classes.
+    nodes: HashMap<String, Vec<(String, Arc<Class>)>>,
     trust: &'a Trust,
     keep: K,
 }
@@ -174,7 +172,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             options,
             archived: 0,
             archives: Vec::new(),
-            classes: HashMap::new(),
+            nodes: HashMap::new(),
             trust,
             keep,
         }
@@ -185,38 +183,44 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         self.own(&own);
         importers::read_beside(&mut self.building, &of_others, &folders, self.options);
         if self.options.with_medians && self.options.selection.since.is_some() {
-            let medians = |path: &PathBuf| Some((path.clone(), archive_medians::of_archive(path)?));
-            let (archives, medians): (Vec<_>, Vec<_>) = paths.iter().filter_map(medians).unzip();
-            // The options path, node and metric apply only to results of other tools.
+            self.archives = archive_medians::archives(self.building.sources_so_far());
+            let medians: Vec<PathBuf> =
+                self.archives.iter().filter_map(|path| archive_medians::of_archive(path)).collect();
+            // The options path and node apply only to results of other tools.
             let plain = importers::ImportOptions { path: None, node: None, ..self.options.clone() };
             importers::read_beside(&mut self.building, &medians, &medians, &plain);
-            self.archives.extend(archives);
         }
     }
 
     fn finish(self) -> Input<T> {
         let mut input = self.input;
-        input.results = self.building.finish();
         let selection = &self.options.selection;
-        let is_selected = selection.classes(&input.results.table, self.classes.values().flatten());
-        input.runs.retain(|run| {
-            let classes = self.classes.get(&run.run_id);
-            classes.is_none_or(|classes| classes.iter().any(|class| is_selected(class)))
-        });
-        let left_out = selection.apply(&mut input.results.table, &is_selected, self.archived);
-        if !selection.is_all() {
-            input.results.order = Order::of(&input.results.table);
-            input.results.count_rows();
-        }
-        input.left_out.add(left_out);
+        let of_runs = &self.nodes;
+        let names = of_runs.values().flatten().map(|(_, class)| class.name.as_str());
+        let select = |table: &mut RunTable| {
+            if selection.is_all() {
+                return None;
+            }
+            let is_selected = selection.classes(table, names.clone());
+            // Runs without nodes have no class.
+            let has_class = |nodes: &Vec<(String, Arc<Class>)>| {
+                nodes.is_empty() || nodes.iter().any(|(_, class)| is_selected(&class.name))
+            };
+            input.runs.retain(|run| of_runs.get(&run.run_id).is_none_or(&has_class));
+            let nodes = of_runs.values().flatten().filter(|(_, class)| is_selected(&class.name));
+            input.hosts.extend(nodes.map(|(host, _)| host.clone()));
+            let (kept, left_out) = selection.apply(table, &is_selected, self.archived);
+            input.left_out.add(left_out);
+            Some(kept)
+        };
+        input.results = self.building.finish_selected(select);
         input.left_out.rows += input.results.not_decoded;
-        archive_medians::settle(&mut input.results);
-        let behind = |archive: &PathBuf| archive_medians::behind(archive, &input.results);
-        input.warnings.extend(self.archives.iter().filter_map(behind).collect::<Vec<_>>());
         input.selected = selection.described();
+        let read_medians = |archive: &PathBuf| archive_medians::behind(archive, &input.results);
+        input.warnings.extend(self.archives.iter().filter_map(read_medians).collect::<Vec<_>>());
+        input.warnings.extend(archive_medians::settle(&mut input.results, selection));
         input.files += input.results.sources.iter().filter(|source| source.format != FileFormat::Run).count();
         input.hosts.extend(input.results.table.hosts().map(str::to_owned));
-        input.hosts.retain(|host| selection.has_node(host));
         input.runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
         input.about_keys(self.options);
         input
@@ -277,15 +281,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
             return;
         }
         self.known.insert(run_id.clone(), file.to_owned());
-        if !read.is_selected {
-            self.input.left_out.rows += read.hosts.len();
-            return;
-        }
-        if !read.classes.is_empty() {
-            self.classes.insert(run_id.clone(), read.classes);
-        }
-        self.building.begin(file, FileFormat::Run);
         read.labels.iter().for_each(|label| self.building.has_class_key(label));
+        let Some(nodes) = read.nodes else {
+            self.input.left_out.rows += 1;
+            return;
+        };
+        self.nodes.insert(run_id.clone(), nodes);
+        self.building.begin(file, FileFormat::Run);
         for (node, row) in &read.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
@@ -312,7 +314,6 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 self.building.set_by_name(name, at, value);
             }
         }
-        self.input.hosts.extend(read.hosts);
         self.input.runs.push(read.run);
     }
 }
@@ -332,9 +333,7 @@ impl<T> ReadRun<T> {
             session: label(SESSION_LABEL).map(|(_, value)| value.clone()),
             maintenance: label(MAINTENANCE_LABEL).map(|(_, value)| value.clone()),
             labels: labels.map(|(key, _)| key.clone()).collect(),
-            hosts: run.nodes.iter().map(|node| node.key.hostname.clone()).collect(),
-            classes: selection.classes_of(run, class_by),
-            is_selected: selection.has_run(run),
+            nodes: selection.nodes_of(run, class_by),
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
@@ -380,9 +379,13 @@ impl<T> Input<T> {
 
     /// Warns of keys that no input has: they are probably misspelt.
     fn about_keys(&mut self, options: &importers::ImportOptions) {
-        if options.class_by != ClassBy::default() && self.results.without_parts {
+        if options.class_by.is_chosen() && self.results.without_parts {
             self.warnings
                 .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
+        }
+        for label in options.selection.unknown(&self.results.class_keys) {
+            let message = format!("--where {label}: no run has a label, and no file a column, of this name");
+            self.warnings.push(Warning::new(WarningCode::UnknownLabel, message));
         }
         for key in options.class_by.asked() {
             // Runs of pmmpi have these keys, and other runs may do without.
@@ -390,12 +393,11 @@ impl<T> Input<T> {
                 continue;
             }
             let name = key.name();
-            let option = if options.selection.names(key) { "where" } else { "class-by" };
             if !self.results.class_keys.contains(name) {
                 self.warnings.push(Warning::new(
                     WarningCode::UnknownClassKey,
                     format!(
-                        "--{option} {name}: no run has a label of this name, and no file has a column of \
+                        "--class-by {name}: no run has a label of this name, and no file has a column of \
                          this name with text or numbers"
                     ),
                 ));

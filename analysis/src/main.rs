@@ -255,7 +255,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if has_new && new.all(|row| table.median_of(row).is_some()) {
         return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
     }
-    let is_all_left_out = input.left_out.rows > 0 && !has_new;
+    let is_all_left_out = input.left_out.rows > 0 && !has_new && input.results.repeated_rows == 0;
     if input.results.sources.len() <= archived || is_all_left_out {
         return Err(nothing("export", &input, &options.select));
     }
@@ -305,7 +305,7 @@ fn reading(
         path: options.path_pattern.clone(),
         node: options.default_node.clone(),
         metric: options.metric.clone(),
-        class_by: selection.and_keys(class_by.unwrap_or_default()),
+        class_by: class_by.unwrap_or_default().keeping(selection.keys()),
         counters: None,
         keep_parts: selection.has_labels(),
         for_archive: false,
@@ -327,7 +327,10 @@ fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
     });
     let warnings = input.warnings.iter().cloned().chain(warnings::of_results(&input.results));
     let warnings = warnings.map(|w| format!("{}\n       {}", w.message, w.code.advice()));
-    let why: Vec<_> = left_out.into_iter().chain(warnings).collect();
+    let mut why: Vec<_> = left_out.into_iter().chain(warnings).collect();
+    if why.is_empty() {
+        why.push("the input has only medians of earlier sessions".to_owned());
+    }
     Failure::usage(format!("no run to {to}\n       {}", why.join("\n       ")))
 }
 

@@ -222,6 +222,128 @@ fn medians_are_no_runs() {
     assert!(out(&again).starts_with("0 rows added"), "{}", err(&again));
 }
 
+/// A label that is new in the third export of a month gives the table a new column.
+#[test]
+fn a_new_label_changes_no_earlier_medians() {
+    let folder = Folder::new();
+    export(&folder, "a.csv", &fleet(0..1));
+    export(&folder, "b.csv", &fleet(1..2));
+    let labelled = fleet(2..3).replace("blas,elapsed_s", "maintenance,elapsed_s").replace(",mkl,", ",dimm,");
+    let archive = export(&folder, "c.csv", &labelled);
+    export(&folder, "d.csv", &fleet(3..4));
+    assert_eq!(content(&archive.join(MEDIANS_FOLDER)).len(), 4 * 12);
+}
+
+/// A late run of a session whose other runs were deleted.
+#[test]
+fn a_late_run_removes_no_medians_of_deleted_runs() {
+    let folder = Folder::new();
+    let whole = fleet(0..SESSIONS);
+    let is_late = |line: &&str| line.starts_with("n05,s2,");
+    let early: Vec<&str> = whole.lines().filter(|line| !is_late(line)).collect();
+    let archive = export(&folder, "early.csv", &early.join("\n"));
+    let medians = archive.join(MEDIANS_FOLDER);
+    let before = content(&medians);
+    std::fs::remove_dir_all(archive.join("month=2026-10")).unwrap();
+    let late: Vec<&str> = whole
+        .lines()
+        .enumerate()
+        .filter(|(at, line)| *at == 0 || is_late(line))
+        .map(|(_, line)| line)
+        .collect();
+    export(&folder, "late.csv", &late.join("\n"));
+    let after = content(&medians);
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(before.iter().all(|(key, row)| after[key] == *row));
+    // Some runs of a median were deleted, others come later: the median of more runs stays.
+    let two: Vec<&str> = whole
+        .lines()
+        .enumerate()
+        .filter(|(at, line)| *at == 0 || line.starts_with("n06,s2,"))
+        .map(|(_, line)| line)
+        .take(3)
+        .collect();
+    export(&folder, "two.csv", &two.join("\n"));
+    assert_eq!(content(&medians), after);
+}
+
+/// Runs without a session are one session, and `--since` may also cut a named one: no verdict rests on runs before it.
+#[test]
+fn medians_judge_no_node_of_the_latest_session() {
+    let folder = Folder::new();
+    let mut csv = String::from("node,session,run,started,elapsed_s\n");
+    for (node, run) in (0..24).flat_map(|node| (0..7).map(move |run| (node, run))) {
+        let slow = if node == 3 {
+            1.2
+        } else if node == 15 && run == 3 {
+            1.5
+        } else {
+            1.0
+        };
+        let seconds = 100.0 * slow * (1.0 + 0.001 * ((node * 5 + run * 3) % 7) as f64);
+        let hour = if node < 12 { 6 } else { 18 };
+        let _ = writeln!(csv, "n{node:02},SESSION,{run},2026-11-20T{hour:02}:{run:02}:00Z,{seconds}");
+    }
+    for (name, session) in [("without.csv", ""), ("with.csv", "s9")] {
+        let folder = Folder::new();
+        let archive = export(&folder, name, &csv.replace("SESSION", session));
+        let path = archive.to_str().unwrap();
+        let args = ["--since", "2026-11-20T12:00:00Z"];
+        let [with, without] = [&args[..], &[&args[..], &["--no-history"]].concat()]
+            .map(|args| found(&[&[path], args].concat()));
+        assert_eq!(of_nodes(&with).keys().collect::<Vec<_>>(), of_nodes(&without).keys().collect::<Vec<_>>());
+        assert_eq!(with["slow_runs"], without["slow_runs"]);
+        assert_eq!(with["slow_runs"][0]["node"], "n15");
+        assert_eq!(codes(&with).contains(&"cut-session"), !session.is_empty(), "{:?}", codes(&with));
+    }
+    drop(folder);
+}
+
+#[test]
+fn exports_at_the_same_time_lose_no_medians() {
+    let folder = Folder::new();
+    let archive = export(&folder, "first.csv", &fleet(0..1));
+    let tables: Vec<PathBuf> =
+        (1..4).map(|session| folder.put(&format!("{session}.csv"), fleet(session..session + 1))).collect();
+    let export_one = |table: &PathBuf| {
+        command(&["export", table.to_str().unwrap(), "-o", archive.to_str().unwrap()]).spawn().unwrap()
+    };
+    let running: Vec<_> = tables.iter().map(export_one).collect();
+    running.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    export(&folder, "last.csv", &fleet(4..5));
+    assert_eq!(content(&archive.join(MEDIANS_FOLDER)).len(), 5 * 12);
+    assert!(
+        !codes(&found(&[archive.to_str().unwrap(), "--since", "2026-10-29"])).contains(&"medians-behind")
+    );
+}
+
+/// An archive without medians, and one that lost a part of them.
+#[test]
+fn missing_medians_are_told() {
+    let folder = Folder::new();
+    let archive = export(&folder, "all.csv", &fleet(0..SESSIONS));
+    let (parent, medians) = (folder.path().join("parent"), MEDIANS_FOLDER);
+    std::fs::create_dir(&parent).unwrap();
+    let below = parent.join("archive");
+    std::fs::rename(&archive, &below).unwrap();
+    let since = || found(&[parent.to_str().unwrap(), "--since", "2026-11-08"]);
+    assert_eq!(of_nodes(&since())["n03"]["history"]["sessions"], 6, "an archive in a folder");
+    std::fs::remove_dir_all(below.join(medians).join("month=2026-10")).unwrap();
+    assert!(codes(&since()).contains(&"medians-behind"));
+    std::fs::remove_dir_all(below.join(medians)).unwrap();
+    assert!(codes(&since()).contains(&"medians-behind"));
+    let again = report(&[
+        "export",
+        folder.path().join("all.csv").to_str().unwrap(),
+        "-o",
+        below.to_str().unwrap(),
+        "--since",
+        "2026-11-08",
+    ]);
+    assert!(out(&again).starts_with("0 rows added"), "{}", err(&again));
+    assert!(!codes(&since()).contains(&"medians-behind"));
+}
+
 fn table_of(folder: &Folder) -> PathBuf {
     folder.path().join("all.csv")
 }

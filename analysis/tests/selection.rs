@@ -103,15 +103,23 @@ fn the_same_runs_are_selected_from_every_format() {
     for path in [&table, &archive] {
         let of = selected(
             path,
-            &["--where", "blas=mkl", "--class", "small, blas=mkl", "--since", "2026-11-21", "--no-history"],
+            &["--where", "blas=mkl", "--class", "small", "--since", "2026-11-21", "--no-history"],
         );
-        assert_eq!(nodes(&of), ["n1", "n2", "n3"].map(|node| format!("{node} small, blas=mkl s21 2")));
-        assert_eq!(
-            of["selected"],
-            json!({"since": "2026-11-21", "class": "small, blas=mkl", "where": ["blas=mkl"]}),
-        );
+        assert_eq!(nodes(&of), ["n1", "n2", "n3"].map(|node| format!("{node} small s21 2")));
+        assert_eq!(of["selected"], json!({"since": "2026-11-21", "class": "small", "where": ["blas=mkl"]}),);
         assert!(selected(path, &[]).get("selected").is_none());
     }
+}
+
+/// Also a fact that is a column here; and a label that nothing has is told.
+#[test]
+fn a_selection_does_not_change_classes() {
+    let folder = Folder::new();
+    let table = folder.put("all.csv", csv().replace("blas", "kernel"));
+    let of = selected(&table, &["--where", "kernel=mkl", "--class", "small"]);
+    assert_eq!(nodes(&of), ["n1", "n2", "n3"].map(|node| format!("{node} small s21 2")));
+    let output = report(&["report", table.to_str().unwrap(), "--where", "blas="]);
+    assert!(out(&output).contains("unknown-label"), "{}", out(&output));
 }
 
 #[test]
@@ -202,6 +210,9 @@ fn run_files_are_selected_by_start_node_and_label() {
     assert_eq!(ids(&["--where", "build=O3", "--until", "2023-11-16"]), ["b"]);
     assert_eq!(ids(&["--class", "build=O2"]), ["a"]);
     assert_eq!(ids(&["--class", "build=O3", "--where", "kernel=6.1.0"]), ["b", "c"]);
+    let of_other = report(&["report", folder.path().to_str().unwrap(), "--where", "kernel=6.2"]);
+    assert_eq!(of_other.status.code(), Some(2));
+    assert!(err(&of_other).contains("3 runs read, none with --where kernel=6.2"), "{}", err(&of_other));
     let of_node = selected(folder.path(), &["--node", "n2", "--where", "build=O2"]);
     assert_eq!(of_node["nodes"].as_array().unwrap().len(), 1);
     assert_eq!(of_node["accounted"]["alone"], 1);

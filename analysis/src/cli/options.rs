@@ -148,7 +148,7 @@ pub struct Select {
     #[arg(long, value_name = "LIST", hide = true)]
     pub node: Option<HostList>,
     /// A class, or a part of its name
-    #[arg(long, value_name = "C", hide = true)]
+    #[arg(long, value_name = "C", hide = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub class: Option<String>,
     /// Runs with this label, or rows with this value in a column
     #[arg(long = "where", value_name = "LABEL=VALUE", hide = true)]

@@ -5,7 +5,7 @@
 //! runs, and replaces the files with these sessions. [`COVERED`] has the names of the files of runs that are in the table.
 
 use super::{create, io_error, month, write_batches};
-use crate::input::archive_medians::{COVERED, name_in, not_covered};
+use crate::input::archive_medians::{COVERED, covered, is_of_medians, listed, name_in};
 use crate::input::importers::{Decoding, ImportFault, MEDIANS_FOLDER, Results};
 use crate::table::node_class::{Key, Parts};
 use crate::table::{RunTable, UNDATED};
@@ -13,11 +13,13 @@ use pmmpi::record::temporary;
 use polars::prelude::*;
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// Locked while an export brings the table up to date.
+const LOCK: &str = ".lock";
 /// The table's files have this name, each in the folder of a month.
 const FILE: &str = "medians.parquet";
 
@@ -31,38 +33,47 @@ pub(super) fn update(
     decoding: &Decoding,
 ) -> io::Result<()> {
     let table = &results.table;
-    let files = || results.sources[..archived].iter().map(|source| source.path.as_path());
-    let behind: HashSet<&Path> = not_covered(archive, files()).into_iter().collect();
-    let is_behind: Vec<bool> = results
+    let folder = archive.join(MEDIANS_FOLDER);
+    create(&folder)?;
+    // Held until the end: another export may bring the medians up to date at the same time.
+    let lock = File::create(folder.join(LOCK))?;
+    lock.lock()?;
+    let before = covered(archive);
+    let known: Vec<Option<&str>> = results
         .sources
         .iter()
-        .enumerate()
-        .map(|(source, file)| source >= archived || behind.contains(file.path.as_path()))
+        .map(|source| name_in(archive, &source.path).filter(|name| before.contains(*name)))
         .collect();
+    let is_behind = |source: usize| source >= archived || known[source].is_none();
     let mut touched = vec![false; table.sessions.len()];
     for (session, source) in table.session.iter().zip(&table.source) {
-        touched[*session as usize] |= is_behind[*source as usize];
+        touched[*session as usize] |= is_behind(*source as usize);
     }
     if !touched.contains(&true) {
         return Ok(());
     }
     let rows: Vec<usize> = (0..table.len()).filter(|row| touched[table.session[*row] as usize]).collect();
-    let medians = of_rows(table, &rows).map_err(io_error)?;
-    let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for (at, started) in medians.started_unix_ns.iter().enumerate() {
-        months.entry(month(*started)).or_default().push(at as u32);
-    }
-    let folder = archive.join(MEDIANS_FOLDER);
+    let mut medians = of_rows(table, &rows).map_err(io_error)?;
     let names: HashSet<&str> = (0..touched.len() as u32)
         .filter(|session| touched[*session as usize])
         .filter_map(|session| table.sessions.get(session))
         .collect();
-    let mut before = earlier(&folder, &names, &months, decoding)?;
-    let all: BTreeSet<String> = months.keys().chain(before.keys()).cloned().collect();
+    // Medians outlive the runs that were deleted from the archive. The list keeps their files.
+    let is_lost = |line: &String| !is_of_medians(line) && !archive.join(line).is_file();
+    let lost: BTreeSet<String> = listed(archive).into_iter().filter(is_lost).collect();
+    let mut old = earlier(&folder, decoding)?;
+    for frame in old.values_mut() {
+        *frame = staying(frame, &names, &mut medians, table, !lost.is_empty()).map_err(io_error)?;
+    }
+    let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (at, started) in medians.started_unix_ns.iter().enumerate().filter(|(at, _)| medians.is_new[*at]) {
+        months.entry(month(*started)).or_default().push(at as u32);
+    }
+    let all: BTreeSet<String> = months.keys().chain(old.keys()).cloned().collect();
+    let mut lines: BTreeSet<String> = lost;
     for month in all {
-        let new = months.remove(&month).unwrap_or_default();
-        let new = medians.frame(table, &new).map_err(io_error)?;
-        let frame = match before.remove(&month) {
+        let new = medians.frame(table, &months.remove(&month).unwrap_or_default()).map_err(io_error)?;
+        let frame = match old.remove(&month) {
             None => new,
             Some(old) => joined(old, new).map_err(io_error)?,
         };
@@ -75,30 +86,51 @@ pub(super) fn update(
         create(&folder)?;
         temporary::replace(&path, 0o666, |file| write_batches(file, std::iter::once(Ok(frame))))?;
         File::open(folder)?.sync_all()?;
+        lines.extend(name_in(archive, &path).map(str::to_owned));
     }
-    let covered: BTreeSet<&str> =
-        files().chain(added.iter().map(PathBuf::as_path)).filter_map(|file| name_in(archive, file)).collect();
+    // Files that another export added in the meantime may have runs of the same sessions: the next export computes the
+    // sessions of all these files again.
+    let own = || {
+        results.sources[..archived]
+            .iter()
+            .map(|source| source.path.as_path())
+            .chain(added.iter().map(PathBuf::as_path))
+    };
+    let own: BTreeSet<&str> = own().filter_map(|file| name_in(archive, file)).collect();
+    let has_others = run_files(archive)?.iter().any(|file| !own.contains(file.as_str()));
+    let is_sure = |name: &&str| {
+        !has_others
+            || before.contains(*name) && !added.iter().any(|file| name_in(archive, file) == Some(*name))
+    };
+    lines.extend(own.into_iter().filter(is_sure).map(str::to_owned));
     temporary::replace(&folder.join(COVERED), 0o666, |file| {
-        covered.iter().try_for_each(|name| writeln!(file, "{name}"))?;
+        lines.iter().try_for_each(|name| writeln!(file, "{name}"))?;
         file.sync_all()
     })?;
     File::open(folder)?.sync_all()
 }
 
-/// The rows of earlier exports that stay, by month; only of files that change: they have a session in `touched`, or `new`
-/// has rows of their month.
-fn earlier(
-    folder: &Path,
-    touched: &HashSet<&str>,
-    new: &BTreeMap<String, Vec<u32>>,
-    decoding: &Decoding,
-) -> io::Result<BTreeMap<String, DataFrame>> {
+/// The files of runs in an archive, relative to it.
+fn run_files(archive: &Path) -> io::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for month in std::fs::read_dir(archive)? {
+        let month = month?.path();
+        let is_month = month.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"month="));
+        if is_month && month.is_dir() {
+            for file in std::fs::read_dir(month)? {
+                let file = file?;
+                let is_hidden = file.file_name().as_encoded_bytes().starts_with(b".");
+                files.extend(name_in(archive, &file.path()).filter(|_| !is_hidden).map(str::to_owned));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The rows of earlier exports, by month.
+fn earlier(folder: &Path, decoding: &Decoding) -> io::Result<BTreeMap<String, DataFrame>> {
     let mut months = BTreeMap::new();
-    let entries = match std::fs::read_dir(folder) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(months),
-        entries => entries?,
-    };
-    for entry in entries {
+    for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = entry.path().join(FILE);
@@ -111,18 +143,62 @@ fn earlier(
             let advice = "remove the folder with all medians, and export again";
             io::Error::other(format!("{} {e}: {advice}", path.display()))
         })?;
-        let sessions = frame.column("session").and_then(|column| column.str().cloned()).map_err(io_error)?;
-        let stays: BooleanChunked =
-            sessions.iter().map(|session| Some(!touched.contains(session.unwrap_or_default()))).collect();
-        if !stays.all() || new.contains_key(month) {
-            months.insert(month.to_owned(), frame.filter(&stays).map_err(io_error)?);
-        }
+        months.insert(month.to_owned(), frame);
     }
     Ok(months)
 }
 
+/// The rows of an earlier export that stay: those of sessions that are not in `touched`. If runs were deleted from the
+/// archive (`has_lost`), also those with more runs than the archive has now; in `medians` they are then not new.
+fn staying(
+    old: &DataFrame,
+    touched: &HashSet<&str>,
+    medians: &mut Medians,
+    table: &RunTable,
+    has_lost: bool,
+) -> PolarsResult<DataFrame> {
+    let texts = |name: &str| -> PolarsResult<StringChunked> {
+        Ok(old.column(name)?.cast(&DataType::String)?.str()?.clone())
+    };
+    let sessions = texts("session")?;
+    let is_touched: Vec<bool> =
+        sessions.iter().map(|session| touched.contains(session.unwrap_or_default())).collect();
+    let mut stays: Vec<bool> = is_touched.iter().map(|touched| !touched).collect();
+    if has_lost && is_touched.contains(&true) {
+        let new: HashMap<String, usize> =
+            (0..medians.node.len()).map(|at| (medians.identity(table, at), at)).collect();
+        let is_key =
+            |name: &&PlSmallStr| !["started", "runs", "median_s", "deviation_s"].contains(&name.as_str());
+        let mut names: Vec<&PlSmallStr> = old.get_column_names().into_iter().filter(is_key).collect();
+        names.sort();
+        let columns: Vec<(&PlSmallStr, StringChunked)> =
+            names.into_iter().map(|name| Ok((name, texts(name)?))).collect::<PolarsResult<_>>()?;
+        let runs = old.column("runs")?.cast(&DataType::UInt32)?;
+        let runs = runs.u32()?;
+        for row in (0..old.height()).filter(|row| is_touched[*row]) {
+            let values =
+                columns.iter().map(|(name, values)| (name.as_str(), values.get(row).unwrap_or_default()));
+            match new.get(&identity(values)) {
+                None => stays[row] = true,
+                Some(at) if runs.get(row) > Some(medians.runs[*at]) => {
+                    (stays[row], medians.is_new[*at]) = (true, false);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    old.filter(&stays.into_iter().map(Some).collect::<BooleanChunked>())
+}
+
+/// Equal for rows of the same node, session, class and work. The values are in the order of the columns' names.
+fn identity<'a>(values: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let known = values.filter(|(_, value)| !value.is_empty());
+    known.map(|(name, value)| format!("{name}\0{value}\0")).collect()
+}
+
 /// The rows of both. A column that one of them lacks is null there.
 fn joined(mut old: DataFrame, mut new: DataFrame) -> PolarsResult<DataFrame> {
+    old.rechunk_mut();
     let fill = |frame: &mut DataFrame, other: &DataFrame| -> PolarsResult<()> {
         for column in other.columns() {
             if frame.column(column.name()).is_err() {
@@ -138,7 +214,10 @@ fn joined(mut old: DataFrame, mut new: DataFrame) -> PolarsResult<DataFrame> {
     fill(&mut old, &new)?;
     fill(&mut new, &old)?;
     let order: Vec<PlSmallStr> = old.get_column_names_owned();
-    old.vstack(&new.select(order)?)
+    let mut all = old.vstack(&new.select(order)?)?;
+    // The writer needs columns with equal parts.
+    all.rechunk_mut();
+    Ok(all)
 }
 
 /// Medians, with the numbers of the table.
@@ -152,6 +231,8 @@ struct Medians {
     median_s: Vec<f64>,
     deviation_s: Vec<f64>,
     started_unix_ns: Vec<i64>,
+    /// False if the row of an earlier export stays.
+    is_new: Vec<bool>,
 }
 
 /// The medians of these rows. Polars groups them.
@@ -205,11 +286,31 @@ fn of_rows(table: &RunTable, rows: &[usize]) -> PolarsResult<Medians> {
         runs: numbers("runs")?,
         median_s: reals("median_s")?,
         deviation_s: reals("deviation_s")?,
+        is_new: vec![true; medians.height()],
         started_unix_ns: medians.column("started")?.i64()?.iter().map(|ns| ns.unwrap_or(UNDATED)).collect(),
     })
 }
 
 impl Medians {
+    /// See [`identity`].
+    fn identity(&self, table: &RunTable, at: usize) -> String {
+        let parts = table.all_parts.get(self.parts[at] as usize);
+        let parts = parts
+            .into_iter()
+            .flat_map(Parts::iter)
+            .filter_map(|(key, text)| Some((key.column()?, text.to_owned())));
+        let name = |name: Option<&str>| name.unwrap_or_default().to_owned();
+        let fixed = [
+            ("node".to_owned(), name(table.nodes.get(self.node[at]))),
+            ("session".to_owned(), name(table.sessions.get(self.session[at]))),
+            ("class".to_owned(), name(table.classes.get(self.class[at]))),
+            ("measured_by_pmmpi".to_owned(), self.is_own[at].to_string()),
+        ];
+        let mut values: Vec<(String, String)> = parts.chain(fixed).collect();
+        values.sort();
+        identity(values.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
     /// A data frame of these medians.
     ///
     /// | column | type | |

@@ -118,12 +118,16 @@ pub(crate) fn is_column(name: &str) -> bool {
 
 /// The keys that make up a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassBy(Vec<Key>);
+pub struct ClassBy {
+    keys: Vec<Key>,
+    /// Keys that readers keep, although they do not make up a class.
+    kept: Vec<Key>,
+}
 
 impl Default for ClassBy {
     fn default() -> Self {
         use Key::{Class, Command, Cpu, Kernel, Labels, Memory, Microcode, Ranks};
-        Self(vec![Cpu, Microcode, Memory, Kernel, Command, Ranks, Labels, Class])
+        Self::of(vec![Cpu, Microcode, Memory, Kernel, Command, Ranks, Labels, Class])
     }
 }
 
@@ -133,7 +137,7 @@ impl FromStr for ClassBy {
     /// Reads `cpu,memory,sku`; `none` puts all rows in one class.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.trim().eq_ignore_ascii_case("none") {
-            return Ok(Self(Vec::new()));
+            return Ok(Self::of(Vec::new()));
         }
         let keys = text.split(',').map(|key| match key.trim().to_ascii_lowercase().as_str() {
             "" => Err("a key is empty: expected keys separated by commas, or none".to_owned()),
@@ -146,57 +150,75 @@ impl FromStr for ClassBy {
         let all = keys.clone();
         let mut at = 0..;
         keys.retain(|key| at.next().is_none_or(|at| !all[..at].contains(key)));
-        Ok(Self(keys))
+        Ok(Self::of(keys))
     }
 }
 
 impl ClassBy {
+    fn of(keys: Vec<Key>) -> Self {
+        Self { keys, kept: Vec::new() }
+    }
+
+    /// The same classes; readers also keep these keys.
+    pub fn keeping(self, kept: impl Iterator<Item = Key>) -> Self {
+        Self { kept: kept.collect(), ..self }
+    }
+
+    /// True if the user chose other keys than the usual ones.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.keys != Self::default().keys
+    }
+
     /// The same keys without the facts of the node: what remains tells apart the work.
     pub(crate) fn without_facts(&self) -> Self {
-        Self(self.keys().filter(|key| !key.is_fact()).cloned().collect())
+        Self::of(self.keys.iter().filter(|key| !key.is_fact()).cloned().collect())
     }
 
     /// True if the key makes up the class of a row.
     pub(crate) fn makes_up(&self, part: &Key, is_own: bool) -> bool {
         match part.is_fact() {
             true => self.has(part),
-            false if is_own => self.wants_of_own(part),
-            false => self.wants_of_others(part),
+            false if is_own => self.counts_of_own(part),
+            false => self.columns().any(|(key, _)| key.names(part)),
         }
     }
 
     pub(crate) fn has(&self, key: &Key) -> bool {
-        self.0.contains(key)
+        self.keys.contains(key)
     }
 
     /// These keys and one more.
     pub fn and(mut self, key: Key) -> Self {
-        self.0.extend((!self.0.contains(&key)).then_some(key));
+        self.keys.extend((!self.keys.contains(&key)).then_some(key));
         self
     }
 
     /// The keys that the user asked for, also beside the usual ones.
     pub(crate) fn asked(&self) -> &[Key] {
-        self.0.strip_prefix(Self::default().0.as_slice()).unwrap_or(&self.0)
+        self.keys.strip_prefix(Self::default().keys.as_slice()).unwrap_or(&self.keys)
     }
 
-    /// All keys.
+    /// All keys that readers keep.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.0.iter()
+        self.keys.iter().chain(&self.kept)
     }
 
     /// True if the class of other tools' results is the declared class alone.
     pub(crate) fn is_as_declared(&self) -> bool {
-        self.columns().map(|(key, _)| key).eq([&Key::Class])
+        self.read_columns().map(|(key, _)| key).eq([&Key::Class])
     }
 
     /// True if this part may matter for the class of other tools' results.
     pub(crate) fn wants_of_others(&self, part: &Key) -> bool {
-        self.columns().any(|(key, _)| key.names(part))
+        self.read_columns().any(|(key, _)| key.names(part))
     }
 
-    /// True if this part may matter for the class of a run of pmmpi.
+    /// True if this part may matter for the class of a run of pmmpi, or is kept.
     pub(crate) fn wants_of_own(&self, part: &Key) -> bool {
+        self.counts_of_own(part) || self.kept.contains(part)
+    }
+
+    fn counts_of_own(&self, part: &Key) -> bool {
         match part {
             Key::Named(name) => {
                 self.has(part) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
@@ -212,13 +234,19 @@ impl ClassBy {
     /// The keys that may be columns of other tools' results, with the names of these columns, in order. Facts of nodes
     /// are columns only if the user asked for them: a column `memory` may be the memory that a run used.
     pub fn columns(&self) -> impl Iterator<Item = (&Key, &str)> {
-        let is_asked = self.asked().len() == self.0.len();
-        self.0.iter().filter_map(move |key| match key {
+        let is_asked = self.asked().len() == self.keys.len();
+        self.keys.iter().filter_map(move |key| match key {
             Key::Class => Some((key, "class")),
             Key::Named(name) => Some((key, name.as_str())),
             fact if is_asked && fact.is_fact() => Some((fact, fact.name())),
             _ => None,
         })
+    }
+
+    /// The columns of other tools' results that readers read: those of [`Self::columns`], and those of kept keys.
+    pub fn read_columns(&self) -> impl Iterator<Item = (&Key, &str)> {
+        let is_new = |key: &&Key| !self.columns().any(|(column, _)| column == *key);
+        self.columns().chain(self.kept.iter().filter(is_new).map(|key| (key, key.name())))
     }
 }
 

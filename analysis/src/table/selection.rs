@@ -2,12 +2,14 @@
 
 use crate::table::host_list::{HostList, compressed};
 use crate::table::instant;
-use crate::table::node_class::{self, ClassBy, Key, Parts, SESSION_LABEL};
+use crate::table::node_class::{self, Class, ClassBy, Key, Parts, SESSION_LABEL};
 use crate::table::{RunTable, UNDATED, UNDECLARED};
 use pmmpi::record::Run;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A run must have all of these. The default selects all runs.
 #[derive(Clone, Debug, Default)]
@@ -108,9 +110,10 @@ impl Selection {
             && self.labels.is_empty()
     }
 
-    /// True if a label of this name is part of the selection.
-    pub fn names(&self, key: &Key) -> bool {
-        self.labels.iter().any(|label| label.key == *key)
+    /// The names of its labels that the input does not have; `known` has those that it has.
+    pub(crate) fn unknown(&self, known: &BTreeSet<String>) -> Vec<String> {
+        let names = self.keys().filter(|key| matches!(key, Key::Named(_))).map(|key| key.name().to_owned());
+        names.filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name))).collect()
     }
 
     /// True if labels are part of the selection.
@@ -118,10 +121,9 @@ impl Selection {
         !self.labels.is_empty()
     }
 
-    /// `by` and the labels of the selection, so that readers keep them.
-    pub fn and_keys(&self, by: ClassBy) -> ClassBy {
-        let keys = self.labels.iter().map(|label| &label.key).filter(|key| !is_session(key));
-        keys.cloned().fold(by, ClassBy::and)
+    /// The keys of the labels, which readers must keep.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.labels.iter().map(|label| &label.key).filter(|key| !is_session(key)).cloned()
     }
 
     /// True if a run that started at `started_unix_ns` may count.
@@ -150,41 +152,42 @@ impl Selection {
         self.nodes.as_ref().is_none_or(has)
     }
 
-    /// True if a run of pmmpi may count, as far as start, session, labels and nodes tell.
-    pub(crate) fn has_run(&self, run: &Run) -> bool {
+    /// The selected nodes of a run of pmmpi, with their classes, as far as start, labels and names tell. `None` if the run
+    /// is not selected; a run without nodes has none.
+    pub(crate) fn nodes_of(&self, run: &Run, by: &ClassBy) -> Option<Vec<(String, Arc<Class>)>> {
         let header = &run.header;
         let label =
             |name: &str| header.labels.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let is = |wanted: &LabelValue| match &wanted.key {
             Key::Named(name) => label(name).unwrap_or_default() == wanted.value,
-            _ => true, // a fact of a node: the rows have it
+            _ => true, // of a node
         };
-        let has_node =
-            || run.nodes.is_empty() || run.nodes.iter().any(|node| self.has_node(&node.key.hostname));
-        self.has_start(header.started_unix_ns) && self.labels.iter().all(is) && has_node()
-    }
-
-    /// The classes of a run's selected nodes; none if the selection does not ask for a class.
-    pub(crate) fn classes_of(&self, run: &Run, by: &ClassBy) -> Vec<String> {
-        if self.class.is_none() {
-            return Vec::new();
+        if !(self.has_start(header.started_unix_ns) && self.labels.iter().all(is)) {
+            return None;
         }
-        let nodes = node_class::of_nodes(run, by);
-        let selected = run.nodes.iter().zip(nodes).filter(|(node, _)| self.has_node(&node.key.hostname));
-        selected.map(|(_, class)| class.name.clone()).collect()
+        let has_facts = |class: &Class| {
+            let facts = self.labels.iter().filter(|label| !matches!(label.key, Key::Named(_)));
+            facts.into_iter().all(|label| label.is_in(&class.parts))
+        };
+        let nodes = run.nodes.iter().zip(node_class::of_nodes(run, by));
+        let selected = nodes.filter(|(node, class)| self.has_node(&node.key.hostname) && has_facts(class));
+        let selected: Vec<_> = selected.map(|(node, class)| (node.key.hostname.clone(), class)).collect();
+        (run.nodes.is_empty() || !selected.is_empty()).then_some(selected)
     }
 
     /// Tells which classes are selected: the one with the name that the user gave, or else those that contain it. The names
     /// are those of the table and `others`.
-    pub(crate) fn classes<'a, I: Iterator<Item = &'a String>>(
+    pub(crate) fn classes<'a, I: Iterator<Item = &'a str>>(
         &self,
         table: &RunTable,
         mut others: I,
     ) -> impl Fn(&str) -> bool + use<'a, I> {
         let class = self.class.clone();
-        let is_exact = class
-            .as_ref()
-            .is_some_and(|class| table.class_number(class).is_some() || others.any(|other| other == class));
+        let is_exact = class.as_ref().is_some_and(|class| {
+            // The pool of names may have names that no row has.
+            let number = table.class_number(class);
+            number.is_some_and(|number| table.class.contains(&number)) || others.any(|other| other == class)
+        });
         move |name| match &class {
             None => true,
             Some(class) if is_exact => name == class,
@@ -192,17 +195,14 @@ impl Selection {
         }
     }
 
-    /// Keeps the selected rows and wrong results of the table; also all rows of the first `archived` files.
+    /// Which rows of the table are selected; all rows of the first `archived` files are. Removes wrong results that are not.
     pub(crate) fn apply(
         &self,
         table: &mut RunTable,
         is_selected: &impl Fn(&str) -> bool,
         archived: usize,
-    ) -> LeftOut {
+    ) -> (Vec<bool>, LeftOut) {
         let mut left_out = LeftOut::default();
-        if self.is_all() {
-            return left_out;
-        }
         let kept = self.rows(table, is_selected, archived, &mut left_out);
         let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
         table.rejected_nodes.retain(|node| nodes[*node as usize]);
@@ -214,8 +214,7 @@ impl Selection {
         table.wrong.retain(|(node, number), wrong| {
             nodes[*node as usize] && self.has_start(wrong.started_unix_ns) && is_of_session(*number)
         });
-        table.retain(&kept);
-        left_out
+        (kept, left_out)
     }
 
     fn rows(
@@ -258,7 +257,7 @@ impl Selection {
                 && has_parts;
             let started = table.started_unix_ns[row];
             let is_run = table.median_of(row).is_none();
-            left_out.undated += usize::from(is_run && others && asks_for_start && started == UNDATED);
+            left_out.undated += usize::from(others && asks_for_start && started == UNDATED);
             let is_in_time = match table.median_of(row) {
                 Some(_) if self.since.is_some() => self.may_have_earlier(started),
                 _ => self.has_start(started),

@@ -53,7 +53,7 @@ pub(super) struct JudgedSession<'a> {
     pub dependence: Option<Dependence>,
     /// Standard deviation of ln T over the runs of a node.
     sigma: Option<f64>,
-    /// Of some nodes, only the median of their runs is known: nothing can be said of single runs.
+    /// Only the median of each node's runs is known: nothing can be said of single runs.
     has_medians: bool,
     /// ln seconds of each row; `ends` has the end of each node's rows.
     times: Vec<f64>,
@@ -99,7 +99,7 @@ impl<'a> JudgedSession<'a> {
         })
     }
 
-    /// The same where of some nodes only the median is known. Differences between rounds, and between the moments of the
+    /// The same where only the median of each node is known. Differences between rounds, and between the moments of the
     /// measurements, are unknown then.
     fn of_medians(
         table: &RunTable,
@@ -108,33 +108,16 @@ impl<'a> JudgedSession<'a> {
         ends: Vec<usize>,
         units: Units,
     ) -> Option<Self> {
-        let class = ClassRuns::new(&times, &ends)?;
-        let of = |rows: &&[u32]| table.median_of(rows[0] as usize);
-        let of_runs = median::of_nodes(&class);
-        let (mut measured, mut measured_ends, mut of_measured) = (Vec::new(), Vec::new(), Vec::new());
-        for ((rows, runs), median) in nodes.iter().zip(class.nodes()).zip(&of_runs) {
-            if of(rows).is_none() {
-                measured.extend_from_slice(runs);
-                measured_ends.push(measured.len());
-                of_measured.push(*median);
-            }
-        }
-        let of_measured = ClassRuns::new(&measured, &measured_ends)
-            .and_then(|class| within_nodes::sigma(&class, &of_measured));
-        let known =
-            nodes.iter().flat_map(|rows| rows.iter().filter_map(|row| table.median_of(*row as usize)));
-        let deviations = known.map(|of| (of.runs as usize, f64::from(of.deviation)));
-        let sigma = within_nodes::sigma_of_deviations(deviations).or(of_measured);
-        let median = |((rows, runs), median): ((&&[u32], &[f64]), NodeMedian)| match of(rows) {
-            None => median,
-            Some(_) => {
-                let numbers =
-                    rows.iter().map(|row| table.median_of(*row as usize).map_or(1, |of| of.runs as usize));
-                let numbers: Vec<usize> = numbers.collect();
-                within_nodes::known_median(numbers.iter().sum(), median::weighted(runs, &numbers), sigma)
-            }
+        let of = |row: &u32| {
+            table.median_of(*row as usize).map_or((1, f64::NAN), |of| (of.runs as usize, of.deviation.into()))
         };
-        let medians: Vec<NodeMedian> = nodes.iter().zip(class.nodes()).zip(of_runs).map(median).collect();
+        let sigma = within_nodes::sigma_of_deviations(nodes.iter().flat_map(|rows| rows.iter().map(of)));
+        let class = ClassRuns::new(&times, &ends)?;
+        let median = |(rows, medians): (&&[u32], &[f64])| {
+            let runs: Vec<usize> = rows.iter().map(|row| of(row).0).collect();
+            within_nodes::known_median(runs.iter().sum(), median::weighted(medians, &runs), sigma)
+        };
+        let medians: Vec<NodeMedian> = nodes.iter().zip(class.nodes()).map(median).collect();
         let middle = middle_of(&medians)?;
         Some(Self {
             nodes,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, RunTable, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +123,11 @@ impl Building {
     /// The current file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The files so far.
+    pub fn sources_so_far(&self) -> &[SourceFile] {
+        &self.results.sources
     }
 
     /// Number of files read so far.
@@ -502,7 +507,12 @@ impl Building {
     }
 
     /// The results, with each row once.
-    pub fn finish(mut self) -> Results {
+    pub fn finish(self) -> Results {
+        self.finish_selected(|_| None)
+    }
+
+    /// The results, with each selected row once. `select` tells which rows are selected; `None`: all.
+    pub fn finish_selected(mut self, select: impl FnOnce(&mut RunTable) -> Option<Vec<bool>>) -> Results {
         let rows = self.results.table.len();
         for (name, mut values) in std::mem::take(&mut self.counters) {
             values.iter_mut().filter(|value| value.is_infinite()).for_each(|value| *value = f64::NAN);
@@ -510,6 +520,14 @@ impl Building {
                 values.resize(rows, f64::NAN);
                 self.results.table.counters.insert(name, values);
             }
+        }
+        if let Some(kept) = select(&mut self.results.table) {
+            self.results.table.retain(&kept);
+            if let Some(declared) = &mut self.declared {
+                let mut kept = kept.iter();
+                declared.retain(|_| kept.next() == Some(&true));
+            }
+            self.results.count_rows();
         }
         self.remove_repeated();
         self.results.rejected.sort_by_key(|rejected| (rejected.source, rejected.line));

@@ -375,7 +375,7 @@ impl Columns {
 
 impl Classes {
     fn find(names: &[String], place: &PathParts, options: &ImportOptions) -> Self {
-        let asked = options.class_by.columns();
+        let asked = options.class_by.read_columns();
         // The declared class identifies a run, whatever makes up a class.
         let declared = (!options.class_by.has(&Key::Class)).then_some((&Key::Class, "class"));
         let at = |column: &str| names.iter().position(|name| name.eq_ignore_ascii_case(column));

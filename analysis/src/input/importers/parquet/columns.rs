@@ -134,13 +134,17 @@ impl Columns {
         let run = typed("run", &text, "text or integer")?;
         let seconds = "floating-point or integer number of seconds";
         let elapsed = typed("elapsed_s", &numbers, seconds)?;
-        let medians =
-            match (&elapsed, typed("median_s", &numbers, seconds), typed("runs", &numbers, "integer")) {
-                (None, Ok(Some(median)), Ok(Some(runs))) => {
-                    Some((median, runs, typed("deviation_s", &numbers, seconds)?))
-                }
-                _ => None,
-            };
+        let medians = match typed("median_s", &numbers, seconds) {
+            Ok(Some(median)) if elapsed.is_none() => {
+                let runs = typed("runs", &numbers, "integer")?.ok_or_else(|| {
+                    let reason =
+                        "has medians (its column median_s), but no column `runs` with the number of runs";
+                    ImportFault::OtherForm(reason.to_owned())
+                })?;
+                Some((median, runs, typed("deviation_s", &numbers, seconds)?))
+            }
+            _ => None,
+        };
         // The row of a median has no run.
         let run = if medians.is_some() { None } else { run };
         let is_of_runs = medians.is_none();
@@ -207,7 +211,7 @@ impl Columns {
             }
         }
         let declared = (!by.has(&Key::Class)).then_some((&Key::Class, "class"));
-        for (key, column) in by.columns().chain(declared) {
+        for (key, column) in by.read_columns().chain(declared) {
             // Numbers in an archive may be written in another way than in the original input.
             let may = |kind: &Kind| if archived { *kind == Kind::Text } else { kind.is_key() };
             let is_it = |(name, kind): &&(&str, Kind)| may(kind) && name.eq_ignore_ascii_case(column);

@@ -72,7 +72,7 @@ pub(super) fn add(
     };
     let rows = (0..height).map(|row| part.row(row));
     match columns.event.clone() {
-        None if part.is_whole() => {
+        None if part.is_whole() && part.medians.iter().all(|of| of.runs > 0) => {
             let values = values(frame, before, columns)?;
             let first = building.add_part(&part);
             set(&values, (0..height).map(|row| Some(first + row)), building);
@@ -83,7 +83,7 @@ pub(super) fn add(
     }
 }
 
-/// The runs behind each median; empty if the rows are runs. A median of no runs is not one.
+/// The runs behind each median; empty if the rows are runs. A number of runs that is not valid is 0, and the row is rejected.
 fn medians(frame: &DataFrame, median_s: &[f64], columns: &Columns) -> PolarsResult<Vec<MedianOf>> {
     let Some((runs, deviation)) = &columns.medians else { return Ok(Vec::new()) };
     let runs = reals(frame.column(runs)?)?;
@@ -91,9 +91,10 @@ fn medians(frame: &DataFrame, median_s: &[f64], columns: &Columns) -> PolarsResu
         Some(name) => reals(frame.column(name)?)?,
         None => vec![f64::NAN; runs.len()],
     };
+    let is_number = |runs: f64| runs.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&runs);
     let of = |((runs, deviation_s), median_s): ((&f64, f64), &f64)| MedianOf {
-        runs: (*runs as u32).max(1),
-        deviation: (deviation_s / median_s) as f32,
+        runs: if is_number(*runs) { *runs as u32 } else { 0 },
+        deviation: if deviation_s >= 0.0 { (deviation_s / median_s) as f32 } else { f32::NAN },
     };
     Ok(runs.iter().zip(deviation_s).zip(median_s).map(of).collect())
 }
@@ -221,6 +222,10 @@ fn checked(
     columns: &Columns,
     building: &mut Building,
 ) -> Option<usize> {
+    if columns.medians.is_some() && row.median_of.runs == 0 {
+        building.reject(row.line, "runs is not a whole number above zero");
+        return None;
+    }
     let names = [
         (Column::Node, row.node, &columns.node),
         (Column::Run, row.run, &columns.run),
