@@ -144,7 +144,7 @@ pub struct ImportOptions {
     pub for_archive: bool,
     /// With `--since`, read the medians of an archive in place of its earlier runs.
     pub with_medians: bool,
-    /// The runs that count. Readers may leave out others; [`Selection::apply`] does.
+    /// The runs that count. Readers may leave out others; what they leave is removed before the rows go on.
     pub selection: Selection,
     /// Reports how much is read.
     pub progress: Progress,
