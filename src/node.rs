@@ -5,13 +5,18 @@
 mod cores;
 mod cpu_set;
 mod facts;
+mod health;
+mod inventory;
 mod kernel_files;
 mod key;
+mod links;
 mod topology;
 
 pub use cores::Cores;
 pub use cpu_set::CpuSet;
 pub use facts::{Hardware, NodeFacts, NodeSettings, microcode_now};
+pub use health::{HEALTH_COUNTS, HealthCount, HealthReading};
+pub use inventory::{INVENTORY, Inventory, counted};
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};

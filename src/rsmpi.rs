@@ -7,13 +7,13 @@ use crate::counters::core_pmus::default_groups;
 use crate::counters::counter_table::CounterTable;
 use crate::counters::perf_event_open::{Counters, Target};
 use crate::counters::probe::Probe;
-use crate::node::{NodeFacts, NodeKey};
+use crate::node::{HealthReading, NodeFacts, NodeKey};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
 use crate::session::instructions::Instructions;
 use crate::session::live_record::LiveRecord;
 use crate::session::live_regions::RegionTable;
-use crate::session::{self, Beginning, RankMemory, Work};
+use crate::session::{self, Beginning, OfNode, RankMemory, Work};
 use crate::transport::backoff::Backoff;
 use crate::transport::end_barrier::{self, Exchange};
 use crate::transport::fabric::{Fabric, FabricError, Wait, mpi_counts};
@@ -60,7 +60,8 @@ impl World {
 pub struct Session {
     inner: session::RankSession<'static, World, Counters>,
     live: &'static LiveRecord,
-    leads_node: bool,
+    /// What the kernel had counted before the work, on the rank that describes its node.
+    health: Option<HealthReading>,
     started_unix_ns: i64,
 }
 
@@ -74,6 +75,7 @@ impl Session {
             ..Instructions::default()
         })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
+        let health = leads_node.then(|| HealthReading::read(Path::new("/")));
         let opening_ns = clock::monotonic_ns();
         // Threads that exist already are not counted: a counter follows only what its own thread starts.
         let counters = Counters::open(&default_groups(Path::new("/")), Target::ThisThread).out_of_the_way();
@@ -87,7 +89,7 @@ impl Session {
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;
-        Ok(Self { inner, live, leads_node, started_unix_ns })
+        Ok(Self { inner, live, health, started_unix_ns })
     }
 
     /// Does `work` as an entry of the region `name`. Collective; see [`crate::regions`].
@@ -103,9 +105,13 @@ impl Session {
         self.inner.stop().map_err(SessionError::Fabric)?;
         let library = mpi::environment::library_version().ok();
         let library = library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
-        let host = if self.leads_node { host() } else { Vec::new() };
+        let of_node = |before: HealthReading| OfNode {
+            host: host(),
+            health: before.until(Some(&HealthReading::read(Path::new("/")))),
+        };
+        let of_node = self.health.take().map(of_node).unwrap_or_default();
         let work = Work { end: End::Finalized, child_cpu_ns: None };
-        let parts = self.inner.gather(work, library.as_deref(), host).map_err(SessionError::Fabric)?;
+        let parts = self.inner.gather(work, library.as_deref(), of_node).map_err(SessionError::Fabric)?;
         let (size, gather_ns) = (self.live.size.load(Relaxed), self.live.gather_ns.load(Relaxed));
         let run = parts.map(|parts| Run::assemble(header(self.started_unix_ns), size, &parts, gather_ns));
         run.transpose().map_err(SessionError::Wire)

@@ -20,7 +20,7 @@ use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
 use crate::ids::RankId;
-use crate::node::{CpuSet, NodeKey};
+use crate::node::{CpuSet, HealthCount, NodeKey};
 use crate::record::{End, Part, RankRecord};
 use crate::regions::{At, Regions};
 use crate::session::live_record::{Fault, LiveRecord, Phase};
@@ -77,6 +77,15 @@ pub struct Work {
     pub end: End,
     /// User and system CPU time of the child that did the work (ns); `None` if this process did it.
     pub child_cpu_ns: Option<[i64; 2]>,
+}
+
+/// What the rank that describes its node adds; empty on the other ranks.
+#[derive(Clone, Debug, Default)]
+pub struct OfNode {
+    /// A [`crate::record::HostPart`] in wire form.
+    pub host: Vec<u8>,
+    /// What the node's kernel counted during the work.
+    pub health: Vec<HealthCount>,
 }
 
 /// Indices of the two snapshots in arrays of both.
@@ -231,19 +240,19 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
     }
 
     /// Sends this rank's data to rank 0. Returns every node's [`Part`] in wire form on rank 0, `None` elsewhere.
-    /// `host` is what this rank knows of its node (or empty).
     pub fn gather(
         &mut self,
         work: Work,
         mpi_library: Option<&str>,
-        host: Vec<u8>,
+        of_node: OfNode,
     ) -> Result<Option<Vec<Vec<u8>>>, FabricError> {
-        let mut part = self.part(self.record(work), mpi_library, host);
+        let mut part = self.part(self.record(work), mpi_library, of_node.host);
         part.regions = self.regions.table().regions(self.rank());
         part.counts = self.counts(&part.regions);
         part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
-        if let (Some(node), Some((_, pings))) = (part.nodes.first_mut(), &self.pings) {
-            node.pings = pings.clone();
+        if let Some(node) = part.nodes.first_mut() {
+            node.health = of_node.health;
+            node.pings = self.pings.as_ref().map(|(_, pings)| pings.clone()).unwrap_or_default();
         }
         let parts = gather(&mut self.fabric, self.beginning.meeting, part);
         let since_t3 = clock::monotonic_ns() - self.live.t_ns[3].load(Relaxed);
@@ -366,7 +375,7 @@ mod tests {
                     std::thread::sleep(Duration::from_millis(3 + u64::from(rank)));
                     session.leave_region(b"sleep").unwrap();
                     session.stop().unwrap();
-                    session.gather(work(End::Exited(0)), Some("threads"), Vec::new()).unwrap()
+                    session.gather(work(End::Exited(0)), Some("threads"), OfNode::default()).unwrap()
                 })
             });
             let ranks: Vec<_> = ranks.collect();
@@ -398,7 +407,7 @@ mod tests {
         session.start().unwrap();
         assert_eq!(live.phase(), Phase::Started);
         session.stop().unwrap();
-        let parts = session.gather(work(End::Signaled(9)), None, Vec::new()).unwrap().unwrap();
+        let parts = session.gather(work(End::Signaled(9)), None, OfNode::default()).unwrap().unwrap();
         let run = Run::assemble(header(), 1, &parts, 5).unwrap();
         assert_eq!(run.end(), Some(End::Signaled(9)));
         assert!(run.overhead_ns().unwrap() >= 5);

@@ -6,7 +6,7 @@ use pmmpi::counters::counts::Counts;
 use pmmpi::counters::event::{Event, kind};
 use pmmpi::counters::probe::{CounterHandle, Opened, Scope, Scripted, Set};
 use pmmpi::counters::reading::Quality;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi_events::metrics;
 use pmmpi_events::names::{Asked, Capacity, EventNames, plan};
@@ -107,7 +107,7 @@ fn run_of(counts: Counts) -> Run {
         ..Hardware::default()
     };
     let key = NodeKey { hostname: "hybrid".into(), boot_id: "a".into(), time_namespace: 1 };
-    let facts = Some(NodeFacts { hardware, settings: NodeSettings::default() });
+    let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
     let header =
         RunHeader::new("20261121T000000.000000000Z-hybrid".into(), vec!["./prog".into()], Mode::Mpi, 1);
     let rank = RankRecord {
@@ -116,7 +116,7 @@ fn run_of(counts: Counts) -> Run {
         allowed: CpuSet(vec![(0, 0)]),
         ..RankRecord::unmeasured(End::Finalized)
     };
-    let nodes = vec![NodeRecord { key, facts, topology: None }];
+    let nodes = vec![NodeRecord { facts, ..NodeRecord::new(key) }];
     Run { nodes, ranks: vec![rank], counts, ..Run::empty(header, 1) }
 }
 

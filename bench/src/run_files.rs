@@ -72,10 +72,9 @@ pub fn write_large(folder: Option<&String>) -> Result<(), Box<dyn Error>> {
 }
 
 fn run() -> Run {
-    let node = |number: u32| NodeRecord {
-        key: NodeKey { hostname: format!("n{number:05}"), boot_id: number.to_string(), time_namespace: 1 },
-        facts: None,
-        topology: None,
+    let node = |number: u32| {
+        let (hostname, boot_id) = (format!("n{number:05}"), number.to_string());
+        NodeRecord::new(NodeKey { hostname, boot_id, time_namespace: 1 })
     };
     let rank = |rank: u32| {
         Some(RankRecord {

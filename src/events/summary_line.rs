@@ -96,7 +96,7 @@ mod tests {
     fn a_run_that_did_not_end_well_is_no_result() {
         let line = |end| {
             let mut run = Run::empty(RunHeader::new("r".into(), vec!["p".into()], Mode::Plain, 0), 1);
-            run.nodes.push(NodeRecord { key: NodeKey::own().clone(), facts: None, topology: None });
+            run.nodes.push(NodeRecord::new(NodeKey::own().clone()));
             let stamps = Stamps::new(0, 0, 1_500_000_000, 1_500_000_000).unwrap();
             run.ranks.push(RankRecord { stamps, ..RankRecord::unmeasured(end) });
             Summary { run: &run, file: None }.to_string()

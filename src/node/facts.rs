@@ -4,6 +4,7 @@
 //! cannot be read is `None`, never a guess.
 
 use super::cpu_set::CpuSet;
+use super::inventory::Inventory;
 use super::kernel_files::text;
 use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,10 @@ pub struct NodeFacts {
     pub hardware: Hardware,
     /// What may change between two runs.
     pub settings: NodeSettings,
+    /// Its memory modules, links and GPUs. [`crate::record::HostPart`] carries it between ranks; run files have it from
+    /// schema 6 on.
+    #[serde(skip)]
+    pub inventory: Inventory,
 }
 
 /// Facts that stay the same within a boot, except for microcode that is loaded late.
@@ -69,7 +74,11 @@ pub struct NodeSettings {
 impl NodeFacts {
     /// Reads what the files below `root` (normally "/") say.
     pub fn read(root: &Path) -> Self {
-        Self { hardware: Hardware::read(root), settings: NodeSettings::read(root) }
+        Self {
+            hardware: Hardware::read(root),
+            settings: NodeSettings::read(root),
+            inventory: Inventory::read(root),
+        }
     }
 }
 

@@ -13,3 +13,16 @@ pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
+
+/// The number that is the whole content of such a file.
+pub(crate) fn number(root: &Path, path: &str) -> Option<u64> {
+    text(root, path)?.parse().ok()
+}
+
+/// The names in a folder, sorted; none if it cannot be read.
+pub(crate) fn entries(root: &Path, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}

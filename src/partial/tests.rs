@@ -169,7 +169,7 @@ fn what_was_gathered_and_not_saved_is_read() {
     let work = crate::session::Work { end: End::Finalized, child_cpu_ns: None };
     let end = |rank: &mut Rank| {
         rank.session.stop().unwrap();
-        rank.session.gather(work, None, vec![]).unwrap()
+        rank.session.gather(work, None, crate::session::OfNode::default()).unwrap()
     };
     let gathered = std::thread::scope(|scope| {
         let ends: Vec<_> = ranks.iter_mut().map(|rank| scope.spawn(|| end(rank))).collect();

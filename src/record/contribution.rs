@@ -5,7 +5,7 @@ use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
 use crate::ids::NodeId;
-use crate::node::{NodeFacts, NodeKey, Topology};
+use crate::node::{HealthCount, Inventory, NodeFacts, NodeKey, Topology};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct NodePart {
     pub key: NodeKey,
     /// A [`HostPart`] in wire form, from the one rank of a node that has it; else empty.
     pub host: Vec<u8>,
+    /// What its kernel counted during the work, from the same rank; else empty.
+    pub health: Vec<HealthCount>,
     /// The pings between its first rank and the hub.
     pub pings: Pings,
 }
@@ -44,19 +46,22 @@ pub struct HostPart {
     facts: NodeFacts,
     /// Where its hardware threads, memory and caches are.
     topology: Option<Topology>,
-    /// The crystal clock, which the facts do not serialise.
+    /// The crystal clock and the inventory, which the facts do not serialise.
     crystal: Crystal,
+    /// See `crystal`.
+    inventory: Inventory,
 }
 
 impl HostPart {
     /// From a node's facts and topology.
     pub fn new(facts: NodeFacts, topology: Option<Topology>) -> Self {
-        Self { crystal: facts.hardware.crystal, facts, topology }
+        Self { crystal: facts.hardware.crystal, inventory: facts.inventory.clone(), facts, topology }
     }
 
-    /// The facts, with their crystal, and the topology.
+    /// The facts, with their crystal and inventory, and the topology.
     pub fn facts(mut self) -> (NodeFacts, Option<Topology>) {
         self.facts.hardware.crystal = self.crystal;
+        self.facts.inventory = self.inventory;
         (self.facts, self.topology)
     }
 }
@@ -64,7 +69,7 @@ impl HostPart {
 impl Part {
     /// The part of one rank on the node `key`.
     pub fn of_rank(key: NodeKey, host: Vec<u8>, record: RankRecord) -> Self {
-        let node = NodePart { key, host, pings: Pings::default() };
+        let node = NodePart { key, host, health: Vec::new(), pings: Pings::default() };
         Self { nodes: vec![node], ranks: vec![RankRecord { node: NodeId(0), ..record }], ..Self::default() }
     }
 
@@ -90,6 +95,9 @@ impl Part {
             Some(known) => {
                 if known.host.is_empty() {
                     known.host = node.host;
+                }
+                if known.health.is_empty() {
+                    known.health = node.health;
                 }
                 if known.pings.is_empty() {
                     known.pings = node.pings;

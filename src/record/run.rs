@@ -9,7 +9,7 @@ use crate::bounds::{Anchors, ElapsedBounds, JobStamps, MaxDrift, NodeLateness, P
 use crate::counters::counts::Counts;
 use crate::counters::requested::AskedFor;
 use crate::ids::{NodeId, RankId};
-use crate::node::{NodeFacts, NodeKey, Topology};
+use crate::node::{HealthCount, NodeFacts, NodeKey, Topology};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -23,6 +23,17 @@ pub struct NodeRecord {
     pub facts: Option<NodeFacts>,
     /// Index into [`Run::topologies`].
     pub topology: Option<u32>,
+    /// What its kernel counted when hardware did not work as it should, during the work. Empty if nothing was read;
+    /// run files have it from schema 6 on.
+    #[serde(skip)]
+    pub health: Vec<HealthCount>,
+}
+
+impl NodeRecord {
+    /// A node of which nothing else is known.
+    pub fn new(key: NodeKey) -> Self {
+        Self { key, facts: None, topology: None, health: Vec::new() }
+    }
 }
 
 /// Time that the tool itself took (ns), as the last rank saw it: the other ranks would have waited for this rank
@@ -100,9 +111,12 @@ impl Run {
     /// Adds the part of some ranks; `known` are the nodes so far.
     pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, NodeId>) -> Result<(), WireError> {
         let mut nodes = Vec::with_capacity(part.nodes.len());
-        for NodePart { key, host, pings } in part.nodes {
+        for NodePart { key, host, health, pings } in part.nodes {
             let node = *known.entry(key).or_insert_with_key(|key| self.add_node(key.clone()));
             self.describe(node, &host)?;
+            if !health.is_empty() {
+                self.nodes[node.index()].health = health;
+            }
             self.sync.extend((!pings.is_empty()).then_some((node, pings)));
             nodes.push(node);
         }
@@ -152,7 +166,7 @@ impl Run {
 
     /// Adds a clock.
     pub(crate) fn add_node(&mut self, key: NodeKey) -> NodeId {
-        self.nodes.push(NodeRecord { key, facts: None, topology: None });
+        self.nodes.push(NodeRecord::new(key));
         NodeId(self.nodes.len() as u32 - 1)
     }
 

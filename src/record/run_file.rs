@@ -17,12 +17,14 @@
 //! | 3 | its `counts` |
 //! | 4 | the crystals of its nodes, if known |
 //! | 5 | the options that asked for events beside the default set |
+//! | 6 | the inventories of its nodes, and what their kernels counted, if known |
 
 use super::header::RunHeader;
 use super::run::Run;
 use super::{temporary, wire};
 use crate::clock::Crystal;
 use crate::ids::NodeId;
+use crate::node::{HealthCount, Inventory};
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
@@ -36,7 +38,7 @@ const MAGIC: &[u8; 8] = b"PMMPIRUN";
 const HEADER_BYTES: usize = 24;
 
 /// The schema that this version writes. It reads older schemas, and refuses newer ones with their number.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The file name extension of a complete run.
 pub const EXTENSION: &str = "pmr";
@@ -240,6 +242,7 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&run.counts)?);
     payload.extend(wire::encode(&crystals(run))?);
     payload.extend(wire::encode(&run.asked)?);
+    payload.extend(wire::encode(&parts_of_nodes(run))?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -322,6 +325,10 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     if version >= 5 {
         (run.asked, rest) = wire::decode_first(rest)?;
     }
+    let mut parts: Vec<(NodeId, Inventory, Vec<HealthCount>)> = Vec::new();
+    if version >= 6 {
+        (parts, rest) = wire::decode_first(rest)?;
+    }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {
         match run.nodes.get_mut(node.index()).and_then(|node| node.facts.as_mut()) {
@@ -329,7 +336,28 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
             None => return Ok(None),
         }
     }
+    for (node, inventory, health) in parts {
+        let Some(node) = run.nodes.get_mut(node.index()) else { return Ok(None) };
+        node.health = health;
+        match node.facts.as_mut() {
+            Some(facts) => facts.inventory = inventory,
+            None if inventory.is_empty() => {}
+            None => return Ok(None),
+        }
+    }
     Ok(Some(run))
+}
+
+/// The nodes with an inventory or with counts of their kernel.
+fn parts_of_nodes(run: &Run) -> Vec<(NodeId, Inventory, Vec<HealthCount>)> {
+    let mut parts = Vec::new();
+    for (at, node) in (0..).map(NodeId).zip(&run.nodes) {
+        let inventory = node.facts.as_ref().map(|facts| facts.inventory.clone()).unwrap_or_default();
+        if !inventory.is_empty() || !node.health.is_empty() {
+            parts.push((at, inventory, node.health.clone()));
+        }
+    }
+    parts
 }
 
 fn crystals(run: &Run) -> Vec<(NodeId, Crystal)> {

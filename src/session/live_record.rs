@@ -6,6 +6,7 @@ use crate::record::{End, LostRank, RankRecord};
 use std::mem::size_of;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +34,8 @@ pub struct LiveRecord {
     pub(crate) layout: AtomicU64,
     phase: AtomicU32,
     node_is_ready: AtomicU32,
+    health_is_asked_for: AtomicU32,
+    health_is_ready: AtomicU32,
     /// Rank in MPI_COMM_WORLD and its size.
     pub rank: AtomicU32,
     /// See `rank`.
@@ -71,7 +74,7 @@ pub struct LiveRecord {
     end: EndWord,
     /// Set if the program called MPI_Abort.
     abort: EndWord,
-    pub(crate) blob_bytes: [AtomicU64; 8],
+    pub(crate) blob_bytes: [AtomicU64; 9],
 }
 
 /// An [`End`], or none.
@@ -151,7 +154,7 @@ const PHASE_WORD: usize = 1;
 impl LiveRecord {
     /// "PMMPI" and the layout's number: an agent of another version must not write here, and a report of another
     /// version must not read.
-    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x08");
+    pub(crate) const LAYOUT: u64 = u64::from_le_bytes(*b"PMMPI\0\0\x09");
 
     /// Its memory. Every field is an atomic of 4 or 8 bytes, in an order that leaves no gaps.
     fn words(&self) -> &[AtomicU64; WORDS] {
@@ -305,26 +308,52 @@ impl LiveRecord {
 
     /// Announces that the launcher has stored the node's record, or has none.
     pub fn announce_node(&self) {
-        self.node_is_ready.store(1, Ordering::Release);
-        // SAFETY: FUTEX_WAKE only takes the address of a live word.
-        unsafe { libc::syscall(libc::SYS_futex, self.node_is_ready.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        raise(&self.node_is_ready);
     }
 
     /// Waits until the launcher has announced the node's record; false after `timeout`.
-    pub fn wait_for_node(&self, timeout: std::time::Duration) -> bool {
-        let deadline = std::time::Instant::now() + timeout;
-        while self.node_is_ready.load(Ordering::Acquire) == 0 {
-            let left = deadline.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let left = libc::timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            let word = self.node_is_ready.as_ptr();
-            // SAFETY: the word lives as long as the mapping and `left` is a valid timespec.
-            unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 0, &left) };
-        }
-        true
+    pub fn wait_for_node(&self, timeout: Duration) -> bool {
+        wait_for(&self.node_is_ready, timeout)
     }
+
+    /// Asks the launcher to read the node's health counts again, because the work is over. Waits until it has stored
+    /// them; false after `timeout`.
+    pub fn ask_for_health(&self, timeout: Duration) -> bool {
+        raise(&self.health_is_asked_for);
+        wait_for(&self.health_is_ready, timeout)
+    }
+
+    /// Waits until the agent asks for the health counts.
+    pub fn wait_for_health_request(&self) {
+        while !wait_for(&self.health_is_asked_for, Duration::from_secs(1 << 30)) {}
+    }
+
+    /// Announces that the launcher has stored the health counts, or cannot.
+    pub fn announce_health(&self) {
+        raise(&self.health_is_ready);
+    }
+}
+
+/// Sets a word that another process may wait for.
+fn raise(word: &AtomicU32) {
+    word.store(1, Ordering::Release);
+    // SAFETY: FUTEX_WAKE only takes the address of a live word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Waits until the word is set; false after `timeout`.
+fn wait_for(word: &AtomicU32, timeout: Duration) -> bool {
+    let deadline = Instant::now() + timeout;
+    while word.load(Ordering::Acquire) == 0 {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        let left = libc::timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        // SAFETY: the word lives as long as the mapping and `left` is a valid timespec.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 0, &left) };
+    }
+    true
 }
 
 #[cfg(test)]

@@ -38,8 +38,10 @@ pub enum Blob {
     Counters = 5,
     /// The counts of a rank that ended badly, from its launcher: [`crate::counters::counts::Counts`].
     Counted = 6,
+    /// What the node's kernel counted during the work, from the launcher: several [`crate::node::HealthCount`].
+    Health = 7,
     /// All nodes' parts, from rank 0 to its launcher. This is the last blob because it may be the longest.
-    Gathered = 7,
+    Gathered = 8,
 }
 
 impl Blob {
@@ -255,6 +257,19 @@ mod tests {
         let waiter = std::thread::spawn(move || live.wait_for_node(std::time::Duration::from_secs(60)));
         live.announce_node();
         assert!(waiter.join().unwrap());
+    }
+
+    #[test]
+    fn the_launcher_reads_the_health_when_the_agent_asks() {
+        let shared = SharedMemory::create().unwrap();
+        let live = shared.live();
+        assert!(!live.ask_for_health(std::time::Duration::from_millis(5)), "nobody answers");
+        let answering = std::thread::spawn(move || {
+            live.wait_for_health_request();
+            live.announce_health();
+        });
+        assert!(live.ask_for_health(std::time::Duration::from_secs(60)));
+        answering.join().unwrap();
     }
 
     #[test]

@@ -158,7 +158,7 @@ mod tests {
             ..Hardware::default()
         };
         let facts = Some(NodeFacts { hardware, ..NodeFacts::default() });
-        run.nodes.push(NodeRecord { key, facts, topology: None });
+        run.nodes.push(NodeRecord { facts, ..NodeRecord::new(key) });
         let rank = |rank: u32, seconds: i64| RankRecord {
             rank: RankId(rank),
             stamps: Stamps::new(0, S, (1 + seconds) * S, 5 * S).unwrap(),

@@ -4,7 +4,7 @@ use super::common::Folder;
 use pmmpi::bounds::{MaxDrift, RawClock, Stamps};
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::probe::Scripted;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings};
+use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey};
 use pmmpi::partial::{About, CarrierNote, Frame, KeptRank, NodeFile, folder_of};
 use pmmpi::record::{End, Mode, NodeRecord, RankRecord, Run, RunHeader, run_file};
 use pmmpi::session::instructions::Keep;
@@ -65,7 +65,7 @@ pub fn node(hostname: &str) -> NodeRecord {
         ..Hardware::default()
     };
     let key = NodeKey { hostname: hostname.into(), boot_id: hostname.into(), time_namespace: 1 };
-    NodeRecord { key, facts: Some(NodeFacts { hardware, settings: NodeSettings::default() }), topology: None }
+    NodeRecord { facts: Some(NodeFacts { hardware, ..NodeFacts::default() }), ..NodeRecord::new(key) }
 }
 
 /// A run with one rank per element: its node's name and its stamps.

@@ -6,13 +6,14 @@ use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Inherited;
 use pmmpi::counters::probe::HandedDown;
 use pmmpi::counters::reading::WhyUnavailable;
+use pmmpi::node::HealthCount;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
 use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::live_regions::RegionTable;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
-use pmmpi::session::{Beginning, RankMemory, RankSession, Work};
+use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
 use pmmpi::{clock, partial};
@@ -52,6 +53,9 @@ struct Unlocked {
 /// The longest wait for the node's record. Normally there is no wait, because the launcher stores the record before it
 /// starts the program.
 const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest wait for what the launcher reads after the work: the files of a driver may be slow.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs directly after the real MPI_Init.
 pub fn begin() {
@@ -258,6 +262,16 @@ fn node_record(shared: &SharedMemory) -> Vec<u8> {
     })
 }
 
+/// What the node's kernel counted during the work. The launcher reads it, because this process belongs to the program.
+fn health(live: &LiveRecord) -> Vec<HealthCount> {
+    if !live.ask_for_health(HEALTH_TIMEOUT) {
+        return Vec::new();
+    }
+    let shared = environment::shared().and_then(|path| SharedMemory::open(path).ok());
+    let health = shared.and_then(|shared| shared.take(Blob::Health).ok());
+    health.and_then(|health| wire::decode(&health).ok()).unwrap_or_default()
+}
+
 /// Runs directly before the real MPI_Finalize.
 pub fn end() {
     let measurement = MEASUREMENT.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -271,7 +285,8 @@ pub fn end() {
     let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
     // MPICH 5's MPI_Abort returns, so the program may reach this point before its launcher ends it.
     let end = live.aborted().unwrap_or(finalized);
-    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), host) {
+    let health = if host.is_empty() { Vec::new() } else { health(live) };
+    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), OfNode { host, health }) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => live.set_phase(Phase::Gathered),
             Err(_) => live.note(Fault::Handover),

@@ -1,6 +1,7 @@
 //! MPI programs: the agent inside them measures; this process supervises and saves.
 
 use super::disk_carrier::{self, Carrier};
+use super::health_watch::HealthWatch;
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
@@ -37,6 +38,8 @@ pub struct Started {
     running: Running,
     began_ns: i64,
     counters: Counters,
+    /// On the rank that describes its node.
+    health: Option<HealthWatch>,
 }
 
 /// Starts the program. After an error, no part of it runs. `slot` reserves the run's file, if this rank may save it.
@@ -75,6 +78,7 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     signals::prepare();
     signals::note_in(&shared.live().asked_to_end);
     signals::forward();
+    let health = task.role.leads().then(|| HealthWatch::begin(shared.clone()));
     let counters = hand_down_counters(&task.selection(), &task.program, &shared);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &shared));
     if task.settings.timeout.is_some() {
@@ -85,13 +89,13 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
         Some(errno) => program::failure(task.program.as_os_str(), errno),
         None => Failure::own(e),
     })?;
-    Ok(Started { header, shared, carrier, running, began_ns, counters })
+    Ok(Started { header, shared, carrier, running, began_ns, counters, health })
 }
 
 impl Started {
     /// Waits for the program's end and saves the run that the agent gathered.
     pub fn measure(self, task: &Task, slot: Option<Slot>) -> Result<End, Failure> {
-        let Self { header, shared, mut carrier, running, began_ns, counters } = self;
+        let Self { header, shared, mut carrier, running, began_ns, counters, health } = self;
         let ended = running
             .wait(task.settings.timeout)
             .map_err(|e| Failure::own(format_args!("pmmpi could not wait for the program: {e}")))?;
@@ -103,7 +107,7 @@ impl Started {
             unseen_program::keep(
                 task,
                 header,
-                Around { began_ns, ended_ns, ended: &ended, counters },
+                Around { began_ns, ended_ns, ended: &ended, counters, health },
                 &shared,
                 slot,
             )

@@ -2,7 +2,7 @@
 
 use crate::tool_files;
 use pmmpi::clock::Crystal;
-use pmmpi::node::{CpuSet, Hardware, NodeFacts, NodeKey, NodeSettings, Topology, microcode_now};
+use pmmpi::node::{CpuSet, Hardware, Inventory, NodeFacts, NodeKey, NodeSettings, Topology, microcode_now};
 use pmmpi::record::{HostPart, temporary, wire};
 use pmmpi_workload::console::warn;
 use std::io::{Read, Write};
@@ -30,7 +30,8 @@ pub fn remembered_part(folder: &Path, quiet: bool) -> Vec<u8> {
     if !hardware.hypervisor {
         hardware.crystal = Crystal::here();
     }
-    encoded(NodeFacts { hardware, settings }, topology)
+    // Links and power limits may change at any time.
+    encoded(NodeFacts { hardware, settings, inventory: Inventory::read(root) }, topology)
 }
 
 fn encoded(facts: NodeFacts, topology: Option<Topology>) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Programs in which the agent does not see MPI_Init: measures the process of one rank from outside.
 
+use super::health_watch::HealthWatch;
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
@@ -29,6 +30,8 @@ pub struct Around<'a> {
     pub ended: &'a Ended,
     /// Counters of the process and its descendants.
     pub counters: Counters,
+    /// The node's counts before the process started, if this process read them.
+    pub health: Option<HealthWatch>,
 }
 
 /// Saves a plain run of one rank: this rank's process from its start to its end, without barriers.
@@ -45,6 +48,9 @@ pub fn keep(
     let host = host.unwrap_or_else(|| node_record::part(task.settings.quiet));
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
+    if let (Some(node), Some(health)) = (part.nodes.first_mut(), &around.health) {
+        node.health = health.counts();
+    }
     let part = wire::encode(&part).map_err(run_folder::not_kept)?;
     let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;
     run.asked.clone_from(&task.settings.selection.asked);

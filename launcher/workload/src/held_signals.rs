@@ -1,15 +1,16 @@
-//! Blocks all signals while a child starts.
+//! Blocks all signals while a child or a thread starts.
 
 use std::mem::zeroed;
 use std::ptr;
 
 /// Blocks all signals until this value is dropped.
-pub(crate) struct HeldSignals {
+pub struct HeldSignals {
     before: libc::sigset_t,
 }
 
 impl HeldSignals {
-    pub(crate) fn back() -> Self {
+    /// Blocks them.
+    pub fn back() -> Self {
         // SAFETY: both sets are initialised before they are used.
         unsafe {
             let mut all: libc::sigset_t = zeroed();

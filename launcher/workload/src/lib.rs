@@ -11,7 +11,7 @@
 pub mod console;
 pub mod descendants;
 mod failure;
-mod held_signals;
+pub mod held_signals;
 pub mod plan;
 pub mod proc_stat;
 pub mod process;

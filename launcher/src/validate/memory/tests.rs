@@ -139,7 +139,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
         let bytes = 64.0 * lines * trips as f64;
         assert_eq!(check.expected, Some([0.95 * bytes, 1.05 * bytes]));
     }
-    let facts = NodeFacts { hardware, settings: Default::default() };
+    let facts = NodeFacts { hardware, ..NodeFacts::default() };
     let mut findings = Findings::new(&facts, pinned.cpu(), 2);
     findings.memory = Some(memory.found());
     findings.add_mappings(memory.mappings());
@@ -151,7 +151,7 @@ fn a_pmu_that_is_opened_on_its_mask_is_judged_kept_and_no_cause() {
     let trust = Trust::read(&folder);
     let mut run = Run::empty(RunHeader::new("run".into(), Vec::new(), Mode::Plain, 0), 1);
     let key = pmmpi::node::NodeKey { hostname: "a".into(), boot_id: String::new(), time_namespace: 0 };
-    run.nodes.push(pmmpi::record::NodeRecord { key, facts: Some(facts), topology: None });
+    run.nodes.push(pmmpi::record::NodeRecord { facts: Some(facts), ..pmmpi::record::NodeRecord::new(key) });
     let trust = trust.of_run(&run);
     let event = |name: &str, kind, config| Event::counted(name, Encoding::new(kind, config));
     // As --group memory counts it and as the user types it; after another boot, the PMU has another number.

@@ -39,8 +39,9 @@ fn run(hardware: &Hardware, busy: &[Vec<Busy>], threads_a_core: u32) -> Run {
         let node = NodeId(number as u32);
         run.nodes.push(NodeRecord {
             key: NodeKey { boot_id: hostname.clone(), hostname, time_namespace: 0 },
-            facts: Some(NodeFacts { hardware: hardware.clone(), settings: Default::default() }),
+            facts: Some(NodeFacts { hardware: hardware.clone(), ..NodeFacts::default() }),
             topology: Some(0),
+            health: Vec::new(),
         });
         for rank in [counting(node), RankId(counting(node).0 + 1)] {
             let worked_ns = (WORKED * CRYSTAL_NS) as i64;
@@ -434,7 +435,7 @@ fn a_run_file_keeps_the_crystals_of_its_nodes() {
     // A cluster with several kinds of nodes, and a node from which no rank reported.
     run.nodes[0].facts.as_mut().unwrap().hardware.crystal = Crystal::default();
     let key = NodeKey { hostname: "silent".into(), boot_id: String::new(), time_namespace: 0 };
-    run.nodes.push(NodeRecord { key, facts: None, topology: None });
+    run.nodes.push(NodeRecord::new(key));
     let path = pmmpi::record::run_file::write(folder.path(), &run).unwrap();
     assert_eq!(pmmpi::record::run_file::read(&path).unwrap(), run);
 }
@@ -446,7 +447,7 @@ fn a_nodes_crystal_travels_with_its_facts() {
         crystal: Crystal { crystal_hz: None, tsc_ratio: Some([168, 2]) },
         ..hardware("GenuineIntel", 6, 0x6a)
     };
-    let facts = NodeFacts { hardware, settings: Default::default() };
+    let facts = NodeFacts { hardware, ..NodeFacts::default() };
     let bytes = pmmpi::record::wire::encode(&HostPart::new(facts.clone(), None)).unwrap();
     assert_eq!(pmmpi::record::wire::decode::<HostPart>(&bytes).unwrap().facts(), (facts, None));
 }
