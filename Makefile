@@ -52,7 +52,7 @@ stage:
 	@install --strip $(RELEASE)/pmmpi-report $(STAGE)/bin
 	@$(RELEASE)/pmmpi-manual $(STAGE)/share
 	@mkdir -p $(STAGE)/include && cp launcher/agent/include/* $(STAGE)/include
-	@install --strip $(RELEASE)/pmmpi-topology $(RELEASE)/pmmpi-names $(RELEASE)/libpmmpi_agent.so $(STAGE)/lib/pmmpi
+	@install --strip $(addprefix $(RELEASE)/,pmmpi-topology pmmpi-names pmmpi-gpus libpmmpi_agent.so) $(STAGE)/lib/pmmpi
 	@for mpi in $(MPIS); do packages/build-runner.sh mpicc.$$mpi $(CARGO_TARGET_DIR) $(STAGE)/lib/pmmpi || exit 1; done
 
 test: build ## run every test

@@ -4,6 +4,7 @@
 
 mod cores;
 mod cpu_set;
+mod fact_names;
 mod facts;
 mod health;
 mod inventory;
@@ -14,9 +15,10 @@ mod topology;
 
 pub use cores::Cores;
 pub use cpu_set::CpuSet;
+pub use fact_names::FACTS;
 pub use facts::{Hardware, NodeFacts, NodeSettings, microcode_now};
-pub use health::{HEALTH_COUNTS, HealthCount, HealthReading};
-pub use inventory::{INVENTORY, Inventory, counted};
+pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, Watched};
+pub use inventory::{Inventory, counted};
 pub(crate) use kernel_files::text as kernel_text;
 pub use key::NodeKey;
 pub use topology::{CacheLevel, HwThread, NumaNode, Topology};

@@ -7,7 +7,7 @@ use crate::counters::core_pmus::default_groups;
 use crate::counters::counter_table::CounterTable;
 use crate::counters::perf_event_open::{Counters, Target};
 use crate::counters::probe::Probe;
-use crate::node::{HealthReading, NodeFacts, NodeKey};
+use crate::node::{HealthReading, NodeFacts, NodeKey, Watched};
 use crate::record::wire::{self, WireError};
 use crate::record::{End, HostPart, Mode, Run, RunHeader};
 use crate::session::instructions::Instructions;
@@ -107,7 +107,10 @@ impl Session {
         let library = library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
         let of_node = |before: HealthReading| OfNode {
             host: host(),
-            health: before.until(Some(&HealthReading::read(Path::new("/")))),
+            watched: Watched {
+                counts: before.until(Some(&HealthReading::read(Path::new("/")))),
+                ..Watched::default()
+            },
         };
         let of_node = self.health.take().map(of_node).unwrap_or_default();
         let work = Work { end: End::Finalized, child_cpu_ns: None };

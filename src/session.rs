@@ -20,7 +20,7 @@ use crate::counters::counter_table::{CounterTable, Snapshot};
 use crate::counters::counts::{Cost, Counts};
 use crate::counters::probe::Probe;
 use crate::ids::RankId;
-use crate::node::{CpuSet, HealthCount, NodeKey};
+use crate::node::{CpuSet, NodeKey, Watched};
 use crate::record::{End, Part, RankRecord};
 use crate::regions::{At, Regions};
 use crate::session::live_record::{Fault, LiveRecord, Phase};
@@ -84,8 +84,8 @@ pub struct Work {
 pub struct OfNode {
     /// A [`crate::record::HostPart`] in wire form.
     pub host: Vec<u8>,
-    /// What the node's kernel counted during the work.
-    pub health: Vec<HealthCount>,
+    /// What was read of the node around the work.
+    pub watched: Watched,
 }
 
 /// Indices of the two snapshots in arrays of both.
@@ -251,7 +251,7 @@ impl<'a, F: Fabric, P: Probe> RankSession<'a, F, P> {
         part.counts = self.counts(&part.regions);
         part.starting_ns = Some(self.live.t_ns[1].load(Relaxed) - self.beginning.began_ns);
         if let Some(node) = part.nodes.first_mut() {
-            node.health = of_node.health;
+            node.watched = of_node.watched;
             node.pings = self.pings.as_ref().map(|(_, pings)| pings.clone()).unwrap_or_default();
         }
         let parts = gather(&mut self.fabric, self.beginning.meeting, part);

@@ -306,11 +306,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 maintenance: read.maintenance.as_deref().unwrap_or_default(),
                 elapsed_s: row.work_ns as f64 / 1e9,
                 started_unix_ns: Some(read.started_unix_ns),
+                facts: row.class.facts.as_str(),
                 lack: &missed,
             });
             let Some(at) = added else { continue };
             let bounds = BOUNDS.into_iter().zip(read.bounds_s.into_iter().flatten());
-            for (name, value) in read.counted[row.record].values().chain(bounds) {
+            let health = row.health.iter().map(|(name, added)| (name.as_str(), *added as f64));
+            for (name, value) in read.counted[row.record].values().chain(bounds).chain(health) {
                 self.building.set_by_name(name, at, value);
             }
         }

@@ -36,7 +36,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// Counters that a report needs.
-pub static COUNTERS: LazyLock<Vec<&str>> = LazyLock::new(|| [&NAMES[..], &BOUNDS].concat());
+pub static COUNTERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| NAMES.into_iter().chain(BOUNDS).chain(verdicts::health::counters()).collect());
 
 /// Reads the input of a report: see [`input::read`].
 pub fn read(paths: &[PathBuf], options: &importers::ImportOptions, trust: &Trust) -> Input<RunReport> {

@@ -41,6 +41,7 @@
 //! | [`noise`] | whether the times are precise enough to show an effect |
 //! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
+//! | [`health`] | whether a node has unusually many throttles, errors and the like |
 //! | [`normal`], [`chi_squared`], [`binomial`], [`poisson`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
 //! | [`random`] | numbers for simulations |
 //!
@@ -56,6 +57,7 @@ pub mod class_model;
 pub mod class_runs;
 pub mod drift;
 pub mod flaky;
+pub mod health;
 pub mod median;
 pub mod node_counts;
 pub mod noise;

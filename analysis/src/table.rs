@@ -1,5 +1,6 @@
 //! The data behind all results: how long each run took on each node, and what was counted there.
 
+pub mod facts;
 mod frame;
 pub mod host_list;
 pub(crate) mod instant;
@@ -21,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const UNDATED: i64 = i64::MAX;
 /// Counters with the bounds of a run's elapsed time (s).
 pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
+/// The column of an archive with the facts of nodes.
+pub const FACTS_COLUMN: &str = "facts";
 /// The class of rows without a class.
 pub(crate) const UNDECLARED: &str = "undeclared";
 
@@ -112,6 +115,10 @@ pub struct RunTable {
     pub rejected_nodes: BTreeSet<u32>,
     /// When nodes were repaired or changed on purpose.
     pub maintenance: Maintenance,
+    /// Texts for the numbers in `facts`; number 0 is the empty text.
+    pub fact_texts: NamePool,
+    /// The facts of each row's node: a [`facts::FactsText`]. Empty if no row has facts.
+    pub facts: Vec<u32>,
     /// All other measured values, by name; NaN if a row has no value.
     pub counters: BTreeMap<String, Vec<f64>>,
 }
@@ -146,6 +153,11 @@ impl RunTable {
     /// The runs behind a row that is a median; `None` for a run.
     pub fn median_of(&self, row: usize) -> Option<MedianOf> {
         self.medians.get(row).copied().filter(|of| of.runs > 0)
+    }
+
+    /// The number of a row's facts in `fact_texts`; 0 if there are none.
+    pub fn facts_of(&self, row: usize) -> u32 {
+        self.facts.get(row).copied().unwrap_or(0)
     }
 
     /// Number of rows that are runs.
@@ -209,6 +221,9 @@ impl RunTable {
                 self.parts[first] = parts;
             }
         }
+        if agree && self.facts_of(first) == 0 && self.facts_of(row) != 0 {
+            self.facts[first] = self.facts[row];
+        }
         if agree {
             self.started_unix_ns[first] = starts[0].min(starts[1]);
             for values in self.counters.values_mut().filter(|values| values[first].is_nan()) {
@@ -251,6 +266,7 @@ impl RunTable {
         self.numbers().into_iter().for_each(|numbers| column(numbers, kept));
         column(&mut self.parts, kept);
         column(&mut self.medians, kept);
+        column(&mut self.facts, kept);
         column(&mut self.is_own, kept);
         column(&mut self.elapsed_s, kept);
         column(&mut self.started_unix_ns, kept);

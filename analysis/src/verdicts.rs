@@ -3,11 +3,13 @@
 
 mod cause_text;
 mod class_moved;
+pub(crate) mod health;
 mod history;
 mod judged_node;
 mod judged_session;
 mod measured_when;
 pub mod node_report;
+mod odd_facts;
 mod odd_nodes;
 mod over_sessions;
 mod own_history;

@@ -50,6 +50,11 @@ pub fn names() -> Result<PathBuf, Failure> {
     find("pmmpi-names")
 }
 
+/// The program that reads a node's GPUs; `None` if it is not installed.
+pub fn gpus() -> Option<PathBuf> {
+    find("pmmpi-gpus").ok()
+}
+
 /// Replaces this process with `pmmpi-report COMMAND ARGS...`. Returns only if that fails.
 pub fn exec_report<T>(command: &str, args: &[OsString]) -> Result<T, Failure> {
     let report = own_folder().map(|folder| folder.join("pmmpi-report")).filter(|path| path.exists());

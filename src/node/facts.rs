@@ -8,6 +8,7 @@ use super::inventory::Inventory;
 use super::kernel_files::text;
 use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What a node's processor and kernel report.
@@ -79,6 +80,26 @@ impl NodeFacts {
             settings: NodeSettings::read(root),
             inventory: Inventory::read(root),
         }
+    }
+
+    /// What equal nodes have in common, beside what their class says, by name: see [`super::FACTS`].
+    pub fn named(&self) -> BTreeMap<&str, String> {
+        let NodeSettings { clocksource, governor, smt, transparent_hugepage, hugepages_count, .. } =
+            &self.settings;
+        let limits = self.settings.frequency_limits_hz.map(|limits| {
+            let [low, high] = limits.map(|hz| hz as f64 / 1e9);
+            format!("{low:.2} .. {high:.2} GHz")
+        });
+        let settings = [
+            ("clocksource", clocksource.clone()),
+            ("governor", governor.clone()),
+            ("frequency_limits", limits),
+            ("smt", smt.clone()),
+            ("transparent_hugepage", transparent_hugepage.clone()),
+            ("hugepages", hugepages_count.map(|count| count.to_string())),
+        ];
+        let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        settings.chain(self.inventory.iter().map(|(name, value)| (name, value.to_owned()))).collect()
     }
 }
 
@@ -199,6 +220,11 @@ mod tests {
         assert_eq!(facts.settings.hugepages_count, Some(12));
         assert_eq!(facts.settings.online.to_string(), "0-3,8");
         assert_eq!(facts.settings.smt, None);
+        let named = facts.named();
+        assert_eq!(named["frequency_limits"], "1.00 .. 3.70 GHz");
+        assert_eq!((named["hugepages"].as_str(), named["hardware_threads"].as_str()), ("12", "5"));
+        let known = |name: &&str| super::super::FACTS.iter().any(|(known, _)| known == name);
+        assert!(named.keys().all(known) && !named.contains_key("smt"));
     }
 
     #[test]

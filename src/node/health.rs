@@ -4,6 +4,7 @@
 //! added while it ran. Like [`super::facts`], this module reads everything under a root path.
 
 use super::cpu_set::CpuSet;
+use super::inventory::Inventory;
 use super::kernel_files::{entries, number, text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,24 @@ pub struct HealthCount {
     pub added: Option<u64>,
     /// Where it was added, and how much, most first; at most 8 places.
     pub added_at: Vec<(String, u64)>,
+}
+
+/// What was read of a node around the work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watched {
+    /// What was counted during the work.
+    pub counts: Vec<HealthCount>,
+    /// Facts that take long to read: they are read beside the work.
+    pub inventory: Inventory,
+}
+
+/// The GPUs of a node at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuReading {
+    /// What they are; `None` if there are none.
+    pub gpus: Option<String>,
+    /// What they count.
+    pub counts: HealthReading,
 }
 
 /// All counts of a node at one moment, by name and place.

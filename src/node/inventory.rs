@@ -10,21 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Names of facts with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
-pub const INVENTORY: [(&str, &str); 10] = [
-    ("hardware_threads", "hardware threads that are online"),
-    ("numa_nodes", "NUMA nodes that are online"),
-    ("dimms", "memory modules with their size and speed (SMBIOS; only root may read it)"),
-    ("edac_dimms", "memory modules with their size and type, as memory controllers show them (EDAC)"),
-    ("power_limits", "long-term power limits of the sockets (RAPL)"),
-    ("infiniband", "InfiniBand and RoCE ports with their rate; down: not active"),
-    ("ethernet", "Ethernet ports that are up, with their rate"),
-    ("pcie_adapters", "PCIe links of network adapters: speed and width"),
-    ("pcie_gpus", "width of the PCIe links of GPUs; their speed depends on their load"),
-    ("gpus", "GPUs with their type, highest clock, power limit and ECC (NVIDIA)"),
-];
-
-/// Facts by name. What cannot be read is absent.
+/// Facts by name: see [`super::FACTS`]. What cannot be read is absent; hardware that a node does not have is "none".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory(BTreeMap<String, String>);
 
@@ -46,8 +32,14 @@ impl Inventory {
         set("power_limits", counted(power_limits(root)));
         let (infiniband, ethernet): (Vec<_>, Vec<_>) =
             ports(root).into_iter().partition(|port| port.is_infiniband);
-        set("infiniband", counted(infiniband.iter().filter_map(|port| infiniband_rate(root, &port.path))));
-        set("ethernet", counted(ethernet.iter().filter_map(|port| ethernet_rate(root, &port.path))));
+        // A node whose adapter is gone differs from its peers: then nothing is a value.
+        let or_none = |value: Option<String>, folder: &str| {
+            value.or_else(|| root.join(folder).is_dir().then(|| "none".to_owned()))
+        };
+        let of_infiniband = counted(infiniband.iter().filter_map(|port| infiniband_rate(root, &port.path)));
+        let of_ethernet = counted(ethernet.iter().filter_map(|port| ethernet_rate(root, &port.path)));
+        set("infiniband", or_none(of_infiniband, "sys/class/net"));
+        set("ethernet", or_none(of_ethernet, "sys/class/net"));
         let (gpus, adapters): (Vec<_>, Vec<_>) =
             pcie_devices(root).into_iter().partition(|device| device.is_gpu);
         let of = |path: &str, name: &str| text(root, &format!("{path}/{name}"));
@@ -55,8 +47,10 @@ impl Inventory {
             of(path, "current_link_width").filter(|width| width != "0").map(|width| format!("x{width}"))
         };
         let link = |path: &str| Some(format!("{} {}", of(path, "current_link_speed")?, width(path)?));
-        set("pcie_adapters", counted(adapters.iter().filter_map(|device| link(&device.path))));
-        set("pcie_gpus", counted(gpus.iter().filter_map(|device| width(&device.path))));
+        let of_adapters = counted(adapters.iter().filter_map(|device| link(&device.path)));
+        let of_gpus = counted(gpus.iter().filter_map(|device| width(&device.path)));
+        set("pcie_adapters", or_none(of_adapters, "sys/bus/pci/devices"));
+        set("pcie_gpus", or_none(of_gpus, "sys/bus/pci/devices"));
         inventory
     }
 
@@ -167,6 +161,7 @@ fn ethernet_rate(root: &Path, port: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::FACTS;
     use tempfile::TempDir;
 
     fn put(root: &TempDir, path: &str, content: impl AsRef<[u8]>) {
@@ -237,7 +232,17 @@ mod tests {
             ("power_limits", "2 x 240 W"),
         ];
         assert_eq!(inventory.iter().collect::<Vec<_>>(), expected);
-        assert!(inventory.iter().all(|(name, _)| INVENTORY.iter().any(|(known, _)| *known == name)));
+        assert!(inventory.iter().all(|(name, _)| FACTS.iter().any(|(known, _)| *known == name)));
+    }
+
+    #[test]
+    fn hardware_that_is_not_there_is_none() {
+        let root = TempDir::with_prefix("test-inventory-").unwrap();
+        put(&root, "sys/class/net/lo/type", "772");
+        put(&root, "sys/bus/pci/devices/0000:00:00.0/vendor", "0x8086");
+        let inventory = Inventory::read(root.path());
+        let expected = ["ethernet", "infiniband", "pcie_adapters", "pcie_gpus"].map(|name| (name, "none"));
+        assert_eq!(inventory.iter().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::bounds::Pings;
 use crate::clock::Crystal;
 use crate::counters::counts::Counts;
 use crate::ids::NodeId;
-use crate::node::{HealthCount, Inventory, NodeFacts, NodeKey, Topology};
+use crate::node::{Inventory, NodeFacts, NodeKey, Topology, Watched};
 use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +33,8 @@ pub struct NodePart {
     pub key: NodeKey,
     /// A [`HostPart`] in wire form, from the one rank of a node that has it; else empty.
     pub host: Vec<u8>,
-    /// What its kernel counted during the work, from the same rank; else empty.
-    pub health: Vec<HealthCount>,
+    /// What was read of it around the work, by the same rank; else empty.
+    pub watched: Watched,
     /// The pings between its first rank and the hub.
     pub pings: Pings,
 }
@@ -69,7 +69,7 @@ impl HostPart {
 impl Part {
     /// The part of one rank on the node `key`.
     pub fn of_rank(key: NodeKey, host: Vec<u8>, record: RankRecord) -> Self {
-        let node = NodePart { key, host, health: Vec::new(), pings: Pings::default() };
+        let node = NodePart { key, host, watched: Watched::default(), pings: Pings::default() };
         Self { nodes: vec![node], ranks: vec![RankRecord { node: NodeId(0), ..record }], ..Self::default() }
     }
 
@@ -96,8 +96,8 @@ impl Part {
                 if known.host.is_empty() {
                     known.host = node.host;
                 }
-                if known.health.is_empty() {
-                    known.health = node.health;
+                if known.watched == Watched::default() {
+                    known.watched = node.watched;
                 }
                 if known.pings.is_empty() {
                     known.pings = node.pings;

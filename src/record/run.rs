@@ -111,11 +111,15 @@ impl Run {
     /// Adds the part of some ranks; `known` are the nodes so far.
     pub(crate) fn add(&mut self, part: Part, known: &mut HashMap<NodeKey, NodeId>) -> Result<(), WireError> {
         let mut nodes = Vec::with_capacity(part.nodes.len());
-        for NodePart { key, host, health, pings } in part.nodes {
+        for NodePart { key, host, watched, pings } in part.nodes {
             let node = *known.entry(key).or_insert_with_key(|key| self.add_node(key.clone()));
             self.describe(node, &host)?;
-            if !health.is_empty() {
-                self.nodes[node.index()].health = health;
+            let record = &mut self.nodes[node.index()];
+            if !watched.counts.is_empty() {
+                record.health = watched.counts;
+            }
+            if let Some(facts) = &mut record.facts {
+                facts.inventory.join(watched.inventory);
             }
             self.sync.extend((!pings.is_empty()).then_some((node, pings)));
             nodes.push(node);

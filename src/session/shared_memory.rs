@@ -38,7 +38,7 @@ pub enum Blob {
     Counters = 5,
     /// The counts of a rank that ended badly, from its launcher: [`crate::counters::counts::Counts`].
     Counted = 6,
-    /// What the node's kernel counted during the work, from the launcher: several [`crate::node::HealthCount`].
+    /// What was read of the node around the work, from the launcher: [`crate::node::Watched`].
     Health = 7,
     /// All nodes' parts, from rank 0 to its launcher. This is the last blob because it may be the longest.
     Gathered = 8,

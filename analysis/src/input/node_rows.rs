@@ -14,6 +14,8 @@ pub struct NodeRow {
     pub class: Arc<Class>,
     /// The node's last t2 minus its first t1, on the node's clock (ns).
     pub work_ns: i64,
+    /// What its kernel counted during the work: see [`pmmpi::node::HealthCount`].
+    pub health: Vec<(String, u64)>,
 }
 
 /// The row of each host name. Two clocks of one host name are never subtracted: the longer time counts. Empty if the
@@ -36,7 +38,9 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     let classes = node_class::of_nodes(run, class_by);
     for (record, (span, class)) in spans.into_iter().zip(classes).enumerate() {
         let Some([first_t1, last_t2]) = span else { continue };
-        let row = NodeRow { record, class, work_ns: last_t2.saturating_sub(first_t1) };
+        let counts = run.nodes[record].health.iter();
+        let health = counts.filter_map(|count| Some((count.name.clone(), count.added?))).collect();
+        let row = NodeRow { record, class, work_ns: last_t2.saturating_sub(first_t1), health };
         let host = run.nodes[record].key.hostname.clone();
         match rows.get(&host) {
             Some(NodeRow { work_ns, .. }) if *work_ns > row.work_ns => {}

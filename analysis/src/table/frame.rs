@@ -1,14 +1,15 @@
 //! The table as a data frame, for Polars and for files that other programs read.
 
-use super::{RunTable, UNDATED};
+use super::{FACTS_COLUMN, RunTable, UNDATED};
 use crate::table::node_class::{Key, Parts};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 
-/// Optional columns that some of the rows use: parts of classes if they are kept, and counters.
+/// Optional columns that some of the rows use: parts of classes if they are kept, facts, and counters.
 #[derive(Clone, Debug)]
 pub struct Filled<'a> {
     parts: BTreeSet<&'a Key>,
+    has_facts: bool,
     counters: Vec<(&'a str, &'a [f64])>,
 }
 
@@ -24,6 +25,7 @@ impl RunTable {
         let counters = self.counters.iter().filter(|(_, values)| is_counted(values));
         Filled {
             parts: parts.flat_map(Parts::iter).map(|(key, _)| key).collect(),
+            has_facts: rows.iter().any(|row| self.facts_of(*row as usize) > 0),
             counters: counters.map(|(name, values)| (name.as_str(), values.as_slice())).collect(),
         }
     }
@@ -38,6 +40,7 @@ impl RunTable {
     /// | started | datetime, ns, UTC | null if unknown |
     /// | elapsed_s | f64 | above zero |
     /// | one per part of classes, if parts are kept | str | null if unknown |
+    /// | facts | str | facts of the node, a JSON object; only if some row has facts |
     /// | one per counter | f64 | null if there is no value |
     pub fn frame(&self, rows: &[u32], filled: &Filled<'_>) -> PolarsResult<DataFrame> {
         let at = |row: &u32| *row as usize;
@@ -69,6 +72,9 @@ impl RunTable {
             let Some(column) = key.column() else { continue };
             let values = rows.iter().map(|row| self.all_parts[self.parts[at(row)] as usize].get(key));
             columns.push(Column::new(column.into(), values.collect::<Vec<Option<&str>>>()));
+        }
+        if filled.has_facts {
+            columns.push(texts(FACTS_COLUMN, &|row| self.fact_texts.get(self.facts_of(row)).and_then(owned)));
         }
         for (name, values) in &filled.counters {
             let values = rows.iter().map(|row| Some(values[at(row)]).filter(|value| !value.is_nan()));

@@ -6,6 +6,8 @@ mod parts;
 pub use parts::Parts;
 
 use crate::table::MAINTENANCE_LABEL;
+use crate::table::facts::FactsText;
+use pmmpi::node::{FACTS, NodeFacts};
 use pmmpi::record::{NodeRecord, Run};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -27,6 +29,8 @@ pub enum Key {
     Memory,
     /// Version of the Linux kernel.
     Kernel,
+    /// Another fact of the node: one of [`FACTS`].
+    Fact(String),
     /// Program and arguments.
     Command,
     /// Number of ranks on the node, and number of all ranks.
@@ -41,6 +45,8 @@ pub enum Key {
 
 /// The prefix of archive columns that say what classes consist of.
 const COLUMN: &str = "class.";
+/// The prefix of those archive columns that hold facts of which classes were made.
+const FACT_COLUMN: &str = "class.fact.";
 /// The prefix of those archive columns that hold labels, or columns of other tools' results.
 const LABEL_COLUMN: &str = "class.label.";
 
@@ -56,13 +62,13 @@ impl Key {
             Self::Ranks => "ranks",
             Self::Labels => "labels",
             Self::Class => "class",
-            Self::Named(name) => name,
+            Self::Fact(name) | Self::Named(name) => name,
         }
     }
 
     /// True for what a node is, in contrast to what it does.
     pub fn is_fact(&self) -> bool {
-        matches!(self, Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel)
+        matches!(self, Self::Cpu | Self::Microcode | Self::Memory | Self::Kernel | Self::Fact(_))
     }
 
     /// The key of `name=value`: a fact or a part of the work, or else a label.
@@ -70,22 +76,26 @@ impl Key {
         const KNOWN: [Key; 6] =
             [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel, Key::Command, Key::Ranks];
         let known = KNOWN.into_iter().find(|key| key.name().eq_ignore_ascii_case(name));
-        known.unwrap_or_else(|| Self::Named(name.to_owned()))
+        let fact = || FACTS.iter().find(|(fact, _)| fact.eq_ignore_ascii_case(name));
+        let fact = || fact().map(|(fact, _)| Self::Fact((*fact).to_owned()));
+        known.or_else(fact).unwrap_or_else(|| Self::Named(name.to_owned()))
     }
 
     /// The archive column of this key; `None` for `Labels`, which stands for several.
     pub fn column(&self) -> Option<String> {
-        if let Self::Named(name) = self {
-            return Some(format!("{LABEL_COLUMN}{name}"));
+        match self {
+            Self::Named(name) => return Some(format!("{LABEL_COLUMN}{name}")),
+            Self::Fact(name) => return Some(format!("{FACT_COLUMN}{name}")),
+            _ => {}
         }
         SINGLE.iter().find(|(_, key)| key == self).map(|(name, _)| format!("{COLUMN}{name}"))
     }
 
     /// True if this key means that column of other tools' results. Capital and small letters are equal in column
-    /// names.
+    /// names. A label or column may have the name of a fact.
     pub(crate) fn names(&self, column: &Self) -> bool {
         match (self, column) {
-            (Self::Named(name), Self::Named(column)) => name.eq_ignore_ascii_case(column),
+            (Self::Named(name) | Self::Fact(name), Self::Named(column)) => name.eq_ignore_ascii_case(column),
             _ => self == column,
         }
     }
@@ -94,6 +104,9 @@ impl Key {
     pub fn of_column(column: &str) -> Option<Self> {
         if let Some(name) = column.strip_prefix(LABEL_COLUMN) {
             return Some(Self::Named(name.to_owned()));
+        }
+        if let Some(name) = column.strip_prefix(FACT_COLUMN) {
+            return Some(Self::Fact(name.to_owned()));
         }
         let name = column.strip_prefix(COLUMN)?;
         SINGLE.iter().find(|(known, _)| *known == name).map(|(_, key)| key.clone())
@@ -224,7 +237,7 @@ impl ClassBy {
                 self.has(part) || (self.has(&Key::Labels) && !NO_CLASS.contains(&name.as_str()))
             }
             // Without the processor, the hardware of the node counts as unknown.
-            Key::Cpu => [Key::Cpu, Key::Microcode, Key::Memory, Key::Kernel].iter().any(|key| self.has(key)),
+            Key::Cpu => self.keys.iter().any(Key::is_fact),
             // A file that has lost the other parts may still have this one.
             Key::Class => true,
             single => self.has(single),
@@ -257,6 +270,8 @@ pub struct Class {
     pub name: String,
     /// All known parts.
     pub parts: Parts,
+    /// All facts of the node, also those that make up no class.
+    pub facts: FactsText,
 }
 
 /// The class of each node record in `run`. Nodes with the same parts share one object.
@@ -266,14 +281,20 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
         ranks[rank.node.index()] += 1;
     }
     let work = parts::of_work(run);
-    let mut known: HashMap<Parts, Arc<Class>> = HashMap::new();
+    let asked: Vec<&str> = by.keys().filter(|key| matches!(key, Key::Fact(_))).map(Key::name).collect();
+    let mut known: HashMap<(Parts, FactsText), Arc<Class>> = HashMap::new();
     let class = |(node, ranks): (&NodeRecord, usize)| {
+        let facts = node.facts.as_ref().map(NodeFacts::named).unwrap_or_default();
         let parts = Parts::of_node(node, ranks, run, &work);
-        if let Some(class) = known.get(&parts) {
+        let asked = asked.iter().filter_map(|name| facts.get_key_value(name));
+        let parts = asked.fold(parts, |parts, (name, value)| parts.with_fact(name, value));
+        let identity = (parts, FactsText::of(&facts));
+        if let Some(class) = known.get(&identity) {
             return class.clone();
         }
-        let class = Arc::new(Class { name: parts.class_of_own(by), parts: parts.clone() });
-        known.insert(parts, class.clone());
+        let (parts, facts) = identity.clone();
+        let class = Arc::new(Class { name: parts.class_of_own(by), parts, facts });
+        known.insert(identity, class.clone());
         class
     };
     run.nodes.iter().zip(ranks).map(class).collect()

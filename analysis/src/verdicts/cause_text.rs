@@ -1,11 +1,68 @@
 //! Causes in English, with a likely reason for each.
 
+use super::health::{HealthKind, UnusualHealth};
 use crate::stats::cause::{Cause, CauseKind, NoCause, Unusual};
 use crate::stats::terms::Term;
 use std::borrow::Cow;
 
+/// A cause for the report.
+pub(super) struct ToldCause {
+    /// A stable name for scripts.
+    pub name: String,
+    pub text: String,
+    /// The term's part of the slowdown; `None` without a single term.
+    pub share: Option<f64>,
+}
+
+/// The cause from counters, and what the kernel counted. Without a single term, the kernel's count is the cause.
+pub(super) fn told(cause: &Result<Cause, NoCause>, unusual: &[UnusualHealth]) -> Option<ToldCause> {
+    let texts: Vec<String> = unusual.iter().map(of_health).collect();
+    let single = cause.as_ref().ok().filter(|cause| !matches!(cause.kind, CauseKind::Mixed(_)));
+    match (single, unusual.first()) {
+        (Some(cause), _) => {
+            // Less time on the processor, or a lower frequency: throttling is the reason behind it.
+            let is_of_speed =
+                matches!(cause.kind, CauseKind::Frequency | CauseKind::NetFrequency | CauseKind::OnCpu);
+            let throttles = unusual.iter().find(|unusual| unusual.kind == HealthKind::Throttling);
+            let behind = throttles.filter(|_| is_of_speed).map(|unusual| format!("/{}", unusual.kind.name()));
+            Some(ToldCause {
+                name: format!("{}{}", cause.kind.name(), behind.unwrap_or_default()),
+                text: [vec![of_cause(cause)], texts].concat().join("; "),
+                share: Some(cause.share),
+            })
+        }
+        (None, Some(unusual)) => {
+            Some(ToldCause { name: unusual.kind.name().to_owned(), text: texts.join("; "), share: None })
+        }
+        (None, None) => {
+            let cause = cause.as_ref().ok()?;
+            Some(ToldCause { name: cause.kind.name().to_owned(), text: of_cause(cause), share: None })
+        }
+    }
+}
+
+/// For example "thermal throttling of sockets: 214 times during the median run, usually 0".
+fn of_health(unusual: &UnusualHealth) -> String {
+    let what = match unusual.name {
+        "socket_throttles" => "thermal throttling of sockets",
+        "core_throttles" => "thermal throttling of cores",
+        "socket_throttled_ms" => "sockets throttled by heat",
+        "memory_errors_corrected" => "corrected memory errors",
+        "memory_errors_uncorrected" => "uncorrected memory errors",
+        "link_downs" => "a network link went down",
+        "link_errors" => "errors on network links",
+        "pcie_errors_corrected" => "corrected PCIe errors",
+        "gpu_throttled_ms" => "GPUs throttled by heat or power",
+        "gpu_memory_errors_corrected" => "corrected errors of GPU memory",
+        "gpu_memory_errors_uncorrected" => "uncorrected errors of GPU memory",
+        other => other,
+    };
+    let unit = if unusual.name.ends_with("_ms") { "ms" } else { "times" };
+    format!("{what}: {:.0} {unit} during the median run, usually {:.0}", unusual.own, unusual.usual)
+}
+
 /// What made the node slow.
-pub(super) fn of_cause(cause: &Cause) -> String {
+fn of_cause(cause: &Cause) -> String {
     let more = percent(cause.difference.exp_m1());
     let less = percent(-(-cause.difference).exp_m1());
     match &cause.kind {
@@ -165,6 +222,28 @@ mod tests {
         let with = text(CauseKind::OffCpu(Some(switches)));
         assert!(with.ends_with("(700 context switches, usually 100)"), "{with}");
         assert!(with.starts_with(&text(CauseKind::OffCpu(None))));
+    }
+
+    #[test]
+    fn the_kernels_counts_are_told_with_the_term_or_alone() {
+        let unusual = [UnusualHealth {
+            kind: HealthKind::Throttling,
+            name: "socket_throttles",
+            own: 214.0,
+            usual: 0.0,
+        }];
+        let throttled = "thermal throttling of sockets: 214 times during the median run, usually 0";
+        let cause = |kind| Ok(Cause { kind, difference: 0.1, share: 0.9, score: 9.0 });
+        let frequency = told(&cause(CauseKind::Frequency), &unusual).unwrap();
+        assert_eq!((frequency.name.as_str(), frequency.share), ("frequency/throttling", Some(0.9)));
+        assert!(frequency.text.ends_with(throttled) && frequency.text.contains("lower frequency"));
+        assert_eq!(told(&cause(CauseKind::Cpi), &unusual).unwrap().name, "cpi");
+        for none in [Err(NoCause::NothingCounted), cause(CauseKind::Mixed(Vec::new()))] {
+            let alone = told(&none, &unusual).unwrap();
+            assert_eq!((alone.name.as_str(), alone.share), ("throttling", None));
+            assert_eq!(alone.text, throttled);
+        }
+        assert!(told(&Err(NoCause::NothingCounted), &[]).is_none());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The report of each node, from the session that judges it.
 
+use super::health::{self, NodeHealth};
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions};
 use super::measured_when::TimeOrder;
 use super::suspects::SuspectSessions;
 use super::{JudgeSettings, SESSIONS_AT_A_TIME, cause_text, why};
-use crate::stats::cause::{Cause, CauseKind, Explanation, NoCause};
+use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
 use crate::table::RunTable;
@@ -49,8 +50,12 @@ pub(super) fn reports(
             true => why::explain(table, &session),
             false => vec![Explanation::without(NoCause::OnlySuspects); session.nodes.len()],
         };
+        let health = health::of_session(table, &session);
         let of_node = |(at, place): &(usize, usize)| {
-            let why = why.get(*place).cloned().unwrap_or_default();
+            let why = Why {
+                explanation: why.get(*place).cloned().unwrap_or_default(),
+                health: health.get(*place).cloned().unwrap_or_default(),
+            };
             let limit = session.time_order.as_ref().map_or(0.0, |order| order.limit(*place));
             let report = report(table, settings, &session, *place, &judged[*place], why);
             (*at, JudgedReport { report, limit })
@@ -70,14 +75,22 @@ pub(super) fn reports(
     (reports, limited)
 }
 
-/// `place` is the node's index in the session that judges it; `why` is the explanation from its counts.
+/// What may explain a node's time.
+struct Why {
+    /// From its counters.
+    explanation: Explanation,
+    /// From its kernel's counts of hardware that did not work as it should.
+    health: NodeHealth,
+}
+
+/// `place` is the node's index in the session that judges it.
 fn report(
     table: &RunTable,
     settings: &JudgeSettings,
     session: &JudgedSession,
     place: usize,
     judgement: &NodeJudgement,
-    why: Explanation,
+    why: Why,
 ) -> NodeReport {
     let (rows, middle) = (session.nodes[place], &session.medians[place]);
     let row = rows[middle.median_run] as usize;
@@ -137,17 +150,16 @@ fn report(
     ] {
         explain(key, is_null, if judgement.slowdown.is_none() { alone } else { single }.into());
     }
-    let Explanation { terms, parts, cause } = why.for_verdict(judgement.verdict);
+    let Explanation { terms, parts, cause } = why.explanation.for_verdict(judgement.verdict);
+    let may_be_slow = !matches!(judgement.verdict, None | Some(Verdict::Ok | Verdict::Fast));
+    let unusual = if may_be_slow { why.health.unusual.as_slice() } else { &[] };
+    let told = cause_text::told(&cause, unusual);
     for key in ["cause", "cause_text", "cause_share"] {
-        explain(key, cause.is_err(), cause.as_ref().err().map(cause_text::of_no_cause).unwrap_or_default());
+        let none = || cause.as_ref().err().map(cause_text::of_no_cause).unwrap_or_default();
+        explain(key, told.is_none(), none());
     }
-    let is_mixed = |cause: &Cause| matches!(cause.kind, CauseKind::Mixed(_));
-    explain(
-        "cause_share",
-        cause.as_ref().is_ok_and(is_mixed),
-        "no single term makes up most of the slowdown".into(),
-    );
-    let cause = cause.ok();
+    let has_no_share = told.as_ref().is_some_and(|told| told.share.is_none());
+    explain("cause_share", has_no_share, "no single term makes up most of the slowdown".into());
     let owned =
         |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
     NodeReport {
@@ -174,9 +186,10 @@ fn report(
         odd: Vec::new(),
         as_member_of: None,
         suggests_drain: judgement.suggests_drain,
-        cause: cause.as_ref().map(|cause| cause.kind.name().to_owned()),
-        cause_share: cause.as_ref().filter(|cause| !is_mixed(cause)).map(|cause| cause.share),
-        cause_text: cause.as_ref().map(cause_text::of_cause),
+        facts_changed: why.health.changes,
+        cause_share: told.as_ref().and_then(|told| told.share),
+        cause: told.as_ref().map(|told| told.name.clone()),
+        cause_text: told.map(|told| told.text),
         terms: owned(terms),
         term_parts: owned(parts),
         slow_runs: None,

@@ -58,13 +58,15 @@ pub struct NodeReport {
     /// class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_member_of: Option<MemberReport>,
+    /// What the node's kernel counted during the median run, when hardware did not work as it should: all counts above 0.
+    pub facts_changed: Vec<FactChange>,
     /// True if the node is slow enough that it should be drained.
     pub suggests_drain: bool,
-    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`].
+    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash.
     pub cause: Option<String>,
     /// The cause in words.
     pub cause_text: Option<String>,
-    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed.
+    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
     pub cause_share: Option<f64>,
     /// The terms of the slowdown (in ln T): they add up to ln(time / time of the class's reference).
     pub terms: BTreeMap<String, f64>,
@@ -149,10 +151,21 @@ impl Presence {
     }
 }
 
+/// A count of a node's kernel, during the median run.
+#[derive(Clone, Debug, Serialize)]
+pub struct FactChange {
+    /// One of [`pmmpi::node::HEALTH_COUNTS`].
+    pub fact: &'static str,
+    /// What was added; for an even number of runs the mean of the middle two.
+    pub change: f64,
+    /// The median over the faster half of the class; `None` if it has fewer than two nodes with such a count.
+    pub class_change: Option<f64>,
+}
+
 /// A fact in which a node differs from a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct OddFact {
-    /// cpu, microcode, memory or kernel.
+    /// cpu, microcode, memory, kernel, or one of [`pmmpi::node::FACTS`].
     pub key: String,
     /// The node's value; `None` if it is unknown.
     pub value: Option<String>,
@@ -291,7 +304,7 @@ pub struct Reconfigured {
 /// A fact that changed.
 #[derive(Debug, Serialize)]
 pub struct ChangedFact {
-    /// cpu, microcode, memory or kernel.
+    /// cpu, microcode, memory, kernel, or one of [`pmmpi::node::FACTS`].
     pub key: String,
     /// The value before; `None` if it is unknown.
     pub before: Option<String>,

@@ -1,4 +1,5 @@
-//! Nodes that are not what their peers are: their facts differ from those of a large class.
+//! Nodes that are not what their peers are: their facts differ from those of a large class, or of most nodes of their own
+//! class.
 //!
 //! A missing DIMM is the commonest reason of a slow node. Such a node is in a class of its own, where nothing is slower
 //! than its class. So it is named, and compared with the class that it would belong to.
@@ -6,12 +7,13 @@
 use super::JudgeSettings;
 use super::judged_session::JudgedSession;
 use super::node_report::{MemberReport, NodeReport, OddFact};
+use super::odd_facts::{self, ClassFacts, KnownFacts};
 use crate::table::RunTable;
 use crate::table::node_class::Key;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A class of peers has at least this many nodes, and this many times as many as the odd nodes.
-const MANY: usize = 5;
+pub(super) const MANY: usize = 5;
 /// Nodes that differ in more facts are another kind of node.
 const MOST_DIFFERENCES: usize = 2;
 
@@ -24,7 +26,7 @@ pub(super) type Facts = BTreeMap<Key, String>;
 type Odd = (Vec<OddFact>, Option<MemberReport>);
 
 /// A class, for the search.
-struct ClassFacts<'a> {
+struct Candidate<'a> {
     rows: ClassRows<'a>,
     facts: &'a Facts,
     nodes: usize,
@@ -43,20 +45,25 @@ pub(super) fn add_to(
         Some((table.nodes.find(&report.node)?, class))
     };
     let current: HashSet<(u32, u32)> = reports.iter().filter(current).filter_map(number).collect();
-    let pairs = pairs(table, classes, current);
-    if pairs.is_empty() {
-        return;
-    }
+    let known = KnownFacts::of(table);
+    let pairs = pairs(table, classes, &current);
     let mut of_node: HashMap<(&str, &str), Odd> = HashMap::new();
+    if !known.is_empty() {
+        within_classes(table, classes, &known, &current, &mut of_node);
+    }
     for (odd, large) in &pairs {
         let facts = differences(odd.facts, large.facts);
+        let usual = ClassFacts::of(&known, odd_facts::latest(table, large.rows).into_values());
+        let own = odd_facts::latest(table, odd.rows);
         for (row, member) in judged(table, odd.rows, large.rows, settings) {
             let facts = facts.iter().map(|(key, value, class_value)| OddFact {
                 key: key.name().to_owned(),
                 value: value.map(str::to_owned),
                 class_value: class_value.map(str::to_owned),
             });
-            of_node.insert((table.node_name(row), table.class_name(row)), (facts.collect(), member));
+            let others = own.get(&table.node[row]).map(|facts| usual.odd(*facts)).unwrap_or_default();
+            let facts = facts.chain(others).collect();
+            of_node.insert((table.node_name(row), table.class_name(row)), (facts, member));
         }
     }
     for report in reports.iter_mut().filter(|report| report.is_current()) {
@@ -66,22 +73,44 @@ pub(super) fn add_to(
     }
 }
 
+/// Nodes that differ from most nodes of their own class, in facts that do not make up the class.
+fn within_classes<'a>(
+    table: &'a RunTable,
+    classes: &[ClassRows],
+    known: &KnownFacts,
+    current: &HashSet<(u32, u32)>,
+    of_node: &mut HashMap<(&'a str, &'a str), Odd>,
+) {
+    for rows in classes {
+        let row = rows[0][0] as usize;
+        let mut nodes = odd_facts::latest(table, rows);
+        nodes.retain(|node, _| current.contains(&(*node, table.class[row])));
+        let of_class = ClassFacts::of(known, nodes.values().copied());
+        for (node, facts) in nodes {
+            let odd = of_class.odd(facts);
+            if !odd.is_empty() {
+                let name = table.nodes.get(node).unwrap_or_default();
+                of_node.insert((name, table.class_name(row)), (odd, None));
+            }
+        }
+    }
+}
+
 /// Each class of odd nodes, with the class that they would belong to.
 fn pairs<'a>(
     table: &'a RunTable,
     classes: &[ClassRows<'a>],
-    current: HashSet<(u32, u32)>,
-) -> Vec<(ClassFacts<'a>, ClassFacts<'a>)> {
-    let current = &current;
+    current: &HashSet<(u32, u32)>,
+) -> Vec<(Candidate<'a>, Candidate<'a>)> {
     let facts = |rows: &ClassRows<'a>| {
         let row = rows[0][0] as usize;
         let parts = table.class_parts.get(&table.class[row])?;
         let node = |rows: &&[u32]| (table.node[rows[0] as usize], table.class[rows[0] as usize]);
         let nodes: BTreeSet<u32> =
             rows.iter().map(node).filter(|key| current.contains(key)).map(|(node, _)| node).collect();
-        Some((parts.work.as_str(), ClassFacts { rows, facts: &parts.facts, nodes: nodes.len() }))
+        Some((parts.work.as_str(), Candidate { rows, facts: &parts.facts, nodes: nodes.len() }))
     };
-    let mut by_work: BTreeMap<&str, Vec<ClassFacts>> = BTreeMap::new();
+    let mut by_work: BTreeMap<&str, Vec<Candidate>> = BTreeMap::new();
     for (work, facts) in classes.iter().filter_map(facts) {
         by_work.entry(work).or_default().push(facts);
     }
@@ -90,7 +119,7 @@ fn pairs<'a>(
         let (large, small): (Vec<_>, Vec<_>) = classes.iter().partition(|class| class.nodes >= MANY);
         let all = large.iter().chain(&small);
         for odd in all {
-            let is_peer = |class: &&&ClassFacts| {
+            let is_peer = |class: &&&Candidate| {
                 let differences = differences(odd.facts, class.facts).len();
                 odd.nodes > 0
                     && class.nodes >= MANY * odd.nodes
@@ -101,7 +130,7 @@ fn pairs<'a>(
                 (differences(odd.facts, class.facts).len(), std::cmp::Reverse(class.nodes))
             });
             if let Some(nearest) = nearest {
-                let of = |class: &ClassFacts<'a>| ClassFacts {
+                let of = |class: &Candidate<'a>| Candidate {
                     rows: class.rows,
                     facts: class.facts,
                     nodes: class.nodes,

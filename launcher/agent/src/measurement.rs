@@ -6,7 +6,7 @@ use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Inherited;
 use pmmpi::counters::probe::HandedDown;
 use pmmpi::counters::reading::WhyUnavailable;
-use pmmpi::node::HealthCount;
+use pmmpi::node::Watched;
 use pmmpi::record::{End, wire};
 use pmmpi::session::instructions::{AgentInstructions, Extras, Instructions, Marks};
 use pmmpi::session::launch_check::Expectation;
@@ -262,10 +262,10 @@ fn node_record(shared: &SharedMemory) -> Vec<u8> {
     })
 }
 
-/// What the node's kernel counted during the work. The launcher reads it, because this process belongs to the program.
-fn health(live: &LiveRecord) -> Vec<HealthCount> {
+/// What the node's kernel counted during the work, and its GPUs. The launcher reads it, because this process belongs to the program.
+fn watched(live: &LiveRecord) -> Watched {
     if !live.ask_for_health(HEALTH_TIMEOUT) {
-        return Vec::new();
+        return Watched::default();
     }
     let shared = environment::shared().and_then(|path| SharedMemory::open(path).ok());
     let health = shared.and_then(|shared| shared.take(Blob::Health).ok());
@@ -285,8 +285,8 @@ pub fn end() {
     let finalized = End::Finalized.asked_for_by((signal != 0).then_some(signal));
     // MPICH 5's MPI_Abort returns, so the program may reach this point before its launcher ends it.
     let end = live.aborted().unwrap_or(finalized);
-    let health = if host.is_empty() { Vec::new() } else { health(live) };
-    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), OfNode { host, health }) {
+    let watched = if host.is_empty() { Watched::default() } else { watched(live) };
+    match session.gather(Work { end, child_cpu_ns: None }, Some(&library), OfNode { host, watched }) {
         Ok(Some(parts)) => match hand_over(claimed, &parts) {
             Ok(()) => live.set_phase(Phase::Gathered),
             Err(_) => live.note(Fault::Handover),

@@ -1,7 +1,7 @@
 //! MPI programs: the agent inside them measures; this process supervises and saves.
 
 use super::disk_carrier::{self, Carrier};
-use super::health_watch::HealthWatch;
+use super::health_answer;
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
@@ -23,6 +23,7 @@ use pmmpi::session::live_record::{Fault, LiveRecord, Phase};
 use pmmpi::session::shared_memory::{Blob, SHARED_MEMORY_VARIABLE, SharedMemory};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_workload::console::{say, warn};
+use pmmpi_workload::health_watch::HealthWatch;
 use pmmpi_workload::process::{Prepared, Running};
 use pmmpi_workload::{Failure, descendants, saving, signals};
 use std::ffi::OsString;
@@ -39,7 +40,7 @@ pub struct Started {
     began_ns: i64,
     counters: Counters,
     /// On the rank that describes its node.
-    health: Option<HealthWatch>,
+    health: Option<Arc<HealthWatch>>,
 }
 
 /// Starts the program. After an error, no part of it runs. `slot` reserves the run's file, if this rank may save it.
@@ -78,7 +79,7 @@ pub fn start(task: &Task, slot: Option<&Slot>) -> Result<Started, Failure> {
     signals::prepare();
     signals::note_in(&shared.live().asked_to_end);
     signals::forward();
-    let health = task.role.leads().then(|| HealthWatch::begin(shared.clone()));
+    let health = task.role.leads().then(|| health_answer::begin(shared.clone()));
     let counters = hand_down_counters(&task.selection(), &task.program, &shared);
     let prepared = Prepared::new(&task.program, &task.settings.argv, with_agent(&agent, &shared));
     if task.settings.timeout.is_some() {

@@ -5,6 +5,7 @@ use crate::cli::options::{self, OnMismatch};
 use crate::cli::settings::Settings;
 use crate::launch::{Launch, RunnerFamily};
 use crate::program::nature;
+use crate::tool_files;
 use pmmpi::clock;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::selection::Selection;
@@ -128,6 +129,7 @@ impl<'a> Task<'a> {
             selection: self.selection(),
             out: settings.out.clone(),
             quiet: settings.quiet,
+            gpus: tool_files::gpus(),
             leads_by: None,
             header: self.header(Mode::Plain),
         }

@@ -1,6 +1,5 @@
 //! Programs in which the agent does not see MPI_Init: measures the process of one rank from outside.
 
-use super::health_watch::HealthWatch;
 use super::node_record;
 use super::run_folder;
 use super::task::Task;
@@ -19,8 +18,10 @@ use pmmpi::session::live_record::Fault;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
 use pmmpi_events::summary_line::Summary;
 use pmmpi_workload::console::{say, warn};
+use pmmpi_workload::health_watch::HealthWatch;
 use pmmpi_workload::process::Ended;
 use pmmpi_workload::{Failure, saving};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// A process measured by its parent (CLOCK_MONOTONIC, ns).
@@ -31,7 +32,7 @@ pub struct Around<'a> {
     /// Counters of the process and its descendants.
     pub counters: Counters,
     /// The node's counts before the process started, if this process read them.
-    pub health: Option<HealthWatch>,
+    pub health: Option<Arc<HealthWatch>>,
 }
 
 /// Saves a plain run of one rank: this rank's process from its start to its end, without barriers.
@@ -49,7 +50,7 @@ pub fn keep(
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
     if let (Some(node), Some(health)) = (part.nodes.first_mut(), &around.health) {
-        node.health = health.counts();
+        node.watched = health.end();
     }
     let part = wire::encode(&part).map_err(run_folder::not_kept)?;
     let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;

@@ -4,13 +4,12 @@ use std::mem::zeroed;
 use std::ptr;
 
 /// Blocks all signals until this value is dropped.
-pub struct HeldSignals {
+pub(crate) struct HeldSignals {
     before: libc::sigset_t,
 }
 
 impl HeldSignals {
-    /// Blocks them.
-    pub fn back() -> Self {
+    pub(crate) fn back() -> Self {
         // SAFETY: both sets are initialised before they are used.
         unsafe {
             let mut all: libc::sigset_t = zeroed();

@@ -11,7 +11,8 @@
 pub mod console;
 pub mod descendants;
 mod failure;
-pub mod held_signals;
+pub mod health_watch;
+mod held_signals;
 pub mod plan;
 pub mod proc_stat;
 pub mod process;

@@ -41,6 +41,8 @@ pub struct RoundsPlan {
     pub pings: bool,
     /// The events to count.
     pub selection: Selection,
+    /// The program that reads the node's GPUs, if it is installed.
+    pub gpus: Option<PathBuf>,
     /// Folder for run files; `None` saves none.
     pub out: Option<PathBuf>,
     /// True to print only errors.

@@ -1,6 +1,7 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
+use crate::health_watch::HealthWatch;
 use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::{Ended, Prepared};
 use crate::{Failure, descendants, saving, signals};
@@ -8,7 +9,6 @@ use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::probe::Probe;
-use pmmpi::node::HealthReading;
 use pmmpi::record::run_file::{Slot, reserved_bytes_alone};
 use pmmpi::record::{End, Run};
 use pmmpi::session::instructions::{Extras, Instructions};
@@ -18,7 +18,7 @@ use pmmpi::session::{Beginning, OfNode, RankMemory, RankSession, Work};
 use pmmpi::transport::collectives;
 use pmmpi::transport::fabric::{Fabric, FabricError};
 use pmmpi::transport::node_meeting::Meeting;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// This rank's data for every round's record, besides the measurement.
@@ -113,7 +113,7 @@ fn measure<F: Fabric>(
     let started_unix_ns = clock::realtime_ns();
     let live = LiveRecord::default();
     let size = fabric.size();
-    let health = (!place.host.is_empty()).then(|| HealthReading::read(Path::new("/")));
+    let watch = (!place.host.is_empty()).then(|| HealthWatch::begin(plan.gpus.as_deref()));
     let opening_ns = clock::monotonic_ns();
     let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
     live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
@@ -133,8 +133,8 @@ fn measure<F: Fabric>(
         signals::no_more_children(); // the witness then ends during the gather
     }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
-    let health = health.map(|before| before.until(Some(&HealthReading::read(Path::new("/")))));
-    let of_node = OfNode { host: place.host.clone(), health: health.unwrap_or_default() };
+    let watched = watch.map(|watch| watch.end()).unwrap_or_default();
+    let of_node = OfNode { host: place.host.clone(), watched };
     let parts = session.gather(work, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
     Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
@@ -229,6 +229,7 @@ mod tests {
             program: "/bin/sh".into(),
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
             environment: vec![("OUT".into(), out.into())],
+            gpus: None,
             runs: 3,
             warmup: 1,
             on_failure: OnFailure::Stop,

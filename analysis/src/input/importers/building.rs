@@ -9,7 +9,7 @@ use super::{
 };
 use crate::input::progress::Progress;
 use crate::table::node_class::{self, ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, RunTable, UNDATED};
+use crate::table::{ClassParts, FACTS_COLUMN, MAINTENANCE_LABEL, MedianOf, RunTable, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const NAME_MAX_BYTES: usize = 4096;
 /// More counters than this are a mistake: each counter may need memory for every row.
 const MOST_COUNTERS: usize = 4096;
 /// Names that a counter cannot have: they have another meaning in files that pmmpi reads or exports.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "node",
     "run",
     "elapsed_s",
@@ -31,6 +31,7 @@ const COLUMNS: [&str; 11] = [
     "event",
     "value",
     "month",
+    FACTS_COLUMN,
 ];
 /// Characters of a wrong value that a message shows.
 const SHOWN: usize = 40;
@@ -234,8 +235,16 @@ impl Building {
             elapsed_s: row.elapsed_s,
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
             median_of: MedianOf::RUN,
+            facts: self.facts_number(row.facts),
             lack: self.results.table.lacks.number(row.lack),
         })
+    }
+
+    /// The number of a text in `fact_texts`.
+    pub(super) fn facts_number(&mut self, text: &str) -> u32 {
+        let texts = &mut self.results.table.fact_texts;
+        texts.number("");
+        texts.number(text)
     }
 
     /// Notes what a class consists of.
@@ -326,6 +335,10 @@ impl Building {
             table.medians.resize(at, MedianOf::RUN);
             table.medians.push(row.median_of);
         }
+        if row.facts > 0 || !table.facts.is_empty() {
+            table.facts.resize(at, 0);
+            table.facts.push(row.facts);
+        }
         table.lack.push(row.lack);
         self.results.sources[source].rows += 1;
         Some(at)
@@ -362,6 +375,11 @@ impl Building {
             table.medians.resize(first, MedianOf::RUN);
             table.medians.extend_from_slice(&part.medians);
             table.medians.resize(first + rows, MedianOf::RUN);
+        }
+        if !(part.facts.is_empty() && table.facts.is_empty()) {
+            table.facts.resize(first, 0);
+            table.facts.extend_from_slice(&part.facts);
+            table.facts.resize(first + rows, 0);
         }
         table.lack.resize(first + rows, part.lack);
         self.results.sources[source].rows += rows as u64;

@@ -316,6 +316,7 @@ impl Columns {
             node: or_place("node", self.node, &place.node)?,
             run: or_place("run", self.run, &place.run)?,
             is_own: false,
+            facts: "",
             lack: "",
             class: &class.name,
             parts: Some(&class.parts),
@@ -403,7 +404,7 @@ impl Classes {
             let parts = self.columns.iter().map(text).chain(self.place.clone().map(Ok));
             let parts: Parts = parts.collect::<Result<_, String>>()?;
             building.has_parts(&parts, false);
-            let class = Class { name: parts.class_of_others(&self.by), parts };
+            let class = Class { name: parts.class_of_others(&self.by), parts, ..Class::default() };
             self.known.insert(self.values.clone(), class);
         }
         Ok(&self.known[&self.values])

@@ -57,6 +57,7 @@ pub(super) fn read(
                 run: &run,
                 is_own: false,
                 parts: None,
+                facts: "",
                 lack: "",
                 class: &class,
                 session,

@@ -94,6 +94,7 @@ impl Session<'_> {
             run,
             is_own: false,
             parts: None,
+            facts: "",
             lack: "",
             class: &class,
             session: self.name,

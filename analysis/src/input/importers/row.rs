@@ -20,6 +20,8 @@ pub(crate) struct ResultRow<'a> {
     pub maintenance: &'a str,
     pub elapsed_s: f64,
     pub started_unix_ns: Option<i64>,
+    /// A [`crate::table::facts::FactsText`].
+    pub facts: &'a str,
     /// `NAME: REASON` of a missing counter; empty if there is no reason.
     pub lack: &'a str,
 }
@@ -38,6 +40,7 @@ pub(super) struct Numbered {
     pub elapsed_s: f64,
     pub started_unix_ns: i64,
     pub median_of: MedianOf,
+    pub facts: u32,
     pub lack: u32,
 }
 
@@ -58,6 +61,8 @@ pub(super) struct RowPart {
     pub started_unix_ns: Vec<i64>,
     /// Empty if all rows are runs.
     pub medians: Vec<MedianOf>,
+    /// Empty if no row has facts.
+    pub facts: Vec<u32>,
     /// Reason for all rows.
     pub lack: u32,
 }
@@ -79,6 +84,7 @@ impl RowPart {
             elapsed_s: self.elapsed_s[row],
             started_unix_ns: self.started_unix_ns[row],
             median_of: self.medians.get(row).copied().unwrap_or(MedianOf::RUN),
+            facts: self.facts.get(row).copied().unwrap_or(0),
             lack: self.lack,
         }
     }

@@ -123,6 +123,7 @@ fn metric(
         run: &run,
         is_own: false,
         parts: None,
+        facts: "",
         lack: "",
         class: &class,
         session,

@@ -47,6 +47,14 @@ impl Parts {
         }
     }
 
+    /// The same with a fact, if there is no label of this name.
+    pub(super) fn with_fact(mut self, name: &str, value: &str) -> Self {
+        if self.get(&Key::Named(name.to_owned())).is_none() {
+            self.add(&Key::Fact(name.to_owned()), value);
+        }
+        self
+    }
+
     /// All parts.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &str)> {
         self.0.iter().map(|(key, text)| (key, &**text))
@@ -99,7 +107,14 @@ impl Parts {
             asked(Key::Memory, "", "unknown memory"),
             asked(Key::Kernel, "Linux ", "Linux unknown"),
         ];
-        let texts: Vec<String> = texts.into_iter().flatten().collect();
+        let fact = |key: &Key| match key {
+            Key::Fact(name) => {
+                let label = self.get(&Key::Named(name.clone()));
+                Some(format!("{name} {}", self.get(key).or(label).unwrap_or("unknown")))
+            }
+            _ => None,
+        };
+        let texts: Vec<String> = texts.into_iter().flatten().chain(by.keys.iter().filter_map(fact)).collect();
         // A node whose hardware is known always has this part.
         if self.get(&Key::Cpu).is_none() && !texts.is_empty() {
             return "unknown node".to_owned();

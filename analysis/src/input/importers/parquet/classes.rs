@@ -4,8 +4,8 @@ use super::columns::{ClassColumn, Columns};
 use super::names;
 use crate::input::importers::building::Building;
 use crate::input::importers::row::{Column, WRONG};
-use crate::table::NamePool;
 use crate::table::node_class::{Key, Parts};
+use crate::table::{NamePool, facts};
 use hashbrown::HashMap;
 use polars::prelude::{DataFrame, PolarsResult};
 
@@ -56,10 +56,13 @@ impl Classes {
             building.has_no_parts();
         }
         let mut texts: Vec<NamePool> = Vec::new();
-        for ClassColumn { name, of_others, of_own, .. } in &columns.class {
+        for ClassColumn { name, key, of_others, of_own, has_all_facts } in &columns.class {
             let (column, mut values, says) = (texts.len(), NamePool::default(), [*of_others, *of_own]);
             if has[0] && says[0] || has[1] && says[1] {
-                let numbers = names::map(frame.column(name)?, |text| values.number(text))?;
+                let numbers = names::map(frame.column(name)?, |text| match has_all_facts {
+                    true => values.number(facts::values(text).get(key.name()).map_or("", String::as_str)),
+                    false => values.number(text),
+                })?;
                 // Each pair of node and value gets one step.
                 let mut pairs = HashMap::new();
                 for (last, value) in last.iter_mut().zip(numbers) {

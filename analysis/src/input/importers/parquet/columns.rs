@@ -5,8 +5,8 @@ use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
 use crate::input::importers::{ImportFault, ImportOptions};
-use crate::table::MAINTENANCE_LABEL;
 use crate::table::node_class::{ClassBy, Key};
+use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 use std::sync::LazyLock;
 
@@ -35,6 +35,8 @@ pub(super) struct Columns {
     /// In an archive, the column of the label.
     pub maintenance: Option<String>,
     pub started: Option<String>,
+    /// In an archive of runs, the facts of nodes.
+    pub facts: Option<String>,
     pub is_own: Option<String>,
     /// In long files: column with the event's name, column with the value.
     pub event: Option<[String; 2]>,
@@ -56,6 +58,8 @@ pub(super) struct ClassColumn {
     pub of_others: bool,
     /// True if it is part of the class for runs of pmmpi.
     pub of_own: bool,
+    /// True if the column has all facts of a node, of which `key` is one.
+    pub has_all_facts: bool,
 }
 
 /// What a column's values can be used for.
@@ -179,6 +183,9 @@ impl Columns {
                 .filter(|(_, kind)| text.contains(kind))
                 .map(|(column, _)| (*column).to_owned()),
             started: typed("started", &[Kind::Instant, Kind::Text], "timestamp or text")?,
+            facts: find(FACTS_COLUMN)
+                .filter(|(_, kind)| building.is_of_archive() && *kind == Kind::Text)
+                .map(|(column, _)| (*column).to_owned()),
             is_own: typed(OWN, &[Kind::Truth], "boolean")?,
             event,
             counters: Vec::new(),
@@ -207,7 +214,8 @@ impl Columns {
             let of_others = options.keep_parts || is_id || by.wants_of_others(&key);
             let of_own = options.keep_parts || by.wants_of_own(&key);
             if of_others || of_own {
-                self.class.push(ClassColumn { name: name.to_owned(), key, of_others, of_own });
+                let name = name.to_owned();
+                self.class.push(ClassColumn { name, key, of_others, of_own, has_all_facts: false });
             }
         }
         let declared = (!by.has(&Key::Class)).then_some((&Key::Class, "class"));
@@ -218,7 +226,15 @@ impl Columns {
             let name = all.iter().find(is_it).map(|(name, _)| (*name).to_owned());
             if let Some(name) = name.filter(|name| !has_parts || !name.eq_ignore_ascii_case("class")) {
                 let of_own = *key == Key::Class;
-                self.class.push(ClassColumn { name, key: key.clone(), of_others: true, of_own });
+                let key = key.clone();
+                self.class.push(ClassColumn { name, key, of_others: true, of_own, has_all_facts: false });
+            }
+        }
+        for key in by.keys().filter(|key| matches!(key, Key::Fact(_))) {
+            let is_known = self.class.iter().any(|column| column.key == *key);
+            if let Some(name) = self.facts.clone().filter(|_| !is_known) {
+                let (key, of_own) = (key.clone(), true);
+                self.class.push(ClassColumn { name, key, of_others: false, of_own, has_all_facts: true });
             }
         }
         let is_declared = self.class.iter().any(|column| column.key == Key::Class);
@@ -246,8 +262,9 @@ impl Columns {
     }
 
     fn has(&self, name: &str) -> bool {
-        let single = [&self.node, &self.run, &self.session, &self.maintenance, &self.started, &self.is_own];
-        single.into_iter().flatten().any(|column| column == name)
+        let times = [&self.maintenance, &self.started];
+        let single = [&self.node, &self.run, &self.session, &self.facts, &self.is_own];
+        single.into_iter().chain(times).flatten().any(|column| column == name)
             || self.elapsed == name
             || self
                 .medians

@@ -45,6 +45,10 @@ pub(super) fn add(
         Some(name) => frame.column(name)?.bool()?.iter().map(|own| own == Some(true)).collect(),
         None => vec![false; height],
     };
+    let facts = match &columns.facts {
+        Some(name) => names::map(frame.column(name)?, |text| building.facts_number(text))?,
+        None => Vec::new(),
+    };
     let Classes { class, declared, parts } = Classes::of(frame, &is_own, columns, building)?;
     let medians = medians(frame, &elapsed_s, columns)?;
     // The name of a median does not identify a run of pmmpi.
@@ -68,6 +72,7 @@ pub(super) fn add(
         elapsed_s,
         started_unix_ns: started,
         medians,
+        facts,
         lack,
     };
     let rows = (0..height).map(|row| part.row(row));

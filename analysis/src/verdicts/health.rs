@@ -1,0 +1,114 @@
+//! What the kernels of nodes counted during the median runs, when hardware did not work as it should.
+
+use super::judged_session::JudgedSession;
+use super::node_report::FactChange;
+use crate::stats::health::HealthColumn;
+use crate::table::RunTable;
+use pmmpi::node::HEALTH_COUNTS;
+
+/// What such counts show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HealthKind {
+    Throttling,
+    MemoryErrors,
+    NetworkLink,
+    PcieErrors,
+    GpuThrottling,
+    GpuMemoryErrors,
+}
+
+/// Names of counts, with what they show. The first count of a kind says most.
+const KINDS: [(&str, HealthKind); 11] = [
+    ("socket_throttles", HealthKind::Throttling),
+    ("core_throttles", HealthKind::Throttling),
+    ("socket_throttled_ms", HealthKind::Throttling),
+    ("memory_errors_uncorrected", HealthKind::MemoryErrors),
+    ("memory_errors_corrected", HealthKind::MemoryErrors),
+    ("link_downs", HealthKind::NetworkLink),
+    ("link_errors", HealthKind::NetworkLink),
+    ("pcie_errors_corrected", HealthKind::PcieErrors),
+    ("gpu_throttled_ms", HealthKind::GpuThrottling),
+    ("gpu_memory_errors_uncorrected", HealthKind::GpuMemoryErrors),
+    ("gpu_memory_errors_corrected", HealthKind::GpuMemoryErrors),
+];
+
+impl HealthKind {
+    /// A stable name for scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throttling => "throttling",
+            Self::MemoryErrors => "memory-errors",
+            Self::NetworkLink => "network-link",
+            Self::PcieErrors => "pcie-errors",
+            Self::GpuThrottling => "gpu-throttling",
+            Self::GpuMemoryErrors => "gpu-memory-errors",
+        }
+    }
+}
+
+/// A count that is unusually high.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct UnusualHealth {
+    pub kind: HealthKind,
+    pub name: &'static str,
+    /// During the node's median run.
+    pub own: f64,
+    /// The median of the faster half of the class.
+    pub usual: f64,
+}
+
+/// What one node's kernel counted during its median run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeHealth {
+    /// All counts above 0.
+    pub changes: Vec<FactChange>,
+    /// The unusual counts, one of each kind.
+    pub unusual: Vec<UnusualHealth>,
+}
+
+/// Of each node of the session; empty if no run has such counts.
+pub(super) fn of_session(table: &RunTable, session: &JudgedSession) -> Vec<NodeHealth> {
+    let known = KINDS.iter().filter(|(name, _)| table.counters.contains_key(*name));
+    let times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
+    let mut all = Vec::new();
+    for (name, kind) in known {
+        let of = |(rows, middle): (&&[u32], &crate::stats::median::NodeMedian)| {
+            let runs = [middle.median_run, middle.upper_run];
+            runs.map(|run| table.counter(name, rows[run] as usize)).iter().sum::<f64>() / 2.0
+        };
+        let counts: Vec<f64> = session.nodes.iter().zip(&session.medians).map(of).collect();
+        if !counts.iter().any(|count| *count > 0.0) {
+            continue;
+        }
+        all.resize_with(counts.len(), NodeHealth::default);
+        let column = HealthColumn::new(&counts, &times);
+        for (node, own) in all.iter_mut().zip(counts).filter(|(_, count)| *count > 0.0) {
+            let usual = column.usual();
+            node.changes.push(FactChange { fact: name, change: own, class_change: usual });
+            let is_told = node.unusual.iter().any(|told| told.kind == *kind);
+            if let Some(usual) = usual.filter(|_| column.is_unusual(own) && !is_told) {
+                node.unusual.push(UnusualHealth { kind: *kind, name, own, usual });
+            }
+        }
+    }
+    all
+}
+
+/// Names of the table's counters that this module needs.
+pub(crate) fn counters() -> impl Iterator<Item = &'static str> {
+    HEALTH_COUNTS.iter().map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_has_a_kind() {
+        let mut kinds: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+        let mut counts: Vec<&str> = counters().collect();
+        kinds.sort_unstable();
+        counts.sort_unstable();
+        assert_eq!(kinds, counts);
+    }
+}

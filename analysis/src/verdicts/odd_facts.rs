@@ -1,0 +1,92 @@
+//! Facts that make up no class, such as memory modules, governors and links: which nodes differ in them from most nodes of
+//! their class.
+
+use super::node_report::OddFact;
+use super::odd_nodes::{ClassRows, MANY};
+use crate::table::RunTable;
+use crate::table::facts::{self, FactValues};
+use std::collections::BTreeMap;
+
+/// The values of each text in the table's `fact_texts`.
+pub(super) struct KnownFacts(Vec<FactValues>);
+
+impl KnownFacts {
+    pub fn of(table: &RunTable) -> Self {
+        Self(table.fact_texts.iter().map(facts::values).collect())
+    }
+
+    /// True if no row has facts.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(BTreeMap::is_empty)
+    }
+
+    fn get(&self, number: u32) -> Option<&FactValues> {
+        self.0.get(number as usize)
+    }
+
+    /// The facts that differ: name and both values. A fact that is unknown in one of them does not differ: it may only be
+    /// unreadable.
+    pub fn differences(&self, a: u32, b: u32) -> Vec<(&str, &str, &str)> {
+        let (Some(a_facts), Some(b_facts)) = (self.get(a), self.get(b)) else { return Vec::new() };
+        if a == b {
+            return Vec::new();
+        }
+        let both =
+            a_facts.iter().filter_map(|(name, a)| Some((name.as_str(), a.as_str(), b_facts.get(name)?)));
+        both.filter(|(_, a, b)| a != b).map(|(name, a, b)| (name, a, b.as_str())).collect()
+    }
+}
+
+/// The facts of a class's nodes.
+pub(super) struct ClassFacts<'a> {
+    known: &'a KnownFacts,
+    /// Number of nodes with a value, by name and value.
+    counts: BTreeMap<&'a str, BTreeMap<&'a str, usize>>,
+}
+
+impl<'a> ClassFacts<'a> {
+    /// From the facts of each node: numbers of texts.
+    pub fn of(known: &'a KnownFacts, nodes: impl Iterator<Item = u32>) -> Self {
+        let mut of_text: BTreeMap<u32, usize> = BTreeMap::new();
+        nodes.for_each(|number| *of_text.entry(number).or_default() += 1);
+        let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        for (number, nodes) in of_text {
+            for (name, value) in known.get(number).into_iter().flatten() {
+                *counts.entry(name).or_default().entry(value).or_default() += nodes;
+            }
+        }
+        counts.retain(|_, values| values.values().any(|nodes| *nodes >= MANY));
+        Self { known, counts }
+    }
+
+    /// The facts in which a node differs from many nodes of the class: at least [`MANY`], and as many times as many as
+    /// those that are like this node.
+    pub fn odd(&self, number: u32) -> Vec<OddFact> {
+        let Some(facts) = self.known.get(number) else { return Vec::new() };
+        let of = |(name, value): (&String, &String)| {
+            let values = self.counts.get(name.as_str())?;
+            let (most, nodes) = values.iter().max_by_key(|(_, nodes)| **nodes)?;
+            let alike = values.get(value.as_str()).copied().unwrap_or_default().max(1);
+            (*most != value && *nodes >= MANY * alike).then(|| OddFact {
+                key: name.clone(),
+                value: Some(value.clone()),
+                class_value: Some((*most).to_owned()),
+            })
+        };
+        facts.iter().filter_map(of).collect()
+    }
+}
+
+/// The facts of each node of a class in its latest run: the number of the text, by node. `rows` has the rows of each node
+/// by session.
+pub(super) fn latest(table: &RunTable, rows: ClassRows) -> BTreeMap<u32, u32> {
+    let mut latest: BTreeMap<u32, &[u32]> = BTreeMap::new();
+    for rows in rows {
+        latest.insert(table.node[rows[0] as usize], rows);
+    }
+    let last = |rows: &[u32]| {
+        let known = rows.iter().map(|row| *row as usize).filter(|row| table.facts_of(*row) > 0);
+        known.max_by_key(|row| table.started_unix_ns[*row]).map_or(0, |row| table.facts_of(row))
+    };
+    latest.into_iter().map(|(node, rows)| (node, last(rows))).collect()
+}

@@ -1,0 +1,24 @@
+//! Reads the node's health around an MPI program. The agent asks for the second reading, because the gather follows the work
+//! at once. A thread of this process waits for that question: the program's own process reads nothing.
+
+use crate::tool_files;
+use pmmpi::record::wire;
+use pmmpi::session::shared_memory::{Blob, SharedMemory};
+use pmmpi_workload::health_watch::{HealthWatch, in_thread};
+use std::sync::Arc;
+
+/// Reads the node, and starts the thread. Call it before any counter is opened, because a counter would follow the thread.
+pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
+    let watch = Arc::new(HealthWatch::begin(tool_files::gpus().as_deref()));
+    let (before, live) = (watch.clone(), shared.live());
+    let answer = move || {
+        live.wait_for_health_request();
+        // Without an answer, the run has no such counts.
+        let _ = wire::encode(&before.end()).map(|watched| shared.put(Blob::Health, &watched));
+        live.announce_health();
+    };
+    if !in_thread(answer) {
+        live.announce_health(); // there is no second reading
+    }
+    watch
+}

@@ -1,0 +1,21 @@
+//! Names of facts that equal nodes have in common.
+
+/// Names with their meaning. A program that reads run files may find other names: those of a newer pmmpi.
+pub const FACTS: [(&str, &str); 16] = [
+    ("hardware_threads", "hardware threads that are online"),
+    ("numa_nodes", "NUMA nodes that are online"),
+    ("smt", "simultaneous multithreading: on, off, ..."),
+    ("governor", "frequency governor of the first hardware thread"),
+    ("frequency_limits", "lowest and highest frequency that is set for the first hardware thread"),
+    ("power_limits", "long-term power limits of the sockets (RAPL)"),
+    ("dimms", "memory modules with their size and speed (SMBIOS; only root may read it)"),
+    ("edac_dimms", "memory modules with their size and type, as memory controllers show them (EDAC)"),
+    ("transparent_hugepage", "transparent huge pages: always, madvise or never"),
+    ("hugepages", "reserved huge pages of the default size"),
+    ("clocksource", "the clock that the kernel takes its time from"),
+    ("infiniband", "InfiniBand and RoCE ports with their rate; down: not active"),
+    ("ethernet", "Ethernet ports that are up, with their rate"),
+    ("pcie_adapters", "PCIe links of network adapters: speed and width"),
+    ("pcie_gpus", "width of the PCIe links of GPUs; their speed depends on their load"),
+    ("gpus", "GPUs with their type, highest clock, power limit and ECC (NVIDIA)"),
+];
