@@ -5,6 +5,7 @@
 
 pub mod accounted;
 pub mod counters;
+pub mod health;
 pub mod lateness;
 pub mod metrics;
 pub mod often_waited_for;

@@ -1,6 +1,7 @@
 //! The report of one run.
 
 use super::counters::{self, CounterReport, CountingCost};
+use super::health::{self, HealthReport};
 use super::lateness::{self, Lateness, NodeWait, WaitedFor};
 use super::metrics::{self, Flag, MetricReport};
 use super::places::{self, PlaceReport};
@@ -58,6 +59,9 @@ pub struct RunReport {
     pub metrics: Vec<MetricReport>,
     /// Conclusions from the metrics about the measurement.
     pub flags: Vec<Flag>,
+    /// What the nodes' kernels counted during the run, when hardware did not work as it should: the first [`MOST_LISTED`]
+    /// counts above 0.
+    pub health: Vec<HealthReport>,
     /// The time that counting took.
     pub counting: Option<CountingCost>,
     /// none, or pingpong: what tightened the bounds in addition to the barriers.
@@ -179,6 +183,7 @@ impl RunReport {
             places_count,
             metrics: metrics::of(run, trust),
             flags: metrics::flags(run, trust),
+            health: health::of(run, MOST_LISTED),
             counting: counters::cost_of(run),
             sync: if run.sync.is_empty() { "none" } else { "pingpong" },
             missing_ranks: missing.take(MOST_LISTED).collect(),

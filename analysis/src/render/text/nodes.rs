@@ -143,8 +143,10 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
         line(text, "* compared with the class that the odd node would belong to");
     }
     for node in &nodes[..shown] {
-        if let Some((share, why)) = node.cause_share.zip(node.cause_text.as_ref()) {
-            line(text, &format!("why {}: {why} ({:.0} % of the slowdown)", node.node, share * 100.0));
+        let is_mixed = node.cause.as_deref() == Some("mixed");
+        if let Some(why) = node.cause_text.as_ref().filter(|_| !is_mixed) {
+            let share = node.cause_share.map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
+            line(text, &format!("why {}: {why}{}", node.node, share.unwrap_or_default()));
         }
     }
     line(text, "");

@@ -65,7 +65,8 @@ impl File<'_> {
             })
         };
         let has_label = |label: &LabelValue| {
-            let column = columns.class.iter().find(|column| label.names(&column.key));
+            let column =
+                columns.class.iter().find(|column| label.names(&column.key) && !column.has_all_facts);
             let range = column.and_then(|column| self.texts(group, &column.name));
             range.is_none_or(|[first, last]| label.may_be_in(&first, &last))
         };

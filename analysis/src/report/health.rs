@@ -1,0 +1,46 @@
+//! What the kernels of a run's nodes counted during the run, when hardware did not work as it should.
+
+use pmmpi::node::HealthCount;
+use pmmpi::record::{NodeRecord, Run};
+use serde::Serialize;
+
+/// A count of a node that grew during the run.
+#[derive(Debug, Serialize)]
+pub struct HealthReport {
+    /// Host name.
+    pub node: String,
+    /// One of [`pmmpi::node::HEALTH_COUNTS`].
+    pub fact: String,
+    /// What was added during the run.
+    pub change: u64,
+    /// Where, most first: sockets, cores, memory controllers, ports, devices.
+    pub places: Vec<HealthPlace>,
+}
+
+/// A place of a node.
+#[derive(Debug, Serialize)]
+pub struct HealthPlace {
+    /// For example `socket 1` or `mlx5_0 port 1`.
+    pub place: String,
+    /// What was added there.
+    pub change: u64,
+}
+
+/// The counts that grew: the first `most`.
+pub fn of(run: &Run, most: usize) -> Vec<HealthReport> {
+    let counts = run.nodes.iter().flat_map(|node| node.health.iter().map(move |count| (node, count)));
+    let grown = counts.filter_map(|(node, count)| HealthReport::new(node, count));
+    grown.take(most).collect()
+}
+
+impl HealthReport {
+    fn new(node: &NodeRecord, count: &HealthCount) -> Option<Self> {
+        let place = |(place, change): &(String, u64)| HealthPlace { place: place.clone(), change: *change };
+        Some(Self {
+            node: node.key.hostname.clone(),
+            fact: count.name.clone(),
+            change: count.added.filter(|added| *added > 0)?,
+            places: count.added_at.iter().map(place).collect(),
+        })
+    }
+}

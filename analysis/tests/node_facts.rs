@@ -1,0 +1,173 @@
+//! Facts of nodes that make up no class: memory modules, links, governors; and what kernels count during runs.
+
+mod common;
+#[path = "common/runs.rs"]
+mod runs;
+
+use common::*;
+use pmmpi::node::HealthCount;
+use pmmpi::record::Run;
+use runs::run;
+use serde_json::{Value, json};
+
+const S: i64 = 1_000_000_000;
+
+/// One run of a node. The start is in the order of the numbers.
+fn measured(node: usize, session: usize, number: usize, slower: f64) -> Run {
+    let place = (node * 7 + number * 3 + session) % 11;
+    let seconds = 100.0 * slower * (1.0 + 0.0002 * place as f64 + 0.0004 * (node % 5) as f64);
+    let name = format!("n{node:02}");
+    let took = (seconds * S as f64) as i64;
+    let mut run = run(&format!("r-{session}-{node:02}-{number}"), &[(&name, [0, S, S + took, 2 * S + took])]);
+    run.header.labels.push(("session".into(), format!("s{session}")));
+    run.header.started_unix_ns += (session as i64 * 1_000_000 + number as i64 * 1000 + node as i64) * S;
+    set(&mut run, "dimms", "8 x 65536 MiB at 4800 MT/s");
+    set(&mut run, "pcie_adapters", "1 x 32.0 GT/s PCIe x16");
+    run.nodes[0].facts.as_mut().unwrap().settings.governor = Some("performance".into());
+    run
+}
+
+fn set(run: &mut Run, fact: &str, value: &str) {
+    run.nodes[0].facts.as_mut().unwrap().inventory.set(fact, value.into());
+}
+
+fn add(run: &mut Run, name: &str, added: u64, place: &str) {
+    let added_at = if added > 0 { vec![(place.to_owned(), added)] } else { Vec::new() };
+    let count = HealthCount { name: name.into(), places: 2, before: 5, added: Some(added), added_at };
+    run.nodes[0].health.push(count);
+}
+
+/// 12 nodes, 3 sessions of 5 runs, changed by `change`: node, session.
+fn fleet(folder: &Folder, change: impl Fn(usize, usize) -> (f64, Box<dyn Fn(&mut Run)>)) {
+    for (node, session) in (0..12).flat_map(|node| (0..3).map(move |session| (node, session))) {
+        let (slower, change) = change(node, session);
+        for number in 0..5 {
+            let mut run = measured(node, session, number, slower);
+            add(&mut run, "socket_throttles", 0, "socket 0");
+            change(&mut run);
+            folder.write(&run);
+        }
+    }
+}
+
+fn none(_: &mut Run) {}
+
+fn of<'a>(report: &'a Value, node: &str) -> &'a Value {
+    let nodes = report["nodes"].as_array().unwrap();
+    nodes.iter().find(|found| found["node"] == node).unwrap_or_else(|| panic!("{node} in {report:#}"))
+}
+
+/// n03 loses a memory module after the first session, and n05 has another governor from the beginning. Both stay in
+/// their class. Nobody is odd whose facts are not readable.
+#[test]
+fn a_node_that_differs_is_odd_in_its_own_class() {
+    let folder = Folder::new();
+    fleet(&folder, |node, session| match (node, session) {
+        (3, 1..) => (1.08, Box::new(|run| set(run, "dimms", "7 x 65536 MiB at 4800 MT/s"))),
+        (5, _) => (
+            1.0,
+            Box::new(|run| run.nodes[0].facts.as_mut().unwrap().settings.governor = Some("powersave".into())),
+        ),
+        (7, _) => (1.0, Box::new(|run| run.nodes[0].facts.as_mut().unwrap().inventory = Default::default())),
+        _ => (1.0, Box::new(none)),
+    });
+    let path = folder.path().to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &found);
+    let dimms = json!([{ "key": "dimms", "value": "7 x 65536 MiB at 4800 MT/s", "class_value": "8 x 65536 MiB at 4800 MT/s" }]);
+    assert_eq!(of(&found, "n03")["odd"], dimms);
+    assert_eq!(of(&found, "n03")["history"]["verdict"], "SLOWED", "the history goes on: {found:#}");
+    assert_eq!(
+        of(&found, "n05")["odd"],
+        json!([{ "key": "governor", "value": "powersave", "class_value": "performance" }])
+    );
+    assert!(of(&found, "n05")["verdict"] == "OK" && of(&found, "n07")["odd"] == json!([]));
+    assert_eq!(found["accounted"]["odd"], 2, "{}", found["accounted"]);
+    let [changed] = found["reconfigured"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
+    assert_eq!(changed["nodes"], json!(["n03"]));
+    assert_eq!(
+        changed["facts"],
+        json!([{ "key": "dimms", "before": "8 x 65536 MiB at 4800 MT/s", "after": "7 x 65536 MiB at 4800 MT/s" }])
+    );
+    assert!((changed["change"].as_f64().unwrap() - 0.08).abs() < 0.01 && changed["since"] == "s1");
+    let text = out(&report(&["report", path]));
+    for line in [
+        "n03 changed dimms from 8 x 65536 MiB at 4800 MT/s to 7 x 65536 MiB at 4800 MT/s; it is about 8.",
+        "n05 is odd: governor is powersave, its peers have performance",
+    ] {
+        assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
+    }
+}
+
+/// n04 throttles and is slow: the kernel's count is the cause, because nothing else was counted. n06 throttles as
+/// much and is not slow.
+#[test]
+fn what_the_kernel_counts_is_a_cause() {
+    let folder = Folder::new();
+    fleet(&folder, |node, session| match (node, session) {
+        (4, 2) => (1.12, Box::new(|run| add(run, "core_throttles", 214, "core of cpu 3"))),
+        (6, 2) => (1.0, Box::new(|run| add(run, "memory_errors_corrected", 3, "mc1"))),
+        _ => (1.0, Box::new(|run| add(run, "core_throttles", 0, ""))),
+    });
+    let path = folder.path().to_str().unwrap();
+    let check = |found: &Value| {
+        let slow = of(found, "n04");
+        assert_eq!(
+            slow["facts_changed"],
+            json!([{ "fact": "core_throttles", "change": 214.0, "class_change": 0.0 }])
+        );
+        assert_eq!(slow["cause"], "throttling", "{slow:#}");
+        assert_eq!(
+            slow["cause_text"],
+            "thermal throttling of cores: 214 times during the median run, usually 0"
+        );
+        assert!(slow["cause_share"].is_null() && slow["null_reasons"]["cause_share"].is_string());
+        assert!(slow["null_reasons"].get("cause").is_none(), "{slow:#}");
+        let healthy = of(found, "n06");
+        assert!(healthy["cause"].is_null() && healthy["facts_changed"][0]["change"] == 3.0, "{healthy:#}");
+    };
+    let found = json(&report(&["report", path, "--format", "json"]));
+    assert_valid("report", &found);
+    check(&found);
+    let run = found["runs"].as_array().unwrap().iter().find(|run| run["run_id"] == "r-2-04-0").unwrap();
+    assert_eq!(
+        run["health"],
+        json!([{ "node": "n04", "fact": "core_throttles", "change": 214, "places": [{ "place": "core of cpu 3", "change": 214 }] }])
+    );
+    let text = out(&report(&["report", path]));
+    assert!(text.contains("why n04: thermal throttling of cores: 214 times"), "{text}");
+    // An archive keeps counts and facts.
+    let archive = Folder::new();
+    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
+    assert!(export.status.success(), "{}", err(&export));
+    check(&json(&report(&["report", archive.path().to_str().unwrap(), "--format", "json"])));
+}
+
+/// A fact can make up classes and select runs, from run files and from an archive.
+#[test]
+fn a_fact_can_make_up_classes() {
+    let folder = Folder::new();
+    fleet(&folder, |node, _| match node {
+        0..6 => (1.0, Box::new(|run| set(run, "pcie_adapters", "1 x 32.0 GT/s PCIe x8"))),
+        _ => (1.0, Box::new(none)),
+    });
+    let archive = Folder::new();
+    let path = folder.path().to_str().unwrap();
+    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
+    assert!(export.status.success(), "{}", err(&export));
+    for path in [path, archive.path().to_str().unwrap()] {
+        let by = ["report", path, "--format", "json", "--class-by", "command,pcie_adapters"];
+        let found = json(&report(&by));
+        let classes: Vec<&str> = found["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|class| class["class"].as_str().unwrap())
+            .collect();
+        let of = |width: &str| format!("pcie_adapters 1 x 32.0 GT/s PCIe {width}; ./hpl -n");
+        assert_eq!(classes, [of("x16"), of("x8")], "{path}");
+        let of_eight = ["report", path, "--format", "json", "--where", "pcie_adapters=1 x 32.0 GT/s PCIe x8"];
+        let found = json(&report(&of_eight));
+        assert_eq!(found["nodes"].as_array().unwrap().len(), 6, "{path}: {:#}", found["warnings"]);
+    }
+}
