@@ -53,17 +53,19 @@ binary_archive() {
         static "${program%:*}" "${program#*:}"
     done
 
-    # pmmpi-names loads libpfm4 at run time if libpfm4 is installed, so pmmpi-names cannot be static. It links an old C
-    # library, to run on old systems too.
-    echo "a program for glibc 2.17 ..."
+    # pmmpi-names loads libpfm4 at run time, and pmmpi-gpus NVIDIA's library, if they are installed. So these programs
+    # cannot be static. They link an old C library, to run on old systems too.
+    echo "programs for glibc 2.17 ..."
     [ -x "$build/zig/bin/cargo-zigbuild" ] || {
         python3 -c 'import ensurepip' 2> /dev/null || tests/rig/deps.sh python3-venv
         python3 -m venv "$build/zig"
         "$build/zig/bin/pip" install -q -r packages/requirements.txt
     }
-    PATH=$build/zig/bin:$PATH "$cargo" zigbuild -q --release --locked -p pmmpi-names \
+    PATH=$build/zig/bin:$PATH "$cargo" zigbuild -q --release --locked -p pmmpi-names -p pmmpi-gpus \
         --target "$machine-unknown-linux-gnu.2.17" --target-dir "$build/zig/target"
-    install --strip "$build/zig/target/$machine-unknown-linux-gnu/release/pmmpi-names" "$stage/lib/pmmpi"
+    for program in pmmpi-names pmmpi-gpus; do
+        install --strip "$build/zig/target/$machine-unknown-linux-gnu/release/$program" "$stage/lib/pmmpi"
+    done
 
     make --no-print-directory -s install-staged STAGE="$stage" DESTDIR="$work/$name" PREFIX=
     pack "$name"

@@ -52,6 +52,7 @@ fn dependencies_point_one_way() {
         ("pmmpi-agent", core.clone()),
         ("pmmpi-topology", core.clone()),
         ("pmmpi-names", events.clone()),
+        ("pmmpi-gpus", core.clone()),
         ("pmmpi-analysis", events.clone()),
         // Completions offer the names of kernels.
         ("pmmpi-manual", named(&["pmmpi-analysis", "pmmpi-events", "pmmpi-kernels"])),
@@ -247,12 +248,13 @@ fn all_needed(file: &Path) -> String {
 #[test]
 fn only_the_runners_link_mpi() {
     let library = |name: &str| target().join("pmmpi/lib/pmmpi").join(name);
-    let without: [PathBuf; 5] = [
+    let without: [PathBuf; 6] = [
         tool("pmmpi"),
         tool("pmmpi-report"),
         library("libpmmpi_agent.so"),
         library("pmmpi-topology"),
         library("pmmpi-names"),
+        library("pmmpi-gpus"),
     ];
     for file in without {
         assert!(

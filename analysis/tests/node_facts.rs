@@ -10,6 +10,16 @@ use pmmpi::record::Run;
 use runs::run;
 use serde_json::{Value, json};
 
+/// docs/report.md explains every fact and count.
+#[test]
+fn the_page_has_all_facts_and_counts() {
+    let page = include_str!("../../docs/report.md");
+    for (name, meaning) in pmmpi::node::FACTS.iter().chain(&pmmpi::node::HEALTH_COUNTS) {
+        let row = format!("| `{name}` | {meaning} |");
+        assert!(page.lines().any(|line| line == row), "docs/report.md has no row: {row}");
+    }
+}
+
 const S: i64 = 1_000_000_000;
 
 /// One run of a node. The start is in the order of the numbers.

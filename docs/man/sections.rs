@@ -28,7 +28,7 @@ pub const DOCTOR_EXIT_STATUS: Section = (
 pub const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     "PMMPI_OUT     the folder for run files, if --out names no folder
-PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names and the
+PMMPI_LIBDIR  the folder of libpmmpi_agent.so, pmmpi-topology, pmmpi-names, pmmpi-gpus and the
               runners (default: ../lib/pmmpi relative to pmmpi's own folder)",
 );
 const REGIONS: Section = (
