@@ -63,7 +63,8 @@ fn double_of_nvml(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/nvml.c");
     let library = folder.join("double/libnvidia-ml.so.1");
     fs::create_dir_all(library.parent().unwrap()).unwrap();
-    run(Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source)).success();
+    run(Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source))
+        .success();
     library
 }
 

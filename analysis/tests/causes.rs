@@ -53,6 +53,8 @@ fn columns(changed: &[(&str, f64)]) -> Option<Counted> {
         ("context_switches", 100.0),
         ("page_faults", 5000.0),
         ("dram_bytes", 1e12),
+        ("dram_read_bytes", 0.7e12),
+        ("snoop_filter_evictions", 1e9),
         ("system_read_bytes", 4e12),
     ];
     let by = |name: &str| changed.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, by)| *by);
@@ -89,7 +91,7 @@ fn each_cause_has_its_word() {
     assert_eq!(name(t, &[tsc, clock, c, r, kernel[1]]), "cpi/kernel");
     assert_eq!(
         name(t, &[tsc, clock, c, r, ("dram_bytes", 1.5), ("system_read_bytes", 2.0)]),
-        "cpi/snoop-filter"
+        "cpi/cache-and-memory"
     );
     assert_eq!(name(t, &[tsc, clock, c, r, ("system_read_bytes", 2.0)]), "cpi/cache");
     assert_eq!(name(t, &[tsc, clock, c, r]), "cpi/memory");
@@ -101,6 +103,35 @@ fn each_cause_has_its_word() {
         name(t, &[tsc, clock, ("instructions", third), ("cycles", third * third), ("ref_cycles", t)]),
         "mixed"
     );
+}
+
+/// SC18: slow runs have 1.5 to 2.2 times as many L2 fills as the others, and the additional DRAM traffic is reads. Only
+/// processors with such snoop filters have the cause, and only with as many fills or with their own count.
+#[test]
+fn a_snoop_filter_is_named_only_where_there_is_one() {
+    let t = 1.1;
+    let slow = [("tsc", t), ("task_clock_ns", t), ("cycles", t), ("ref_cycles", t)];
+    let name = |has_snoop_filter: bool, more: &[(&str, f64)]| {
+        let mut class = vec![columns(&[]); 9];
+        class.push(columns(&[&slow[..], more].concat()));
+        let mut times = vec![10f64.ln(); 9];
+        times.push((10.0 * t).ln());
+        let settings = CauseSettings { has_snoop_filter, ..CauseSettings::default() };
+        explain(&class, &times, &settings).pop().unwrap().cause.unwrap().kind.name()
+    };
+    let fills = |by: f64| ("system_read_bytes", by);
+    let (reads, bytes, evictions) =
+        (("dram_read_bytes", 1.3), ("dram_bytes", 1.2), ("snoop_filter_evictions", 30.0));
+    for by in [1.5, 2.2] {
+        assert_eq!(name(true, &[fills(by), reads, bytes]), "cpi/snoop-filter");
+        assert_eq!(name(false, &[fills(by), reads, bytes]), "cpi/cache-and-memory", "another processor");
+        assert_eq!(name(true, &[fills(by)]), "cpi/cache", "no more reads from memory");
+    }
+    // An AMD EPYC with 2.2 % more bytes into its L2 caches.
+    assert_eq!(name(false, &[fills(1.022), bytes]), "cpi/cache-and-memory");
+    assert_eq!(name(true, &[fills(1.4), reads, bytes]), "cpi/cache-and-memory");
+    assert_eq!(name(true, &[fills(1.4), evictions]), "cpi/snoop-filter");
+    assert_eq!(name(false, &[fills(1.4), evictions, bytes]), "cpi/cache-and-memory");
 }
 
 /// The cause of the last of `nodes` nodes, which takes 10 % longer, while another one `lacks` a count.

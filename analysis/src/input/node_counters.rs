@@ -48,8 +48,9 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     nodes.map(of).collect()
 }
 
-/// Bytes that are computed from several events.
-const BYTES: [&str; 3] = ["system_read_bytes", "system_write_bytes", "dram_bytes"];
+/// Amounts that are computed from several events, or that have events of their own on each processor.
+const AMOUNTS: [&str; 5] =
+    ["system_read_bytes", "system_write_bytes", "dram_bytes", "dram_read_bytes", "snoop_filter_evictions"];
 /// Events of which the value of the rank with the most is also given.
 const BUSY: [&str; 2] = ["ref_cycles", "task_clock_ns"];
 
@@ -78,7 +79,7 @@ fn counts(record: &NodeRecord, mut totals: Vec<Total>, ranks: usize, trust: &Run
         }
     }
     let cpu = record.facts.as_ref().map(|facts| CpuKind::of_node(&facts.hardware)).unwrap_or_default();
-    for name in BYTES {
+    for name in AMOUNTS {
         match amount(&cpu, &all_inputs, name) {
             Ok(value) if value.supports_verdict() && value.quality != Quality::Partial => {
                 counted.set(name, value.value)

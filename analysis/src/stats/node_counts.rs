@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The names that a decomposition or a cause needs: see [`Counted`].
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 22] = [
     "cpus",
     "tsc",
     "task_clock_ns",
@@ -24,6 +24,8 @@ pub const NAMES: [&str; 20] = [
     "page_faults",
     "system_read_bytes",
     "dram_bytes",
+    "dram_read_bytes",
+    "snoop_filter_evictions",
 ];
 
 /// Without these there is no explanation. The first one with a reason is reported.
@@ -45,6 +47,8 @@ const MISSED: [&str; 3] = ["task_clock_ns", "instructions", "cycles"];
 /// | `context_switches`, `page_faults` | of its threads |
 /// | `system_read_bytes` | that filled its L2 caches |
 /// | `dram_bytes` | read from and written to its memory |
+/// | `dram_read_bytes` | read from its memory |
+/// | `snoop_filter_evictions` | lines that its snoop filters evicted |
 ///
 /// A factor that is the same for all nodes of a class changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]

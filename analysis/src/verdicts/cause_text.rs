@@ -121,13 +121,25 @@ fn of_cause(cause: &Cause) -> String {
                 percent(*fills)
             )
         }
-        CauseKind::SnoopFilter { fills, bytes } => format!(
+        CauseKind::CacheAndMemory { fills, bytes } => format!(
             "{more} more cycles per instruction; the node's L2 caches read {} more bytes, and the node read from and \
-             wrote to memory {} more bytes; a snoop filter may evict lines that cores still use (huge pages \
-             of 1 GiB help)",
+             wrote to memory {} more bytes",
             percent(*fills),
             percent(*bytes)
         ),
+        CauseKind::SnoopFilter { fills, reads, evictions } => {
+            let reads = reads.map(|by| format!(", and the node read {} more bytes from memory", percent(by)));
+            let evictions = evictions.map_or_else(
+                || "a snoop filter may evict lines that cores still use".to_owned(),
+                |by| format!("the snoop filters evicted {} more lines", percent(by)),
+            );
+            format!(
+                "{more} more cycles per instruction; the node's L2 caches read {} more bytes{}; {evictions} (huge pages \
+                 of 1 GiB help)",
+                percent(*fills),
+                reads.unwrap_or_default()
+            )
+        }
         CauseKind::Memory => format!(
             "{more} more cycles per instruction, with about the usual number of bytes read from and written to memory, \
              at a lower bandwidth; if memory is the limit, suspect a DIMM, its channel or the uncore's \

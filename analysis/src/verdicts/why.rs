@@ -6,6 +6,7 @@ use crate::stats::median::NodeMedian;
 use crate::stats::node_counts::{Counted, NAMES};
 use crate::stats::within_nodes;
 use crate::table::RunTable;
+use crate::table::node_class::Key;
 
 /// The explanation of each node from the median runs of the class. Empty if no run has counts.
 ///
@@ -30,7 +31,16 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
         true => class,
         false => without_rounds(table, session, class),
     };
-    cause::explain(&class, &ln_times, &cause::CauseSettings::default())
+    let has_snoop_filter = has_snoop_filter(table, session.nodes[0][0] as usize);
+    let settings = cause::CauseSettings { has_snoop_filter, ..cause::CauseSettings::default() };
+    cause::explain(&class, &ln_times, &settings)
+}
+
+/// True for Intel's Skylake-SP, Cascade Lake and Cooper Lake. False if the class does not say which processor its nodes have.
+fn has_snoop_filter(table: &RunTable, row: usize) -> bool {
+    const SKYLAKE_SP: &str = "(6/85/";
+    let parts = table.class_parts.get(&table.class[row]);
+    parts.and_then(|parts| parts.facts.get(&Key::Cpu)).is_some_and(|cpu| cpu.contains(SKYLAKE_SP))
 }
 
 /// Divides each count by the effect of its round, as the times are: what all nodes of a round have more of is not the
