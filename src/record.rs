@@ -5,6 +5,7 @@
 
 mod contribution;
 mod header;
+mod node_additions;
 mod outcome;
 mod rank;
 mod run;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Facts by name: see [`super::FACTS`]. What cannot be read is absent; hardware that a node does not have is "none".
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Inventory(BTreeMap<String, String>);
 
 impl Inventory {

@@ -20,11 +20,11 @@
 //! | 6 | the inventories of its nodes, and what their kernels counted, if known |
 
 use super::header::RunHeader;
+use super::node_additions::NodeAdditions;
 use super::run::Run;
 use super::{temporary, wire};
 use crate::clock::Crystal;
 use crate::ids::NodeId;
-use crate::node::{HealthCount, Inventory};
 use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
@@ -242,7 +242,7 @@ fn to_bytes(run: &Run) -> Result<Vec<u8>, wire::WireError> {
     payload.extend(wire::encode(&run.counts)?);
     payload.extend(wire::encode(&crystals(run))?);
     payload.extend(wire::encode(&run.asked)?);
-    payload.extend(wire::encode(&parts_of_nodes(run))?);
+    payload.extend(wire::encode(&NodeAdditions::of(run))?);
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -325,9 +325,9 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
     if version >= 5 {
         (run.asked, rest) = wire::decode_first(rest)?;
     }
-    let mut parts: Vec<(NodeId, Inventory, Vec<HealthCount>)> = Vec::new();
+    let mut additions = NodeAdditions::default();
     if version >= 6 {
-        (parts, rest) = wire::decode_first(rest)?;
+        (additions, rest) = wire::decode_first(rest)?;
     }
     wire::end(rest)?;
     for (node, crystal) in of_nodes {
@@ -336,28 +336,7 @@ fn decode(payload: &[u8], version: u32) -> Result<Option<Run>, wire::WireError> 
             None => return Ok(None),
         }
     }
-    for (node, inventory, health) in parts {
-        let Some(node) = run.nodes.get_mut(node.index()) else { return Ok(None) };
-        node.health = health;
-        match node.facts.as_mut() {
-            Some(facts) => facts.inventory = inventory,
-            None if inventory.is_empty() => {}
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(run))
-}
-
-/// The nodes with an inventory or with counts of their kernel.
-fn parts_of_nodes(run: &Run) -> Vec<(NodeId, Inventory, Vec<HealthCount>)> {
-    let mut parts = Vec::new();
-    for (at, node) in (0..).map(NodeId).zip(&run.nodes) {
-        let inventory = node.facts.as_ref().map(|facts| facts.inventory.clone()).unwrap_or_default();
-        if !inventory.is_empty() || !node.health.is_empty() {
-            parts.push((at, inventory, node.health.clone()));
-        }
-    }
-    parts
+    Ok(additions.add_to(&mut run).map(|()| run))
 }
 
 fn crystals(run: &Run) -> Vec<(NodeId, Crystal)> {

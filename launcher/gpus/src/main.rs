@@ -5,6 +5,7 @@
 //! library ends only this process. It loads the driver's library at run time.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, PerformancePolicy};
+use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 use pmmpi::node::{GpuReading, counted};
 use pmmpi::record::wire;
@@ -37,8 +38,9 @@ fn run() -> Result<(), Box<dyn Error>> {
                 kinds.push(kind(&device));
                 count(&device, &name, &mut reading);
             }
-            // A GPU that fell off the bus has no handle.
-            Err(e) => kinds.push(format!("lost ({e})")),
+            // It fell off the bus.
+            Err(NvmlError::GpuLost) => kinds.push("lost GPU".to_owned()),
+            Err(e) => kinds.push(format!("unreadable GPU ({e})")),
         }
     }
     let driver = nvml.sys_driver_version().map_or_else(|_| String::new(), |it| format!("; driver {it}"));
