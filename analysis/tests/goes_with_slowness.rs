@@ -1,9 +1,12 @@
 //! `pmmpi report --correlate`: what goes with slowness, as a user sees it.
 
 mod common;
+#[path = "common/runs.rs"]
+mod runs;
 
 use common::{Folder, assert_valid, json, out, report};
 use pmmpi_analysis::stats::random::Random;
+use runs::run;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -137,4 +140,34 @@ fn a_job_on_many_nodes_is_one_run() {
     let fills = column(&all, "l2_fills");
     assert_eq!((&fills["within"]["nodes"], &fills["within"]["significant"]), (&1.into(), &false.into()));
     assert!(fills["between"].is_null() && fills["null_reasons"]["between"].is_string(), "{fills}");
+}
+
+/// Facts of nodes in run files are columns: those that are no number are compared with the value of most runs.
+#[test]
+fn a_fact_goes_with_slow_nodes() {
+    const S: i64 = 1_000_000_000;
+    let folder = Folder::new();
+    let mut random = Random::new(11);
+    for (node, number) in (0..40).flat_map(|node| (0..3).map(move |number| (node, number))) {
+        let lacks_dimm = node % 4 == 0;
+        let level = if lacks_dimm { 1.05 } else { 1.0 };
+        let took = (100e9 * level * (1.0 + 0.003 * random.normal())) as i64;
+        let name = format!("n{node:02}");
+        let mut run = run(&format!("r-{node:02}-{number}"), &[(&name, [0, S, S + took, 2 * S + took])]);
+        let dimms = if lacks_dimm { "7 x 65536 MiB" } else { "8 x 65536 MiB" };
+        let facts = run.nodes[0].facts.as_mut().unwrap();
+        facts.inventory.set("dimms", dimms.into());
+        facts.inventory.set("pcie_adapters", "1 x 32.0 GT/s PCIe x16".into());
+        folder.write(&run);
+    }
+    let path = folder.path().to_str().unwrap();
+    let all = json(&report(&["report", "--correlate", "--format", "json", path]));
+    assert_valid("report", &all);
+    let dimms = column(&all, "dimms other than 8 x 65536 MiB");
+    assert_eq!((&dimms["kind"], &dimms["between"]["significant"]), (&"fact".into(), &true.into()));
+    assert!(dimms["between"]["rho"].as_f64().unwrap() > 0.6, "{dimms}");
+    assert!(dimms["within"].is_null());
+    let columns = all["goes_with_slowness"][0]["columns"].as_array().unwrap();
+    let is_constant = |column: &&Value| column["name"].as_str().unwrap().starts_with("pcie");
+    assert_eq!(columns.iter().find(is_constant), None, "a fact in which no nodes differ");
 }

@@ -61,7 +61,9 @@ impl Column<'_> {
             Values::OfRows(values, divisors) => {
                 divisors.iter().fold(values[row], |value, by| value / by[row])
             }
-            Values::OfFacts(table, values) => values[table.facts_of(row) as usize],
+            Values::OfFacts(table, values) => {
+                values.get(table.facts_of(row) as usize).copied().unwrap_or(f64::NAN)
+            }
         };
         if value.is_finite() { value } else { f64::NAN }
     }
