@@ -132,7 +132,8 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
         let hint = "--exit nagios writes its line to stdout: write the report to a file with -o FILE";
         return Err(Failure::usage(hint));
     }
-    let only = Some(report::COUNTERS.as_slice());
+    // Each counter takes time and memory, and verdicts need only some.
+    let only = (!options.correlate).then_some(report::COUNTERS.as_slice());
     let from = importers::ImportOptions {
         counters: only,
         with_medians: !options.no_history,
@@ -358,7 +359,8 @@ fn settings(options: &ReportArgs) -> Result<JudgeSettings, Failure> {
     let run = runs::SlowRunSettings { q, ..Default::default() };
     let delta = fraction("delta-history", options.delta_history, 1000.0)?;
     let own_history = own_history::OwnHistorySettings { delta, q, ..Default::default() };
-    Ok(JudgeSettings { node, run, own_history, ..Default::default() })
+    let goes_with_slowness = options.correlate.then_some(q);
+    Ok(JudgeSettings { node, run, own_history, goes_with_slowness, ..Default::default() })
 }
 
 fn bounds(options: &BoundsArgs) -> Result<u8, Failure> {

@@ -8,6 +8,7 @@ mod cells;
 pub mod comparison;
 pub mod csv;
 pub mod first_warnings;
+mod goes_with_slowness;
 pub mod html;
 pub mod json;
 pub mod markdown;

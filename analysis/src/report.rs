@@ -22,6 +22,7 @@ use crate::stats::node_counts::NAMES;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::selection::Selected;
 use crate::table::{BOUNDS, WrongResults};
+use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
@@ -79,6 +80,9 @@ pub struct Report {
     pub sessions: SessionsNeeded,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<DriftReport>,
+    /// What goes with slowness, by class; `None`: the user did not ask for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goes_with_slowness: Option<Vec<ClassSlowness>>,
     /// Nodes that came last in more runs than chance explains, the latest first.
     pub waited_for: Vec<OftenWaitedFor>,
     /// Rejected rows and values of other tools' results: the first hundred.
@@ -177,13 +181,13 @@ impl Report {
     pub fn new(input: Input<RunReport>, trust: &Trust, settings: &JudgeSettings) -> Self {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
-        let Verdicts { mut nodes, classes, reconfigured, slow_runs, drift, warnings: of_verdicts } =
-            verdicts::judge(&results.table, &results.order, settings);
+        let judged = verdicts::judge(&results.table, &results.order, settings);
+        let Verdicts { mut nodes, classes, reconfigured, slow_runs, drift, goes_with_slowness, .. } = judged;
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
         all.extend(warnings::without_time(input.without_time));
         all.extend(warnings::undated(input.left_out));
-        all.extend(of_verdicts);
+        all.extend(judged.warnings);
         all.extend(about_the_whole(&nodes));
         all.extend(unread_paths::warning(&results.guessed_nodes));
         all.extend(split_labels::warning(&runs, &classes));
@@ -214,6 +218,7 @@ impl Report {
             runs_of_nodes,
             sessions,
             drift,
+            goes_with_slowness: settings.goes_with_slowness.map(|_| goes_with_slowness),
             waited_for,
             rejected,
             warnings: all,

@@ -41,8 +41,10 @@
 //! | [`noise`] | whether the times are precise enough to show an effect |
 //! | [`node_counts`], [`terms`], [`term_parts`] | the parts of a slowdown, from counters |
 //! | [`cause`] | why a node is slow |
+//! | [`goes_with_slowness`] | which counters, metrics and facts are higher or lower in slow runs, or on slow nodes |
 //! | [`health`] | whether a node has unusually many throttles, errors and the like |
 //! | [`normal`], [`chi_squared`], [`binomial`], [`poisson`], [`benjamini_hochberg`] | probabilities, and p values of many tests |
+//! | [`ranks`] | ranks, and scores of ranks |
 //! | [`random`] | numbers for simulations |
 //!
 //! The code cites the source of each formula. docs/method.md lists them together, and docs/simulation.md shows how
@@ -57,6 +59,7 @@ pub mod class_model;
 pub mod class_runs;
 pub mod drift;
 pub mod flaky;
+pub mod goes_with_slowness;
 pub mod health;
 pub mod median;
 pub mod node_counts;
@@ -66,6 +69,7 @@ pub mod own_history;
 pub mod poisson;
 pub mod qn_scale;
 pub mod random;
+pub mod ranks;
 pub mod resolution;
 pub mod rounds;
 pub mod run_law;

@@ -3,6 +3,7 @@
 
 mod cause_text;
 mod class_moved;
+pub mod goes_with_slowness;
 pub(crate) mod health;
 mod history;
 mod judged_node;
@@ -26,6 +27,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, runs, verdict_rule};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
+use goes_with_slowness::{ClassSlowness, Runs};
 use history::History;
 use judged_session::{JudgedSession, Sessions};
 use node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
@@ -48,6 +50,8 @@ pub struct JudgeSettings {
     pub own_history: crate::stats::own_history::OwnHistorySettings,
     /// For the drift of nodes over sessions.
     pub drift: drift::DriftSettings,
+    /// False discovery rate of what goes with slowness; `None`: the report does not look for it.
+    pub goes_with_slowness: Option<f64>,
 }
 
 /// The result.
@@ -63,6 +67,8 @@ pub struct Verdicts {
     pub slow_runs: Vec<SlowRunReport>,
     /// Drifts that continue, the largest change first.
     pub drift: Vec<DriftReport>,
+    /// What goes with slowness, by class.
+    pub goes_with_slowness: Vec<ClassSlowness>,
     /// Warnings that limit the verdicts.
     pub warnings: Vec<Warning>,
 }
@@ -87,6 +93,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         all.classes.extend(of_class.classes);
         all.slow_runs.extend(of_class.slow_runs);
         all.drift.extend(of_class.drift);
+        all.goes_with_slowness.extend(of_class.goes_with_slowness);
         all.warnings.extend(of_class.warnings);
     }
     presence::add_to(&mut all.nodes, table, order, &classes);
@@ -107,6 +114,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
             .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     all.classes.sort_by(|a, b| a.class.cmp(&b.class));
+    all.goes_with_slowness.sort_by(|a, b| a.class.cmp(&b.class));
     all.slow_runs.sort_by(|a, b| {
         b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.class).cmp(&(&b.run_id, &b.class)))
     });
@@ -175,6 +183,7 @@ impl Judge<'_> {
         let mut suspects = SuspectSessions::default();
         let mut centres: Vec<Option<f64>> = Vec::with_capacity(sessions.len());
         let mut latest = None;
+        let mut runs = settings.goes_with_slowness.map(|q| (q, Runs::default()));
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
             let measured = sessions_now.par_iter().map(|nodes| {
                 let session = JudgedSession::of(table, nodes)?;
@@ -185,6 +194,9 @@ impl Judge<'_> {
                 let number = centres.len();
                 centres.push(measured.as_ref().and_then(|(session, _)| session.centre()));
                 if let Some((mut session, slow)) = measured {
+                    if let Some((_, runs)) = &mut runs {
+                        runs.add(table, &session, &slow);
+                    }
                     self.remember(number, &mut session, &sessions, &mut suspects, &mut histories);
                     self.slow_runs(number, &session, &slow, &mut histories);
                     if number + 1 == sessions.len() {
@@ -199,8 +211,14 @@ impl Judge<'_> {
         warnings::flaky(table, settings, &histories, &class, told);
         told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
         let judging = Sessions { table, nodes: &sessions, latest };
-        if let Some(session) = history::most_judged(&histories).and_then(|number| judging.judging(number)) {
-            warnings::about_class(table, settings, &session, &class, told);
+        let most_judged = history::most_judged(&histories).and_then(|number| judging.judging(number));
+        if let Some(session) = &most_judged {
+            warnings::about_class(table, settings, session, &class, told);
+        }
+        if let Some((q, runs)) = runs {
+            let class = table.class_name(nodes[0][0] as usize);
+            let found = goes_with_slowness::of(table, class, runs, most_judged.as_deref(), q);
+            self.all.goes_with_slowness.extend(found);
         }
         let can_judge = |number: &usize| suspects.has_own_reference(*number) && sessions[*number].len() > 1;
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();

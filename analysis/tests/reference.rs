@@ -1,7 +1,8 @@
 //! Compares the statistics with independent implementations: statsmodels and scipy from Debian's packages.
 
+use pmmpi_analysis::stats::goes_with_slowness::Slowness;
 use pmmpi_analysis::stats::random::Random;
-use pmmpi_analysis::stats::{benjamini_hochberg, binomial, median, normal, qn_scale};
+use pmmpi_analysis::stats::{benjamini_hochberg, binomial, median, normal, qn_scale, ranks};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -49,6 +50,27 @@ fn samples(random: &mut Random) -> Vec<Vec<f64>> {
     (0..120).map(&mut sample).collect()
 }
 
+/// Times, values and the ends of their blocks.
+type Blocks = (Vec<f64>, Vec<f64>, Vec<usize>);
+
+/// Blocks of 1 to 9 runs, with a weak association, few different values in each third case, and one large block in some.
+fn blocks(random: &mut Random) -> Vec<Blocks> {
+    let mut of = |at: usize| {
+        let mut ends = vec![if at % 5 == 0 { 60 } else { 10 }];
+        for _ in 0..at % 40 {
+            ends.push(ends[ends.len() - 1] + 1 + (9.0 * random.uniform()) as usize);
+        }
+        let mut pair = || {
+            let time = random.exponential();
+            let value = 0.2 * time + random.normal();
+            (time, if at.is_multiple_of(3) { (2.0 * value).round() } else { value })
+        };
+        let (times, values) = (0..ends[ends.len() - 1]).map(|_| pair()).unzip();
+        (times, values, ends)
+    };
+    (0..120).map(&mut of).collect()
+}
+
 #[test]
 fn python_says_the_same() {
     let mut random = Random::new(2026);
@@ -62,9 +84,27 @@ fn python_says_the_same() {
         .collect();
     let scores: Vec<f64> = (0..200).map(|_| -8.0 + 43.0 * random.uniform()).collect();
     let p: Vec<f64> = (0..500).map(|_| random.uniform().powi(3)).collect();
+    let blocks = blocks(&mut random);
     let told = answers(&json!({
-        "samples": samples, "counts": counts, "binomials": binomials, "scores": scores, "p": p
+        "samples": samples, "counts": counts, "binomials": binomials, "scores": scores, "p": p, "blocks": blocks
     }));
+
+    for (at, sample) in samples.iter().enumerate() {
+        assert_eq!(ranks::mid_ranks(sample), numbers(&told["mid_ranks"][at]));
+        let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 1e-9;
+        assert!(ranks::savage(sample).iter().zip(&numbers(&told["savage"][at])).all(near), "{sample:?}");
+    }
+    let mut smallest = 1.0f64;
+    for ((times, values, ends), told) in blocks.iter().zip(told["associations"].as_array().unwrap()) {
+        let found = Slowness::new(times.clone(), ends.clone()).association(values).unwrap();
+        let told = numbers(told);
+        // If both directions are equally likely, either may be the more certain one.
+        assert!(found.p > 0.8 || (found.rho - told[0]).abs() < 1e-9, "{found:?} {told:?}");
+        // The gamma distribution by Wilson and Hilferty's formula: two digits.
+        assert!((found.p / told[1] - 1.0).abs() < 0.05, "{found:?} {told:?}");
+        smallest = smallest.min(found.p);
+    }
+    assert!(smallest < 1e-3, "{smallest}");
 
     assert!(is_near(qn_scale::CONSTANT, told["constant"].as_f64().unwrap()));
     for (sample, expected) in samples.iter_mut().zip(numbers(&told["qn"])) {

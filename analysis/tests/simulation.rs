@@ -20,6 +20,8 @@ mod part_of_class;
 mod promises;
 #[path = "../examples/simulate/score.rs"]
 mod score;
+#[path = "../examples/simulate/slowness.rs"]
+mod slowness;
 
 use fleet::{Recipe, Shape};
 use measured_runs::Tool;
@@ -29,6 +31,7 @@ use part_of_class::{AGAIN, Again};
 use pmmpi_analysis::stats::verdict_rule::Verdict;
 use promises::{HEALTHY, Rate, Session};
 use score::Score;
+use slowness::{SC18, Truth};
 
 fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {
     (found - expected).abs() <= tolerance
@@ -436,4 +439,33 @@ fn a_class_may_change_and_its_nodes_are_not_equal() {
     }
     let two = [("slow node found", 0.5..=1.0), ("the other one SLOW-TAIL", 0.0..=0.01)];
     holds(&promises::two_nodes(SEEDS..SEEDS + 200), &two);
+}
+
+/// A counter that rises in few slow runs is found within nodes, a fact between nodes, and nothing where nothing is.
+#[test]
+fn what_goes_with_slowness_is_found() {
+    let of = |fleet, fleets| slowness::of(fleet, SEEDS..SEEDS + fleets);
+    let fact = |found| [("fact found between nodes", found), ("fact found within nodes", 0.0..=0.0)];
+    for (fleet, found) in [
+        (SC18, 0.85..=1.0),
+        (slowness::Fleet { truth: Truth::Falls, ..SC18 }, 0.85..=1.0),
+        (slowness::Fleet { truth: Truth::AllRuns, slow_runs: 0.0, ..SC18 }, 0.99..=1.0),
+    ] {
+        let rates = of(fleet, 60);
+        holds(&rates, &[("found within nodes", found), ("false share of findings", 0.0..=0.02)]);
+        holds(&rates, &[("intervals with the truth", 0.85..=1.0), ("only counts longer", 0.0..=0.1)]);
+    }
+    let background = slowness::Fleet { truth: Truth::PerSecond, slow_runs: 0.03, ..SC18 };
+    holds(&of(background, 40), &[("only counts longer", 0.9..=1.0)]);
+    holds(&of(slowness::Fleet { truth: Truth::Fact, ..SC18 }, 40), &fact(0.95..=1.0));
+    let none = slowness::Fleet { truth: Truth::Nothing, ..SC18 };
+    for (fleet, fleets) in [
+        (none, 100),
+        (slowness::Fleet { nodes: 20, slow_runs: 0.1, ..none }, 400),
+        (slowness::Fleet { nodes: 10, runs: 3, ..none }, 400),
+        (slowness::Fleet { rounds: 0.05, ..none }, 100),
+        (slowness::Fleet { runs: 40, slow_runs: 0.05, by: Tool::Jobs, ..none }, 40),
+    ] {
+        holds(&of(fleet, fleets), &[("classes with a false finding", 0.0..=0.04)]);
+    }
 }

@@ -14,6 +14,7 @@ mod part_of_class;
 mod promise_table;
 mod promises;
 mod score;
+mod slowness;
 mod two_sets;
 
 use fleet::Recipe;
@@ -32,6 +33,9 @@ fn main() {
     if std::env::args().nth(1).as_deref() == Some("compare") {
         return two_sets::print();
     }
+    if std::env::args().nth(1).as_deref() == Some("slowness") {
+        return slowness::print(1);
+    }
     if let Some(part) = std::env::args().nth(1).and_then(|part| part.parse().ok()) {
         return promise_table::print(part);
     }
@@ -47,6 +51,7 @@ fn main() {
     drift();
     history_table::print();
     two_sets::print();
+    slowness::print(1);
     promise_table::print(1);
     why();
 }

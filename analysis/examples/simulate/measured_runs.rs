@@ -81,9 +81,21 @@ impl MeasuredRuns {
         table.lack.push(table.lacks.number(""));
     }
 
+    /// Sets a counter of the latest run.
+    pub fn count(&mut self, counter: String, value: f64) {
+        let rows = self.table.len();
+        let values = self.table.counters.entry(counter).or_default();
+        values.resize(rows - 1, f64::NAN);
+        values.push(value);
+    }
+
     pub fn judged(&self) -> Judged {
+        self.judged_by(&JudgeSettings::default())
+    }
+
+    pub fn judged_by(&self, settings: &JudgeSettings) -> Judged {
         let order = Order::of(&self.table);
-        Judged { verdicts: verdicts::judge(&self.table, &order, &JudgeSettings::default()) }
+        Judged { verdicts: verdicts::judge(&self.table, &order, settings) }
     }
 }
 

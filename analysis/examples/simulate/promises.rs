@@ -63,7 +63,7 @@ impl Sums {
         self.add(name, f64::from(u8::from(is_true)), 1.0);
     }
 
-    fn rates(self) -> Vec<Rate> {
+    pub fn rates(self) -> Vec<Rate> {
         let rate = |(name, part, whole): (&'static str, f64, f64)| {
             (name, if whole > 0.0 { part / whole } else { 0.0 })
         };

@@ -47,7 +47,7 @@ memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
 3: --fail-on found WHAT (all in docs/report.md), 4: no node could be judged.
 Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE. Also:
---delta-history, --fdr, --resets, --exit (docs/report.md; import.md for more).
+--correlate, --delta-history, --fdr, --resets, --exit (docs/report.md, import.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -129,6 +129,9 @@ pub struct ReportArgs {
     /// CSV file with node,when: after maintenance a node's history starts anew
     #[arg(long, value_name = "FILE", hide = true)]
     pub resets: Option<PathBuf>,
+    /// Read all counters, and show which go with slow runs and slow nodes
+    #[arg(long, hide = true)]
+    pub correlate: bool,
     #[command(flatten)]
     pub select: Select,
     #[command(flatten)]

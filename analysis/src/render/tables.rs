@@ -3,14 +3,14 @@
 use super::cells::{
     self, class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened,
 };
-use super::{more, shown};
+use super::{goes_with_slowness, more, shown};
 use crate::report::Report;
 use crate::report::run::RunReport;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
-/// Headings, rows, and a remark about rows that are not shown.
+/// Headings, rows, and a remark below them, for example about rows that are not shown.
 pub struct Table {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
@@ -58,6 +58,7 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         nodes(&report.nodes, top),
         of_classes(&report.nodes, top),
         slow_runs(&report.slow_runs, top),
+        go_with_slowness(report, top),
         odd(&report.nodes, top),
         changed(&report.nodes, top),
         drift(&report.drift, top),
@@ -145,6 +146,37 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
         rows,
         more: more(hidden, "more slow runs"),
     }
+}
+
+fn go_with_slowness(report: &Report, top: usize) -> Table {
+    let found = goes_with_slowness::rows(report);
+    let (shown, hidden) = shown(found.len(), top);
+    let has_classes = found.iter().any(|row| row.class.is_some());
+    let mut columns = vec![
+        left("Goes with slowness"),
+        left("Of"),
+        right("Rho"),
+        left("Its interval"),
+        right("P"),
+        left("Ratio"),
+    ];
+    columns.extend(has_classes.then(|| right("Class")));
+    let row = |row: &goes_with_slowness::Row| {
+        let mut cells = vec![
+            name(row.name),
+            words(row.of),
+            words(row.rho()),
+            words(row.interval()),
+            words(probability(row.found.p_adjusted)),
+            words(row.ratio()),
+        ];
+        cells.extend(row.class.map(words));
+        cells
+    };
+    let remarks = more(hidden, "more that go with slowness").into_iter();
+    let remarks: Vec<String> = remarks.chain(goes_with_slowness::meaning(report, &found)).collect();
+    let rows = found[..shown].iter().map(row).collect();
+    Table { columns, rows, more: Some(remarks.join("; ")) }
 }
 
 fn odd(nodes: &[NodeReport], top: usize) -> Table {

@@ -1,6 +1,7 @@
 //! The report for a terminal: the most important lines first, warnings last.
 
 mod bounds;
+mod goes_with_slowness;
 mod lateness;
 mod node_names;
 mod nodes;
@@ -59,6 +60,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
 
 fn about_nodes(text: &mut String, report: &Report, names: &NodeNames, top: usize) {
     nodes::slow_runs(text, &report.slow_runs, names, top);
+    goes_with_slowness::table(text, report, top);
     nodes::odd(text, &report.nodes, names, top);
     nodes::changed(text, &report.nodes, names, top);
     nodes::drift(text, &report.drift, names, top);

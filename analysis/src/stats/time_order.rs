@@ -1,5 +1,6 @@
 //! Whether values depend on the order in which they were measured.
 
+use super::ranks::mid_ranks;
 use super::{normal, within_nodes};
 
 /// Less likely ratios count as dependence.
@@ -25,7 +26,7 @@ pub fn rank_ratio(values: &[f64]) -> Option<RankRatio> {
     if count < LEAST {
         return None;
     }
-    let ranks = ranks(values);
+    let ranks = mid_ranks(values);
     let mean = (count - 1) as f64 / 2.0;
     let all: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
     let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
@@ -43,20 +44,6 @@ pub fn range(values: &[f64]) -> f64 {
     let (low, high) = middles
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), middle| (low.min(middle), high.max(middle)));
     (high - low).max(0.0)
-}
-
-/// The rank of each value, from 0; equal values share their mean rank.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut first = 0;
-    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
-        let rank = first as f64 + (equal.len() - 1) as f64 / 2.0;
-        equal.iter().for_each(|at| ranks[*at] = rank);
-        first += equal.len();
-    }
-    ranks
 }
 
 /// Successive runs of a node that resemble each other, as an autoregressive process of first order.
@@ -82,7 +69,7 @@ pub fn dependence<'a>(nodes: impl Iterator<Item = &'a [f64]>, sigma: f64) -> Opt
     let mut lengths = 0.0;
     for runs in nodes.filter(|runs| runs.len() >= LEAST) {
         let n = runs.len() as f64;
-        let ranks = ranks(runs);
+        let ranks = mid_ranks(runs);
         let centre = (n - 1.0) / 2.0;
         let all: f64 = ranks.iter().map(|rank| (rank - centre).powi(2)).sum();
         if all == 0.0 {

@@ -179,6 +179,26 @@ impl<'a> JudgedSession<'a> {
         self.time_order = TimeOrder::of(&nodes, self.round_effects.spread());
     }
 
+    /// ln seconds of each row, node after node, without the effects of rounds.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// The end of each node's rows.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
+    /// Only the median of each node's runs is known.
+    pub fn has_medians(&self) -> bool {
+        self.has_medians
+    }
+
+    /// True if runs are jobs on several nodes.
+    pub fn has_jobs(&self, table: &RunTable) -> bool {
+        rounds_of_runs::has_jobs(table, self.nodes)
+    }
+
     /// True if rounding matters: a unit is at least 0.5 % of the usual time.
     pub fn is_coarse(&self) -> bool {
         self.units.class.is_some_and(|unit| unit >= WORTH_A_WARNING * self.middle.exp())

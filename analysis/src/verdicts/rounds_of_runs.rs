@@ -126,6 +126,13 @@ fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
     Some(by_start(nodes, &starts, &seconds))
 }
 
+/// True if runs are jobs on several nodes: see [`are_jobs`].
+pub(super) fn has_jobs(table: &RunTable, nodes: &[&[u32]]) -> bool {
+    let rows = nodes.concat();
+    let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
+    are_jobs(table, &rows, &of_run, count)
+}
+
 /// True if a run of pmmpi was on several nodes, or if most runs of another tool have one time for all nodes.
 fn are_jobs(table: &RunTable, rows: &[u32], of_run: &[u32], count: usize) -> bool {
     // Nodes, and the range of times.

@@ -1,0 +1,258 @@
+//! How often the report finds what goes with slowness, and how often it finds something that does not.
+
+use crate::measured_runs::{MeasuredRun, MeasuredRuns, Tool};
+use crate::promises::{Rate, Sums};
+use pmmpi_analysis::stats::random::Random;
+use pmmpi_analysis::verdicts::JudgeSettings;
+use pmmpi_analysis::verdicts::goes_with_slowness::{ClassSlowness, SlownessReport};
+use std::ops::Range;
+
+/// Counters that have nothing to do with the time.
+const OTHERS: usize = 18;
+/// Q of the report.
+const Q: f64 = 0.01;
+
+/// What goes with slowness in a fleet.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Truth {
+    /// Nothing.
+    Nothing,
+    /// Slow runs have 1.5 to 2.2 times the L2 fills and the evictions of the snoop filter, as in SC18.
+    Rises,
+    /// Slow runs have 1 / 2.2 to 1 / 1.5 of two counts.
+    Falls,
+    /// Two counts have a correlation of 0.3 with the time of all runs.
+    AllRuns,
+    /// A tenth of the nodes lacks a DIMM and is 5 % slower.
+    Fact,
+    /// Two counts are proportional to the time, as background work is, and vary by 3 %.
+    PerSecond,
+}
+
+/// A class in one session; ln T varies by 1.5 % between nodes and 0.3 % between runs.
+#[derive(Clone, Copy)]
+pub struct Fleet {
+    pub nodes: usize,
+    pub runs: usize,
+    /// Share of runs that are 10 to 30 % slower.
+    pub slow_runs: f64,
+    pub truth: Truth,
+    /// Correlation of successive runs of a node, of the times and of the counters.
+    pub correlation: f64,
+    /// Rounds differ in time and in all counters by this (standard deviation of the logarithm).
+    pub rounds: f64,
+    pub by: Tool,
+}
+
+/// The fleet of the SC18 paper: 190 nodes, 7 runs each.
+pub const SC18: Fleet = Fleet {
+    nodes: 190,
+    runs: 7,
+    slow_runs: 0.01,
+    truth: Truth::Rises,
+    correlation: 0.0,
+    rounds: 0.0,
+    by: Tool::Other,
+};
+
+/// An autoregressive process with standard deviation 1.
+struct Noise(f64);
+
+impl Noise {
+    fn next(&mut self, random: &mut Random, correlation: f64) -> f64 {
+        self.0 = correlation * self.0 + (1.0 - correlation * correlation).sqrt() * random.normal();
+        self.0
+    }
+}
+
+const TRUE_NAMES: [&str; 2] = ["l2_lines_in", "snoop_filter_evictions"];
+
+fn judged(fleet: Fleet, seed: u64) -> ClassSlowness {
+    let mut random = Random::new(seed);
+    let mut measured = MeasuredRuns::default();
+    measured.by = fleet.by;
+    let rounds: Vec<Vec<f64>> =
+        (0..fleet.runs).map(|_| (0..OTHERS + 3).map(|_| fleet.rounds * random.normal()).collect()).collect();
+    // A job is slow on all of its nodes.
+    let of_jobs: Vec<(bool, f64)> = (0..fleet.runs).map(|_| slow_run(&mut random, fleet.slow_runs)).collect();
+    for node in 0..fleet.nodes {
+        let lacks_dimm = fleet.truth == Truth::Fact && random.uniform() < 0.1;
+        let level = 0.015 * random.normal() + if lacks_dimm { 0.05f64.ln_1p() } else { 0.0 };
+        let levels: Vec<f64> = (0..OTHERS + 2).map(|_| 0.1 * random.normal()).collect();
+        let mut noise: Vec<Noise> = (0..OTHERS + 3).map(|_| Noise(random.normal())).collect();
+        for (run, round) in rounds.iter().enumerate() {
+            let (is_slow, slow_by) = match fleet.by {
+                Tool::Jobs => of_jobs[run],
+                _ => slow_run(&mut random, fleet.slow_runs),
+            };
+            let z: Vec<f64> = noise.iter_mut().map(|of| of.next(&mut random, fleet.correlation)).collect();
+            let ln_time = 2.3 + level + 0.003 * z[0] + slow_by + round[0];
+            measured.add(MeasuredRun { node, run, ln_time, ..MeasuredRun::default() });
+            let factor = (1.5 + 0.7 * random.uniform()).ln();
+            for (at, name) in TRUE_NAMES.into_iter().enumerate() {
+                let ln = 20.0
+                    + match (fleet.truth, is_slow) {
+                        (Truth::Rises, true) => levels[at] + 0.1 * z[at + 1] + factor,
+                        (Truth::Falls, true) => levels[at] + 0.1 * z[at + 1] - factor,
+                        (Truth::AllRuns, _) => levels[at] + 0.1 * (0.3 * z[0] + 0.91f64.sqrt() * z[at + 1]),
+                        (Truth::PerSecond, _) => ln_time + 0.03 * z[at + 1],
+                        _ => levels[at] + 0.1 * z[at + 1],
+                    };
+                measured.count(name.to_owned(), (ln + round[at + 1]).exp());
+            }
+            for other in 2..OTHERS + 2 {
+                let ln = 20.0 + levels[other] + 0.1 * z[other + 1] + round[other + 1];
+                // A third of the counters counts rare events, with many equal values.
+                let value = if other % 3 == 0 { (2.0 * (ln - 20.0).exp()).round() } else { ln.exp() };
+                measured.count(format!("other_{other:02}"), value);
+            }
+            measured.count("dimms".to_owned(), if lacks_dimm { 11.0 } else { 12.0 });
+        }
+    }
+    let settings = JudgeSettings { goes_with_slowness: Some(Q), ..JudgeSettings::default() };
+    let mut found = measured.judged_by(&settings).verdicts.goes_with_slowness;
+    found.pop().expect("the class has counters")
+}
+
+fn slow_run(random: &mut Random, share: f64) -> (bool, f64) {
+    let is_slow = random.uniform() < share;
+    let by = (0.1 + 0.2 * random.uniform()).ln_1p();
+    (is_slow, if is_slow { by } else { 0.0 })
+}
+
+/// What the report says about these fleets.
+pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
+    let mut sums = Sums::default();
+    let mut intervals: Vec<[f64; 3]> = Vec::new();
+    for found in seeds.map(|seed| judged(fleet, seed)) {
+        let (mut any_false, mut all_found, mut share) = (false, 0.0, 0.0);
+        let (mut only_longer, mut between) = (0.0, false);
+        for column in &found.columns {
+            let is_found = |report: &Option<SlownessReport>| report.as_ref().is_some_and(|of| of.significant);
+            let [within, over_nodes] = [&column.within, &column.between].map(is_found);
+            let is_true = TRUE_NAMES.contains(&column.name.as_str());
+            match (is_true && fleet.truth != Truth::Nothing, column.name.as_str()) {
+                (true, _) => {
+                    let report = column.within.as_ref();
+                    all_found += f64::from(u8::from(within)) / 2.0;
+                    only_longer += f64::from(u8::from(report.is_some_and(|of| of.only_counts_longer))) / 2.0;
+                    intervals.extend(report.map(|of| [of.ci[0], of.rho, of.ci[1]]));
+                }
+                (false, "dimms") if fleet.truth == Truth::Fact => {
+                    between = over_nodes;
+                    sums.count("fact found within nodes", within);
+                }
+                _ => {
+                    any_false |= within || over_nodes;
+                    share += f64::from(u8::from(within)) + f64::from(u8::from(over_nodes));
+                }
+            }
+        }
+        sums.add("found within nodes", all_found, 1.0);
+        sums.add("only counts longer", only_longer, all_found);
+        sums.count("fact found between nodes", between);
+        sums.count("classes with a false finding", any_false);
+        let all = share + 2.0 * all_found + f64::from(u8::from(between));
+        sums.add("false share of findings", if all > 0.0 { share / all } else { 0.0 }, 1.0);
+    }
+    let rho = intervals.iter().map(|[_, rho, _]| rho).sum::<f64>() / intervals.len().max(1) as f64;
+    for [low, _, high] in &intervals {
+        sums.count("intervals with the truth", *low <= rho && rho <= *high);
+    }
+    if !intervals.is_empty() {
+        sums.add("mean rho", rho, 1.0);
+    }
+    sums.rates()
+}
+
+/// Prints the table; with `part` > 1 with fewer fleets.
+pub fn print(part: u64) {
+    println!("\n## What goes with slowness\n");
+    println!(
+        "`pmmpi report --correlate`: classes with {OTHERS} counters that have nothing to do with the time, and two that may."
+    );
+    println!(
+        "Runs vary by 0.3 %, nodes by 1.5 %, counters by 10 % between the runs of a node and by 10 % between nodes; a"
+    );
+    println!(
+        "third of the counters counts few events. Slow runs are 10 to 30 % slower. \"False\": a finding, within or between nodes,"
+    );
+    println!(
+        "of a counter that has nothing to do with the time. The truth of an interval is the mean rho of the row.\n"
+    );
+    println!(
+        "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (name, fleet, fleets) in rows() {
+        let fleets = (fleets / part).max(1);
+        let rates = of(fleet, FIRST_SEED..FIRST_SEED + fleets);
+        let cell = |what: &str, is_shown: bool| {
+            let rate = rates.iter().find(|(name, _)| *name == what).filter(|_| is_shown);
+            rate.map_or(String::new(), |(_, rate)| format!("{rate:.3}"))
+        };
+        let [counts, fact] =
+            [!matches!(fleet.truth, Truth::Nothing | Truth::Fact), fleet.truth == Truth::Fact];
+        let cells = [
+            cell("found within nodes", counts),
+            cell("fact found between nodes", fact),
+            cell("only counts longer", counts),
+            cell("mean rho", counts),
+            cell("intervals with the truth", counts),
+            cell("classes with a false finding", true),
+            cell("false share of findings", counts || fact),
+        ];
+        println!("| {name} | {fleets} | {} |", cells.join(" | "));
+    }
+}
+
+/// The method was chosen on other seeds.
+const FIRST_SEED: u64 = 8_000_000;
+
+fn rows() -> Vec<(&'static str, Fleet, u64)> {
+    let none = Fleet { truth: Truth::Nothing, ..SC18 };
+    let moderate = Fleet { truth: Truth::AllRuns, slow_runs: 0.0, ..SC18 };
+    vec![
+        (
+            "190 x 7, 0.5 % of runs slow, with 1.5 to 2.2 times the counts",
+            Fleet { slow_runs: 0.005, ..SC18 },
+            1000,
+        ),
+        ("the same, 1 % slow (SC18)", SC18, 1000),
+        ("the same, 3 % slow", Fleet { slow_runs: 0.03, ..SC18 }, 1000),
+        ("the same, 10 % slow", Fleet { slow_runs: 0.1, ..SC18 }, 1000),
+        ("20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 2000),
+        ("190 x 7, 1 % slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 1000),
+        ("190 x 7, correlation 0.3 in all runs", moderate, 1000),
+        ("190 x 3, correlation 0.3 in all runs", Fleet { runs: 3, ..moderate }, 1000),
+        ("1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..SC18 }, 2000),
+        (
+            "190 x 7, 3 % slow, counts per second are constant",
+            Fleet { truth: Truth::PerSecond, slow_runs: 0.03, ..SC18 },
+            1000,
+        ),
+        (
+            "190 x 7, a tenth of the nodes has 11 of 12 DIMMs and is 5 % slower",
+            Fleet { truth: Truth::Fact, ..SC18 },
+            1000,
+        ),
+        ("nothing: 190 x 7, no slow runs", Fleet { slow_runs: 0.0, ..none }, 2000),
+        ("nothing: 190 x 7, 1 % slow", none, 2000),
+        ("nothing: 190 x 3, 1 % slow", Fleet { runs: 3, ..none }, 2000),
+        ("nothing: 20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..none }, 4000),
+        ("nothing: 10 x 3", Fleet { nodes: 10, runs: 3, ..none }, 4000),
+        ("nothing: 1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..none }, 4000),
+        (
+            "nothing: 190 x 7, rounds differ by 5 % in time and in all counters",
+            Fleet { rounds: 0.05, ..none },
+            1000,
+        ),
+        (
+            "nothing: jobs on 190 nodes, 100 of them, 5 % slow",
+            Fleet { runs: 100, slow_runs: 0.05, by: Tool::Jobs, ..none },
+            100,
+        ),
+        ("nothing: successive runs have a correlation of 0.3", Fleet { correlation: 0.3, ..none }, 1000),
+        ("nothing: successive runs have a correlation of 0.6", Fleet { correlation: 0.6, ..none }, 1000),
+    ]
+}
