@@ -23,6 +23,7 @@ pub mod clock;
 pub mod counters;
 pub mod ids;
 pub mod node;
+pub mod order_statistics;
 pub mod partial;
 pub mod record;
 pub mod regions;

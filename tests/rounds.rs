@@ -30,6 +30,13 @@ fn several_runs_alone_share_a_series() {
     assert_eq!(numbers(&runs), [0, 1, 2]);
     assert_one_series(&runs);
     assert!(output.err().contains("[1/3] elapsed between") && output.err().contains("[3/3]"));
+    let summary: Vec<String> = output.err().lines().rev().take(2).map(str::to_owned).collect();
+    assert!(summary[1].starts_with("pmmpi: 3 runs: median between "), "{summary:?}");
+    assert!(summary[0].starts_with("pmmpi: spread ") && summary[0].contains(" of 3, is "), "{summary:?}");
+    let quiet = alone(&out, &["--quiet", "--runs", "3", "true"]).success();
+    assert_eq!(quiet.err(), "");
+    let single = alone(&out, &["true"]).success();
+    assert!(!single.err().contains("median"), "{}", single.err());
     for run in &runs {
         assert_eq!((run.header.mode, run.end(), run.ranks.len()), (Mode::Plain, Some(End::Exited(0)), 1));
         assert!(run.nodes[0].facts.is_some() && run.nodes[0].topology.is_some());
@@ -43,6 +50,11 @@ fn a_failure_stops_the_rounds_or_not_as_told() {
     let output = alone(&out, &["--runs", "3", "sh", "-c", "exit 4"]);
     assert_eq!((output.code(), out.runs().len()), (4, 1));
     assert!(output.err().contains("exited 4") && output.err().contains("--on-failure"), "{}", output.err());
+    assert!(
+        output.err().ends_with("pmmpi: 0 of 3 runs count (1 failed, 2 not started)\n"),
+        "{}",
+        output.err()
+    );
     let output = alone(&out, &["--runs", "3", "--on-failure", "continue", "sh", "-c", "exit 4"]);
     assert_eq!((output.code(), out.runs().len()), (4, 4));
 }
@@ -183,6 +195,10 @@ fn two_launches_take_turns() {
         );
         let mut runs = out.runs();
         runs.sort_by_key(|run| run.header.started_unix_ns);
+        for set in ["A", "B"] {
+            let summary = format!("pmmpi: {set}: 5 runs: median between ");
+            assert!(output.err().contains(&summary), "{}", output.err());
+        }
         let label = |run: &Run| run.header.labels.iter().find(|(key, _)| key == "compare").unwrap().1.clone();
         let order: String =
             runs.iter().map(|run| label(run).rsplit_once('.').unwrap().1.to_owned()).collect();
@@ -215,6 +231,35 @@ fn two_launches_take_turns() {
     }
 }
 
+/// The runs may be on another node's disk, or nowhere.
+#[test]
+fn repeat_says_which_runs_it_cannot_see() {
+    let out = Folder::new("unseen");
+    let repeat = |options: &[&str]| {
+        let mut command = Command::new(pmmpi());
+        command.args(["repeat", "--runs", "2", "--", "env", "-C"]).arg(out.path()).arg(pmmpi());
+        run(command.args(options).arg("true")).success().err()
+    };
+    let unseen = repeat(&["--out", "relative"]);
+    assert!(unseen.contains("pmmpi: 0 of 2 runs count (2 without a run file)\n"), "{unseen}");
+    assert!(unseen.contains("files this machine does not see in relative"), "{unseen}");
+    let unsaved = repeat(&["--no-save"]);
+    assert!(unsaved.contains("no summary, because the launches save no run files"), "{unsaved}");
+    let elsewhere = out.path().join("relative").display().to_string();
+    let seen = repeat(&["--out", &elsewhere]);
+    assert!(seen.contains("pmmpi: 2 runs: median between "), "{seen}");
+}
+
+/// A terminal shows the time left; the line of a launch stays in place, because the launch writes there, too.
+#[test]
+fn a_terminal_shows_the_time_left() {
+    let out = Folder::new("terminal");
+    let (tool, folder) = (pmmpi().display().to_string(), out.path().display().to_string());
+    let script = format!("'{tool}' repeat --runs 2 -- env '{tool}' -q --out '{folder}' sleep 0.01");
+    let shown = run(Command::new("script").args(["-qec", &script, "/dev/null"])).success().out();
+    assert!(shown.contains("launch 2 of 2, about ") && shown.contains(" left\r\n"), "{shown}");
+}
+
 #[test]
 fn a_whole_launch_is_repeated() {
     for mpi in Mpi::ALL {
@@ -236,8 +281,11 @@ fn a_whole_launch_is_repeated() {
         assert_one_series(&runs);
         assert!(runs.iter().all(|run| run.header.mode == Mode::Mpi && run.ranks.len() == 2));
         assert!(output.err().contains("launch 3 of 3") && output.err().contains("3 of 3 launches succeeded"));
+        assert!(output.err().contains("pmmpi: 3 runs: median between "), "{}", output.err());
+        assert!(!output.err().contains("left"), "the time left is for terminals: {}", output.err());
         let output = repeat(&["--runs", "3"], Path::new("/nonexistent"));
         assert!(!output.status.success() && output.err().contains("0 of 3 launches succeeded"));
+        assert!(output.err().contains("0 of 3 runs count (1 failed, 2 not started)"), "{}", output.err());
         assert_eq!(output.err().matches("/nonexistent: not found").count(), 2, "{}", output.err());
         let output = repeat(&["--runs", "2", "--on-failure", "continue"], Path::new("/nonexistent"));
         assert!(output.err().contains("launch 2 of 2"));

@@ -14,6 +14,7 @@ pub mod resets;
 
 use crate::stats::node_counts::Counted;
 use crate::table::node_class::{Class, ClassBy, Key, SESSION_LABEL};
+use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, Selected, Selection};
 use crate::table::{BOUNDS, MAINTENANCE_LABEL, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
@@ -59,6 +60,8 @@ pub struct Input<T> {
     pub selected: Option<Selected>,
     /// What this selection left out.
     pub left_out: LeftOut,
+    /// Why `--run` does not decide between runs, and which of its names no run has.
+    pub run_names: Result<Vec<String>, String>,
     /// Why some input was not used.
     pub warnings: Vec<Warning>,
 }
@@ -202,14 +205,25 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
                 return None;
             }
             let is_selected = selection.classes(table, names.clone());
+            let chosen = selection.chosen(table, input.runs.iter().map(|run| run.run_id.as_str()));
+            input.run_names = chosen
+                .as_ref()
+                .map_err(String::clone)
+                .map(|chosen| chosen.as_ref().map(|chosen| chosen.unknown.clone()).unwrap_or_default());
+            // If a name does not decide, no run is chosen.
+            let chosen = chosen.unwrap_or_else(|_| Some(ChosenRuns::default()));
+            let is_chosen = |id: &String| chosen.as_ref().is_none_or(|chosen| chosen.ids.contains(id));
             // Runs without nodes have no class.
             let has_class = |nodes: &Vec<(String, Arc<Class>)>| {
                 nodes.is_empty() || nodes.iter().any(|(_, class)| is_selected(&class.name))
             };
-            input.runs.retain(|run| of_runs.get(&run.run_id).is_none_or(&has_class));
-            let nodes = of_runs.values().flatten().filter(|(_, class)| is_selected(&class.name));
+            input
+                .runs
+                .retain(|run| is_chosen(&run.run_id) && of_runs.get(&run.run_id).is_none_or(&has_class));
+            let of_chosen = of_runs.iter().filter(|(id, _)| is_chosen(id)).flat_map(|(_, nodes)| nodes);
+            let nodes = of_chosen.filter(|(_, class)| is_selected(&class.name));
             input.hosts.extend(nodes.map(|(host, _)| host.clone()));
-            let (kept, left_out) = selection.apply(table, &is_selected, self.archived);
+            let (kept, left_out) = selection.apply(table, &is_selected, chosen.as_ref(), self.archived);
             input.left_out.add(left_out);
             Some(kept)
         };
@@ -356,6 +370,7 @@ impl<T> Default for Input<T> {
             hosts: HashSet::new(),
             selected: None,
             left_out: LeftOut::default(),
+            run_names: Ok(Vec::new()),
             warnings: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use cli::options::{
 use cli::supervise::supervise;
 use cli::{allocator, compare_status, progress_line, verdict_status};
 use pmmpi::bounds::MaxDrift;
+use pmmpi::clock;
 use pmmpi::record::run_file::default_folder;
 use pmmpi::text::{count, folded, printable};
 use pmmpi_analysis::comparison::selector::Selector;
@@ -19,6 +20,7 @@ use pmmpi_analysis::input::importers::{self, Decoding};
 use pmmpi_analysis::input::resets::Resets;
 use pmmpi_analysis::input::{self, Input};
 use pmmpi_analysis::output;
+use pmmpi_analysis::render::origin::Origin;
 use pmmpi_analysis::render::{
     answer, comparison, csv, first_warnings, html, json, markdown, node_list, one_line, openmetrics, text,
 };
@@ -142,22 +144,28 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let trust = validation::folder().map(|folder| Trust::read(&folder)).unwrap_or_default();
     let resets = options.resets.as_deref().map(Resets::read).transpose();
     let resets = resets.map_err(|reason| Failure::usage(format!("--resets {reason}")))?;
-    let mut input = report::read(&paths("report", &options.paths)?, &from, &trust);
-    if input.is_empty() {
+    let paths = paths("report", &options.paths)?;
+    let mut input = report::read(&paths, &from, &trust);
+    if input.is_empty() || input.run_names != Ok(Vec::new()) {
         return Err(nothing("report", &input, &options.select));
     }
     let without_effect = resets.map(|resets| resets.add_to(&mut input.results.table)).unwrap_or_default();
     input.warnings.extend(warnings::resets(&without_effect));
     let medians = input.results.table.len() - input.results.table.run_count();
     let read = text::ReadCounts { runs: runs(&input), medians, hosts: input.hosts.len(), files: input.files };
+    let origin = Origin {
+        sources: paths.iter().map(|path| path.display().to_string()).collect(),
+        files: input.files,
+        made_unix_ns: now_unix_ns(),
+    };
     let partial = input.is_partial();
     let report = report::Report::new(input, &trust, &settings);
     let rendered = match options.format {
         ReportFormat::Text => for_place(text::report(&report, &read, options.top), options.output.as_deref()),
         ReportFormat::Json => json(&report)?,
         ReportFormat::Csv => csv(&report)?,
-        ReportFormat::Md => markdown::report(&report, options.top),
-        ReportFormat::Html => html::report(&report, options.top),
+        ReportFormat::Md => markdown::report(&report, &origin, options.top),
+        ReportFormat::Html => html::report(&report, &origin, options.top),
         ReportFormat::Openmetrics => openmetrics::report(&report),
         ReportFormat::Exclude => node_list::exclude(&report),
         ReportFormat::Nodefile => node_list::nodefile(&report),
@@ -190,6 +198,9 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
                 warning.code.advice()
             )));
         }
+    }
+    if let Some(advice) = verdict_status::advice(&report, &options.fail_on, options.delta) {
+        say(&advice);
     }
     Ok(match options.exit {
         ExitStyle::Plain => verdict_status::plain(&report, &options.fail_on, partial),
@@ -256,7 +267,8 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if has_new && new.all(|row| table.median_of(row).is_some()) {
         return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
     }
-    let is_all_left_out = input.left_out.rows > 0 && !has_new && input.results.repeated_rows == 0;
+    let is_all_left_out = input.run_names != Ok(Vec::new())
+        || input.left_out.rows > 0 && !has_new && input.results.repeated_rows == 0;
     if input.results.sources.len() <= archived || is_all_left_out {
         return Err(nothing("export", &input, &options.select));
     }
@@ -317,7 +329,23 @@ fn reading(
     }
 }
 
+/// The time now. SOURCE_DATE_EPOCH (reproducible-builds.org, in seconds) replaces the clock, so that a report can be made
+/// again.
+fn now_unix_ns() -> i64 {
+    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.trim().parse::<i64>().ok());
+    fixed.and_then(|seconds| seconds.checked_mul(1_000_000_000)).unwrap_or_else(clock::realtime_ns)
+}
+
+/// Why there is nothing to report, compare or export.
 fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
+    match &input.run_names {
+        Err(undecided) => return Failure::usage(undecided),
+        Ok(unknown) if !unknown.is_empty() => {
+            let hint = "Type a run id, its beginning, or the short id of a table";
+            return Failure::usage(format!("--run: no run has the id {}\n       {hint}", unknown.join(", ")));
+        }
+        Ok(_) => {}
+    }
     let left_out = select.selection().described().filter(|_| input.left_out.rows > 0);
     let left_out = left_out.map(|selected| {
         let rows = count(input.left_out.rows, "run");

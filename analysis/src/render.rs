@@ -3,6 +3,7 @@
 //! Anyone may have made the files that names come from, so each format escapes every text that it did not write
 //! itself. docs/report.md defines each format's columns and names; they are a contract.
 
+mod aligned;
 pub mod answer;
 mod cells;
 pub mod comparison;
@@ -11,10 +12,14 @@ pub mod first_warnings;
 mod goes_with_slowness;
 pub mod html;
 pub mod json;
+mod last_run;
 pub mod markdown;
 pub mod node_list;
 pub mod openmetrics;
+pub mod origin;
+mod run_table;
 mod tables;
+mod tabular;
 pub mod text;
 
 use pmmpi::text::printable;

@@ -8,6 +8,7 @@ mod maintenance;
 mod names;
 pub mod node_class;
 mod order;
+pub mod run_name;
 pub mod selection;
 
 pub use frame::Filled;

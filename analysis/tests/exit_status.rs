@@ -95,6 +95,43 @@ fn rejected_nodes_are_counted() {
     assert_eq!(report(&["report", path, "--fail-on", "unjudged"]).status.code(), Some(4));
 }
 
+/// Seven runs of one node.
+fn single(slower: f64, first_run: usize) -> String {
+    let row = |run: usize| {
+        format!("n00,{},{:.4}\n", first_run + run, 100.0 * slower * (1.0 + 0.0008 * ((run * 5) % 7) as f64))
+    };
+    "node,run,elapsed_s\n".to_owned() + &(0..7).map(row).collect::<String>()
+}
+
+/// One node has no others to be compared with: the report says which command compares it with a baseline, and that command
+/// finds a slower run.
+#[test]
+fn a_single_node_is_compared_with_a_baseline() {
+    let folder = Folder::new();
+    let baseline = folder.put("baseline.csv", single(1.0, 0));
+    let output = report(&["report", baseline.to_str().unwrap(), "--fail-on", "slow", "--delta", "4"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(
+        err(&output),
+        "pmmpi: --fail-on slow: no node was judged, because no other node of its class was measured. To compare with \
+         earlier runs of the same node: pmmpi compare EARLIER NEW --fail-on slower:4%\n"
+    );
+    for (slower, status) in [(1.08, 3), (1.0, 0)] {
+        let new = folder.put("new.csv", single(slower, 7));
+        let [baseline, new] = [&baseline, &new].map(|path| path.to_str().unwrap());
+        let compared = report(&["compare", baseline, new, "--fail-on", "slower:4%"]);
+        assert_eq!(compared.status.code(), Some(status), "{}", out(&compared));
+    }
+    // Something was judged, or nothing was asked: no advice.
+    let healthy = folder.put("healthy.csv", fleet("n00", 1.0));
+    for (path, args) in
+        [(&healthy, &["--fail-on", "slow"][..]), (&baseline, &["--fail-on", "failed"]), (&baseline, &[])]
+    {
+        let output = report(&[&["report", path.to_str().unwrap()], args].concat());
+        assert_eq!(err(&output), "", "{args:?}");
+    }
+}
+
 /// Nodes with too few runs are not judged: a check cannot say that none is slow.
 #[test]
 fn too_few_runs_are_no_success() {

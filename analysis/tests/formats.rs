@@ -297,7 +297,7 @@ fn a_report_without_nodes_is_whole() {
     assert_eq!(table(&csv), (documented("csv"), vec![]));
     assert!(md.starts_with("**no node can be compared: each class has only one node**\n"), "{md}");
     assert!(
-        md.contains("| `live` | 1 | 1 | not complete: pmmpi saw no end: the program may still run |"),
+        md.contains("| `live` | 22:13:20 | not complete: pmmpi saw no end: the program may still run |"),
         "{md}"
     );
     let found = read_by_others(&[&openmetrics], &[&html]);
@@ -342,7 +342,7 @@ fn top_is_for_people() {
 fn markdown_is_as_it_was() {
     let folder = written(&with_verdicts());
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/report.md");
-    let found = said(&folder, "md", &["--top", "4"]);
+    let found = said(&folder, "md", &["--top", "4"]).replace(folder.path().to_str().unwrap(), "FOLDER");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &found).unwrap();
     }

@@ -2,7 +2,8 @@
 //!
 //! A comment above a block names the command and its files in docs/samples, which docs/samples/record.sh measured:
 //! `<!-- sample: report demo -->`. The block shows consecutive lines of the output; a line `...` leaves lines out. A test
-//! in launcher/src/doctor.rs holds the sample of `pmmpi doctor`, because it needs a machine without a PMU.
+//! in launcher/src/doctor.rs holds the sample of `pmmpi doctor`, because it needs a machine without a PMU; a test in
+//! launcher/workload/src/series_summary.rs holds the sample of a series.
 
 #[expect(dead_code)]
 mod common;
@@ -33,7 +34,7 @@ fn samples(page: &str) -> Vec<Sample> {
         let Some(command) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else {
             continue;
         };
-        if command == "doctor" {
+        if command == "doctor" || command.starts_with("series ") {
             continue;
         }
         assert_eq!(lines.next(), Some("```"), "{page}: a block follows {line}");

@@ -1,15 +1,21 @@
 //! Repeats a whole launch, because an MPI program starts only once per launch.
 
+mod run_files;
+
 use crate::cli::launches::{Launch, Launches};
 use crate::program;
 use pmmpi::clock;
 use pmmpi::record::End;
 use pmmpi_workload::Failure;
-use pmmpi_workload::console::say;
+use pmmpi_workload::console::{say, time_left};
 use pmmpi_workload::plan::OnFailure;
 use pmmpi_workload::process::Prepared;
+use pmmpi_workload::series_summary::SeriesSummary;
 use pmmpi_workload::signals;
+use run_files::NewRunFiles;
 use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Starts all launches. Gives the end of the first failed launch, or else success.
 pub fn run(launches: &Launches) -> Result<End, Failure> {
@@ -21,11 +27,16 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     signals::forward();
     let mut result = End::Exited(0);
     let mut kept_of = vec![0; series.sets];
+    let files: Vec<Option<NewRunFiles>> =
+        launches.commands.iter().map(|launch| launch.folder().map(NewRunFiles::in_folder)).collect();
+    let mut summaries: Vec<SeriesSummary> =
+        launches.commands.iter().map(|_| SeriesSummary::new(launches.runs)).collect();
+    let progress = Progress::new(launches, &series);
     'rounds: for number in 0..launches.warmup.saturating_add(launches.runs) {
         let warmup = number < launches.warmup;
-        for set in series.order(number) {
+        for (turn, set) in series.order(number).enumerate() {
             if !launches.quiet {
-                announce(launches, number, series.letter(set));
+                progress.announce(number, turn, series.letter(set));
             }
             let marks = series.marks(set, (!warmup).then(|| number - launches.warmup));
             let (program, argv) = (&programs[set], launches.commands[set].with(&marks));
@@ -36,6 +47,9 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
                     program::failure(program.as_os_str(), e.raw_os_error().unwrap_or(libc::EINVAL))
                 })?;
             kept_of[set] += u32::from(!warmup && ended.end.is_success());
+            if let Some(round) = number.checked_sub(launches.warmup) {
+                summaries[set].add_end(round, ended.end);
+            }
             if result.is_success() {
                 result = ended.end;
             }
@@ -56,6 +70,9 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     if !launches.quiet {
         let (all, kept) = (launches.runs.saturating_mul(series.sets as u32), kept_of.iter().sum::<u32>());
         say(format_args!("{kept} of {all} launches succeeded, series {}", series.id));
+        for (set, (summary, files)) in summaries.iter_mut().zip(&files).enumerate() {
+            summarise(summary, files.as_ref(), &series.of_set(set), series.letter(set));
+        }
         if series.sets > 1 && kept_of.iter().all(|kept| *kept > 0) {
             let [a, b] = [0, 1].map(|set| format!("label:{COMPARE_LABEL}={}", series.of_set(set)));
             let out =
@@ -103,9 +120,51 @@ impl Series {
     }
 }
 
-fn announce(launches: &Launches, number: u32, letter: &str) {
-    match number.checked_sub(launches.warmup) {
-        Some(round) => say(format_args!("launch {}{letter} of {}", round + 1, launches.runs)),
-        None => say(format_args!("warm-up launch {}{letter} of {}", number + 1, launches.warmup)),
+/// Prints what the runs of a series show together. `letter` is " A", " B" or nothing.
+fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &str, letter: &str) {
+    let name = letter.trim_start();
+    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let Some(files) = files else {
+        return say(format_args!("{name}no summary, because the launches save no run files (--no-save)"));
+    };
+    files.of_series(series).for_each(|(round, run)| summary.add(round, &run));
+    summary.lines().iter().for_each(|line| say(format_args!("{name}{line}")));
+    if summary.not_found() > 0 {
+        let folder = files.folder().display();
+        say(format_args!(
+            "{name}the summary lacks the runs whose files this machine does not see in {folder}: \
+             look at them with pmmpi report"
+        ));
+    }
+}
+
+/// Prints which launch begins.
+struct Progress<'a> {
+    launches: &'a Launches,
+    sets: u32,
+    began: Instant,
+    /// Only a terminal gets the time left. There is no bar, because the launches write to the same terminal.
+    shows_time_left: bool,
+}
+
+impl<'a> Progress<'a> {
+    fn new(launches: &'a Launches, series: &Series) -> Self {
+        let shows_time_left = std::io::stderr().is_terminal();
+        Self { launches, sets: series.sets as u32, began: Instant::now(), shows_time_left }
+    }
+
+    /// Round `number` (from 0) begins its launch `turn` (from 0).
+    fn announce(&self, number: u32, turn: usize, letter: &str) {
+        let Launches { runs, warmup, .. } = self.launches;
+        let all = warmup.saturating_add(*runs).saturating_mul(self.sets);
+        let done = number.saturating_mul(self.sets).saturating_add(turn as u32);
+        let left = match self.shows_time_left {
+            true => time_left(self.began.elapsed(), done, all),
+            false => String::new(),
+        };
+        match number.checked_sub(*warmup) {
+            Some(round) => say(format_args!("launch {}{letter} of {runs}{left}", round + 1)),
+            None => say(format_args!("warm-up launch {}{letter} of {warmup}{left}", number + 1)),
+        }
     }
 }

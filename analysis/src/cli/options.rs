@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmmpi_analysis::input::importers::PathPattern;
 use pmmpi_analysis::table::host_list::HostList;
 use pmmpi_analysis::table::node_class::ClassBy;
+use pmmpi_analysis::table::run_name::RunName;
 use pmmpi_analysis::table::selection::{LabelValue, Moment, Selection};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -46,8 +47,8 @@ fn report_help() -> String {
 memory, Linux kernel, command, ranks and labels, in the node's latest session.
 {EXIT_STATUS}
 3: --fail-on found WHAT (all in docs/report.md), 4: no node could be judged.
-Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE. Also:
---correlate, --delta-history, --fdr, --resets, --exit (docs/report.md, import.md).
+Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
+Also: --correlate, --delta-history, --fdr, --resets, --exit (docs/report.md).
 Example: pmmpi report --format json a.pmr | jq '.nodes[].verdict'"
     )
 }
@@ -57,7 +58,7 @@ fn export_help() -> String {
         "Writes one row per run and node into DIR/month=YYYY-MM/. pmmpi writes no run
 twice and never changes an existing file. `pmmpi report DIR` and any Parquet
 reader can read the archive.
-Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE.
+Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 {EXIT_STATUS}
 
 Example: pmmpi export pmmpi-results -o archive && pmmpi report archive"
@@ -71,7 +72,7 @@ session:NAME, label:KEY=VALUE, time:FROM..TO. SLOWER: B's time over A's time.
 VISIBLE: a difference of this size is found with a probability of 95 %.
 {EXIT_STATUS}
 3: --fail-on found it; 4: a difference of this size would not be found.
-Select: --since T, --until T, --node LIST, --class C, --where LABEL=VALUE.
+Select: --since T, --until T, --node LIST, --class C, --run ID, --where K=V.
 Example: pmmpi compare label:blas=mkl label:blas=openblas --fail-on slower:2%"
     )
 }
@@ -153,6 +154,9 @@ pub struct Select {
     /// A class, or a part of its name
     #[arg(long, value_name = "C", hide = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub class: Option<String>,
+    /// Run of pmmpi: its id, the beginning of its id, or the short id of a table
+    #[arg(long = "run", value_name = "ID", hide = true)]
+    pub runs: Vec<RunName>,
     /// Runs with this label, or rows with this value in a column
     #[arg(long = "where", value_name = "LABEL=VALUE", hide = true)]
     pub labels: Vec<LabelValue>,
@@ -161,12 +165,13 @@ pub struct Select {
 impl Select {
     /// The same for readers.
     pub fn selection(&self) -> Selection {
-        let Self { since, until, node, class, labels } = self;
+        let Self { since, until, node, class, runs, labels } = self;
         Selection {
             since: since.clone(),
             until: until.clone(),
             nodes: node.clone(),
             class: class.clone(),
+            runs: runs.clone(),
             labels: labels.clone(),
         }
     }

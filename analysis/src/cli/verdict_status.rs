@@ -2,6 +2,7 @@
 
 use super::options::FailOn;
 use super::{COULD_NOT_JUDGE, FOUND};
+use clap::ValueEnum;
 use pmmpi_analysis::render::{answer, one_line};
 use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
@@ -27,6 +28,31 @@ pub fn plain(report: &Report, fail_on: &[FailOn], partial: bool) -> u8 {
         true => COULD_NOT_JUDGE,
         false => u8::from(partial),
     }
+}
+
+/// What to do if the status is that no node could be judged: nothing in the input is slow, because nothing was compared.
+pub fn advice(report: &Report, fail_on: &[FailOn], delta_percent: f64) -> Option<String> {
+    let asked = fail_on.iter().find(|what| matches!(what, FailOn::Slow | FailOn::Suspect))?;
+    if fail_on.iter().any(|what| is_found(report, *what)) || !is_nothing_judged(report) {
+        return None;
+    }
+    let name = asked.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let what = match () {
+        () if report.nodes.is_empty() => {
+            "no run has a time. --fail-on failed finds runs that failed".to_owned()
+        }
+        () => {
+            let why = match report.accounted.few_runs {
+                0 => "no other node of its class was measured",
+                _ => "no node has enough runs (--min-runs)",
+            };
+            format!(
+                "{why}. To compare with earlier runs of the same node: \
+                 pmmpi compare EARLIER NEW --fail-on slower:{delta_percent}%"
+            )
+        }
+    };
+    Some(format!("--fail-on {name}: no node was judged, because {what}"))
 }
 
 /// The status of a plugin of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.

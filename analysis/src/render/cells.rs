@@ -2,6 +2,7 @@
 
 use crate::report::run::RunReport;
 use crate::verdicts::node_report::{NodeReport, OddFact};
+use crate::warning_codes::WarningCode;
 use pmmpi::text::seconds_between;
 use std::collections::BTreeMap;
 
@@ -46,7 +47,9 @@ pub fn elapsed(run: &RunReport) -> String {
     match &run.elapsed {
         Some(e) if e.consistent => {
             let (lower, upper) = seconds_between(e.lower_ns, e.upper_ns);
-            format!("{lower} and {upper}")
+            let failed = run.warnings.iter().any(|warning| warning.code == WarningCode::FailedRun);
+            let end = run.end.as_ref().filter(|_| failed).map(|end| format!("; {end}"));
+            format!("{lower} and {upper}{}", end.unwrap_or_default())
         }
         Some(_) => "unknown: see the warnings".to_owned(),
         None => {

@@ -1,17 +1,17 @@
 //! A comparison of two sets of runs: as text, Markdown and CSV. JSON needs no module.
 
+use super::aligned::aligned;
 use super::cells::{percent, probability, seconds, shortened};
 use super::csv::{name as csv_name, number};
 use super::markdown::{of_table, prose};
-use super::tables::{Cell, Table, left, name, or_dash, right, words};
+use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{more, one_line, shown};
 use crate::comparison::{
     ClassComparison, Comparison, Difference, MetricComparison, NodeComparison, SetReport,
 };
-use crate::stats::verdict_rule::Verdict;
 use crate::warning_codes::percent as unsigned;
 use pmmpi::text::count;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Number of nodes that a sentence names.
 const NAMED: usize = 3;
@@ -226,6 +226,7 @@ fn classes(classes: &[ClassComparison], top: usize) -> Table {
         ],
         rows: classes[..shown].iter().zip(1..).map(row).collect(),
         more: more(hidden, "more classes"),
+        ..Table::default()
     }
 }
 
@@ -258,6 +259,7 @@ fn of_nodes(nodes: &[NodeComparison], numbers: &BTreeMap<&str, usize>, top: usiz
         ],
         rows: nodes[..shown].iter().map(row).collect(),
         more: more(hidden, "more nodes"),
+        ..Table::default()
     }
 }
 
@@ -288,71 +290,6 @@ fn metrics(metrics: &[MetricComparison], numbers: &BTreeMap<&str, usize>, top: u
         ],
         rows: metrics[..shown].iter().map(row).collect(),
         more: more(hidden, "more regions and metrics"),
-    }
-}
-
-/// Columns of equal width. Long names are cut in the middle, unless two names would then look alike.
-fn aligned(table: &Table) -> String {
-    let text = |cell: &Cell| match cell {
-        Cell::Name(name) => one_line(name),
-        Cell::Words(words) => words.clone(),
-        Cell::Verdict(verdict) => verdict.map_or("-", Verdict::name).to_owned(),
-    };
-    let whole: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-    let different = |at: usize, of: fn(&str) -> String| {
-        whole.iter().map(|row| of(&row[at])).collect::<BTreeSet<String>>().len()
-    };
-    let is_cut: Vec<bool> =
-        (0..table.columns.len()).map(|at| different(at, cut) == different(at, str::to_owned)).collect();
-    let shown = |row: &Vec<String>| -> Vec<String> {
-        row.iter().zip(&is_cut).map(|(text, is_cut)| if *is_cut { cut(text) } else { text.clone() }).collect()
-    };
-    let titles = table.columns.iter().map(|column| column.title.to_uppercase().replace(", S", ", s"));
-    let mut rows: Vec<Vec<String>> = vec![titles.collect()];
-    rows.extend(whole.iter().map(shown));
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).zip(&table.columns).map(|((text, width), column)| {
-            match column.is_right {
-                true => format!("{text:>width$}"),
-                false => format!("{text:<width$}"),
-            }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    let text: String = rows.iter().map(line).collect();
-    text + &table.more.as_ref().map(|more| format!("{more}\n")).unwrap_or_default()
-}
-
-/// The beginning and the end of a long text.
-fn cut(text: &str) -> String {
-    const LONGEST: usize = 36;
-    let length = text.chars().count();
-    if length <= LONGEST {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(LONGEST / 2 - 1).collect();
-    let tail: String = text.chars().skip(length - (LONGEST / 2 - 1)).collect();
-    format!("{head}..{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_differ_look_different() {
-        let table = |names: [&str; 2]| Table {
-            columns: vec![left("Node")],
-            rows: names.iter().map(|of| vec![name(of)]).collect(),
-            more: None,
-        };
-        let long = |middle: &str| format!("a-long-name-of-a-node-{middle}.cluster.example.org");
-        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<String>>();
-        let alike = lines(&aligned(&table([&long("n0000"), &long("n0001")])));
-        assert_eq!(alike[1..], [long("n0000"), long("n0001")]);
-        let apart = lines(&aligned(&table([&long("n0000"), "n0001"])));
-        assert_eq!(apart[1..], ["a-long-name-of-a-..uster.example.org", "n0001"]);
+        ..Table::default()
     }
 }

@@ -3,7 +3,9 @@
 
 mod plot;
 
-use super::tables::{self, Cell, Table};
+use super::origin::Origin;
+use super::tables;
+use super::tabular::{Cell, Table};
 use super::{answer, cells, first_warnings, one_line};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
@@ -13,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const STYLE: &str = include_str!("html/style.css");
 
 /// A report with at most `top` rows per table (0: all).
-pub fn report(report: &Report, top: usize) -> String {
+pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
@@ -46,6 +48,9 @@ pub fn report(report: &Report, top: usize) -> String {
     if !warnings.is_empty() {
         text += &format!("<h2>Warnings</h2>\n<ul>\n{}</ul>\n", warnings.concat());
     }
+    let sources: Vec<String> =
+        origin.sources.iter().map(|source| format!("<code>{}</code>", escaped(source))).collect();
+    text += &format!("<p><small>{} {}</small></p>\n", escaped(&origin.sentence()), sources.join(", "));
     text + "</body>\n</html>\n"
 }
 
@@ -62,7 +67,9 @@ fn plots(report: &Report) -> String {
 
 fn of_table(table: &Table) -> String {
     let side = |is_right: bool| if is_right { " class=\"number\"" } else { "" };
-    let mut text = "<table>\n<thead><tr>".to_owned();
+    let mut text: String =
+        table.before.iter().map(|before| format!("<p>{}</p>\n", escaped(before))).collect();
+    text += "<table>\n<thead><tr>";
     for column in &table.columns {
         text += &format!("<th scope=\"col\"{}>{}</th>", side(column.is_right), column.title);
     }
@@ -72,7 +79,9 @@ fn of_table(table: &Table) -> String {
         for (value, column) in row.iter().zip(&table.columns) {
             text += &match value {
                 Cell::Name(name) => format!("<td><code>{}</code></td>", escaped(name)),
-                Cell::Words(words) => format!("<td{}>{}</td>", side(column.is_right), escaped(words)),
+                Cell::Text(text) | Cell::Words(text) => {
+                    format!("<td{}>{}</td>", side(column.is_right), escaped(text))
+                }
                 Cell::Verdict(None) => "<td>-</td>".to_owned(),
                 Cell::Verdict(Some(verdict)) => {
                     format!("<td class=\"{}\">{}</td>", style_of(*verdict), verdict.name())
@@ -82,8 +91,8 @@ fn of_table(table: &Table) -> String {
         text += "</tr>\n";
     }
     text += "</tbody>\n</table>\n";
-    if let Some(more) = &table.more {
-        text += &format!("<p>{}</p>\n", escaped(more));
+    for after in table.more.iter().chain(&table.notes) {
+        text += &format!("<p>{}</p>\n", escaped(after));
     }
     text
 }

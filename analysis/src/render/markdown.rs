@@ -1,13 +1,15 @@
 //! The report for a ticket or a wiki, in GitHub-flavoured Markdown.
 
-use super::tables::{self, Cell, Table};
+use super::origin::Origin;
+use super::tables;
+use super::tabular::{Cell, Table};
 use super::{answer, first_warnings, one_line};
 use crate::report::Report;
 use crate::stats::verdict_rule::Verdict;
 use std::collections::BTreeSet;
 
 /// A report with at most `top` rows per table (0: all).
-pub fn report(report: &Report, top: usize) -> String {
+pub fn report(report: &Report, origin: &Origin, top: usize) -> String {
     let mut text = String::new();
     for sentence in answer::of(report) {
         text += &format!("**{}**\n\n", prose(&sentence));
@@ -28,21 +30,23 @@ pub fn report(report: &Report, top: usize) -> String {
         let (message, advice) = (prose(&warning.message), prose(warning.code.advice()));
         text += &format!("- {message} \\[{}\\]: {advice}\n", warning.code.name());
     }
-    format!("{}\n", text.trim_end())
+    let sources: Vec<String> = origin.sources.iter().map(|source| code(source)).collect();
+    format!("{}\n\n{} {}\n", text.trim_end(), prose(&origin.sentence()), sources.join(", "))
 }
 
 /// A table.
 pub(super) fn of_table(table: &Table) -> String {
     let row =
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
-    let mut text = row(&mut table.columns.iter().map(|column| column.title.to_owned()));
+    let mut text = table.before.iter().map(|before| format!("{}\n\n", prose(before))).collect::<String>();
+    text += &row(&mut table.columns.iter().map(|column| column.title.to_owned()));
     text +=
         &row(&mut table.columns.iter().map(|column| if column.is_right { "--:" } else { "---" }.to_owned()));
     for cells in &table.rows {
         text += &row(&mut cells.iter().map(cell));
     }
-    if let Some(more) = &table.more {
-        text += &format!("\n{}\n", prose(more));
+    for after in table.more.iter().chain(&table.notes) {
+        text += &format!("\n{}\n", prose(after));
     }
     text + "\n"
 }
@@ -50,7 +54,7 @@ pub(super) fn of_table(table: &Table) -> String {
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Name(name) => code(name),
-        Cell::Words(words) => prose(words),
+        Cell::Text(text) | Cell::Words(text) => prose(text),
         Cell::Verdict(None) => "-".to_owned(),
         Cell::Verdict(Some(Verdict::Ok)) => Verdict::Ok.name().to_owned(),
         Cell::Verdict(Some(verdict)) => format!("**{}**", verdict.name()),

@@ -1,56 +1,12 @@
 //! The tables of a report, for all formats that have tables.
 
-use super::cells::{
-    self, class_numbers, classes, elapsed, interval, percent, probability, seconds, shortened,
-};
-use super::{goes_with_slowness, more, shown};
+use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds, shortened};
+use super::tabular::{Cell, Table, left, name, or_dash, right, words};
+use super::{goes_with_slowness, last_run, more, run_table, shown};
 use crate::report::Report;
-use crate::report::run::RunReport;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
-
-/// Headings, rows, and a remark below them, for example about rows that are not shown.
-pub struct Table {
-    pub columns: Vec<Column>,
-    pub rows: Vec<Vec<Cell>>,
-    pub more: Option<String>,
-}
-
-pub struct Column {
-    pub title: &'static str,
-    /// True for numbers: they are right-aligned.
-    pub is_right: bool,
-}
-
-pub enum Cell {
-    /// A name from a file that anyone may have made; long names are shortened.
-    Name(String),
-    /// Text of the tool itself.
-    Words(String),
-    Verdict(Option<Verdict>),
-}
-
-pub fn left(title: &'static str) -> Column {
-    Column { title, is_right: false }
-}
-
-pub fn right(title: &'static str) -> Column {
-    Column { title, is_right: true }
-}
-
-pub fn name(name: &str) -> Cell {
-    Cell::Name(shortened(name))
-}
-
-pub fn words(words: impl ToString) -> Cell {
-    Cell::Words(words.to_string())
-}
-
-/// "-" if there is no value.
-pub fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> Cell {
-    Cell::Words(value.map_or("-".to_owned(), show))
-}
 
 /// All tables that have rows, each with at most `top` rows (0: all).
 pub fn of(report: &Report, top: usize) -> Vec<Table> {
@@ -62,9 +18,10 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         odd(&report.nodes, top),
         changed(&report.nodes, top),
         drift(&report.drift, top),
-        runs(&report.runs, top),
+        run_table::of(&report.runs, top, None),
     ];
-    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    let of_last_run = [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, top)];
+    all.into_iter().chain(of_last_run.into_iter().flatten()).filter(|table| !table.rows.is_empty()).collect()
 }
 
 fn nodes(nodes: &[NodeReport], top: usize) -> Table {
@@ -106,7 +63,7 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
         cells
     };
     let rows = nodes[..shown].iter().map(row).collect();
-    Table { columns, rows, more: more(hidden, "more rows of nodes") }
+    Table { columns, rows, more: more(hidden, "more rows of nodes"), ..Table::default() }
 }
 
 fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
@@ -118,6 +75,7 @@ fn of_classes(nodes: &[NodeReport], top: usize) -> Table {
         columns: vec![right("Class"), left("Nodes that should be equally fast")],
         rows,
         more: more(hidden, "more classes"),
+        ..Table::default()
     }
 }
 
@@ -145,6 +103,7 @@ fn slow_runs(runs: &[SlowRunReport], top: usize) -> Table {
         ],
         rows,
         more: more(hidden, "more slow runs"),
+        ..Table::default()
     }
 }
 
@@ -188,6 +147,7 @@ fn odd(nodes: &[NodeReport], top: usize) -> Table {
         columns: vec![left("Odd"), left("Fact"), left("Value"), left("Peers have")],
         rows: rows[..shown].iter().map(row).collect(),
         more: more(hidden, "more facts"),
+        ..Table::default()
     }
 }
 
@@ -221,6 +181,7 @@ fn changed(nodes: &[NodeReport], top: usize) -> Table {
         ],
         rows,
         more: more(hidden, "more nodes"),
+        ..Table::default()
     }
 }
 
@@ -235,18 +196,6 @@ fn drift(drifts: &[DriftReport], top: usize) -> Table {
         columns: vec![left("Grew slower"), right("By"), right("Score"), left("Since")],
         rows,
         more: more(hidden, "more nodes"),
-    }
-}
-
-/// The latest runs.
-fn runs(runs: &[RunReport], top: usize) -> Table {
-    let (_, hidden) = shown(runs.len(), top);
-    let row =
-        |run: &RunReport| vec![name(&run.run_id), words(run.ranks), words(run.nodes), words(elapsed(run))];
-    let rows = runs[hidden..].iter().map(row).collect();
-    Table {
-        columns: vec![left("Run"), right("Ranks"), right("Nodes"), left("Elapsed between, s")],
-        rows,
-        more: more(hidden, "earlier runs"),
+        ..Table::default()
     }
 }

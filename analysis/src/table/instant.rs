@@ -1,5 +1,7 @@
 //! Points in time in the form of RFC 3339.
 
+use pmmpi::record::civil_from_days;
+
 /// Nanoseconds since 1970-01-01T00:00:00Z of a text like `2026-11-21T20:35:00.25+01:00`. A space may replace `T`, and
 /// small letters are allowed for `T` and `Z` (RFC 3339, 5.6). `None` if the text is not such a time, or before 1678
 /// or after 2261. A leap second equals the first second of the next minute.
@@ -62,6 +64,15 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// The date and the time of the day (UTC): 2026-11-21 and 20:35:00.
+pub(crate) fn utc(unix_ns: i64) -> [String; 2] {
+    let seconds = unix_ns.div_euclid(1_000_000_000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    [format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}")]
+}
+
 /// Nanoseconds since 1970. A date, such as 2026-11-21, means its first moment in UTC.
 pub(crate) fn of_date_or_instant(text: &str) -> Option<i64> {
     let is_date = text.len() == "2026-11-21".len();
@@ -113,6 +124,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn an_instant_is_read_as_it_is_written(seconds in -8_000_000_000i64..8_000_000_000) {
+            let [date, time] = utc(seconds * 1_000_000_000 + 1);
+            let text = format!("{date}T{time}Z");
+            prop_assert_eq!(unix_ns(text.as_bytes()), Some(seconds * 1_000_000_000), "{}", text);
+        }
+
         #[test]
         fn bytes_are_never_a_panic(text in proptest::collection::vec(any::<u8>(), 0..40)) {
             unix_ns(&text);

@@ -1,8 +1,9 @@
-//! Which runs count: `--since`, `--until`, `--node`, `--class` and `--where`.
+//! Which runs count: `--since`, `--until`, `--node`, `--class`, `--run` and `--where`.
 
 use crate::table::host_list::{HostList, compressed};
 use crate::table::instant;
 use crate::table::node_class::{self, Class, ClassBy, Key, Parts, SESSION_LABEL};
+use crate::table::run_name::{ChosenRuns, RunName};
 use crate::table::{RunTable, UNDATED, UNDECLARED};
 use pmmpi::record::Run;
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub struct Selection {
     pub nodes: Option<HostList>,
     /// The name of the class; if no class has it, a part of the name.
     pub class: Option<String>,
+    /// Runs of pmmpi: one of these. All runs if there is none.
+    pub runs: Vec<RunName>,
     /// Labels, and columns of other tools' results.
     pub labels: Vec<LabelValue>,
 }
@@ -80,6 +83,9 @@ pub struct Selected {
     /// The class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Parts of run ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<String>,
     /// `label=value`.
     #[serde(rename = "where", skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -95,8 +101,9 @@ impl fmt::Display for Selected {
             ("--class", &self.class),
         ];
         let named = named.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+        let runs = self.runs.iter().map(|run| format!("--run {run}"));
         let labels = self.labels.iter().map(|label| format!("--where {label}"));
-        f.write_str(&named.chain(labels).collect::<Vec<_>>().join(" "))
+        f.write_str(&named.chain(runs).chain(labels).collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -107,6 +114,7 @@ impl Selection {
             && self.until.is_none()
             && self.nodes.is_none()
             && self.class.is_none()
+            && self.runs.is_empty()
             && self.labels.is_empty()
     }
 
@@ -152,6 +160,26 @@ impl Selection {
         self.nodes.as_ref().is_none_or(has)
     }
 
+    /// True if this run of pmmpi may count; [`Selection::chosen`] decides when all ids are known.
+    fn may_have_run(&self, run_id: &str) -> bool {
+        self.runs.is_empty() || self.runs.iter().any(|name| name.may_be(run_id))
+    }
+
+    /// The runs of pmmpi that `--run` chooses, of these and those of the table; `None` if all runs count.
+    pub(crate) fn chosen<'a>(
+        &self,
+        table: &'a RunTable,
+        others: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<ChosenRuns>, String> {
+        if self.runs.is_empty() {
+            return Ok(None);
+        }
+        let of_table = (0..table.len()).filter(|row| table.is_own[*row]);
+        let of_table = of_table.filter_map(|row| table.runs.get(table.run[row]));
+        let ids: BTreeSet<&str> = of_table.chain(others).filter(|id| self.may_have_run(id)).collect();
+        ChosenRuns::of(&self.runs, &ids).map(Some)
+    }
+
     /// The selected nodes of a run of pmmpi, with their classes, as far as start, labels and names tell. `None` if the run
     /// is not selected; a run without nodes has none.
     pub(crate) fn nodes_of(&self, run: &Run, by: &ClassBy) -> Option<Vec<(String, Arc<Class>)>> {
@@ -162,7 +190,10 @@ impl Selection {
             Key::Named(name) => label(name).unwrap_or_default() == wanted.value,
             _ => true, // of a node
         };
-        if !(self.has_start(header.started_unix_ns) && self.labels.iter().all(is)) {
+        if !(self.has_start(header.started_unix_ns)
+            && self.may_have_run(&header.run_id)
+            && self.labels.iter().all(is))
+        {
             return None;
         }
         let has_facts = |class: &Class| {
@@ -200,10 +231,11 @@ impl Selection {
         &self,
         table: &mut RunTable,
         is_selected: &impl Fn(&str) -> bool,
+        chosen: Option<&ChosenRuns>,
         archived: usize,
     ) -> (Vec<bool>, LeftOut) {
         let mut left_out = LeftOut::default();
-        let kept = self.rows(table, is_selected, archived, &mut left_out);
+        let kept = self.rows(table, is_selected, chosen, archived, &mut left_out);
         let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
         table.rejected_nodes.retain(|node| nodes[*node as usize]);
         let sessions = &table.sessions;
@@ -212,7 +244,10 @@ impl Selection {
             self.labels.iter().all(|label| !is_session(&label.key) || label.value == session(number))
         };
         table.wrong.retain(|(node, number), wrong| {
-            nodes[*node as usize] && self.has_start(wrong.started_unix_ns) && is_of_session(*number)
+            chosen.is_none()
+                && nodes[*node as usize]
+                && self.has_start(wrong.started_unix_ns)
+                && is_of_session(*number)
         });
         (kept, left_out)
     }
@@ -221,6 +256,7 @@ impl Selection {
         &self,
         table: &RunTable,
         is_selected: &impl Fn(&str) -> bool,
+        chosen: Option<&ChosenRuns>,
         archived: usize,
         left_out: &mut LeftOut,
     ) -> Vec<bool> {
@@ -242,6 +278,10 @@ impl Selection {
             .iter()
             .map(|name| self.labels.iter().all(|label| !is_session(&label.key) || label.value == name))
             .collect();
+        let runs: Option<Vec<bool>> = chosen.map(|chosen| {
+            let ids = (0..table.runs.len() as u32).map(|number| table.runs.get(number));
+            ids.map(|id| id.is_some_and(|id| chosen.ids.contains(id))).collect()
+        });
         let asks_for_start = self.since.is_some() || self.until.is_some();
         let mut is_kept = |row: usize| {
             if (table.source[row] as usize) < archived {
@@ -254,6 +294,7 @@ impl Selection {
             let others = nodes[table.node[row] as usize]
                 && classes[table.class[row] as usize]
                 && sessions[table.session[row] as usize]
+                && runs.as_ref().is_none_or(|runs| table.is_own[row] && runs[table.run[row] as usize])
                 && has_parts;
             let started = table.started_unix_ns[row];
             let is_run = table.median_of(row).is_none();
@@ -277,6 +318,7 @@ impl Selection {
             until: moment(&self.until),
             nodes: self.nodes.as_ref().map(|nodes| compressed(nodes.names())),
             class: self.class.clone(),
+            runs: self.runs.iter().map(|run| run.text().to_owned()).collect(),
             labels: self.labels.iter().map(|label| format!("{}={}", label.key.name(), label.value)).collect(),
         })
     }

@@ -5,8 +5,7 @@ use super::judged_session::Sessions;
 use super::node_report::{HistoryReport, MaintenanceReport, NodeReport, NullReasons};
 use crate::stats::normal;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
-use crate::table::{RunTable, UNDATED};
-use pmmpi::record::civil_from_days;
+use crate::table::{RunTable, UNDATED, instant};
 use pmmpi::text::count;
 use std::borrow::Cow;
 
@@ -180,7 +179,6 @@ fn without(history: &History) -> OwnHistory {
 
 /// YYYY-MM-DD (UTC).
 pub(super) fn date(unix_ns: i64) -> Option<String> {
-    const DAY_NS: i64 = 86_400_000_000_000;
-    let (year, month, day) = civil_from_days(unix_ns.div_euclid(DAY_NS));
-    (unix_ns != UNDATED).then(|| format!("{year:04}-{month:02}-{day:02}"))
+    let [date, _] = instant::utc(unix_ns);
+    (unix_ns != UNDATED).then_some(date)
 }

@@ -1,6 +1,7 @@
 //! `pmmpi repeat`: finds each `pmmpi` in the command line of a launch.
 
-use super::options::{self, Repetition};
+use super::options::{self, MeasurementArgs, Repetition};
+use pmmpi::record::run_file;
 use pmmpi_workload::Failure;
 use pmmpi_workload::plan::OnFailure;
 use std::ffi::{OsStr, OsString};
@@ -47,7 +48,18 @@ impl Launch {
 
     /// The folder of its runs, if its `pmmpi` names one.
     pub fn out(&self) -> Option<PathBuf> {
-        options::measurement(self.argv.get(*self.places.first()?..)?).ok()?.out
+        self.measurement()?.out
+    }
+
+    /// The folder of its runs, as this process names it; `None` if it saves none.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let typed = self.measurement().filter(|typed| !typed.no_save)?;
+        Some(typed.out.unwrap_or_else(run_file::default_folder))
+    }
+
+    /// The options of its first `pmmpi`.
+    fn measurement(&self) -> Option<MeasurementArgs> {
+        options::measurement(self.argv.get(*self.places.first()?..)?).ok()
     }
 
     pub fn launcher(&self) -> &OsStr {

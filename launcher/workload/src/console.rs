@@ -1,6 +1,7 @@
 //! All messages of pmmpi. They go to stderr, because stdout belongs to the program.
 
 use crate::plan::RoundsPlan;
+use crate::series_summary::SeriesSummary;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmmpi::record::Run;
 use pmmpi::text::printable;
@@ -8,6 +9,7 @@ use pmmpi_events::summary_line::Summary;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// Prints a message in one write, so that messages of several ranks do not mix. Ignores a failed write.
 pub fn say(message: impl Display) {
@@ -55,11 +57,7 @@ impl Console {
         if let Some(bar) = &self.bar {
             bar.set_position(number.into());
             let doing = if warmup { "warm-up" } else { "measuring" };
-            let left = bar.elapsed().checked_div(number).map(|round| round * (self.rounds - number));
-            bar.set_message(match left {
-                Some(left) => format!("{doing}, about {} left", HumanDuration(left)),
-                None => doing.to_owned(),
-            });
+            bar.set_message(format!("{doing}{}", time_left(bar.elapsed(), number, self.rounds)));
             bar.tick();
         }
     }
@@ -84,6 +82,13 @@ impl Console {
         }
     }
 
+    /// Prints what the measured rounds show together, after the last one.
+    pub fn summary(&self, series: &SeriesSummary) {
+        if !self.quiet && self.runs > 1 {
+            series.lines().iter().for_each(say);
+        }
+    }
+
     /// Prints that the rounds end early, after `kept` measured rounds.
     pub fn stopped(&self, signal: i32, kept: u32) {
         if !self.quiet {
@@ -98,6 +103,13 @@ impl Console {
             None => say(message),
         }
     }
+}
+
+/// ", about 20 seconds left": the time that the rest of `all` equal parts needs, if `done` of them took `elapsed`. Empty
+/// before the end of the first part.
+pub fn time_left(elapsed: Duration, done: u32, all: u32) -> String {
+    let left = elapsed.checked_div(done).map(|part| part.saturating_mul(all.saturating_sub(done)));
+    left.map_or(String::new(), |left| format!(", about {} left", HumanDuration(left)))
 }
 
 fn bar(rounds: u32) -> ProgressBar {

@@ -2,7 +2,7 @@
 //! a job.
 //!
 //! [`rounds`] executes the launcher's [`plan`] on any fabric. In each round [`process`] starts the program and gets its
-//! end, [`saving`] saves the run, and [`console`] prints the messages. Meanwhile [`signals`] passes signals on to the
+//! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile [`signals`] passes signals on to the
 //! program; a witness process shows which signals reach it anyway. [`descendants`] finds the processes that the program
 //! started ([`proc_stat`]).
 
@@ -18,6 +18,7 @@ pub mod proc_stat;
 pub mod process;
 pub mod rounds;
 pub mod saving;
+pub mod series_summary;
 mod signal_ledger;
 mod signal_witness;
 pub mod signals;

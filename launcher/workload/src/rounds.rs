@@ -4,6 +4,7 @@ use crate::console::{Console, say};
 use crate::health_watch::HealthWatch;
 use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::{Ended, Prepared};
+use crate::series_summary::SeriesSummary;
 use crate::{Failure, descendants, saving, signals};
 use pmmpi::clock;
 use pmmpi::counters::counter_table::CounterTable;
@@ -46,6 +47,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
     if plan.timeout.is_some() {
         descendants::adopt();
     }
+    let mut series = SeriesSummary::new(plan.runs);
     let mut result: Option<End> = None;
     let mut lost = None;
     let mut began_ns = place.began_ns;
@@ -63,11 +65,11 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
         let round = measure(&mut fabric, &program, plan, &place, session, number).map_err(in_round)?;
         let mut verdict = GO_ON;
         if let Some(parts) = &round.parts {
-            verdict =
-                settle(plan, number, &round, parts, &mut place.slot, &console).unwrap_or_else(|failure| {
-                    lost = Some(failure);
-                    STOP
-                });
+            let settled = settle(plan, number, &round, parts, &mut place.slot, &console, &mut series);
+            verdict = settled.unwrap_or_else(|failure| {
+                lost = Some(failure);
+                STOP
+            });
         }
         let verdict = collectives::spread(&mut fabric, vec![verdict]).map_err(in_round)?;
         if result.is_none_or(End::is_success) {
@@ -83,6 +85,7 @@ pub fn run<F: Fabric>(mut fabric: F, plan: &RoundsPlan, mut place: RoundsContext
         began_ns = clock::monotonic_ns();
     }
     console.end();
+    console.summary(&series);
     match (lost, result) {
         // If the program failed, its status is the exit status.
         (Some(failure), Some(end)) if !end.is_success() => {
@@ -148,6 +151,7 @@ fn settle(
     parts: &[Vec<u8>],
     slot: &mut Option<Slot>,
     console: &Console,
+    series: &mut SeriesSummary,
 ) -> Result<u8, Failure> {
     let kept = number.checked_sub(plan.warmup);
     let header = plan.header_of(kept.unwrap_or(0), round.started_unix_ns);
@@ -155,6 +159,7 @@ fn settle(
         .map_err(|e| Failure::own(format_args!("pmmpi cannot decode the record of a rank: {e}")))?;
     run.asked.clone_from(&plan.selection.asked);
     if let Some(kept) = kept {
+        series.add(kept, &run);
         let save = |folder: &PathBuf| {
             // With several ranks, nothing is reserved for runs after the first: the disk may be full.
             let bytes = if round.size == 1 { reserved_bytes_alone(&run.header) } else { 0 };

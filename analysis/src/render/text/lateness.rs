@@ -12,7 +12,7 @@ pub fn table(text: &mut String, runs: &[RunReport], top: usize) {
     let Some((run, waited_for)) = latest else { return };
     line(text, "");
     let waiting = waited_for.waiting_share.map_or(String::new(), |share| {
-        format!("; the ranks spent {:.1} % of their time waiting", share * 100.0)
+        format!("; the ranks spent {:.1} % of their time waiting at the end of the job", share * 100.0)
     });
     let (last, rank) = (&waited_for.node, waited_for.rank);
     if !waited_for.sure {

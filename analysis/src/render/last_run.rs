@@ -1,0 +1,121 @@
+//! Regions and metrics of the latest run that has any.
+
+use super::tabular::{Cell, Table, left, name, right, words};
+use super::{more, shown};
+use crate::report::metrics::MetricReport;
+use crate::report::regions::RegionReport;
+use crate::report::run::RunReport;
+use crate::table::run_name::ShortIds;
+use pmmpi::text::seconds_between;
+use std::collections::BTreeMap;
+
+/// The latest run that has some, and its short id among all runs.
+fn latest(runs: &[RunReport], has: impl Fn(&RunReport) -> bool) -> Option<(&RunReport, &str)> {
+    let run = runs.iter().rfind(|run| has(run))?;
+    let ids = ShortIds::of(runs.iter().map(|run| run.run_id.as_str()));
+    Some((run, ids.short(&run.run_id)))
+}
+
+/// "regions of the last run, 97b5".
+fn whose(what: &str, of: &RunReport, id: &str, runs: &[RunReport]) -> String {
+    let is_last = runs.last().is_some_and(|last| last.run_id == of.run_id);
+    let which = if is_last { String::new() } else { format!(" with {what}") };
+    format!("{what} of the last run{which}, {id}")
+}
+
+/// The regions, longest first.
+pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
+    let (run, id) = latest(runs, |run| !run.regions.is_empty())?;
+    let mut regions: Vec<&RegionReport> = run.regions.iter().collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.upper_ns));
+    let (shown, hidden) = shown(regions.len(), top);
+    let row = |region: &&RegionReport| {
+        let took = region.lower_ns.zip(region.upper_ns).map_or("unknown".to_owned(), |(lower, upper)| {
+            let (lower, upper) = seconds_between(lower, upper);
+            format!("{lower} and {upper}")
+        });
+        let part =
+            |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+        vec![
+            name(&region.name),
+            words(region.entries.map_or("differ".to_owned(), |entries| entries.to_string())),
+            words(took),
+            words(part(region.share)),
+            words(region.balance.map_or("-".to_owned(), |balance| format!("{balance:.2}"))),
+            words(part(region.waiting_share)),
+            words(region.slowest_rank),
+        ]
+    };
+    Some(Table {
+        before: Some(whose("regions", run, id, runs)),
+        columns: vec![
+            left("Region"),
+            right("Entries"),
+            left("Took between, s"),
+            right("Share"),
+            right("Balance"),
+            right("Waiting"),
+            right("Rank"),
+        ],
+        rows: regions[..shown].iter().map(row).collect(),
+        more: more(hidden, "more regions"),
+        notes: vec![
+            "WAITING: part of the ranks' time at the end of the region; RANK: the rank with the longest time"
+                .to_owned(),
+        ],
+    })
+}
+
+/// The metrics, and why the others are missing.
+pub fn metrics(runs: &[RunReport], top: usize) -> Option<Table> {
+    let (run, id) = latest(runs, |run| !run.metrics.is_empty())?;
+    let measured: Vec<_> = run.metrics.iter().filter(|metric| metric.value.is_some()).collect();
+    let (shown, hidden) = shown(measured.len(), top);
+    let row = |metric: &&MetricReport| {
+        let (value, unit) = in_unit(metric.value.unwrap_or_default(), metric.unit);
+        let worth = metric.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+        vec![
+            name(metric.name),
+            words(format!("{value} {unit}").trim_end()),
+            Cell::Text(format!("{}{worth}", metric.quality)),
+        ]
+    };
+    Some(Table {
+        before: Some(whose("metrics", run, id, runs)),
+        columns: vec![left("Metric"), right("Value"), left("Quality")],
+        rows: measured[..shown].iter().map(row).collect(),
+        more: more(hidden, "more metrics"),
+        notes: missing(run),
+    })
+}
+
+/// Why counters have no value, and what the metrics say about the measurement.
+fn missing(run: &RunReport) -> Vec<String> {
+    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    // A sum has no value because one of its members has none; the member gives the reason.
+    let alone = run.counters.iter().filter(|counter| counter.sum_of.is_empty());
+    for counter in alone.filter(|counter| counter.value.is_none()) {
+        let reason = counter.reason.as_deref().unwrap_or("unknown");
+        // The part before the colon names the place. Nearly always all places have the same reason, and the JSON
+        // format has all.
+        let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason);
+        missing.entry(reason).or_default().push(&counter.name);
+    }
+    let missing =
+        missing.into_iter().map(|(reason, names)| format!("no value for {}: {reason}", names.join(", ")));
+    missing.chain(run.flags.iter().map(|flag| format!("{}: {}", flag.code, flag.message))).collect()
+}
+
+/// Three digits, with a prefix for large values.
+fn in_unit(value: f64, unit: &str) -> (String, String) {
+    let unit = unit.strip_prefix('1').unwrap_or(unit);
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let prefix =
+        prefixes.iter().find(|(size, _)| value.abs() >= *size && unit.starts_with(char::is_alphabetic));
+    let (scaled, prefix) = prefix.map_or((value, ""), |(size, prefix)| (value / size, *prefix));
+    if scaled.abs() >= 1e9 {
+        return (format!("{scaled:.2e}"), format!("{prefix}{unit}"));
+    }
+    let digits = if scaled == 0.0 { 0 } else { (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) };
+    (format!("{scaled:.*}", digits as usize), format!("{prefix}{unit}"))
+}
