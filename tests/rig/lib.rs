@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod counting;
+pub mod cpu_group;
 pub mod known_counts;
 pub mod linear_program;
 pub mod perf_rights;
