@@ -21,6 +21,16 @@ fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A command line as a shell reads it: words with other characters are in quotes.
+pub fn shell_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = |word: W| match word.as_ref() {
+        word if !word.is_empty() && word.chars().all(is_plain) => word.to_owned(),
+        word => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// Two bounds in seconds, the first rounded down and the second up, with enough digits to tell them apart, and at
 /// least three.
 pub fn seconds_between(lower_ns: i64, upper_ns: i64) -> (String, String) {
@@ -67,6 +77,11 @@ mod tests {
             printable("\u{202e}user\u{2069}\u{2028}\u{5d0}\u{645}\u{e9}"),
             "?user??\u{5d0}\u{645}\u{e9}"
         );
+    }
+
+    #[test]
+    fn a_shell_reads_the_words_again() {
+        assert_eq!(shell_line(["a", "-b=c", "", "it's $HOME"]), r"a -b=c '' 'it'\''s $HOME'");
     }
 
     #[test]

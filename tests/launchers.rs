@@ -315,6 +315,12 @@ fn rounds_of_what_may_start_mpi_are_refused() {
             assert!(output.err().contains("pmmpi --mode plain --runs 7"), "{}", output.err());
             assert!(folder.runs().is_empty());
         }
+        // A program that needs MPI itself. The advice is a line to copy.
+        let job = Job::local(mpi, 2).arg(pmmpi()).args(["--runs", "7", "--out"]).arg(folder.path());
+        let output = job.args([says.as_str(), "two words"]).run();
+        let advice = format!("pmmpi repeat --runs 7 -- LAUNCHER ARGS... pmmpi {says} 'two words'");
+        assert_eq!(output.code(), 125, "{mpi:?} {}", output.err());
+        assert!(output.err().contains(&advice) && folder.runs().is_empty(), "{}", output.err());
         let job = Job::local(mpi, 2).arg(pmmpi()).args(["--mode", "plain", "--runs", "2", "--out"]);
         job.arg(folder.path()).args(&shell).run().success();
         assert_eq!((folder.runs().len(), folder.runs()[0].ranks.len()), (2, 2));
@@ -342,6 +348,10 @@ fn a_launcher_behind_pmmpi_is_told_apart() {
     let behind = measure(&["env", "A=B", "mpirun.openmpi", "--oversubscribe", "-n", "2", "true"]);
     let right = format!("env A=B mpirun.openmpi --oversubscribe -n 2 pmmpi --out {out} true");
     assert!(behind.err().contains(&right), "{}", behind.err());
+    // A line to copy: a shell reads it as the same words.
+    let quoted = measure(&["mpirun.openmpi", "--oversubscribe", "-n", "2", "sh", "-c", "true; true"]);
+    let right = format!("mpirun.openmpi --oversubscribe -n 2 pmmpi --out {out} sh -c 'true; true'");
+    assert!(quoted.err().contains(&right), "{}", quoted.err());
     let meant = measure(&["--mode", "plain", "mpirun.openmpi", "--oversubscribe", "-n", "2", "true"]);
     assert!(!meant.err().contains("warning"), "{}", meant.err());
 }

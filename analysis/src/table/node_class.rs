@@ -9,6 +9,7 @@ use crate::table::MAINTENANCE_LABEL;
 use crate::table::facts::FactsText;
 use pmmpi::node::{FACTS, NodeFacts};
 use pmmpi::record::{NodeRecord, Run};
+use pmmpi::text::shell_line;
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -302,10 +303,5 @@ pub fn of_nodes(run: &Run, by: &ClassBy) -> Vec<Arc<Class>> {
 
 /// The command as a shell would show it, with quotes where needed.
 pub fn command(run: &Run) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    run.header.command.iter().map(quote).collect::<Vec<_>>().join(" ")
+    shell_line(&run.header.command)
 }

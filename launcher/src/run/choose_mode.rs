@@ -5,6 +5,7 @@ use crate::cli::settings::Settings;
 use crate::launch::Launch;
 use crate::program::nature::{Nature, mpi_argument, nature, opens_mpi};
 use pmmpi::record::Mode;
+use pmmpi::text::shell_line;
 use pmmpi_workload::Failure;
 use std::fmt;
 use std::path::Path;
@@ -31,7 +32,7 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
     let rounds = settings.warmup > 0 || settings.runs > 1;
     let plain = |reason: String| Ok(Choice { mode: Mode::Plain, reason });
     let mpi = |reason: String| {
-        if rounds { Err(starts_once(program)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
+        if rounds { Err(starts_once(program, settings)) } else { Ok(Choice { mode: Mode::Mpi, reason }) }
     };
     match settings.mode {
         options::ModeArg::Plain => return plain("the user chose this with --mode".into()),
@@ -64,21 +65,27 @@ pub fn choose(program: &Path, settings: &Settings, launch: &Launch) -> Result<Ch
     }
 }
 
-fn starts_once(program: &Path) -> Failure {
-    let program = program.display();
+fn starts_once(program: &Path, settings: &Settings) -> Failure {
+    let (program, argv, rounds) = (program.display(), argv(settings), round_options(settings));
     Failure::own(format_args!(
         "{program} is an MPI program, which can start only once in a launch. Repeat the launch instead:\n       \
-         pmmpi repeat --runs K -- LAUNCHER ARGS... pmmpi {program}"
+         pmmpi repeat {rounds} -- LAUNCHER ARGS... pmmpi {argv}"
     ))
+}
+
+fn argv(settings: &Settings) -> String {
+    shell_line(settings.argv.iter().map(|arg| arg.to_string_lossy()))
+}
+
+fn round_options(settings: &Settings) -> String {
+    let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
+    format!("--runs {}{warmup}", settings.runs)
 }
 
 /// The error for several rounds of a program that may start an MPI program: each round would be a separate job of one
 /// rank.
 fn may_start_once(name: &str, settings: &Settings) -> Failure {
-    let argv: Vec<_> = settings.argv.iter().map(|arg| arg.to_string_lossy()).collect();
-    let argv = argv.join(" ");
-    let warmup = if settings.warmup > 0 { format!(" --warmup {}", settings.warmup) } else { String::new() };
-    let rounds = format!("--runs {}{warmup}", settings.runs);
+    let (argv, rounds) = (argv(settings), round_options(settings));
     Failure::own(format_args!(
         "{name} may start an MPI program, which can start only once in a launch. Repeat the launch \
          instead:\n       \

@@ -3,6 +3,7 @@
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;
 use crate::launch;
+use pmmpi::text::shell_line;
 use pmmpi_workload::console::warn;
 use std::ffi::{OsStr, OsString};
 
@@ -89,8 +90,7 @@ fn program_after(argv: &[OsString], from: usize) -> Option<usize> {
 }
 
 fn join<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
-    let words: Vec<_> = words.into_iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ")
+    shell_line(words.into_iter().map(OsStr::to_string_lossy))
 }
 
 #[cfg(test)]
