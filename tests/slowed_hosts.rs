@@ -6,9 +6,13 @@ use rig::cluster::machine;
 use rig::cpu_group::CpuGroup;
 use rig::programs;
 use rig::tool::{Folder, Started, pmmpi, run, start, target};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+/// The hardware threads that are online.
+const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 const SESSIONS: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
 const RUNS: usize = 5;
@@ -20,8 +24,8 @@ enum Loss {
     Quota,
     /// Another process on each hardware thread.
     Hogs,
-    /// The program may use one hardware thread of two.
-    FewerCpus,
+    /// A hardware thread is offline: programs may use one of two, and a copy of the kernel's list has one less.
+    Offline,
 }
 
 /// The hosts, with what takes CPU time from them, and the first session in which it does. More than half of the hosts
@@ -32,7 +36,7 @@ const HOSTS: [(&str, Option<(Loss, &str)>); 7] = [
     ("n2", None),
     ("n3", Some((Loss::Hogs, "s3"))),
     ("n4", None),
-    ("n5", Some((Loss::FewerCpus, "s4"))),
+    ("n5", Some((Loss::Offline, "s4"))),
     ("n6", None),
 ];
 
@@ -54,12 +58,18 @@ impl Host {
         }
         let has_hogs = self.loses(Loss::Hogs, session);
         let _hogs: Vec<Started> = cpus.iter().filter(|_| has_hogs).map(|cpu| self.hog(*cpu)).collect();
-        let allowed = match self.loses(Loss::FewerCpus, session) {
-            true => cpus[0].to_string(),
-            false => format!("{},{}", cpus[0], cpus[1]),
-        };
         let mut command = self.group.command(&target().join("release/pmmpi-rig-host"));
-        command.args([self.name, "0", "--", "taskset", "-c", &allowed]).arg(pmmpi());
+        command.args([self.name, "0", "--"]);
+        if self.loses(Loss::Offline, session) {
+            let online = out.path().join("online");
+            fs::write(&online, format!("{}\n", cpus[0])).expect("a copy of the list");
+            let script = format!("mount --bind \"$0\" {ONLINE} && exec \"$@\"");
+            command.args(["unshare", "--mount", "sh", "-c", &script]).arg(online);
+            command.args(["taskset", "-c", &cpus[0].to_string()]);
+        } else {
+            command.args(["taskset", "-c", &format!("{},{}", cpus[0], cpus[1])]);
+        }
+        command.arg(pmmpi());
         command.args(["--label", &format!("session={session}"), "--out"]).arg(out.path());
         run(command.arg(program).arg("60")).success();
     }
@@ -107,10 +117,17 @@ fn a_host_that_loses_half_of_its_cpu_time_is_slowed_since_then() {
             let change = history["change"].as_f64().expect("a change");
             assert!(change < 0.5, "{name}: {node:#}");
         }
-        if loss.is_some_and(|(loss, _)| loss == Loss::FewerCpus) {
+        if let Some((Loss::Offline, since)) = loss {
             // Half of the hardware threads: ln 2, apart from a rest that the terms share.
             let term = node["terms"]["d_cpus"].as_f64().expect("the other hosts have two hardware threads");
             assert!((term - std::f64::consts::LN_2).abs() < 0.01, "{name}: {node:#}");
+            let changes = report["reconfigured"].as_array().expect("changes");
+            let of_host = changes.iter().find(|change| change["nodes"] == json!([name]));
+            let change = of_host.unwrap_or_else(|| panic!("{changes:#?}"));
+            assert_eq!(change["since"], since, "{change:#}");
+            let facts = change["facts"].as_array().expect("facts");
+            let fact = facts.iter().find(|fact| fact["key"] == "hardware_threads").expect("the fact");
+            assert!(fact["after"] == "1" && fact["before"] != "1", "{fact}");
         }
     }
 }

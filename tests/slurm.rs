@@ -6,6 +6,7 @@ use rig::program_kinds::{self, Kind};
 use rig::slurm::{NODES, Slurm, TWO_NODES, exported, manager, read, script, text};
 use rig::tool::{self, Folder, pmmpi, runs_in};
 use rig::{Mpi, programs};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -95,6 +96,10 @@ fn a_plain_program_is_measured_in_rounds_under_srun() {
             assert_eq!((run.ranks.len(), run.nodes.len(), run.header.mode), (2 * NODES, NODES, Mode::Plain));
             assert!(run.elapsed().unwrap().consistent);
         }
+        // The program's own variables of its rank.
+        let said = srun(&["ranks", "--mode", "plain", "sh", "-c", "echo $SLURM_PROCID"]).success().out();
+        let ranks: BTreeSet<usize> = said.split_whitespace().map(|rank| rank.parse().unwrap()).collect();
+        assert!(ranks.into_iter().eq(0..2 * NODES), "{mpi:?} {said}");
         let failed = srun(&["failed", "--mode", "plain", "sh", "-c", "exit 9"]);
         assert_eq!(failed.code(), 9, "{}", failed.err());
     }
