@@ -1,11 +1,10 @@
 //! The tables of a report, for all formats that have tables.
 
-use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds, shortened};
+use super::cells::{self, class_numbers, classes, interval, percent, probability, seconds};
 use super::tabular::{Cell, Table, left, name, or_dash, right, words};
 use super::{goes_with_slowness, last_run, more, run_table, shown};
 use crate::report::Report;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{DriftReport, NodeReport, SlowRunReport};
 
 /// All tables that have rows, each with at most `top` rows (0: all).
@@ -132,10 +131,10 @@ fn go_with_slowness(report: &Report, top: usize) -> Table {
         cells.extend(row.class.map(words));
         cells
     };
-    let remarks = more(hidden, "more that go with slowness").into_iter();
-    let remarks: Vec<String> = remarks.chain(goes_with_slowness::meaning(report, &found)).collect();
     let rows = found[..shown].iter().map(row).collect();
-    Table { columns, rows, more: Some(remarks.join("; ")) }
+    let notes = goes_with_slowness::meaning(report, &found).into_iter().collect();
+    let more = more(hidden, "more that go with slowness");
+    Table { columns, rows, more, notes, ..Table::default() }
 }
 
 fn odd(nodes: &[NodeReport], top: usize) -> Table {
