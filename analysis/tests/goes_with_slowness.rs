@@ -2,6 +2,7 @@
 
 mod common;
 #[path = "common/runs.rs"]
+#[expect(dead_code)]
 mod runs;
 
 use common::{Folder, assert_valid, json, out, report};

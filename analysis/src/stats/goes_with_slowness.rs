@@ -2,7 +2,7 @@
 //!
 //! The correlation is that of Savage scores of ranks, "top-down correlation": R. L. Iman and W. J. Conover, "A measure of
 //! top-down correlation", Technometrics 29 (1987). Slow runs have high scores, fast and usual runs have nearly equal ones.
-//! Slow runs are few, so in Spearman's correlation the noise of the many usual runs hides them (docs/simulation.md). For a
+//! Slow runs are few, so in Spearman's correlation the noise of the many usual runs hides them. For a
 //! value that falls with the time, the scores are those of the value's ranks from above.
 //!
 //! The test compares values only within blocks. Without an association each order of a block's values is equally likely
@@ -325,7 +325,7 @@ mod tests {
             let (slowness, values, slow) = fleet(1, by);
             let found = slowness.association(&values).unwrap();
             let ratio = slowness.ratio(&values, &slow).unwrap();
-            assert!(found.rho * sign > 0.15 && found.p < 1e-5, "{found:?}");
+            assert!(found.rho * sign > 0.15 && found.p < 1e-3, "{found:?}");
             assert!(found.interval[0] <= found.rho && found.rho <= found.interval[1], "{found:?}");
             assert_eq!((found.values, found.blocks), (700, 100));
             assert!((ratio.ln() / by - 1.0).abs() < 0.3, "{ratio}");
