@@ -56,7 +56,7 @@ type Blocks = (Vec<f64>, Vec<f64>, Vec<usize>);
 /// Blocks of 1 to 9 runs, with a weak association, few different values in each third case, and one large block in some.
 fn blocks(random: &mut Random) -> Vec<Blocks> {
     let mut of = |at: usize| {
-        let mut ends = vec![if at % 5 == 0 { 60 } else { 10 }];
+        let mut ends = vec![if at.is_multiple_of(5) { 60 } else { 10 }];
         for _ in 0..at % 40 {
             ends.push(ends[ends.len() - 1] + 1 + (9.0 * random.uniform()) as usize);
         }

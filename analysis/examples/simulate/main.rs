@@ -15,6 +15,7 @@ mod promise_table;
 mod promises;
 mod score;
 mod slowness;
+mod slowness_table;
 mod two_sets;
 
 use fleet::Recipe;
@@ -34,7 +35,7 @@ fn main() {
         return two_sets::print();
     }
     if std::env::args().nth(1).as_deref() == Some("slowness") {
-        return slowness::print(1);
+        return slowness_table::print();
     }
     if let Some(part) = std::env::args().nth(1).and_then(|part| part.parse().ok()) {
         return promise_table::print(part);
@@ -51,7 +52,7 @@ fn main() {
     drift();
     history_table::print();
     two_sets::print();
-    slowness::print(1);
+    slowness_table::print();
     promise_table::print(1);
     why();
 }

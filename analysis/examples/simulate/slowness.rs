@@ -8,7 +8,7 @@ use pmmpi_analysis::verdicts::goes_with_slowness::{ClassSlowness, SlownessReport
 use std::ops::Range;
 
 /// Counters that have nothing to do with the time.
-const OTHERS: usize = 18;
+pub const OTHERS: usize = 18;
 /// Q of the report.
 const Q: f64 = 0.01;
 
@@ -163,96 +163,4 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
         sums.add("mean rho", rho, 1.0);
     }
     sums.rates()
-}
-
-/// Prints the table; with `part` > 1 with fewer fleets.
-pub fn print(part: u64) {
-    println!("\n## What goes with slowness\n");
-    println!(
-        "`pmmpi report --correlate`: classes with {OTHERS} counters that have nothing to do with the time, and two that may."
-    );
-    println!(
-        "Runs vary by 0.3 %, nodes by 1.5 %, counters by 10 % between the runs of a node and by 10 % between nodes; a"
-    );
-    println!(
-        "third of the counters counts few events. Slow runs are 10 to 30 % slower. \"False\": a finding, within or between nodes,"
-    );
-    println!(
-        "of a counter that has nothing to do with the time. The truth of an interval is the mean rho of the row.\n"
-    );
-    println!(
-        "| case | fleets | found within nodes | fact found between nodes | only counts longer | mean rho | intervals with the truth | classes with a false finding | false share of findings |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    for (name, fleet, fleets) in rows() {
-        let fleets = (fleets / part).max(1);
-        let rates = of(fleet, FIRST_SEED..FIRST_SEED + fleets);
-        let cell = |what: &str, is_shown: bool| {
-            let rate = rates.iter().find(|(name, _)| *name == what).filter(|_| is_shown);
-            rate.map_or(String::new(), |(_, rate)| format!("{rate:.3}"))
-        };
-        let [counts, fact] =
-            [!matches!(fleet.truth, Truth::Nothing | Truth::Fact), fleet.truth == Truth::Fact];
-        let cells = [
-            cell("found within nodes", counts),
-            cell("fact found between nodes", fact),
-            cell("only counts longer", counts),
-            cell("mean rho", counts),
-            cell("intervals with the truth", counts),
-            cell("classes with a false finding", true),
-            cell("false share of findings", counts || fact),
-        ];
-        println!("| {name} | {fleets} | {} |", cells.join(" | "));
-    }
-}
-
-/// The method was chosen on other seeds.
-const FIRST_SEED: u64 = 8_000_000;
-
-fn rows() -> Vec<(&'static str, Fleet, u64)> {
-    let none = Fleet { truth: Truth::Nothing, ..SC18 };
-    let moderate = Fleet { truth: Truth::AllRuns, slow_runs: 0.0, ..SC18 };
-    vec![
-        (
-            "190 x 7, 0.5 % of runs slow, with 1.5 to 2.2 times the counts",
-            Fleet { slow_runs: 0.005, ..SC18 },
-            400,
-        ),
-        ("the same, 1 % slow (SC18)", SC18, 400),
-        ("the same, 3 % slow", Fleet { slow_runs: 0.03, ..SC18 }, 400),
-        ("the same, 10 % slow", Fleet { slow_runs: 0.1, ..SC18 }, 400),
-        ("20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..SC18 }, 1000),
-        ("190 x 7, 1 % slow, with fewer counts", Fleet { truth: Truth::Falls, ..SC18 }, 400),
-        ("190 x 7, correlation 0.3 in all runs", moderate, 400),
-        ("190 x 3, correlation 0.3 in all runs", Fleet { runs: 3, ..moderate }, 400),
-        ("1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..SC18 }, 1000),
-        (
-            "190 x 7, 3 % slow, counts per second are constant",
-            Fleet { truth: Truth::PerSecond, slow_runs: 0.03, ..SC18 },
-            400,
-        ),
-        (
-            "190 x 7, a tenth of the nodes has 11 of 12 DIMMs and is 5 % slower",
-            Fleet { truth: Truth::Fact, ..SC18 },
-            400,
-        ),
-        ("nothing: 190 x 7, no slow runs", Fleet { slow_runs: 0.0, ..none }, 1000),
-        ("nothing: 190 x 7, 1 % slow", none, 1000),
-        ("nothing: 190 x 3, 1 % slow", Fleet { runs: 3, ..none }, 1000),
-        ("nothing: 20 x 7, 10 % slow", Fleet { nodes: 20, slow_runs: 0.1, ..none }, 2000),
-        ("nothing: 10 x 3", Fleet { nodes: 10, runs: 3, ..none }, 2000),
-        ("nothing: 1 x 100, 5 % slow", Fleet { nodes: 1, runs: 100, slow_runs: 0.05, ..none }, 2000),
-        (
-            "nothing: 190 x 7, rounds differ by 5 % in time and in all counters",
-            Fleet { rounds: 0.05, ..none },
-            400,
-        ),
-        (
-            "nothing: jobs on 190 nodes, 100 of them, 5 % slow",
-            Fleet { runs: 100, slow_runs: 0.05, by: Tool::Jobs, ..none },
-            50,
-        ),
-        ("nothing: successive runs have a correlation of 0.3", Fleet { correlation: 0.3, ..none }, 400),
-        ("nothing: successive runs have a correlation of 0.6", Fleet { correlation: 0.6, ..none }, 400),
-    ]
 }

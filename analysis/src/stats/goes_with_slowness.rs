@@ -245,7 +245,7 @@ impl Product {
     /// moment (Pearson's type III), by E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", PNAS 17 (1931). A
     /// negative third moment counts as 0, because the distribution would end too early. 1 without a variance.
     fn p(&self) -> f64 {
-        if !(self.variance > 0.0) {
+        if self.variance <= 0.0 {
             return 1.0;
         }
         let deviation = self.variance.sqrt();
