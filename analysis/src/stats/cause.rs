@@ -401,7 +401,9 @@ impl Explainer<'_> {
         let is_down = |next: &Next| next.score <= -score;
         let [reads, evictions] = [more(&reads), more(&evictions)];
         if let Some(fills) = more(&fills).filter(|_| self.settings.has_snoop_filter) {
-            let are_many = fills >= self.settings.snoop_filter_fills - 1.0;
+            // The logarithm and its inverse round.
+            const ROUNDING: f64 = 1e-9;
+            let are_many = fills + ROUNDING >= self.settings.snoop_filter_fills - 1.0;
             if evictions.is_some() || (are_many && reads.is_some()) {
                 return CauseKind::SnoopFilter { fills, reads, evictions };
             }
