@@ -39,6 +39,9 @@ use suspects::{Before, SuspectSessions};
 /// Number of sessions that are judged in parallel. The data of all their nodes is in memory at the same time.
 const SESSIONS_AT_A_TIME: usize = 8;
 
+/// The rows of a class by session and node.
+type ClassRows<'a> = &'a [&'a [u32]];
+
 /// The limits above which something counts as slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeSettings {

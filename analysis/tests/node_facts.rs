@@ -144,6 +144,11 @@ fn what_the_kernel_counts_is_a_cause() {
         run["health"],
         json!([{ "node": "n04", "fact": "core_throttles", "change": 214, "places": [{ "place": "core of cpu 3", "change": 214 }] }])
     );
+    let csv = out(&report(&["report", path, "--format", "csv"]));
+    assert!(
+        csv.lines().any(|line| line.starts_with("n04,") && line.ends_with(",core_throttles: 214")),
+        "{csv}"
+    );
     let text = out(&report(&["report", path]));
     assert!(text.contains("why n04: thermal throttling of cores: 214 times"), "{text}");
     // An archive keeps counts and facts.

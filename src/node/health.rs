@@ -105,7 +105,7 @@ impl HealthReading {
             }
             let added =
                 added_at.iter().map(|(_, added)| added).fold(0u64, |sum, one| sum.saturating_add(*one));
-            added_at.sort_by(|a, b| b.1.cmp(&a.1));
+            added_at.sort_by_key(|(_, added)| std::cmp::Reverse(*added));
             added_at.truncate(MOST_PLACES);
             HealthCount {
                 name: name.clone(),

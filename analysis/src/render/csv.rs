@@ -45,6 +45,7 @@ pub const COLUMNS: [&str; 36] = [
     "odd",
     "as_member_slowdown",
     "as_member_verdict",
+    "facts_changed",
 ];
 
 /// All nodes in CSV (RFC 4180, but with Unix line ends). Without a node, only the heading.
@@ -66,6 +67,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
             [&fact.value, &fact.class_value].map(|value| value.as_deref().unwrap_or("unknown"));
         format!("{}: {value} (peers: {class})", fact.key)
     });
+    let changed = node.facts_changed.iter().map(|of| format!("{}: {}", of.fact, of.change));
     [
         name(&node.node),
         name(&node.class),
@@ -103,6 +105,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         name(&odd.collect::<Vec<_>>().join("; ")),
         number(member.and_then(|member| member.slowdown)),
         member.and_then(|member| member.verdict).map_or("", Verdict::name).to_owned(),
+        changed.collect::<Vec<_>>().join("; "),
     ]
 }
 

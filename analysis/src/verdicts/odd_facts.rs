@@ -1,11 +1,14 @@
 //! Facts that make up no class, such as memory modules, governors and links: which nodes differ in them from most nodes of
 //! their class.
 
+use super::ClassRows;
 use super::node_report::OddFact;
-use super::odd_nodes::{ClassRows, MANY};
 use crate::table::RunTable;
 use crate::table::facts::{self, FactValues};
 use std::collections::BTreeMap;
+
+/// Peers are at least this many nodes, and this many times as many as the odd nodes.
+pub(super) const MANY: usize = 5;
 
 /// The values of each text in the table's `fact_texts`.
 pub(super) struct KnownFacts(Vec<FactValues>);

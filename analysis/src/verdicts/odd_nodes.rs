@@ -4,21 +4,16 @@
 //! A missing DIMM is the commonest reason of a slow node. Such a node is in a class of its own, where nothing is slower
 //! than its class. So it is named, and compared with the class that it would belong to.
 
-use super::JudgeSettings;
 use super::judged_session::JudgedSession;
 use super::node_report::{MemberReport, NodeReport, OddFact};
-use super::odd_facts::{self, ClassFacts, KnownFacts};
+use super::odd_facts::{self, ClassFacts, KnownFacts, MANY};
+use super::{ClassRows, JudgeSettings};
 use crate::table::RunTable;
 use crate::table::node_class::Key;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A class of peers has at least this many nodes, and this many times as many as the odd nodes.
-pub(super) const MANY: usize = 5;
 /// Nodes that differ in more facts are another kind of node.
 const MOST_DIFFERENCES: usize = 2;
-
-/// The rows of a class by session and node.
-pub(super) type ClassRows<'a> = &'a [&'a [u32]];
 
 pub(super) type Facts = BTreeMap<Key, String>;
 

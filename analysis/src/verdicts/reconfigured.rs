@@ -2,9 +2,10 @@
 //! up classes, the nodes are in another class since then, so their own history starts anew, and no comparison within a
 //! class shows what the change did.
 
+use super::ClassRows;
 use super::node_report::{ChangedFact, NodeReport, Reconfigured};
 use super::odd_facts::KnownFacts;
-use super::odd_nodes::{ClassRows, differences};
+use super::odd_nodes::differences;
 use super::own_history::date;
 use crate::stats::{median, within_nodes};
 use crate::table::node_class::Key;
