@@ -2,6 +2,7 @@
 
 mod common;
 #[path = "common/runs.rs"]
+#[expect(dead_code)]
 mod runs;
 
 use common::*;
@@ -185,4 +186,12 @@ fn a_fact_can_make_up_classes() {
         let found = json(&report(&of_eight));
         assert_eq!(found["nodes"].as_array().unwrap().len(), 6, "{path}: {:#}", found["warnings"]);
     }
+    // A column of other tools' results may have the name of a fact.
+    let rows = (0..10).map(|row| format!("n{},{},{} DIMMs,{}.5", row % 2, row / 2, 7 + row % 2, 100 + row));
+    let csv = format!("node,run,dimms,elapsed_s\n{}\n", rows.collect::<Vec<_>>().join("\n"));
+    let file = folder.put("others.csv", csv);
+    let found = json(&report(&["report", file.to_str().unwrap(), "--format", "json", "--class-by", "dimms"]));
+    let classes: Vec<&Value> =
+        found["classes"].as_array().unwrap().iter().map(|class| &class["class"]).collect();
+    assert_eq!(classes, ["dimms=7 DIMMs", "dimms=8 DIMMs"]);
 }

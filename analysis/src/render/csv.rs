@@ -8,7 +8,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
 
 /// Keys of [`NodeReport`]; `ci_s` becomes two columns, and `history` one per key.
-pub const COLUMNS: [&str; 36] = [
+pub const COLUMNS: [&str; 37] = [
     "node",
     "class",
     "session",
