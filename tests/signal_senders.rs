@@ -163,11 +163,12 @@ fn no_progress_is_left_on_a_terminal() {
         assert_eq!(output.code(), 256 - libc::SIGINT, "{}", output.err());
         output.out()
     };
-    // After the last progress line there is only the sequence that erases it.
+    // After the last progress line there is the sequence that erases it, and what is printed at the end.
     let rest = |text: &str, shown: &str| text.rsplit(shown).next().unwrap().replace("^C", "");
     let text = show("measuring", &["--no-save", "--runs", "3", "sleep", "100"]);
     assert!(text.contains("stopped by signal 2 after 1 of 3 runs"), "{text:?}");
-    assert_eq!(rest(&text, "measuring").trim_matches(' '), "\r\x1b[2K", "{text:?}");
+    let summary = "\r\x1b[2Kpmmpi: 0 of 3 runs count (1 failed, 2 not started)\r\n";
+    assert_eq!(rest(&text, "measuring").trim_matches(' '), summary, "{text:?}");
     // Many files of one run: reading them takes more than a second.
     let runs = folder.path().join("runs");
     std::fs::create_dir(&runs).unwrap();

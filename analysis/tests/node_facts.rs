@@ -93,7 +93,15 @@ fn a_node_that_differs_is_odd_in_its_own_class() {
         json!([{ "key": "governor", "value": "powersave", "class_value": "performance" }])
     );
     assert!(of(&found, "n05")["verdict"] == "OK" && of(&found, "n07")["odd"] == json!([]));
-    assert_eq!(found["accounted"]["odd"], 2, "{}", found["accounted"]);
+    let accounted = &found["accounted"];
+    assert_eq!(
+        (&accounted["odd"], &accounted["judged"]),
+        (&json!(0), &json!(12)),
+        "both are judged: {accounted}"
+    );
+    for (level, status) in [("odd", 3), ("wrong", 0)] {
+        assert_eq!(report(&["report", path, "--fail-on", level]).status.code(), Some(status), "{level}");
+    }
     let [changed] = found["reconfigured"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
     assert_eq!(changed["nodes"], json!(["n03"]));
     assert_eq!(
@@ -194,4 +202,57 @@ fn a_fact_can_make_up_classes() {
     let classes: Vec<&Value> =
         found["classes"].as_array().unwrap().iter().map(|class| &class["class"]).collect();
     assert_eq!(classes, ["dimms=7 DIMMs", "dimms=8 DIMMs"]);
+}
+
+/// n03 loses a memory module while nobody can read the modules: the report finds the change in the next session. A fact that
+/// is unknown is no change, and makes no node odd, also where it makes up classes.
+#[test]
+fn an_unknown_fact_is_no_difference() {
+    let folder = Folder::new();
+    let unreadable = |run: &mut Run| run.nodes[0].facts.as_mut().unwrap().inventory = Default::default();
+    fleet(&folder, |node, session| match (node, session) {
+        (_, 1) => (1.0, Box::new(unreadable)),
+        (3, 2) => (1.0, Box::new(|run| set(run, "dimms", "7 x 65536 MiB at 4800 MT/s"))),
+        (4, 2) => (1.0, Box::new(unreadable)),
+        _ => (1.0, Box::new(none)),
+    });
+    let path = folder.path().to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    let [changed] = found["reconfigured"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
+    assert_eq!((&changed["nodes"], &changed["since"]), (&json!(["n03"]), &json!("s2")));
+    let by = ["report", path, "--format", "json", "--class-by", "command,dimms"];
+    let found = json(&report(&by));
+    assert_valid("report", &found);
+    let odd: Vec<&Value> =
+        found["nodes"].as_array().unwrap().iter().filter(|node| node["odd"] != json!([])).collect();
+    assert!(odd.iter().all(|node| node["node"] == "n03"), "{odd:#?}");
+    for changed in found["reconfigured"].as_array().unwrap() {
+        let facts = changed["facts"].as_array().unwrap();
+        assert!(
+            facts.iter().all(|fact| fact["before"].is_string() && fact["after"].is_string()),
+            "{changed:#}"
+        );
+    }
+}
+
+/// A label may have the name of a fact: it counts then, in run files and in their archive.
+#[test]
+fn a_label_with_the_name_of_a_fact_comes_first() {
+    let folder = Folder::new();
+    fleet(&folder, |node, _| match node {
+        0..6 => (1.0, Box::new(|run| run.header.labels.push(("dimms".into(), "mine".into())))),
+        _ => (1.0, Box::new(none)),
+    });
+    let archive = Folder::new();
+    let path = folder.path().to_str().unwrap();
+    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
+    assert!(export.status.success(), "{}", err(&export));
+    for path in [path, archive.path().to_str().unwrap()] {
+        let nodes = |options: &[&str]| {
+            let found = json(&report(&[&["report", path, "--format", "json"], options].concat()));
+            (found["nodes"].as_array().unwrap().len(), found["classes"].as_array().unwrap().len())
+        };
+        assert_eq!(nodes(&["--where", "dimms=mine"]), (6, 1), "{path}");
+        assert_eq!(nodes(&["--class-by", "command,dimms"]), (12, 2), "{path}");
+    }
 }

@@ -5,7 +5,7 @@ mod run_files;
 use crate::cli::launches::{Launch, Launches};
 use crate::program;
 use pmmpi::clock;
-use pmmpi::record::End;
+use pmmpi::record::{End, Run};
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::{say, time_left};
 use pmmpi_workload::plan::OnFailure;
@@ -13,6 +13,7 @@ use pmmpi_workload::process::Prepared;
 use pmmpi_workload::series_summary::SeriesSummary;
 use pmmpi_workload::signals;
 use run_files::NewRunFiles;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -127,7 +128,15 @@ fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &
     let Some(files) = files else {
         return say(format_args!("{name}no summary, because the launches save no run files (--no-save)"));
     };
-    files.of_series(series).for_each(|(round, run)| summary.add(round, &run));
+    let runs: Vec<(u32, Run)> = files.of_series(series).collect();
+    let rounds: BTreeSet<u32> = runs.iter().map(|(round, _)| *round).collect();
+    if rounds.len() < runs.len() {
+        // A launch gave several runs: then each run counts, and not each launch.
+        *summary = SeriesSummary::new(runs.len() as u32);
+        (0..).zip(&runs).for_each(|(number, (_, run))| summary.add(number, run));
+    } else {
+        runs.iter().for_each(|(round, run)| summary.add(*round, run));
+    }
     summary.lines().iter().for_each(|line| say(format_args!("{name}{line}")));
     if summary.not_found() > 0 {
         let folder = files.folder().display();

@@ -8,7 +8,7 @@ use pmmpi_analysis::report::Report;
 use pmmpi_analysis::report::accounted::Group;
 use pmmpi_analysis::stats::own_history::OwnVerdict;
 use pmmpi_analysis::stats::verdict_rule::Verdict;
-use pmmpi_analysis::verdicts::node_report::NodeReport;
+use pmmpi_analysis::verdicts::node_report::{NodeReport, Presence};
 use pmmpi_analysis::warning_codes::WarningCode;
 use std::io::{self, Write};
 
@@ -92,7 +92,9 @@ fn is_found(report: &Report, what: FailOn) -> bool {
         FailOn::Slow => report.nodes.iter().any(|node| is_slow(node, false)),
         FailOn::Suspect => report.nodes.iter().any(|node| is_slow(node, true)),
         FailOn::Moved => is_class_slower(report),
-        FailOn::Odd => report.accounted.odd > 0,
+        FailOn::Odd => {
+            report.nodes.iter().any(|node| node.presence == Presence::Present && !node.odd.is_empty())
+        }
         FailOn::Missing => report.accounted.missing > 0,
         FailOn::Gone => report.accounted.gone > 0,
         FailOn::Wrong => report.accounted.wrong > 0,

@@ -54,7 +54,8 @@ impl Group {
         match node.presence {
             Presence::Missing => Self::Missing,
             Presence::Gone | Presence::Moved => Self::Gone,
-            Presence::Present if !node.odd.is_empty() => Self::Odd,
+            // A node that differs within its class is judged like all others.
+            Presence::Present if !node.odd.is_empty() && node.is_without_peers() => Self::Odd,
             Presence::Present if node.verdict.is_none() => Self::Alone,
             Presence::Present if node.runs < min_runs => Self::FewRuns,
             Presence::Present => Self::Judged,

@@ -1,6 +1,7 @@
 //! Facts of a node in the table: beside what makes up its class. A text holds all facts of a node, because nearly all nodes
 //! of a class have the same text.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,9 +29,15 @@ impl FactsText {
     }
 }
 
-/// The values in a text; none if it is no JSON object with texts as values.
+/// The values in a text: texts and numbers of a JSON object. Another program may have written others, which say nothing.
 pub fn values(text: &str) -> FactValues {
-    serde_json::from_str(text).unwrap_or_default()
+    let all: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let known = all.into_iter().filter_map(|(name, value)| match value {
+        Value::String(value) => Some((name, value)),
+        Value::Number(value) => Some((name, value.to_string())),
+        _ => None,
+    });
+    known.collect()
 }
 
 #[cfg(test)]
@@ -43,6 +50,11 @@ mod tests {
         let read = values(FactsText::of(&facts).as_str());
         assert_eq!(read, facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
         assert!(FactsText::of(&BTreeMap::new()).as_str().is_empty());
-        assert!(["", "[]", "{\"a\": 1}", "nonsense"].into_iter().all(|text| values(text).is_empty()));
+        assert!(["", "[]", "{\"a\": null}", "nonsense"].into_iter().all(|text| values(text).is_empty()));
+        let mixed = values("{\"numa_nodes\": 2, \"smt\": \"off\", \"more\": [1]}");
+        assert_eq!(
+            mixed.into_iter().collect::<Vec<_>>(),
+            [("numa_nodes", "2"), ("smt", "off")].map(|(a, b)| (a.into(), b.into()))
+        );
     }
 }

@@ -229,7 +229,8 @@ impl ClassBy {
 
     /// True if this part may matter for the class of a run of pmmpi, or is kept.
     pub(crate) fn wants_of_own(&self, part: &Key) -> bool {
-        self.counts_of_own(part) || self.kept.contains(part)
+        let is_fact = |key: &Key| matches!((key, part), (Key::Fact(_), Key::Named(_))) && key.names(part);
+        self.counts_of_own(part) || self.kept.contains(part) || self.keys().any(is_fact)
     }
 
     fn counts_of_own(&self, part: &Key) -> bool {

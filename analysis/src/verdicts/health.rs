@@ -3,6 +3,7 @@
 use super::judged_session::JudgedSession;
 use super::node_report::FactChange;
 use crate::stats::health::HealthColumn;
+use crate::stats::median::NodeMedian;
 use crate::table::RunTable;
 use pmmpi::node::HEALTH_COUNTS;
 
@@ -53,7 +54,7 @@ pub(super) struct UnusualHealth {
     pub name: &'static str,
     /// During the node's median run.
     pub own: f64,
-    /// The median of the faster half of the class.
+    /// What is usual in this time, by the faster half of the class.
     pub usual: f64,
 }
 
@@ -72,21 +73,19 @@ pub(super) fn of_session(table: &RunTable, session: &JudgedSession) -> Vec<NodeH
     let times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
     let mut all = Vec::new();
     for (name, kind) in known {
-        let of = |(rows, middle): (&&[u32], &crate::stats::median::NodeMedian)| {
-            let runs = [middle.median_run, middle.upper_run];
-            runs.map(|run| table.counter(name, rows[run] as usize)).iter().sum::<f64>() / 2.0
-        };
+        let of =
+            |(rows, middle): (&&[u32], &NodeMedian)| table.counter(name, rows[middle.median_run] as usize);
         let counts: Vec<f64> = session.nodes.iter().zip(&session.medians).map(of).collect();
         if !counts.iter().any(|count| *count > 0.0) {
             continue;
         }
         all.resize_with(counts.len(), NodeHealth::default);
         let column = HealthColumn::new(&counts, &times);
-        for (node, own) in all.iter_mut().zip(counts).filter(|(_, count)| *count > 0.0) {
-            let usual = column.usual();
+        for ((node, own), time) in all.iter_mut().zip(counts).zip(&times).filter(|((_, own), _)| *own > 0.0) {
+            let usual = column.usual(*time);
             node.changes.push(FactChange { fact: name, change: own, class_change: usual });
             let is_told = node.unusual.iter().any(|told| told.kind == *kind);
-            if let Some(usual) = usual.filter(|_| column.is_unusual(own) && !is_told) {
+            if let Some(usual) = usual.filter(|_| column.is_unusual(own, *time) && !is_told) {
                 node.unusual.push(UnusualHealth { kind: *kind, name, own, usual });
             }
         }

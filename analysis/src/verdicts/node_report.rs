@@ -84,6 +84,11 @@ impl NodeReport {
         matches!(self.presence, Presence::Present | Presence::Missing)
     }
 
+    /// True if the node is not compared with nodes of its own class.
+    pub fn is_without_peers(&self) -> bool {
+        self.verdict.is_none() || self.as_member_of.is_some()
+    }
+
     /// The node compared with its class; an odd node with the class that it would belong to.
     pub fn among_peers(&self) -> AmongPeers {
         let member = self.as_member_of.as_ref().filter(|member| member.verdict.is_some());
@@ -156,9 +161,10 @@ impl Presence {
 pub struct FactChange {
     /// One of [`pmmpi::node::HEALTH_COUNTS`].
     pub fact: &'static str,
-    /// What was added; for an even number of runs the mean of the middle two.
+    /// What was added.
     pub change: f64,
-    /// The median over the faster half of the class; `None` if it has fewer than two nodes with such a count.
+    /// What is usual in this time: the median over the faster half of the class, per second. `None` if this half has fewer
+    /// than three nodes with such a count.
     pub class_change: Option<f64>,
 }
 

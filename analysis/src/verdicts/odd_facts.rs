@@ -23,21 +23,20 @@ impl KnownFacts {
         self.0.iter().all(BTreeMap::is_empty)
     }
 
-    fn get(&self, number: u32) -> Option<&FactValues> {
+    /// The values of a text, by name.
+    pub fn get(&self, number: u32) -> Option<&FactValues> {
         self.0.get(number as usize)
     }
+}
 
-    /// The facts that differ: name and both values. A fact that is unknown in one of them does not differ: it may only be
-    /// unreadable.
-    pub fn differences(&self, a: u32, b: u32) -> Vec<(&str, &str, &str)> {
-        let (Some(a_facts), Some(b_facts)) = (self.get(a), self.get(b)) else { return Vec::new() };
-        if a == b {
-            return Vec::new();
-        }
-        let both =
-            a_facts.iter().filter_map(|(name, a)| Some((name.as_str(), a.as_str(), b_facts.get(name)?)));
-        both.filter(|(_, a, b)| a != b).map(|(name, a, b)| (name, a, b.as_str())).collect()
+/// The facts of a node in a session: of most of its runs; of the latest runs if none is more frequent. `rows` has the runs.
+pub(super) fn of_session(table: &RunTable, rows: &[u32]) -> u32 {
+    let mut counts: BTreeMap<u32, (usize, i64)> = BTreeMap::new();
+    for row in rows.iter().map(|row| *row as usize).filter(|row| table.facts_of(*row) > 0) {
+        let (runs, latest) = counts.entry(table.facts_of(row)).or_insert((0, i64::MIN));
+        (*runs, *latest) = (*runs + 1, table.started_unix_ns[row].max(*latest));
     }
+    counts.into_iter().max_by_key(|(_, found)| *found).map_or(0, |(number, _)| number)
 }
 
 /// The facts of a class's nodes.
@@ -80,16 +79,12 @@ impl<'a> ClassFacts<'a> {
     }
 }
 
-/// The facts of each node of a class in its latest run: the number of the text, by node. `rows` has the rows of each node
+/// The facts of each node of a class in its latest session: the number of the text, by node. `rows` has the rows of each node
 /// by session.
 pub(super) fn latest(table: &RunTable, rows: ClassRows) -> BTreeMap<u32, u32> {
     let mut latest: BTreeMap<u32, &[u32]> = BTreeMap::new();
     for rows in rows {
         latest.insert(table.node[rows[0] as usize], rows);
     }
-    let last = |rows: &[u32]| {
-        let known = rows.iter().map(|row| *row as usize).filter(|row| table.facts_of(*row) > 0);
-        known.max_by_key(|row| table.started_unix_ns[*row]).map_or(0, |row| table.facts_of(row))
-    };
-    latest.into_iter().map(|(node, rows)| (node, last(rows))).collect()
+    latest.into_iter().map(|(node, rows)| (node, of_session(table, rows))).collect()
 }

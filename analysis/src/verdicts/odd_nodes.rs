@@ -48,7 +48,9 @@ pub(super) fn add_to(
     }
     for (odd, large) in &pairs {
         let facts = differences(odd.facts, large.facts);
-        let usual = ClassFacts::of(&known, odd_facts::latest(table, large.rows).into_values());
+        let mut of_peers = odd_facts::latest(table, large.rows);
+        of_peers.retain(|node, _| current.contains(&(*node, table.class[large.rows[0][0] as usize])));
+        let usual = ClassFacts::of(&known, of_peers.into_values());
         let own = odd_facts::latest(table, odd.rows);
         for (row, member) in judged(table, odd.rows, large.rows, settings) {
             let facts = facts.iter().map(|(key, value, class_value)| OddFact {
@@ -57,8 +59,16 @@ pub(super) fn add_to(
                 class_value: class_value.map(str::to_owned),
             });
             let others = own.get(&table.node[row]).map(|facts| usual.odd(*facts)).unwrap_or_default();
-            let facts = facts.chain(others).collect();
-            of_node.insert((table.node_name(row), table.class_name(row)), (facts, member));
+            // Those in which the node differs from its own class are known already.
+            let name = (table.node_name(row), table.class_name(row));
+            let in_class = of_node.remove(&name).map(|(facts, _)| facts).unwrap_or_default();
+            let mut all: Vec<OddFact> = Vec::new();
+            for fact in facts.chain(others).chain(in_class) {
+                if !all.iter().any(|known| known.key == fact.key) {
+                    all.push(fact);
+                }
+            }
+            of_node.insert(name, (all, member));
         }
     }
     for report in reports.iter_mut().filter(|report| report.is_current()) {
@@ -137,7 +147,8 @@ fn pairs<'a>(
     pairs
 }
 
-/// The facts that differ, with the values of both.
+/// The facts that differ, with the values of both. A fact of [`Key::Fact`] that is unknown in one of them does not differ: it
+/// may only be unreadable.
 pub(super) fn differences<'a>(
     a: &'a Facts,
     b: &'a Facts,
@@ -145,7 +156,8 @@ pub(super) fn differences<'a>(
     let keys: BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
     let of = |key: &'a Key| {
         let values = [a, b].map(|facts| facts.get(key).map(String::as_str));
-        (values[0] != values[1]).then_some((key, values[0], values[1]))
+        let may_be_unreadable = matches!(key, Key::Fact(_)) && values.contains(&None);
+        (values[0] != values[1] && !may_be_unreadable).then_some((key, values[0], values[1]))
     };
     keys.into_iter().filter_map(of).collect()
 }

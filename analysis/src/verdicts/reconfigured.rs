@@ -4,7 +4,7 @@
 
 use super::ClassRows;
 use super::node_report::{ChangedFact, NodeReport, Reconfigured};
-use super::odd_facts::KnownFacts;
+use super::odd_facts::{self, KnownFacts};
 use super::odd_nodes::differences;
 use super::own_history::date;
 use crate::stats::{median, within_nodes};
@@ -26,14 +26,17 @@ struct Measured {
     median: f64,
 }
 
+/// Name, value before, value after.
+type FactChanged<'a> = (&'a str, &'a str, &'a str);
+
 /// The last time that a node's class or another fact changed.
-struct Change {
+struct Change<'a> {
     /// The rank of the first session after it.
     first: u32,
     /// Before and after.
     classes: [u32; 2],
-    /// The same.
-    facts: [u32; 2],
+    /// Changed facts that do not make up classes.
+    facts: Vec<FactChanged<'a>>,
     /// ln T after - ln T before.
     by: f64,
     /// A row of the last session before, and one of the first session after.
@@ -63,7 +66,7 @@ pub(super) fn of(
         let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
         let Some(median) = median::of_ascending(&times) else { continue };
         sessions.entry(&parts.work).or_default().insert(rank);
-        let facts = rows.iter().map(|row| table.facts_of(*row as usize)).max().unwrap_or_default();
+        let facts = odd_facts::of_session(table, rows);
         let measured = Measured { class: table.class[row], facts, row, median };
         nodes.entry((&parts.work, table.node[row])).or_default().entry(rank).or_default().push(measured);
     }
@@ -76,47 +79,58 @@ pub(super) fn of(
         let Some(change) = Change::last(of_node, &known) else { continue };
         let node = table.nodes.get(*node).unwrap_or_default();
         if Some(&change.first) >= recent && current.contains(&(node, table.class_name(change.rows[1]))) {
-            let [before, after] = change.facts;
-            let key = (change.classes, change.first, known.differences(before, after));
+            let key = (change.classes, change.first, change.facts.clone());
             changes.entry(key).or_default().push((node, change));
         }
     }
     let mut all: Vec<Reconfigured> =
-        changes.into_iter().filter_map(|((.., facts), nodes)| report(table, &facts, &nodes)).collect();
+        changes.into_values().filter_map(|nodes| report(table, &nodes)).collect();
     all.sort_by(|a, b| (b.nodes.len(), &a.nodes).cmp(&(a.nodes.len(), &b.nodes)));
     all
 }
 
-impl Change {
-    /// `None` if no fact ever changed, or if the node was in two classes in one session.
-    fn last(sessions: &BTreeMap<u32, Vec<Measured>>, known: &KnownFacts) -> Option<Self> {
+impl<'a> Change<'a> {
+    /// `None` if no fact ever changed, or if the node was in two classes in one session. A fact that is unknown in a session
+    /// is what it was before.
+    fn last(sessions: &BTreeMap<u32, Vec<Measured>>, known: &'a KnownFacts) -> Option<Self> {
         if sessions.values().any(|measured| measured.len() != 1) {
             return None;
         }
         let all: Vec<(u32, &Measured)> = sessions.iter().map(|(rank, of)| (*rank, &of[0])).collect();
-        let is_same =
-            |a: &Measured, b: &Measured| a.class == b.class && known.differences(a.facts, b.facts).is_empty();
-        let stretches: Vec<_> = all.chunk_by(|(_, a), (_, b)| is_same(a, b)).collect();
-        let [.., before, after] = stretches[..] else { return None };
+        let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+        let (mut begin, mut last) = (0, None);
+        for (at, (_, measured)) in all.iter().enumerate() {
+            let mut facts = Vec::new();
+            for (name, value) in known.get(measured.facts).into_iter().flatten() {
+                let before = values.insert(name, value).filter(|before| before != value);
+                facts.extend(before.map(|before| (name.as_str(), before, value.as_str())));
+            }
+            if at > 0 && (all[at - 1].1.class != measured.class || !facts.is_empty()) {
+                begin = last.as_ref().map_or(0, |(at, _)| *at);
+                last = Some((at, facts));
+            }
+        }
+        let (at, facts) = last?;
         let level = |stretch: &[(u32, &Measured)]| {
             within_nodes::median_of(&mut stretch.iter().map(|(_, at)| at.median).collect::<Vec<_>>())
         };
-        let ((_, last), (rank, first)) = (before.last()?, after.first()?);
+        let ((_, before), (rank, after)) = (all[at - 1], all[at]);
         Some(Self {
-            first: *rank,
-            classes: [last.class, first.class],
-            facts: [last.facts, first.facts],
-            by: level(after)? - level(before)?,
-            rows: [last.row, first.row],
+            first: rank,
+            classes: [before.class, after.class],
+            facts,
+            by: level(&all[at..])? - level(&all[begin..at])?,
+            rows: [before.row, after.row],
         })
     }
 }
 
-/// `others` are the changed facts that do not make up classes.
-fn report(table: &RunTable, others: &[(&str, &str, &str)], nodes: &[(&str, Change)]) -> Option<Reconfigured> {
-    let Change { classes, rows: [until, since], .. } = nodes.first()?.1;
+/// `None` if no known fact differs: a class may also differ in what is unknown.
+fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
+    let Change { classes, rows: [until, since], facts: others, .. } = &nodes.first()?.1;
+    let [until, since] = [*until, *since];
     let [before, after] = classes.map(|class| table.class_parts.get(&class).map(|parts| &parts.facts));
-    let other = |(key, before, after): &(&str, &str, &str)| ChangedFact {
+    let other = |(key, before, after): &FactChanged| ChangedFact {
         key: (*key).to_owned(),
         before: Some((*before).to_owned()),
         after: Some((*after).to_owned()),
@@ -126,13 +140,22 @@ fn report(table: &RunTable, others: &[(&str, &str, &str)], nodes: &[(&str, Chang
         before: before.map(str::to_owned),
         after: after.map(str::to_owned),
     };
+    let mut facts: Vec<ChangedFact> = differences(before?, after?).into_iter().map(fact).collect();
+    for changed in others {
+        if !facts.iter().any(|known| known.key == changed.0) {
+            facts.push(other(changed));
+        }
+    }
+    if facts.is_empty() {
+        return None;
+    }
     let mut by: Vec<f64> = nodes.iter().map(|(_, change)| change.by).collect();
     by.sort_unstable_by(f64::total_cmp);
     let ci = median::interval(by.len()).map(|(low, high, _)| [by[low].exp_m1(), by[high].exp_m1()]);
     let mut names: Vec<String> = nodes.iter().map(|(node, _)| (*node).to_owned()).collect();
     names.sort_unstable();
     Some(Reconfigured {
-        facts: differences(before?, after?).into_iter().map(fact).chain(others.iter().map(other)).collect(),
+        facts,
         class: table.class_name(since).to_owned(),
         nodes: names,
         change: median::of_ascending(&by)?.exp_m1(),

@@ -48,7 +48,7 @@ impl Parts {
     }
 
     /// The same with a fact, if there is no label of this name.
-    pub(super) fn with_fact(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_fact(mut self, name: &str, value: &str) -> Self {
         if self.get(&Key::Named(name.to_owned())).is_none() {
             self.add(&Key::Fact(name.to_owned()), value);
         }

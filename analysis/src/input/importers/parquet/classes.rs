@@ -84,7 +84,13 @@ impl Classes {
             let mut path: Vec<u32> = path.collect();
             path.reverse();
             for Step { column, value, .. } in path[1..].iter().map(|step| &steps[*step as usize]) {
-                parts.add(&columns.class[*column].key, texts[*column].get(*value).unwrap_or_default());
+                let (column, text) =
+                    (&columns.class[*column], texts[*column].get(*value).unwrap_or_default());
+                match column.has_all_facts {
+                    // Labels come before, because their columns do.
+                    true => parts = parts.with_fact(column.key.name(), text),
+                    false => parts.add(&column.key, text),
+                }
             }
             if let Some(class) = columns.place.class.as_deref().filter(|_| !steps[last as usize].is_own) {
                 parts.add(&Key::Class, class);
