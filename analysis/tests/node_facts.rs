@@ -69,7 +69,7 @@ fn of<'a>(report: &'a Value, node: &str) -> &'a Value {
 }
 
 /// n03 loses a memory module after the first session, and n05 has another governor from the beginning. Both stay in
-/// their class. Nobody is odd whose facts are not readable.
+/// their class. A node whose facts are not readable is not odd.
 #[test]
 fn a_node_that_differs_is_odd_in_its_own_class() {
     let folder = Folder::new();
@@ -204,8 +204,8 @@ fn a_fact_can_make_up_classes() {
     assert_eq!(classes, ["dimms=7 DIMMs", "dimms=8 DIMMs"]);
 }
 
-/// n03 loses a memory module while nobody can read the modules: the report finds the change in the next session. A fact that
-/// is unknown is no change, and makes no node odd, also where it makes up classes.
+/// n03 loses a memory module in a session in which the facts are not readable: the report finds the change in the next
+/// session. An unknown fact is no change. It makes no node odd, even if the fact makes up classes.
 #[test]
 fn an_unknown_fact_is_no_difference() {
     let folder = Folder::new();

@@ -5,7 +5,7 @@ mod run_files;
 use crate::cli::launches::{Launch, Launches};
 use crate::program;
 use pmmpi::clock;
-use pmmpi::record::{End, Run};
+use pmmpi::record::End;
 use pmmpi_workload::Failure;
 use pmmpi_workload::console::{say, time_left};
 use pmmpi_workload::plan::OnFailure;
@@ -128,15 +128,15 @@ fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &
     let Some(files) = files else {
         return say(format_args!("{name}no summary, because the launches save no run files (--no-save)"));
     };
-    let runs: Vec<(u32, Run)> = files.of_series(series).collect();
-    let rounds: BTreeSet<u32> = runs.iter().map(|(round, _)| *round).collect();
-    if rounds.len() < runs.len() {
-        // A launch gave several runs: then each run counts, and not each launch.
-        *summary = SeriesSummary::new(runs.len() as u32);
-        (0..).zip(&runs).for_each(|(number, (_, run))| summary.add(number, run));
-    } else {
-        runs.iter().for_each(|(round, run)| summary.add(*round, run));
+    // A run may be large, so only one is in memory.
+    let (mut each, mut rounds, mut is_repeated) = (SeriesSummary::open(), BTreeSet::new(), false);
+    for (round, run) in files.of_series(series) {
+        summary.add(round, &run);
+        each.push(&run);
+        is_repeated |= !rounds.insert(round);
     }
+    // If a launch gave several runs, each run counts, and not each launch.
+    let summary = if is_repeated { &each } else { &*summary };
     summary.lines().iter().for_each(|line| say(format_args!("{name}{line}")));
     if summary.not_found() > 0 {
         let folder = files.folder().display();

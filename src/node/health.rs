@@ -34,7 +34,7 @@ pub struct HealthCount {
     pub places: u32,
     /// The sum over the places before the work, since the boot or since a driver was loaded.
     pub before: u64,
-    /// What was added until the work was over; `None` if nobody read it then.
+    /// What was added until the work was over; `None` if it was not read then.
     pub added: Option<u64>,
     /// Where it was added, and how much, most first; at most 8 places.
     pub added_at: Vec<(String, u64)>,

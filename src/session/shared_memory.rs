@@ -263,7 +263,7 @@ mod tests {
     fn the_launcher_reads_the_health_when_the_agent_asks() {
         let shared = SharedMemory::create().unwrap();
         let live = shared.live();
-        assert!(!live.ask_for_health(std::time::Duration::from_millis(5)), "nobody answers");
+        assert!(!live.ask_for_health(std::time::Duration::from_millis(5)), "no launcher answers");
         let answering = std::thread::spawn(move || {
             live.wait_for_health_request();
             live.announce_health();

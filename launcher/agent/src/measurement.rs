@@ -262,7 +262,8 @@ fn node_record(shared: &SharedMemory) -> Vec<u8> {
     })
 }
 
-/// What the node's kernel counted during the work, and its GPUs. The launcher reads it, because this process belongs to the program.
+/// What the node's kernel counted during the work, and its GPUs. The launcher reads both, because this process belongs to
+/// the program.
 fn watched(live: &LiveRecord) -> Watched {
     if !live.ask_for_health(HEALTH_TIMEOUT) {
         return Watched::default();

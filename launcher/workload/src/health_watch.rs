@@ -9,55 +9,73 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The longest wait for the reading that began before the work. A driver that hangs must not hold up the run.
+/// The longest wait for the GPUs that were read beside the work. A driver that hangs must not hold up the run.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Loading NVIDIA's library may take longer than a short run, and GPUs hardly throttle in it.
 const SHORTEST_FOR_GPUS: Duration = Duration::from_secs(1);
 
 /// The reading before the work.
 pub struct HealthWatch {
-    before: Mutex<Receiver<(HealthReading, GpuReading)>>,
+    kernel: HealthReading,
     began: Instant,
-    /// The program that reads GPUs; `None` on nodes without NVIDIA's driver.
-    gpus: Option<PathBuf>,
+    /// `None` on nodes without NVIDIA's driver.
+    gpus: Option<GpuWatch>,
+}
+
+/// GPUs, which a thread reads at the beginning of the work.
+struct GpuWatch {
+    /// The program that reads them.
+    program: PathBuf,
+    before: Mutex<Receiver<GpuReading>>,
 }
 
 impl HealthWatch {
     /// Reads the kernel's counts. If the node has NVIDIA's driver, starts the program `gpus` in a thread: the work need not
     /// wait for it. Call this before any counter is opened, because a counter would follow the thread.
     pub fn begin(gpus: Option<&Path>) -> Self {
-        let (to, before) = channel();
-        let gpus = gpus.filter(|_| Path::new("/sys/module/nvidia").exists()).map(Path::to_owned);
-        let reading = HealthReading::read(Path::new("/"));
-        let program = gpus.clone();
-        let read = move || {
-            let of_gpus = program.as_deref().map(read_gpus).unwrap_or_default();
-            // Nobody waits for it after a short run.
-            let _ = to.send((reading, of_gpus));
-        };
-        match gpus {
-            None => read(),
-            // Without a thread there is no reading, and the run has no such counts.
-            Some(_) => _ = in_thread(read),
+        let gpus = gpus.filter(|_| Path::new("/sys/module/nvidia").exists());
+        Self {
+            kernel: HealthReading::read(Path::new("/")),
+            began: Instant::now(),
+            gpus: gpus.map(GpuWatch::begin),
         }
-        Self { before: Mutex::new(before), began: Instant::now(), gpus }
     }
 
-    /// Reads again. Gives what was added, and what the node's GPUs are; nothing if it was called before.
+    /// Reads again. Gives what was added, and what the node's GPUs are. A run that is too short for GPUs does not wait for
+    /// them.
     pub fn end(&self) -> Watched {
         let took = self.began.elapsed();
-        let before = self.before.lock().ok().and_then(|before| before.recv_timeout(PATIENCE).ok());
-        let Some((mut before, of_gpus)) = before else { return Watched::default() };
-        let mut after = HealthReading::read(Path::new("/"));
-        if let Some(program) = self.gpus.as_deref().filter(|_| took >= SHORTEST_FOR_GPUS) {
-            after.join(read_gpus(program).counts);
+        let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
+        let mut watched = Watched::default();
+        if let Some(gpus) = self.gpus.as_ref().filter(|_| took >= SHORTEST_FOR_GPUS)
+            && let Some(reading) = gpus.before()
+        {
+            before.join(reading.counts);
+            after.join(read_gpus(&gpus.program).counts);
+            if let Some(kinds) = reading.gpus {
+                watched.inventory.set("gpus", kinds);
+            }
         }
-        before.join(of_gpus.counts);
-        let mut watched = Watched { counts: before.until(Some(&after)), ..Watched::default() };
-        if let Some(gpus) = of_gpus.gpus {
-            watched.inventory.set("gpus", gpus);
-        }
+        watched.counts = before.until(Some(&after));
         watched
+    }
+}
+
+impl GpuWatch {
+    fn begin(program: &Path) -> Self {
+        let (to, before) = channel();
+        let path = program.to_owned();
+        // Without a thread there is no reading, and the run has no such counts.
+        in_thread(move || {
+            // A short run is over before.
+            let _ = to.send(read_gpus(&path));
+        });
+        Self { program: program.to_owned(), before: Mutex::new(before) }
+    }
+
+    /// The reading of the beginning; `None` if it takes too long, or if it was asked for before.
+    fn before(&self) -> Option<GpuReading> {
+        self.before.lock().ok()?.recv_timeout(PATIENCE).ok()
     }
 }
 

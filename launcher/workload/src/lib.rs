@@ -2,9 +2,10 @@
 //! a job.
 //!
 //! [`rounds`] executes the launcher's [`plan`] on any fabric. In each round [`process`] starts the program and gets its
-//! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile [`signals`] passes signals on to the
-//! program; a witness process shows which signals reach it anyway. [`descendants`] finds the processes that the program
-//! started ([`proc_stat`]).
+//! end, [`saving`] saves the run, and [`console`] prints the messages; [`series_summary`] has the last of them. Meanwhile
+//! [`signals`] passes signals on to the program; a witness process shows which signals reach it anyway. [`descendants`]
+//! finds the processes that the program started ([`proc_stat`]). [`health_watch`] reads the node before and after the
+//! program.
 
 #![warn(missing_docs)]
 

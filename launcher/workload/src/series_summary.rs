@@ -47,6 +47,17 @@ impl SeriesSummary {
         Self { asked, runs: BTreeMap::new() }
     }
 
+    /// A series without a fixed number of runs.
+    pub fn open() -> Self {
+        Self::new(0)
+    }
+
+    /// Adds a run after all others.
+    pub fn push(&mut self, run: &Run) {
+        self.add(self.asked, run);
+        self.asked += 1;
+    }
+
     /// Adds run `number` (from 0).
     pub fn add(&mut self, number: u32, run: &Run) {
         let elapsed = run.elapsed().filter(|elapsed| elapsed.consistent);
