@@ -63,6 +63,14 @@ fn fleet(folder: &Folder, change: impl Fn(usize, usize) -> (f64, Box<dyn Fn(&mut
 
 fn none(_: &mut Run) {}
 
+fn archive_of(folder: &Folder) -> Folder {
+    let archive = Folder::new();
+    let [from, to] = [folder, &archive].map(|folder| folder.path().to_str().unwrap().to_owned());
+    let export = report(&["export", &from, "-o", &to]);
+    assert!(export.status.success(), "{}", err(&export));
+    archive
+}
+
 fn of<'a>(report: &'a Value, node: &str) -> &'a Value {
     let nodes = report["nodes"].as_array().unwrap();
     nodes.iter().find(|found| found["node"] == node).unwrap_or_else(|| panic!("{node} in {report:#}"))
@@ -161,9 +169,7 @@ fn what_the_kernel_counts_is_a_cause() {
     let text = out(&report(&["report", path]));
     assert!(text.contains("why n04: thermal throttling of cores: 214 times"), "{text}");
     // An archive keeps counts and facts.
-    let archive = Folder::new();
-    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
-    assert!(export.status.success(), "{}", err(&export));
+    let archive = archive_of(&folder);
     check(&json(&report(&["report", archive.path().to_str().unwrap(), "--format", "json"])));
 }
 
@@ -175,10 +181,7 @@ fn a_fact_can_make_up_classes() {
         0..6 => (1.0, Box::new(|run| set(run, "pcie_adapters", "1 x 32.0 GT/s PCIe x8"))),
         _ => (1.0, Box::new(none)),
     });
-    let archive = Folder::new();
-    let path = folder.path().to_str().unwrap();
-    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
-    assert!(export.status.success(), "{}", err(&export));
+    let (path, archive) = (folder.path().to_str().unwrap(), archive_of(&folder));
     for path in [path, archive.path().to_str().unwrap()] {
         let by = ["report", path, "--format", "json", "--class-by", "command,pcie_adapters"];
         let found = json(&report(&by));
@@ -223,6 +226,12 @@ fn an_unknown_fact_is_no_difference() {
     let by = ["report", path, "--format", "json", "--class-by", "command,dimms"];
     let found = json(&report(&by));
     assert_valid("report", &found);
+    let changed = &found["reconfigured"];
+    assert_eq!(
+        (&changed[0]["nodes"], changed.as_array().unwrap().len()),
+        (&json!(["n03"]), 1),
+        "{changed:#}"
+    );
     let odd: Vec<&Value> =
         found["nodes"].as_array().unwrap().iter().filter(|node| node["odd"] != json!([])).collect();
     assert!(odd.iter().all(|node| node["node"] == "n03"), "{odd:#?}");
@@ -243,10 +252,7 @@ fn a_label_with_the_name_of_a_fact_comes_first() {
         0..6 => (1.0, Box::new(|run| run.header.labels.push(("dimms".into(), "mine".into())))),
         _ => (1.0, Box::new(none)),
     });
-    let archive = Folder::new();
-    let path = folder.path().to_str().unwrap();
-    let export = report(&["export", path, "-o", archive.path().to_str().unwrap()]);
-    assert!(export.status.success(), "{}", err(&export));
+    let (path, archive) = (folder.path().to_str().unwrap(), archive_of(&folder));
     for path in [path, archive.path().to_str().unwrap()] {
         let nodes = |options: &[&str]| {
             let found = json(&report(&[&["report", path, "--format", "json"], options].concat()));

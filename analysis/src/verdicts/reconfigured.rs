@@ -76,7 +76,7 @@ pub(super) fn of(
     let mut changes: BTreeMap<_, Vec<(&str, Change)>> = BTreeMap::new();
     for ((work, node), of_node) in &nodes {
         let recent = sessions[work].iter().rev().take(LATEST_SESSIONS).min();
-        let Some(change) = Change::last(of_node, &known) else { continue };
+        let Some(change) = Change::last(table, of_node, &known) else { continue };
         let node = table.nodes.get(*node).unwrap_or_default();
         if Some(&change.first) >= recent && current.contains(&(node, table.class_name(change.rows[1]))) {
             let key = (change.classes, change.first, change.facts.clone());
@@ -92,11 +92,17 @@ pub(super) fn of(
 impl<'a> Change<'a> {
     /// `None` if no fact ever changed, or if the node was in two classes in one session. A fact that is unknown in a session
     /// is what it was before.
-    fn last(sessions: &BTreeMap<u32, Vec<Measured>>, known: &'a KnownFacts) -> Option<Self> {
+    fn last(
+        table: &RunTable,
+        sessions: &BTreeMap<u32, Vec<Measured>>,
+        known: &'a KnownFacts,
+    ) -> Option<Self> {
         if sessions.values().any(|measured| measured.len() != 1) {
             return None;
         }
         let all: Vec<(u32, &Measured)> = sessions.iter().map(|(rank, of)| (*rank, &of[0])).collect();
+        // Classes may also differ in what is unknown.
+        let class_differs = |a: u32, b: u32| a != b && !class_differences(table, [a, b]).is_empty();
         let mut values: BTreeMap<&str, &str> = BTreeMap::new();
         let (mut begin, mut last) = (0, None);
         for (at, (_, measured)) in all.iter().enumerate() {
@@ -105,7 +111,7 @@ impl<'a> Change<'a> {
                 let before = values.insert(name, value).filter(|before| before != value);
                 facts.extend(before.map(|before| (name.as_str(), before, value.as_str())));
             }
-            if at > 0 && (all[at - 1].1.class != measured.class || !facts.is_empty()) {
+            if at > 0 && (class_differs(all[at - 1].1.class, measured.class) || !facts.is_empty()) {
                 begin = last.as_ref().map_or(0, |(at, _)| *at);
                 last = Some((at, facts));
             }
@@ -125,11 +131,15 @@ impl<'a> Change<'a> {
     }
 }
 
-/// `None` if no known fact differs: a class may also differ in what is unknown.
+/// The known facts in which two classes differ, with the values of both.
+fn class_differences(table: &RunTable, classes: [u32; 2]) -> Vec<(&Key, Option<&str>, Option<&str>)> {
+    let [a, b] = classes.map(|class| table.class_parts.get(&class).map(|parts| &parts.facts));
+    a.zip(b).map(|(a, b)| differences(a, b)).unwrap_or_default()
+}
+
 fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
     let Change { classes, rows: [until, since], facts: others, .. } = &nodes.first()?.1;
     let [until, since] = [*until, *since];
-    let [before, after] = classes.map(|class| table.class_parts.get(&class).map(|parts| &parts.facts));
     let other = |(key, before, after): &FactChanged| ChangedFact {
         key: (*key).to_owned(),
         before: Some((*before).to_owned()),
@@ -140,14 +150,11 @@ fn report(table: &RunTable, nodes: &[(&str, Change)]) -> Option<Reconfigured> {
         before: before.map(str::to_owned),
         after: after.map(str::to_owned),
     };
-    let mut facts: Vec<ChangedFact> = differences(before?, after?).into_iter().map(fact).collect();
+    let mut facts: Vec<ChangedFact> = class_differences(table, *classes).into_iter().map(fact).collect();
     for changed in others {
         if !facts.iter().any(|known| known.key == changed.0) {
             facts.push(other(changed));
         }
-    }
-    if facts.is_empty() {
-        return None;
     }
     let mut by: Vec<f64> = nodes.iter().map(|(_, change)| change.by).collect();
     by.sort_unstable_by(f64::total_cmp);
