@@ -250,6 +250,17 @@ fn repeat_says_which_runs_it_cannot_see() {
     assert!(seen.contains("pmmpi: 2 runs: median between "), "{seen}");
 }
 
+/// The numbers of the runs overlap: launch 2 begins with run 2, which is also the second run of launch 1.
+#[test]
+fn each_run_of_a_launch_with_rounds_counts() {
+    let out = Folder::new("inner");
+    let mut command = Command::new(pmmpi());
+    command.args(["repeat", "--runs", "3", "--"]).arg(pmmpi()).args(["--runs", "2", "--out"]);
+    let said = run(command.arg(out.path()).args(["sleep", "0.01"])).success().err();
+    assert!(said.contains("pmmpi: 6 runs: median between "), "{said}");
+    assert_eq!(out.runs().len(), 6);
+}
+
 /// A terminal shows the time left; the line of a launch stays in place, because the launch writes there, too.
 #[test]
 fn a_terminal_shows_the_time_left() {

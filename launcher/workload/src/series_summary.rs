@@ -13,7 +13,7 @@ pub struct SeriesSummary {
     runs: BTreeMap<u32, Outcome>,
 }
 
-/// What became of a run. If one launch gave several runs, the last of these values counts.
+/// What became of a run. If a number has several outcomes, the last in this order counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// It ended well, but its file was not found.
