@@ -27,7 +27,7 @@ use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, runs, verdict_rule};
 use crate::table::{Order, RunTable};
 use crate::warning_codes::Warning;
-use goes_with_slowness::{ClassSlowness, Runs};
+use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::History;
 use judged_session::{JudgedSession, Sessions};
 use node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
@@ -186,7 +186,7 @@ impl Judge<'_> {
         let mut suspects = SuspectSessions::default();
         let mut centres: Vec<Option<f64>> = Vec::with_capacity(sessions.len());
         let mut latest = None;
-        let mut runs = settings.goes_with_slowness.map(|q| (q, Runs::default()));
+        let mut runs = settings.goes_with_slowness.map(|q| (q, RunsInBlocks::default()));
         for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
             let measured = sessions_now.par_iter().map(|nodes| {
                 let session = JudgedSession::of(table, nodes)?;

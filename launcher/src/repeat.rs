@@ -32,7 +32,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         launches.commands.iter().map(|launch| launch.folder().map(NewRunFiles::in_folder)).collect();
     let mut summaries: Vec<SeriesSummary> =
         launches.commands.iter().map(|_| SeriesSummary::new(launches.runs)).collect();
-    let progress = Progress::new(launches, &series);
+    let progress = LaunchProgress::new(launches, &series);
     'rounds: for number in 0..launches.warmup.saturating_add(launches.runs) {
         let warmup = number < launches.warmup;
         for (turn, set) in series.order(number).enumerate() {
@@ -148,7 +148,7 @@ fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &
 }
 
 /// Prints which launch begins.
-struct Progress<'a> {
+struct LaunchProgress<'a> {
     launches: &'a Launches,
     sets: u32,
     began: Instant,
@@ -156,7 +156,7 @@ struct Progress<'a> {
     shows_time_left: bool,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> LaunchProgress<'a> {
     fn new(launches: &'a Launches, series: &Series) -> Self {
         let shows_time_left = std::io::stderr().is_terminal();
         Self { launches, sets: series.sets as u32, began: Instant::now(), shows_time_left }

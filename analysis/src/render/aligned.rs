@@ -5,7 +5,8 @@ use super::tabular::{Cell, Table};
 use crate::stats::verdict_rule::Verdict;
 use std::collections::BTreeSet;
 
-/// Columns of equal width, below the line before the table, above its notes. Long names are cut in the middle, unless two names would then look alike.
+/// The line before the table, then columns of equal width, then notes. Long names are cut in the middle, unless two names
+/// would then look alike.
 pub fn aligned(table: &Table) -> String {
     let text = |cell: &Cell| match cell {
         Cell::Name(text) | Cell::Text(text) => one_line(text),

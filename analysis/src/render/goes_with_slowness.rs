@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::verdicts::goes_with_slowness::{ClassSlowness, ColumnSlowness, SlownessReport};
 
 /// One significant correlation.
-pub struct Row<'a> {
+pub struct SlownessRow<'a> {
     /// The counter, metric or fact.
     pub name: &'a str,
     /// "runs": within nodes; "nodes": between nodes.
@@ -15,7 +15,7 @@ pub struct Row<'a> {
     pub found: &'a SlownessReport,
 }
 
-impl Row<'_> {
+impl SlownessRow<'_> {
     /// For example "x1.72". A counter that only counts longer has "=time" in addition.
     pub fn ratio(&self) -> String {
         let ratio = self.found.ratio.map_or("-".to_owned(), |ratio| match ratio < 1000.0 {
@@ -39,13 +39,13 @@ impl Row<'_> {
 }
 
 /// The significant correlations of all classes, the strongest of each class first.
-pub fn rows(report: &Report) -> Vec<Row<'_>> {
+pub fn rows(report: &Report) -> Vec<SlownessRow<'_>> {
     let numbers = class_numbers(&report.nodes);
     let classes = report.goes_with_slowness.as_deref().unwrap_or_default();
     let mut all = Vec::new();
     for class in classes {
         let number = numbers.get(class.class.as_str()).copied().filter(|_| numbers.len() > 1);
-        let mut of_class: Vec<Row> =
+        let mut of_class: Vec<SlownessRow> =
             class.columns.iter().flat_map(|column| of_column(column, number)).collect();
         of_class.sort_by(|a, b| b.found.rho.abs().total_cmp(&a.found.rho.abs()));
         all.extend(of_class);
@@ -53,10 +53,10 @@ pub fn rows(report: &Report) -> Vec<Row<'_>> {
     all
 }
 
-fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Item = Row<'_>> {
+fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Item = SlownessRow<'_>> {
     let found = [("runs", &column.within), ("nodes", &column.between)];
     let significant = found.into_iter().filter_map(|(of, found)| Some((of, found.as_ref()?)));
-    significant.filter(|(_, found)| found.significant).map(move |(of, found)| Row {
+    significant.filter(|(_, found)| found.significant).map(move |(of, found)| SlownessRow {
         name: &column.name,
         of,
         class,
@@ -65,7 +65,7 @@ fn of_column(column: &ColumnSlowness, class: Option<usize>) -> impl Iterator<Ite
 }
 
 /// What the columns mean, one remark per line.
-pub fn meaning(report: &Report, rows: &[Row]) -> Vec<String> {
+pub fn meaning(report: &Report, rows: &[SlownessRow]) -> Vec<String> {
     let mut ratio = "RATIO: slow / fast runs or nodes".to_owned();
     if let [class] = report.goes_with_slowness.as_deref().unwrap_or_default() {
         ratio += &times(class, rows);
@@ -76,7 +76,7 @@ pub fn meaning(report: &Report, rows: &[Row]) -> Vec<String> {
 }
 
 /// The ratios of the times.
-fn times(class: &ClassSlowness, rows: &[Row]) -> String {
+fn times(class: &ClassSlowness, rows: &[SlownessRow]) -> String {
     let all = [("runs", class.slow_runs_take), ("nodes", class.slow_nodes_take)];
     let shown = all.into_iter().filter(|(of, _)| rows.iter().any(|row| row.of == *of));
     let times: Vec<String> = shown.filter_map(|(of, ratio)| Some(format!("{of} x{:.2}", ratio?))).collect();

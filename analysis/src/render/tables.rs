@@ -119,7 +119,7 @@ fn go_with_slowness(report: &Report, top: usize) -> Table {
         left("Ratio"),
     ];
     columns.extend(has_classes.then(|| right("Class")));
-    let row = |row: &goes_with_slowness::Row| {
+    let row = |row: &goes_with_slowness::SlownessRow| {
         let mut cells = vec![
             name(row.name),
             words(row.of),

@@ -9,9 +9,9 @@ use super::judged_session::JudgedSession;
 use crate::stats::benjamini_hochberg;
 use crate::stats::goes_with_slowness::{Association, FEWEST, NoAssociation};
 use crate::table::RunTable;
-use blocks::Part;
-pub(super) use blocks::Runs;
-use columns::Column;
+pub(super) use blocks::RunsInBlocks;
+use blocks::TimesInBlocks;
+use columns::SlownessColumn;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -43,7 +43,7 @@ pub struct ColumnSlowness {
     pub name: String,
     /// counter, metric or fact.
     pub kind: ColumnKind,
-    /// Runs of one node compared with one another.
+    /// RunsInBlocks of one node compared with one another.
     pub within: Option<SlownessReport>,
     /// Nodes compared with one another.
     pub between: Option<SlownessReport>,
@@ -84,7 +84,7 @@ const NO_SESSION: &str = "no session judges the nodes of the class";
 pub(super) fn of(
     table: &RunTable,
     class: &str,
-    runs: Runs,
+    runs: RunsInBlocks,
     session: Option<&JudgedSession>,
     q: f64,
 ) -> Option<ClassSlowness> {
@@ -110,7 +110,7 @@ pub(super) fn of(
         let (a_key, b_key) = (strength(a), strength(b));
         b_key.0.cmp(&a_key.0).then(b_key.1.total_cmp(&a_key.1)).then_with(|| a.name.cmp(&b.name))
     });
-    let ratio = |part: &Part| part.slowness.time_ratio(&part.slow);
+    let ratio = |part: &TimesInBlocks| part.slowness.time_ratio(&part.slow);
     let [slow_runs_take, slow_nodes_take] = [ratio(&within), between.as_ref().and_then(ratio)];
     let mut null_reasons = BTreeMap::new();
     if slow_runs_take.is_none() {
@@ -142,9 +142,13 @@ fn strength(of: &ColumnSlowness) -> (bool, f64) {
     (significant, counts.map(|found| found.rho.abs()).fold(-1.0, f64::max))
 }
 
-fn of_column(column: &Column, within: &Part, between: Option<&Part>) -> ColumnSlowness {
+fn of_column(
+    column: &SlownessColumn,
+    within: &TimesInBlocks,
+    between: Option<&TimesInBlocks>,
+) -> ColumnSlowness {
     let mut null_reasons = BTreeMap::new();
-    let mut part = |key, part: Option<&Part>| {
+    let mut part = |key, part: Option<&TimesInBlocks>| {
         let found = match (column.excluded, part) {
             (Some(reason), _) => Err(reason.into()),
             (None, Some(part)) => of_part(column, part, key),
@@ -156,7 +160,11 @@ fn of_column(column: &Column, within: &Part, between: Option<&Part>) -> ColumnSl
     ColumnSlowness { name: column.name.clone(), kind: column.kind, within, between, null_reasons }
 }
 
-fn of_part(column: &Column, part: &Part, key: &'static str) -> Result<SlownessReport, Cow<'static, str>> {
+fn of_part(
+    column: &SlownessColumn,
+    part: &TimesInBlocks,
+    key: &'static str,
+) -> Result<SlownessReport, Cow<'static, str>> {
     let raw: Vec<f64> = part.rows.iter().map(|row| column.value(*row as usize)).collect();
     let is_positive = !raw.iter().any(|value| *value <= 0.0);
     let values = match is_positive {

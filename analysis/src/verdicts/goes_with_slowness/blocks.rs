@@ -9,7 +9,7 @@ use crate::verdicts::rounds_of_runs::RoundEffects;
 use hashbrown::HashMap;
 
 /// Times in blocks, and the rows that they come from.
-pub(super) struct Part {
+pub(super) struct TimesInBlocks {
     pub rows: Vec<u32>,
     pub slowness: Slowness,
     /// True for runs that are slow by the test of slow runs.
@@ -26,7 +26,7 @@ pub(super) struct Part {
 
 const NO_ROUND: u32 = u32::MAX;
 
-impl Part {
+impl TimesInBlocks {
     /// One value per time, from a value per row: relative to the node's median, or this median itself.
     pub fn values(&self, mut of_rows: Vec<f64>) -> Vec<f64> {
         if self.is_between {
@@ -58,7 +58,7 @@ impl Part {
 
 /// The runs of all sessions.
 #[derive(Default)]
-pub(in crate::verdicts) struct Runs {
+pub(in crate::verdicts) struct RunsInBlocks {
     pub(super) rows: Vec<u32>,
     times: Vec<f64>,
     slow: Vec<bool>,
@@ -69,7 +69,7 @@ pub(in crate::verdicts) struct Runs {
     block_ends: Vec<usize>,
 }
 
-impl Runs {
+impl RunsInBlocks {
     /// Adds a session with the times of single runs.
     pub fn add(&mut self, table: &RunTable, session: &JudgedSession, slow: &[SlowRunTest]) {
         if session.has_medians() {
@@ -117,8 +117,8 @@ impl Runs {
     }
 
     /// The runs within their nodes.
-    pub(super) fn part(self) -> Part {
-        Part {
+    pub(super) fn part(self) -> TimesInBlocks {
+        TimesInBlocks {
             rows: self.rows,
             slowness: Slowness::new(self.times, self.block_ends),
             slow: self.slow,
@@ -131,13 +131,13 @@ impl Runs {
 }
 
 /// The nodes of a session.
-pub(super) fn between(table: &RunTable, session: &JudgedSession) -> Part {
+pub(super) fn between(table: &RunTable, session: &JudgedSession) -> TimesInBlocks {
     let blocks = block_of_nodes(table, session);
     let medians: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
     let mut times = means(&medians, &blocks.of_node, blocks.count);
     let ends = vec![times.len()];
     relative(&mut times, &ends);
-    Part {
+    TimesInBlocks {
         rows: session.nodes.concat(),
         slow: vec![false; times.len()],
         slowness: Slowness::new(times, ends),

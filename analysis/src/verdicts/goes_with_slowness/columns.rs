@@ -18,7 +18,7 @@ pub enum ColumnKind {
 }
 
 /// One value per row of the table; NaN if a row has none.
-pub(super) struct Column<'a> {
+pub(super) struct SlownessColumn<'a> {
     pub name: String,
     pub kind: ColumnKind,
     /// Why it is not correlated with the time.
@@ -54,7 +54,7 @@ const METRICS: [(&str, &str, &[&str]); 8] = [
 ];
 const ELAPSED: &str = "elapsed_s";
 
-impl Column<'_> {
+impl SlownessColumn<'_> {
     /// NaN if a value is missing or a divisor is 0.
     pub fn value(&self, row: usize) -> f64 {
         let value = match &self.values {
@@ -77,22 +77,22 @@ fn excluded(name: &str) -> Option<&'static str> {
 }
 
 /// All columns that have a value in one of these rows.
-pub(super) fn of<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<Column<'a>> {
+pub(super) fn of<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<SlownessColumn<'a>> {
     let stored = |name: &str| match name {
         ELAPSED => Some(table.elapsed_s.as_slice()),
         name => table.counters.get(name).map(Vec::as_slice),
     };
-    let mut all: Vec<Column> = Vec::new();
+    let mut all: Vec<SlownessColumn> = Vec::new();
     for (name, values) in &table.counters {
         let kind = if FACTS.contains(&name.as_str()) { ColumnKind::Fact } else { ColumnKind::Counter };
         let values = Values::OfRows(values, Vec::new());
-        all.push(Column { name: name.clone(), kind, excluded: excluded(name), values });
+        all.push(SlownessColumn { name: name.clone(), kind, excluded: excluded(name), values });
     }
     for (name, numerator, divisors) in METRICS {
         let divisors: Option<Vec<&[f64]>> = divisors.iter().map(|name| stored(name)).collect();
         if let Some((values, divisors)) = stored(numerator).zip(divisors).filter(|_| stored(name).is_none()) {
             let (kind, values) = (ColumnKind::Metric, Values::OfRows(values, divisors));
-            all.push(Column { name: name.to_owned(), kind, excluded: None, values });
+            all.push(SlownessColumn { name: name.to_owned(), kind, excluded: None, values });
         }
     }
     all.extend(of_facts(table, rows));
@@ -101,7 +101,7 @@ pub(super) fn of<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<Column<'a>> {
 }
 
 /// The facts in which nodes differ. A fact that is no number is 1 if it is not the value of most rows, otherwise 0.
-fn of_facts<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<Column<'a>> {
+fn of_facts<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<SlownessColumn<'a>> {
     let mut rows_of: BTreeMap<u32, usize> = BTreeMap::new();
     rows.iter().for_each(|row| *rows_of.entry(table.facts_of(*row as usize)).or_default() += 1);
     let texts: Vec<(u32, usize, FactValues)> = rows_of
@@ -128,7 +128,7 @@ fn of_facts<'a>(table: &'a RunTable, rows: &[u32]) -> Vec<Column<'a>> {
         }
         let name = if are_numbers { (*name).to_owned() } else { format!("{name} other than {usual}") };
         let (kind, values) = (ColumnKind::Fact, Values::OfFacts(table, values));
-        all.push(Column { name, kind, excluded: None, values });
+        all.push(SlownessColumn { name, kind, excluded: None, values });
     }
     all
 }
