@@ -104,6 +104,7 @@ fn folders_of_the_launcher_point_one_way() {
 #[test]
 fn folders_of_the_analysis_point_one_way() {
     let order = [
+        "memory",
         "warning_codes",
         "stats",
         "table",

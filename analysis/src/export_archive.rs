@@ -39,7 +39,7 @@ pub fn export(
     let table = &results.table;
     let mut months: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for row in &results.order.rows {
-        let is_new = table.source[*row as usize] as usize >= archived;
+        let is_new = table.origins.source(*row as usize) as usize >= archived;
         if is_new && table.median_of(*row as usize).is_none() {
             months.entry(month(table.started_unix_ns[*row as usize])).or_default().push(*row);
         }

@@ -16,6 +16,7 @@
 pub mod comparison;
 pub mod export_archive;
 pub mod input;
+mod memory;
 pub mod output;
 pub mod render;
 pub mod report;

@@ -262,7 +262,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     let (input, archived) = input::read_after(folder, &paths("export", &options.paths)?, &from, &trust)
         .map_err(|message| Failure { code: PARTIAL, message })?;
     let table = &input.results.table;
-    let mut new = (0..table.len()).filter(|row| table.source[*row] as usize >= archived).peekable();
+    let mut new = (0..table.len()).filter(|row| table.origins.source(*row) as usize >= archived).peekable();
     let has_new = new.peek().is_some();
     if has_new && new.all(|row| table.median_of(row).is_some()) {
         return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
@@ -366,11 +366,11 @@ fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
 /// Number of runs: pmmpi's runs, plus each run on a node that another tool measured.
 fn runs<T>(input: &Input<T>) -> usize {
     let table = &input.results.table;
-    let own = (0..table.len()).filter(|row| table.is_own[*row]).map(|row| table.run[row]);
+    let own = (0..table.len()).filter(|row| table.is_own(*row)).map(|row| table.run.at(row));
     let known: HashSet<&str> = input.runs.iter().map(|run| run.run_id.as_str()).collect();
     let archived: HashSet<u32> =
         own.filter(|run| !known.contains(table.runs.get(*run).unwrap_or_default())).collect();
-    let is_of_others = |row: &usize| !table.is_own[*row] && table.median_of(*row).is_none();
+    let is_of_others = |row: &usize| !table.is_own(*row) && table.median_of(*row).is_none();
     input.runs.len() + archived.len() + (0..table.len()).filter(is_of_others).count()
 }
 

@@ -149,9 +149,9 @@ fn wrong(results: &Results) -> Vec<WrongNode> {
         return Vec::new();
     }
     let mut latest = vec![0; table.nodes.len()];
-    for (node, session) in table.node.iter().zip(&table.session) {
-        let latest = &mut latest[*node as usize];
-        *latest = order.session_ranks[*session as usize].max(*latest);
+    for (node, session) in table.node.iter().zip(table.session.iter()) {
+        let latest = &mut latest[node as usize];
+        *latest = order.session_ranks[session as usize].max(*latest);
     }
     let of = |((node, session), wrong): (&(u32, u32), &WrongResults)| WrongNode {
         node: table.nodes.get(*node).unwrap_or_default().to_owned(),

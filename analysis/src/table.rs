@@ -7,14 +7,20 @@ pub(crate) mod instant;
 mod maintenance;
 mod names;
 pub mod node_class;
+mod numbers;
 mod order;
+mod origins;
 pub mod run_name;
 pub mod selection;
+mod shared;
 
 pub use frame::Filled;
 pub use maintenance::{MAINTENANCE_LABEL, Maintenance};
 pub use names::NamePool;
+pub use numbers::Numbers;
 pub use order::Order;
+pub use origins::Origins;
+pub use shared::{Shared, SharedNames, SharedText};
 
 use node_class::{Key, Parts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +69,7 @@ impl MedianOf {
 }
 
 /// One row per run and node, column by column, in the order of reading. All columns have equal length. A row takes
-/// about 50 bytes including its place in the order, plus 8 bytes per counter that any row has.
+/// 30 to 45 bytes including its place in the order, plus 8 bytes per counter that any row has.
 ///
 /// Node, session, run and declared class identify a row of other tools' results. Node and run identify a row of
 /// pmmpi. No two rows are equal in these.
@@ -72,18 +78,18 @@ pub struct RunTable {
     /// Names for the numbers in `node`.
     pub nodes: NamePool,
     /// The host, or the list of hosts, that did the work.
-    pub node: Vec<u32>,
+    pub node: Numbers,
     /// Names for the numbers in `run`.
     pub runs: NamePool,
     /// The number of the run on its node, or the id of a run of pmmpi.
-    pub run: Vec<u32>,
-    /// True for runs of pmmpi. Such a run may use several nodes and has a row for each.
-    pub is_own: Vec<bool>,
+    pub run: Numbers,
+    /// True for runs of pmmpi. Such a run may use several nodes and has a row for each. Empty if there is none.
+    pub own: Vec<bool>,
     /// Names for the numbers in `class`.
     pub classes: NamePool,
     /// The class: rows of one class ought to take equally long. The empty name if there is no class; the same holds
     /// for sessions.
-    pub class: Vec<u32>,
+    pub class: Numbers,
     /// What each class consists of; a class of several combinations has the first one.
     pub class_parts: BTreeMap<u32, ClassParts>,
     /// What classes consist of; `parts` has indices into it.
@@ -93,7 +99,7 @@ pub struct RunTable {
     /// Names for the numbers in `session`.
     pub sessions: NamePool,
     /// The session of the run.
-    pub session: Vec<u32>,
+    pub session: Numbers,
     /// Finite and above zero (s).
     pub elapsed_s: Vec<f64>,
     /// Start of the run, since 1970-01-01T00:00:00Z (ns); or [`UNDATED`].
@@ -101,13 +107,11 @@ pub struct RunTable {
     /// The runs behind each row; empty if every row is a run. A row may also be the median of a node in a session, if no
     /// run of the node in this session was read.
     pub medians: Vec<MedianOf>,
-    /// The index of the row's file.
-    pub source: Vec<u32>,
-    /// Line in that file, counted from 1; in a JSON document, the number of the entry.
-    pub line: Vec<u32>,
-    /// Texts for the numbers in `lack`.
+    /// Where each row was read.
+    pub origins: Origins,
+    /// Texts for the numbers in `lack`; number 0 is the empty text.
     pub lacks: NamePool,
-    /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if there is no
+    /// The missing counter that an explanation needs most, with the reason: `NAME: REASON`. Empty if no row has a
     /// reason.
     pub lack: Vec<u32>,
     /// Wrong results, by node and session: results whose own check failed.
@@ -139,8 +143,8 @@ impl RunTable {
     /// and a declared class. A slash in the names of other tools becomes `%2F`, and `%` becomes `%25`, so that the
     /// slash of the id separates node and run.
     pub fn run_id(&self, row: usize) -> String {
-        let run = self.runs.get(self.run[row]).unwrap_or_default();
-        if self.is_own[row] {
+        let run = self.runs.get(self.run.at(row)).unwrap_or_default();
+        if self.is_own(row) {
             return run.to_owned();
         }
         let node = self.node_name(row);
@@ -149,6 +153,11 @@ impl RunTable {
         id.push('/');
         push_escaped(&mut id, run);
         id
+    }
+
+    /// True if pmmpi measured this run.
+    pub fn is_own(&self, row: usize) -> bool {
+        self.own.get(row).copied().unwrap_or(false)
     }
 
     /// The runs behind a row that is a median; `None` for a run.
@@ -161,6 +170,11 @@ impl RunTable {
         self.facts.get(row).copied().unwrap_or(0)
     }
 
+    /// The missing counter that an explanation of this row needs most, with the reason.
+    pub fn lack_of(&self, row: usize) -> Option<(&str, &str)> {
+        self.lacks.get(*self.lack.get(row)?)?.split_once(": ")
+    }
+
     /// Number of rows that are runs.
     pub fn run_count(&self) -> usize {
         self.len() - self.medians.iter().filter(|of| of.runs > 0).count()
@@ -168,12 +182,12 @@ impl RunTable {
 
     /// Host name of a row.
     pub fn node_name(&self, row: usize) -> &str {
-        self.nodes.get(self.node[row]).unwrap_or_default()
+        self.nodes.get(self.node.at(row)).unwrap_or_default()
     }
 
     /// Class of a row.
     pub fn class_name(&self, row: usize) -> &str {
-        self.classes.get(self.class[row]).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED)
+        self.classes.get(self.class.at(row)).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED)
     }
 
     /// The number of the class with the name that [`Self::class_name`] gives.
@@ -183,7 +197,7 @@ impl RunTable {
 
     /// `None` if the run has no session.
     pub fn session_name(&self, row: usize) -> Option<&str> {
-        self.sessions.get(self.session[row]).filter(|name| !name.is_empty())
+        self.sessions.get(self.session.at(row)).filter(|name| !name.is_empty())
     }
 
     /// ln(upper / lower bound) of the run's elapsed time; NaN if unknown.
@@ -200,8 +214,8 @@ impl RunTable {
     /// Host names of the rows, also of rejected ones and of wrong results, each once.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         let mut has_rows = vec![false; self.nodes.len()];
-        let without_time = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node));
-        self.node.iter().chain(without_time).for_each(|node| has_rows[*node as usize] = true);
+        let without_time = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node)).copied();
+        self.node.iter().chain(without_time).for_each(|node| has_rows[node as usize] = true);
         self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
     }
 
@@ -216,8 +230,8 @@ impl RunTable {
         let agree = same(self.elapsed_s[row], self.elapsed_s[first])
             && (starts[0] == starts[1] || starts.contains(&UNDATED))
             && self.counters.values().all(agrees);
-        if agree && (is_source || self.classes.get(self.class[first]).is_none_or(str::is_empty)) {
-            self.class[first] = self.class[row];
+        if agree && (is_source || self.classes.get(self.class.at(first)).is_none_or(str::is_empty)) {
+            self.class.set(first, self.class.at(row));
             if let Some(parts) = self.parts.get(row).copied() {
                 self.parts[first] = parts;
             }
@@ -234,29 +248,23 @@ impl RunTable {
         agree
     }
 
-    /// The columns that hold numbers of names, files and lines.
-    fn numbers(&mut self) -> [&mut Vec<u32>; 7] {
-        [
-            &mut self.node,
-            &mut self.run,
-            &mut self.class,
-            &mut self.session,
-            &mut self.source,
-            &mut self.line,
-            &mut self.lack,
-        ]
+    /// The columns that hold numbers of names.
+    fn numbers(&mut self) -> [&mut Numbers; 4] {
+        [&mut self.node, &mut self.run, &mut self.class, &mut self.session]
     }
 
     /// Reserves memory for more rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.numbers().into_iter().for_each(|numbers| numbers.reserve(rows));
-        self.is_own.reserve(rows);
         self.elapsed_s.reserve(rows);
         self.started_unix_ns.reserve(rows);
     }
 
     /// Keeps the rows for which `kept` is true.
     pub(crate) fn retain(&mut self, kept: &[bool]) {
+        if !kept.contains(&false) {
+            return;
+        }
         fn column<T>(values: &mut Vec<T>, kept: &[bool]) {
             let mut row = 0;
             values.retain(|_| {
@@ -264,11 +272,13 @@ impl RunTable {
                 kept[row - 1]
             });
         }
-        self.numbers().into_iter().for_each(|numbers| column(numbers, kept));
+        self.numbers().into_iter().for_each(|numbers| numbers.retain(kept));
+        self.origins.retain(kept);
+        column(&mut self.lack, kept);
         column(&mut self.parts, kept);
         column(&mut self.medians, kept);
         column(&mut self.facts, kept);
-        column(&mut self.is_own, kept);
+        column(&mut self.own, kept);
         column(&mut self.elapsed_s, kept);
         column(&mut self.started_unix_ns, kept);
         self.counters.values_mut().for_each(|values| column(values, kept));

@@ -10,6 +10,7 @@ mod judged_node;
 mod judged_session;
 mod measured_when;
 pub mod node_report;
+pub mod null_reasons;
 mod odd_facts;
 mod odd_nodes;
 mod over_sessions;
@@ -21,11 +22,12 @@ mod suspects;
 mod warnings;
 mod why;
 
+use crate::memory;
 use crate::stats::flaky::{NodeSession, RunCounts};
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::stats::{drift, runs, verdict_rule};
-use crate::table::{Order, RunTable};
+use crate::table::{Order, RunTable, SharedNames};
 use crate::warning_codes::Warning;
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::History;
@@ -37,7 +39,14 @@ use std::sync::Arc;
 use suspects::{Before, SuspectSessions};
 
 /// Number of sessions that are judged in parallel. The data of all their nodes is in memory at the same time.
-const SESSIONS_AT_A_TIME: usize = 8;
+fn sessions_at_a_time() -> usize {
+    const MOST: usize = 8;
+    rayon::current_num_threads().min(MOST)
+}
+
+/// Classes are judged in parallel until they have this many nodes per thread. More classes at the same time need more
+/// memory: a thread that waits for a part of one class begins another.
+const NODES_OF_A_THREAD: usize = 1 << 13;
 
 /// The rows of a class by session and node.
 type ClassRows<'a> = &'a [&'a [u32]];
@@ -76,46 +85,45 @@ pub struct Verdicts {
     pub warnings: Vec<Warning>,
 }
 
+impl Verdicts {
+    /// Adds what is known of another class.
+    fn add(&mut self, of_class: Self) {
+        self.nodes.extend(of_class.nodes);
+        self.classes.extend(of_class.classes);
+        self.slow_runs.extend(of_class.slow_runs);
+        self.drift.extend(of_class.drift);
+        self.goes_with_slowness.extend(of_class.goes_with_slowness);
+        self.warnings.extend(of_class.warnings);
+    }
+}
+
 /// Judges all classes.
 pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdicts {
-    let class_of = |rows: &[u32]| table.class[rows[0] as usize];
+    let class_of = |rows: &[u32]| table.class.at(rows[0] as usize);
     let groups = order.groups();
     let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
+    let names = SharedNames::of(table);
     let places = || vec![NOWHERE; table.nodes.len()];
-    let of_class = |places: &mut Vec<u32>, nodes: &&[&[u32]]| {
-        let mut judge = Judge { table, settings, all: Verdicts::default(), places };
+    // Reports are large, and there may be a million: each has its place before it comes.
+    let mut all = Verdicts::default();
+    let sizes = sizes(table, &classes);
+    all.nodes.reserve_exact(sizes.iter().sum());
+    let of_class = |places: &mut Vec<u32>, nodes: &ClassRows| {
+        let mut judge = Judge { table, names: &names, settings, all: Verdicts::default(), places };
         judge.class(nodes);
         judge.all
     };
-    let mut all = Verdicts::default();
-    let judged: Vec<Verdicts> = classes.par_iter().map_init(places, of_class).collect();
-    // Reports are large, and there may be a million.
-    all.nodes.reserve_exact(judged.iter().map(|of_class| of_class.nodes.len()).sum());
-    for of_class in judged {
-        all.nodes.extend(of_class.nodes);
-        all.classes.extend(of_class.classes);
-        all.slow_runs.extend(of_class.slow_runs);
-        all.drift.extend(of_class.drift);
-        all.goes_with_slowness.extend(of_class.goes_with_slowness);
-        all.warnings.extend(of_class.warnings);
+    memory::return_unused();
+    for together in in_parts(&classes, &sizes, NODES_OF_A_THREAD * rayon::current_num_threads()) {
+        let judged: Vec<Verdicts> = together.par_iter().map_init(places, of_class).collect();
+        judged.into_iter().for_each(|of_class| all.add(of_class));
+        memory::return_unused();
     }
     presence::add_to(&mut all.nodes, table, order, &classes);
     all.reconfigured = reconfigured::of(&all.nodes, table, order, &classes);
     odd_nodes::add_to(&mut all.nodes, table, &classes, settings);
     all.warnings.extend(warnings::about_sessions(order));
-    // Order within a verdict. Without repeated runs there is no shrunken slowdown, and the slowdown itself decides.
-    let rank = |node: &NodeReport| {
-        let slower = [node.shrunken.or(node.slowdown), node.slowdown];
-        (weight(node), slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)))
-    };
-    all.nodes.sort_unstable_by(|a, b| {
-        let ((a_verdict, a_slower), (b_verdict, b_slower)) = (rank(a), rank(b));
-        b_verdict
-            .cmp(&a_verdict)
-            .then_with(|| b_slower[0].total_cmp(&a_slower[0]))
-            .then_with(|| b_slower[1].total_cmp(&a_slower[1]))
-            .then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
-    });
+    sort(&mut all.nodes);
     all.classes.sort_by(|a, b| a.class.cmp(&b.class));
     all.goes_with_slowness.sort_by(|a, b| a.class.cmp(&b.class));
     all.slow_runs.sort_by(|a, b| {
@@ -125,6 +133,69 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
         b.change.total_cmp(&a.change).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
     all
+}
+
+/// Divides the classes into parts with at least `nodes` nodes. The last part may have fewer.
+fn in_parts<'a, 'b>(
+    classes: &'b [ClassRows<'a>],
+    sizes: &[usize],
+    nodes: usize,
+) -> impl Iterator<Item = &'b [ClassRows<'a>]> {
+    let (mut left, mut sizes) = (classes, sizes.iter());
+    std::iter::from_fn(move || {
+        let mut sum = 0;
+        let is_part = |size: &usize| {
+            let is_part = sum < nodes;
+            sum += size;
+            is_part
+        };
+        let part = sizes.clone().copied().take_while(is_part).count();
+        sizes = sizes.as_slice()[part..].iter();
+        left.split_off(..part).filter(|part| !part.is_empty())
+    })
+}
+
+/// The number of nodes in each class.
+fn sizes(table: &RunTable, classes: &[ClassRows]) -> Vec<usize> {
+    let mut latest = vec![usize::MAX; table.nodes.len()];
+    let size = |(class, rows): (usize, &ClassRows)| {
+        let is_new = |rows: &&&[u32]| {
+            let latest = &mut latest[table.node.at(rows[0] as usize) as usize];
+            std::mem::replace(latest, class) != class
+        };
+        rows.iter().filter(is_new).count()
+    };
+    classes.iter().enumerate().map(size).collect()
+}
+
+/// Sorts reports: within a verdict by slowdown. Without repeated runs there is no shrunken slowdown, and the slowdown
+/// itself decides.
+fn sort(nodes: &mut [NodeReport]) {
+    let rank = |(at, node): (usize, &NodeReport)| {
+        let slower = [node.shrunken.or(node.slowdown), node.slowdown];
+        (weight(node), slower.map(|by| by.unwrap_or(f64::NEG_INFINITY)), at)
+    };
+    let name = |at: usize| (&nodes[at].node, &nodes[at].class);
+    let mut order: Vec<(u8, [f64; 2], usize)> = nodes.iter().enumerate().map(rank).collect();
+    order.sort_unstable_by(|(a_weight, a_slower, a), (b_weight, b_slower, b)| {
+        b_weight
+            .cmp(a_weight)
+            .then_with(|| b_slower[0].total_cmp(&a_slower[0]))
+            .then_with(|| b_slower[1].total_cmp(&a_slower[1]))
+            .then_with(|| name(*a).cmp(&name(*b)))
+    });
+    // Reports are large, so each moves only once: along the cycles of the permutation.
+    for start in 0..nodes.len() {
+        let mut at = start;
+        loop {
+            let from = std::mem::replace(&mut order[at].2, at);
+            if from == start || from == at {
+                break;
+            }
+            nodes.swap(at, from);
+            at = from;
+        }
+    }
 }
 
 /// Nodes with a higher weight come first: nodes that are slower than their class, nodes that are slower than they were,
@@ -166,6 +237,7 @@ fn shortened(class: &str) -> String {
 
 struct Judge<'a> {
     table: &'a RunTable,
+    names: &'a SharedNames,
     settings: &'a JudgeSettings,
     /// Of the current class.
     all: Verdicts,
@@ -179,7 +251,7 @@ const NOWHERE: u32 = u32::MAX;
 impl Judge<'_> {
     fn class(&mut self, nodes: &[&[u32]]) {
         let (table, settings) = (self.table, self.settings);
-        let session = |rows: &[u32]| table.session[rows[0] as usize];
+        let session = |rows: &[u32]| table.session.at(rows[0] as usize);
         let sessions: Vec<&[&[u32]]> = nodes.chunk_by(|a, b| session(a) == session(b)).collect();
         let class = shortened(table.class_name(nodes[0][0] as usize));
         let mut histories: Vec<History> = Vec::new();
@@ -187,7 +259,7 @@ impl Judge<'_> {
         let mut centres: Vec<Option<f64>> = Vec::with_capacity(sessions.len());
         let mut latest = None;
         let mut runs = settings.goes_with_slowness.map(|q| (q, RunsInBlocks::default()));
-        for sessions_now in sessions.chunks(SESSIONS_AT_A_TIME) {
+        for sessions_now in sessions.chunks(sessions_at_a_time()) {
             let measured = sessions_now.par_iter().map(|nodes| {
                 let session = JudgedSession::of(table, nodes)?;
                 let slow = session.slow_runs(settings);
@@ -213,7 +285,7 @@ impl Judge<'_> {
         let told = &mut self.all.warnings;
         warnings::flaky(table, settings, &histories, &class, told);
         told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
-        let judging = Sessions { table, nodes: &sessions, latest };
+        let judging = Sessions { table, names: self.names, nodes: &sessions, latest };
         let most_judged = history::most_judged(&histories).and_then(|number| judging.judging(number));
         if let Some(session) = &most_judged {
             warnings::about_class(table, settings, session, &class, told);
@@ -242,7 +314,7 @@ impl Judge<'_> {
     /// True if no later session judged some node of this session.
     fn is_lasting(&self, session: usize, sessions: &[&[&[u32]]], histories: &[History]) -> bool {
         let judged_in = |rows: &&[u32]| {
-            let place = self.places[self.table.node[rows[0] as usize] as usize];
+            let place = self.places[self.table.node.at(rows[0] as usize) as usize];
             histories.get(place as usize).and_then(History::judged_in)
         };
         sessions[session].iter().any(|rows| judged_in(rows).is_none_or(|[judged, _]| judged < session))
@@ -258,7 +330,7 @@ impl Judge<'_> {
         histories: &mut Vec<History>,
     ) {
         let (table, settings) = (self.table, self.settings);
-        let place_of = |rows: &&[u32]| self.places[table.node[rows[0] as usize] as usize];
+        let place_of = |rows: &&[u32]| self.places[table.node.at(rows[0] as usize) as usize];
         let known: Vec<Option<usize>> = session
             .nodes
             .iter()
@@ -269,7 +341,7 @@ impl Judge<'_> {
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
         let has_level = history::has_level(session.nodes.len(), most) && suspects.judges(number);
         for (place, rows) in session.nodes.iter().enumerate() {
-            let node = table.node[rows[0] as usize];
+            let node = table.node.at(rows[0] as usize);
             let at = &mut self.places[node as usize];
             if *at == NOWHERE {
                 *at = histories.len() as u32;
@@ -307,7 +379,7 @@ impl Judge<'_> {
             let mut order: Vec<usize> = (0..rows.len()).collect();
             order.sort_by_key(|run| (table.started_unix_ns[rows[*run] as usize], rows[*run]));
             let in_order: Vec<bool> = order.into_iter().map(is_slow).collect();
-            let history = &mut histories[self.places[table.node[rows[0] as usize] as usize] as usize];
+            let history = &mut histories[self.places[table.node.at(rows[0] as usize) as usize] as usize];
             if let Some(tested) = history.tested.last_mut().filter(|tested| tested.session == number as u32) {
                 tested.counts = RunCounts::of(&in_order);
             }

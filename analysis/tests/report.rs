@@ -581,8 +581,8 @@ proptest! {
                 times.iter().enumerate().map(|(i, row)| (row[host], format!("run-{i:02}"))).collect();
             column.sort();
             let (work, run_id) = &column[(column.len() - 1) / 2];
-            let found = nodes.iter().find(|node| node.node == *name).unwrap();
-            prop_assert_eq!(&found.median_run_id, run_id);
+            let found = nodes.iter().find(|node| *node.node == **name).unwrap();
+            prop_assert_eq!(&*found.median_run_id, run_id);
             prop_assert_eq!(found.runs, times.len());
             prop_assert_eq!(found.ci_s.is_some(), times.len() >= 5);
             if let Some([low, high]) = found.ci_s {
@@ -595,8 +595,8 @@ proptest! {
             medians.push((*name, median));
         }
         for node in &nodes {
-            let own = medians.iter().find(|(name, _)| *name == node.node).unwrap().1;
-            let others: f64 = medians.iter().filter(|(name, _)| *name != node.node).map(|(_, time)| time).product();
+            let own = medians.iter().find(|(name, _)| **name == *node.node).unwrap().1;
+            let others: f64 = medians.iter().filter(|(name, _)| **name != *node.node).map(|(_, time)| time).product();
             prop_assert!((node.slowdown.unwrap() - (own / others.sqrt() - 1.0)).abs() < 1e-9);
         }
     }

@@ -38,11 +38,11 @@ fn reasons(results: &Results) -> Vec<(u64, &str)> {
 }
 
 fn class(results: &Results, row: usize) -> &str {
-    results.table.classes.get(results.table.class[row]).unwrap()
+    results.table.classes.get(results.table.class.at(row)).unwrap()
 }
 
 fn session(results: &Results, row: usize) -> &str {
-    results.table.sessions.get(results.table.session[row]).unwrap()
+    results.table.sessions.get(results.table.session.at(row)).unwrap()
 }
 
 fn counter(results: &Results, name: &str) -> Vec<Option<f64>> {
@@ -53,23 +53,28 @@ fn started(results: &Results) -> Vec<Option<i64>> {
     results.table.started_unix_ns.iter().map(|ns| Some(*ns).filter(|ns| *ns != UNDATED)).collect()
 }
 
+/// File and line of each row.
+fn origins(results: &Results) -> Vec<(u32, u64)> {
+    let origins = &results.table.origins;
+    (0..results.table.len()).map(|row| (origins.source(row), origins.line(row))).collect()
+}
+
 fn assert_columns_agree(results: &Results) {
     let rows = results.table.len();
     let lengths = [
-        results.table.source.len(),
-        results.table.line.len(),
+        results.table.origins.sources().count(),
         results.table.node.len(),
         results.table.run.len(),
         results.table.class.len(),
         results.table.session.len(),
         results.table.started_unix_ns.len(),
     ];
-    assert_eq!(lengths, [rows; 7]);
+    assert_eq!(lengths, [rows; 6]);
     assert!(results.table.counters.values().all(|values| values.len() == rows));
     assert_eq!(results.sources.iter().map(|source| source.rows).sum::<u64>(), rows as u64);
     assert_eq!(results.sources.iter().map(|s| s.rejected_rows).sum::<u64>(), results.rejected_rows);
     assert!(results.table.elapsed_s.iter().all(|s| s.is_finite() && *s > 0.0));
-    assert!(results.table.node.iter().all(|node| results.table.nodes.get(*node).is_some()));
+    assert!(results.table.node.iter().all(|node| results.table.nodes.get(node).is_some()));
 }
 
 mod csv {
@@ -89,7 +94,7 @@ mod csv {
         assert_eq!(counter(&results, "cycles"), [Some(1e9), None]);
         assert_eq!(results.unread["comment"], 1);
         assert_eq!((results.rejected_rows, results.rejected_values, results.table.counters.len()), (0, 0, 1));
-        assert_eq!(results.table.line, [2, 3]);
+        assert_eq!(origins(&results), [(0, 2), (0, 3)]);
         assert_columns_agree(&results);
     }
 
@@ -315,7 +320,6 @@ mod hpl {
         // The file does not name its host, so the folder does.
         assert_eq!(ids, ["n01/1", "n01/2", "n01/3", "n01/4"]);
         assert_eq!(class(&results, 0), "HPL N=200 NB=32 P=1 Q=2 WR11C2R4");
-        assert_eq!(results.table.line.len(), 4);
         assert_eq!(counter(&results, "hpl_n"), [200.0, 200.0, 500.0, 500.0].map(Some));
         assert_eq!(counter(&results, "hpl_residual")[1], Some(6.32440839e-03));
         // N = 500, NB = 80: 0.09 s and 8.8657e-01 Gflops, so the time is (2/3 N^3 + 3/2 N^2) / 0.88657e9.
@@ -337,7 +341,7 @@ mod hpl {
         let results = read(&fixture("hpl/hpcc/hpccoutf.txt"), &ImportOptions::default());
         assert_eq!(rows(&results), [row("vm/1", 0.0221053)]);
         assert_eq!(started(&results), [Some(1_795_294_923_000_000_000)]);
-        assert_eq!((results.table.line[0], results.rejected_rows), (414, 0));
+        assert_eq!((results.table.origins.line(0), results.rejected_rows), (414, 0));
         assert_eq!(counter(&results, "gflops"), [Some(0.244)]);
     }
 
@@ -672,7 +676,7 @@ mod files {
             format!("run n/1 is already in {}, line 2; only the first row counts", first.display());
         assert_eq!(reasons(&results), [(2, expected.as_str())]);
         assert_eq!(counter(&results, "cycles"), [Some(5.0), None]);
-        assert_eq!((results.table.source.clone(), results.table.line.clone()), (vec![0, 1], vec![2, 3]));
+        assert_eq!(origins(&results), [(0, 2), (1, 3)]);
     }
 
     #[test]

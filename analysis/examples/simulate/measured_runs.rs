@@ -72,13 +72,11 @@ impl MeasuredRuns {
         table.run.push(table.runs.number(&id));
         table.class.push(table.classes.number("simulated"));
         table.session.push(table.sessions.number(&format!("s{:03}", run.session)));
-        table.is_own.push(self.by != Tool::Other);
+        table.own.push(self.by != Tool::Other);
         let unit = if run.node < self.coarser.0 { self.coarser.1 } else { self.unit };
         table.elapsed_s.push(if unit > 0.0 { (seconds / unit).round() * unit } else { seconds });
         table.started_unix_ns.push(run.start_s.map_or(UNDATED, |start_s| (start_s * 1e9) as i64));
-        table.source.push(0);
-        table.line.push(0);
-        table.lack.push(table.lacks.number(""));
+        table.origins.push(0, 0, 1);
     }
 
     /// Sets a counter of the latest run.
@@ -107,7 +105,7 @@ pub struct Judged {
 impl Judged {
     pub fn node(&self, node: usize) -> &NodeReport {
         let name = format!("n{node:04}");
-        self.verdicts.nodes.iter().find(|found| found.node == name).expect("every node has a report")
+        self.verdicts.nodes.iter().find(|found| *found.node == name).expect("every node has a report")
     }
 
     /// The report of each node, by number.

@@ -82,7 +82,7 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
                 wrong += f64::from(u8::from(history.verdict == Some(OwnVerdict::Slowed)));
                 faster += f64::from(u8::from(history.verdict == Some(OwnVerdict::Faster)));
                 suspects += f64::from(u8::from(history.verdict == Some(OwnVerdict::Suspect)));
-                sums.count("healthy with a bad session", !history.bad_sessions.is_empty());
+                sums.count("healthy with a bad session", !history.events.bad_sessions.is_empty());
                 continue;
             };
             let size = change.by.abs();
@@ -97,19 +97,26 @@ pub fn of(fleet: Fleet, seeds: Range<u64>) -> Vec<Rate> {
             }
             sums.count("SLOW by class", report.verdict >= Some(Verdict::SlowTail));
             if !is_found {
-                sums.count("bad session named", history.bad_sessions == [format!("s{:03}", change.since)]);
+                sums.count(
+                    "bad session named",
+                    history.events.bad_sessions == [format!("s{:03}", change.since)],
+                );
                 continue;
             }
             if size > 0.03 {
                 much += 1.0;
-                right_since +=
-                    f64::from(u8::from(history.since.as_deref() == Some(&format!("s{:03}", change.since))));
+                right_since += f64::from(u8::from(
+                    history.events.since.as_deref() == Some(&format!("s{:03}", change.since)),
+                ));
             }
-            let at_least = history.at_least.unwrap_or_default();
+            let at_least = history.events.at_least.unwrap_or_default();
             sums.count("at least true", at_least.abs() <= size);
-            sums.count("STEP or LATEST", matches!(history.course, Some(Course::Step | Course::Latest)));
-            sums.count("UNSTEADY", history.course == Some(Course::Unsteady));
-            sums.count("CREEP", history.course == Some(Course::Creep));
+            sums.count(
+                "STEP or LATEST",
+                matches!(history.events.course, Some(Course::Step | Course::Latest)),
+            );
+            sums.count("UNSTEADY", history.events.course == Some(Course::Unsteady));
+            sums.count("CREEP", history.events.course == Some(Course::Creep));
         }
         // "faster" fleets look for FASTER.
         let wrong_of_kind = if fleet.by.0 < 0.0 { faster } else { wrong };

@@ -118,7 +118,7 @@ fn is_nothing_judged(report: &Report) -> bool {
     let few = accounted.nodes.get(&Group::FewRuns);
     let is_judged = |node: &NodeReport| {
         let is_compared = node.as_member_of.is_some() || node.history.verdict.is_some();
-        is_compared && node.is_current() && few.is_none_or(|few| !few.contains(&node.node))
+        is_compared && node.is_current() && few.is_none_or(|few| !few.contains(node.node.as_str()))
     };
     accounted.judged == 0 && !report.nodes.iter().any(is_judged)
 }
@@ -129,7 +129,7 @@ fn is_class_slower(report: &Report) -> bool {
     const LEAST: f64 = 0.01;
     let moved = report.classes.iter().filter_map(|class| class.moved.as_ref());
     let is_slower_since_maintenance = |node: &NodeReport| {
-        let maintenance = node.history.maintenance.as_ref().filter(|_| node.is_current());
+        let maintenance = node.history.events.maintenance.as_ref().filter(|_| node.is_current());
         maintenance.is_some_and(|maintenance| maintenance.is_certain && maintenance.change > 0.0)
     };
     moved.into_iter().any(|moved| moved.change > 0.0)

@@ -53,8 +53,8 @@ impl Side {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let is_run = |row: &usize| table.median_of(*row).is_none();
         for row in (0..table.len()).filter(is_run).filter(|row| is_selected(table, *row, selector)) {
-            match table.is_own[row] {
-                true => jobs.entry(table.run[row]).or_default().push(row),
+            match table.is_own(row) {
+                true => jobs.entry(table.run.at(row)).or_default().push(row),
                 false => groups.push(vec![row]),
             }
         }
@@ -97,9 +97,9 @@ impl SideRun {
         let slowest = rows.iter().copied().max_by(|a, b| table.elapsed_s[*a].total_cmp(&table.elapsed_s[*b]));
         let row = slowest.unwrap_or(rows[0]);
         let nodes: BTreeSet<String> = rows.iter().map(|row| table.node_name(*row).to_owned()).collect();
-        let is_own = table.is_own[row];
+        let is_own = table.is_own(row);
         let parts = table.parts.get(row).and_then(|parts| table.all_parts.get(*parts as usize));
-        let report = own.get(table.runs.get(table.run[row]).unwrap_or_default()).filter(|_| is_own);
+        let report = own.get(table.runs.get(table.run.at(row)).unwrap_or_default()).filter(|_| is_own);
         Self {
             unit: nodes.iter().map(String::as_str).collect::<Vec<_>>().join("+"),
             run: table.run_id(row),

@@ -46,13 +46,13 @@ pub(super) fn update(
         .collect();
     let is_behind = |source: usize| source >= archived || known[source].is_none();
     let mut touched = vec![false; table.sessions.len()];
-    for (session, source) in table.session.iter().zip(&table.source) {
-        touched[*session as usize] |= is_behind(*source as usize);
+    for (session, source) in table.session.iter().zip(table.origins.sources()) {
+        touched[session as usize] |= is_behind(source as usize);
     }
     if !touched.contains(&true) {
         return Ok(());
     }
-    let rows: Vec<usize> = (0..table.len()).filter(|row| touched[table.session[*row] as usize]).collect();
+    let rows: Vec<usize> = (0..table.len()).filter(|row| touched[table.session.at(*row) as usize]).collect();
     let mut medians = of_rows(table, &rows).map_err(io_error)?;
     let names: HashSet<&str> = (0..touched.len() as u32)
         .filter(|session| touched[*session as usize])
@@ -243,11 +243,11 @@ fn of_rows(table: &RunTable, rows: &[usize]) -> PolarsResult<Medians> {
     let frame = DataFrame::new(
         rows.len(),
         vec![
-            numbers("node", &|row| table.node[row]),
-            numbers("session", &|row| table.session[row]),
-            numbers("class", &|row| table.class[row]),
+            numbers("node", &|row| table.node.at(row)),
+            numbers("session", &|row| table.session.at(row)),
+            numbers("class", &|row| table.class.at(row)),
             numbers("parts", &|row| table.parts.get(row).copied().unwrap_or(0)),
-            numbers("is_own", &|row| u32::from(table.is_own[row])),
+            numbers("is_own", &|row| u32::from(table.is_own(row))),
             Column::new("elapsed_s".into(), rows.iter().map(|row| table.elapsed_s[*row]).collect::<Vec<_>>()),
             Column::new(
                 "started".into(),

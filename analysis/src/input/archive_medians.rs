@@ -83,7 +83,7 @@ pub(super) fn settle(results: &mut Results, selection: &Selection) -> Option<War
     }
     let groups = results.order.groups();
     let is_run = |row: &u32| table.median_of(*row as usize).is_none();
-    let of = |rows: &[u32]| [table.class[rows[0] as usize], table.session[rows[0] as usize]];
+    let of = |rows: &[u32]| [table.class.at(rows[0] as usize), table.session.at(rows[0] as usize)];
     let measured: HashSet<[u32; 2]> =
         groups.iter().filter(|rows| rows.iter().any(is_run)).map(|rows| of(rows)).collect();
     let mut kept = vec![true; table.len()];

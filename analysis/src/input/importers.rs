@@ -235,8 +235,8 @@ impl Results {
     /// Counts the rows of each file again, after some were removed.
     pub(crate) fn count_rows(&mut self) {
         self.sources.iter_mut().for_each(|source| source.rows = 0);
-        for source in &self.table.source {
-            self.sources[*source as usize].rows += 1;
+        for (source, rows) in self.table.origins.source_sizes() {
+            self.sources[source as usize].rows += rows as u64;
         }
     }
 

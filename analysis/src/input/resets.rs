@@ -74,8 +74,8 @@ impl Resets {
         }
         let mut latest: BTreeMap<u32, i64> = BTreeMap::new();
         for (node, started) in table.node.iter().zip(&table.started_unix_ns) {
-            if table.maintenance.last_instant(*node).is_some() {
-                let latest = latest.entry(*node).or_insert(i64::MIN);
+            if table.maintenance.last_instant(node).is_some() {
+                let latest = latest.entry(node).or_insert(i64::MIN);
                 *latest = (*latest).max(*started);
             }
         }

@@ -9,8 +9,8 @@ use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::NodeReport;
+use hashbrown::HashSet;
 use pmmpi::text::count;
-use std::collections::HashSet;
 
 /// Number of nodes that a sentence names.
 const NAMED: usize = 3;
@@ -124,7 +124,7 @@ fn in_short(node: &NodeReport) -> String {
         (Some(slowdown), least) => {
             let least =
                 least.filter(|least| *least > 0.0).map(|least| format!("at least {}", percent(least, 1)));
-            let reason = node.cause.clone();
+            let reason = node.why.cause.clone();
             let drain = node.should_be_drained().then(|| "drain it".to_owned());
             let details: Vec<String> = [least, reason, drain].into_iter().flatten().collect();
             match details.is_empty() {

@@ -3,8 +3,8 @@
 use crate::report::run::RunReport;
 use crate::verdicts::node_report::{NodeReport, OddFact};
 use crate::warning_codes::WarningCode;
+use hashbrown::HashMap;
 use pmmpi::text::seconds_between;
-use std::collections::BTreeMap;
 
 /// Smaller values are shown as "less than this".
 const LEAST_P: f64 = 1e-99;
@@ -84,7 +84,7 @@ fn odd_row<'a>(node: &'a NodeReport, fact: &'a OddFact) -> OddRow<'a> {
 
 /// Nodes that are slower than they were, the largest change first; then nodes that are faster.
 pub fn changed(nodes: &[NodeReport]) -> Vec<&NodeReport> {
-    let is_changed = |node: &&NodeReport| node.is_current() && node.history.course.is_some();
+    let is_changed = |node: &&NodeReport| node.is_current() && node.history.events.course.is_some();
     let mut changed: Vec<&NodeReport> = nodes.iter().filter(is_changed).collect();
     let change = |node: &NodeReport| node.history.change.unwrap_or_default();
     changed.sort_by(|a, b| {
@@ -97,8 +97,8 @@ pub fn changed(nodes: &[NodeReport]) -> Vec<&NodeReport> {
 }
 
 /// Numbers the classes from 1, in the order in which nodes have them. Tables show numbers, and a list explains them.
-pub fn class_numbers(nodes: &[NodeReport]) -> BTreeMap<&str, usize> {
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+pub fn class_numbers(nodes: &[NodeReport]) -> HashMap<&str, usize> {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
     for node in nodes {
         let next = numbers.len() + 1;
         numbers.entry(&node.class).or_insert(next);

@@ -67,7 +67,7 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
             [&fact.value, &fact.class_value].map(|value| value.as_deref().unwrap_or("unknown"));
         format!("{}: {value} (peers: {class})", fact.key)
     });
-    let changed = node.facts_changed.iter().map(|of| format!("{}: {}", of.fact, of.change));
+    let changed = node.why.facts_changed.iter().map(|of| format!("{}: {}", of.fact, of.change));
     [
         name(&node.node),
         name(&node.class),
@@ -87,19 +87,19 @@ fn row(node: &NodeReport) -> [String; COLUMNS.len()] {
         number(node.history_score),
         node.verdict.map_or("", Verdict::name).to_owned(),
         node.suggests_drain.to_string(),
-        name(node.cause.as_deref().unwrap_or_default()),
-        number(node.cause_share),
-        name(node.cause_text.as_deref().unwrap_or_default()),
+        name(node.why.cause.as_deref().unwrap_or_default()),
+        number(node.why.cause_share),
+        name(node.why.cause_text.as_deref().unwrap_or_default()),
         node.slow_runs.map(|slow| slow.to_string()).unwrap_or_default(),
         history.verdict.map_or("", OwnVerdict::name).to_owned(),
         history.sessions.to_string(),
         number(history.before_s),
         number(history.now_s),
         number(history.change),
-        number(history.at_least),
-        name(history.since.as_deref().unwrap_or_default()),
-        name(history.until.as_deref().unwrap_or_default()),
-        history.course.map_or("", Course::name).to_owned(),
+        number(history.events.at_least),
+        name(history.events.since.as_deref().unwrap_or_default()),
+        name(history.events.until.as_deref().unwrap_or_default()),
+        history.events.course.map_or("", Course::name).to_owned(),
         number(history.p_adjusted),
         node.presence.name().to_owned(),
         name(&odd.collect::<Vec<_>>().join("; ")),

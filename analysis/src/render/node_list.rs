@@ -69,11 +69,11 @@ fn reason(node: &NodeReport) -> Option<String> {
     });
     let slowed = || {
         let history = Some(&node.history).filter(|history| history.verdict == Some(OwnVerdict::Slowed))?;
-        let since = history.since.as_deref().unwrap_or("an earlier session");
+        let since = history.events.since.as_deref().unwrap_or("an earlier session");
         Some(format!(
             "SLOWED: {} against what it was, since {since} (with a probability of 99 % at least {})",
             percent(history.change?, 1),
-            percent(history.at_least?, 1)
+            percent(history.events.at_least?, 1)
         ))
     };
     of_class.or_else(slowed)

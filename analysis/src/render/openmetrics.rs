@@ -121,8 +121,8 @@ fn about_history(text: &mut String, report: &Report) {
         verdicts,
     );
     let change = |node: &NodeReport| {
-        let since = [("since", node.history.since.as_deref())];
-        node.history.course?;
+        let since = [("since", node.history.events.since.as_deref())];
+        node.history.events.course?;
         Some((labels(&[&of_node(node)[..], &since].concat()), node.history.change?))
     };
     let changes = current().filter_map(change);

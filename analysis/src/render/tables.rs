@@ -58,7 +58,7 @@ fn nodes(nodes: &[NodeReport], top: usize) -> Table {
             },
         ];
         cells.extend(has_history.then(|| words(node.history.verdict.map_or("-", OwnVerdict::name))));
-        cells.push(words(node.cause.as_deref().unwrap_or("-")));
+        cells.push(words(node.why.cause.as_deref().unwrap_or("-")));
         cells
     };
     let rows = nodes[..shown].iter().map(row).collect();
@@ -161,9 +161,9 @@ fn changed(nodes: &[NodeReport], top: usize) -> Table {
             or_dash(history.before_s, seconds),
             or_dash(history.now_s, seconds),
             or_dash(history.change, |by| percent(by, 1)),
-            or_dash(history.at_least, |by| percent(by, 1)),
-            words(history.course.map_or("-", Course::name)),
-            history.since.as_deref().map_or_else(|| words("-"), name),
+            or_dash(history.events.at_least, |by| percent(by, 1)),
+            words(history.events.course.map_or("-", Course::name)),
+            history.events.since.as_deref().map_or_else(|| words("-"), name),
         ]
     };
     let rows = nodes[..shown].iter().map(row).collect();

@@ -1,6 +1,7 @@
 //! What became of each node of the input: every node is in exactly one group.
 
 use crate::verdicts::node_report::{NodeReport, Presence};
+use hashbrown::HashMap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +73,7 @@ impl Accounted {
         wrong: impl Iterator<Item = &'a str>,
         min_runs: usize,
     ) -> Self {
-        let mut groups: BTreeMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
+        let mut groups: HashMap<&str, Group> = hosts.map(|host| (host, Group::Unmeasured)).collect();
         for report in reports {
             let group = Group::of(report, min_runs);
             groups.entry(&report.node).and_modify(|known| *known = group.min(*known)).or_insert(group);

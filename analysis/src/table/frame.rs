@@ -55,12 +55,12 @@ impl RunTable {
         let utc = DataType::Datetime(TimeUnit::Nanoseconds, None);
         let mut columns = vec![
             texts("node", &|row| owned(self.node_name(row))),
-            texts("run", &|row| self.runs.get(self.run[row]).and_then(owned)),
+            texts("run", &|row| self.runs.get(self.run.at(row)).and_then(owned)),
             Column::new(
                 "measured_by_pmmpi".into(),
-                rows.iter().map(|row| self.is_own[at(row)]).collect::<Vec<_>>(),
+                rows.iter().map(|row| self.is_own(at(row))).collect::<Vec<_>>(),
             ),
-            texts("class", &|row| self.classes.get(self.class[row]).and_then(owned)),
+            texts("class", &|row| self.classes.get(self.class.at(row)).and_then(owned)),
             texts("session", &|row| self.session_name(row).and_then(owned)),
             Column::new("started".into(), started).cast(&utc)?,
             Column::new(

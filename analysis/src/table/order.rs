@@ -1,6 +1,6 @@
 //! The order in which rows are judged. It does not depend on the order of reading.
 
-use super::{RunTable, UNDATED};
+use super::{Numbers, RunTable, UNDATED};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
@@ -33,7 +33,7 @@ impl Order {
         let digits = [(&table.node, node), (&table.session, session), (&table.class, class)];
         let groups = digits.iter().try_fold(1usize, |all, (_, ranks)| all.checked_mul(ranks.len()));
         if let Some(groups) = groups.filter(|groups| *groups <= table.len()) {
-            let rank = |row: usize, (numbers, ranks): &(&Vec<u32>, Vec<u32>)| ranks[numbers[row] as usize];
+            let rank = |row: usize, (numbers, ranks): &(&Numbers, Vec<u32>)| ranks[numbers.at(row) as usize];
             let key =
                 |row| digits.iter().rfold(0, |key, digit| key * digit.1.len() as u32 + rank(row, digit));
             let keys: Vec<u32> = (0..table.len()).into_par_iter().map(key).collect();
@@ -44,7 +44,7 @@ impl Order {
         } else {
             // The last pass has the highest priority.
             for (numbers, ranks) in &digits {
-                sort_by_key(&mut rows, ranks.len(), |row| ranks[numbers[row as usize] as usize]);
+                sort_by_key(&mut rows, ranks.len(), |row| ranks[numbers.at(row as usize) as usize]);
             }
             let groups = rows.chunk_by(|a, b| group(table, *a) == group(table, *b));
             ends.extend(groups.scan(0, |end, group| {
@@ -59,7 +59,7 @@ impl Order {
         groups.into_par_iter().for_each(|group| {
             // Times are positive, so their bits have the same order as their values.
             let time = |row: u32| table.elapsed_s[row as usize].to_bits();
-            let name = |row: u32| table.runs.get(table.run[row as usize]);
+            let name = |row: u32| table.runs.get(table.run.at(row as usize));
             group.sort_unstable_by(|a, b| {
                 (time(*a).cmp(&time(*b))).then_with(|| name(*a).cmp(&name(*b))).then_with(|| a.cmp(b))
             });
@@ -77,13 +77,13 @@ impl Order {
     /// of reading. The id alone identifies a run of pmmpi on a node, whatever its class and session are.
     pub(crate) fn repeated(&self, table: &RunTable) -> Vec<(usize, usize)> {
         let of_group = |(mut repeated, mut runs): (Vec<_>, Vec<_>), rows: &[u32]| {
-            if is_distinct(rows.iter().map(|row| table.run[*row as usize])) {
+            if is_distinct(rows.iter().map(|row| table.run.at(*row as usize))) {
                 return (repeated, runs);
             }
             runs.clear();
-            let is_other = |row: usize| !table.is_own[row] && table.median_of(row).is_none();
+            let is_other = |row: usize| !table.is_own(row) && table.median_of(row).is_none();
             let others = rows.iter().filter(|row| is_other(**row as usize));
-            runs.extend(others.map(|row| (table.run[*row as usize], *row)));
+            runs.extend(others.map(|row| (table.run.at(*row as usize), *row)));
             runs.sort_unstable();
             for of_run in runs.chunk_by(|(a, _), (b, _)| a == b) {
                 let first = of_run[0].1 as usize;
@@ -95,8 +95,8 @@ impl Order {
         let parts = groups.fold(Default::default, of_group).map(|(repeated, _)| repeated);
         let mut repeated: Vec<(usize, usize)> = parts.flatten_iter().collect();
         let mut own: HashMap<[u32; 2], usize> = HashMap::new();
-        for row in (0..table.len()).filter(|row| table.is_own[*row]) {
-            let first = *own.entry([table.run[row], table.node[row]]).or_insert(row);
+        for row in (0..table.len()).filter(|row| table.is_own(*row)) {
+            let first = *own.entry([table.run.at(row), table.node.at(row)]).or_insert(row);
             if first != row {
                 repeated.push((row, first));
             }
@@ -117,7 +117,7 @@ fn is_distinct(numbers: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
 /// Rows with equal values belong to one node in one class and session.
 fn group(table: &RunTable, row: u32) -> [u32; 3] {
     let row = row as usize;
-    [table.class[row], table.session[row], table.node[row]]
+    [table.class.at(row), table.session.at(row), table.node.at(row)]
 }
 
 fn sizes(ends: &[u32]) -> impl Iterator<Item = usize> {
@@ -151,7 +151,7 @@ fn sort_by_key(rows: &mut Vec<u32>, most: usize, key: impl Fn(u32) -> u32) -> Ve
 fn session_ranks(table: &RunTable) -> (Vec<u32>, usize, bool) {
     let mut began: Vec<Option<i64>> = vec![None; table.sessions.len()];
     for (session, started) in table.session.iter().zip(&table.started_unix_ns) {
-        let earliest = began[*session as usize].get_or_insert(*started);
+        let earliest = began[session as usize].get_or_insert(*started);
         *earliest = (*earliest).min(*started);
     }
     let dated = began.iter().flatten().all(|began| *began != UNDATED);

@@ -6,11 +6,13 @@ use crate::table::node_class::{self, Class, ClassBy, Key, Parts, SESSION_LABEL};
 use crate::table::run_name::{ChosenRuns, RunName};
 use crate::table::{RunTable, UNDATED, UNDECLARED};
 use pmmpi::record::Run;
+use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A run must have all of these. The default selects all runs.
 #[derive(Clone, Debug, Default)]
@@ -174,8 +176,8 @@ impl Selection {
         if self.runs.is_empty() {
             return Ok(None);
         }
-        let of_table = (0..table.len()).filter(|row| table.is_own[*row]);
-        let of_table = of_table.filter_map(|row| table.runs.get(table.run[row]));
+        let of_table = (0..table.len()).filter(|row| table.is_own(*row));
+        let of_table = of_table.filter_map(|row| table.runs.get(table.run.at(row)));
         let ids: BTreeSet<&str> = of_table.chain(others).filter(|id| self.may_have_run(id)).collect();
         ChosenRuns::of(&self.runs, &ids).map(Some)
     }
@@ -217,7 +219,8 @@ impl Selection {
         let is_exact = class.as_ref().is_some_and(|class| {
             // The pool of names may have names that no row has.
             let number = table.class_number(class);
-            number.is_some_and(|number| table.class.contains(&number)) || others.any(|other| other == class)
+            number.is_some_and(|number| table.class.iter().any(|class| class == number))
+                || others.any(|other| other == class)
         });
         move |name| match &class {
             None => true,
@@ -283,31 +286,39 @@ impl Selection {
             ids.map(|id| id.is_some_and(|id| chosen.ids.contains(id))).collect()
         });
         let asks_for_start = self.since.is_some() || self.until.is_some();
-        let mut is_kept = |row: usize| {
-            if (table.source[row] as usize) < archived {
+        let (undated, left_rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let is_kept = |row: usize| {
+            if archived > 0 && (table.origins.source(row) as usize) < archived {
                 return true;
             }
             let has_parts = match self.has_labels() {
                 true => table.parts.get(row).is_some_and(|number| parts[*number as usize]),
                 false => true,
             };
-            let others = nodes[table.node[row] as usize]
-                && classes[table.class[row] as usize]
-                && sessions[table.session[row] as usize]
-                && runs.as_ref().is_none_or(|runs| table.is_own[row] && runs[table.run[row] as usize])
+            let others = nodes[table.node.at(row) as usize]
+                && classes[table.class.at(row) as usize]
+                && sessions[table.session.at(row) as usize]
+                && runs.as_ref().is_none_or(|runs| table.is_own(row) && runs[table.run.at(row) as usize])
                 && has_parts;
             let started = table.started_unix_ns[row];
             let is_run = table.median_of(row).is_none();
-            left_out.undated += usize::from(others && asks_for_start && started == UNDATED);
+            if others && asks_for_start && started == UNDATED {
+                undated.fetch_add(1, Ordering::Relaxed);
+            }
             let is_in_time = match table.median_of(row) {
                 Some(_) if self.since.is_some() => self.may_have_earlier(started),
                 _ => self.has_start(started),
             };
             let kept = others && is_in_time;
-            left_out.rows += usize::from(is_run && !kept);
+            if is_run && !kept {
+                left_rows.fetch_add(1, Ordering::Relaxed);
+            }
             kept
         };
-        (0..table.len()).map(&mut is_kept).collect()
+        let kept = (0..table.len()).into_par_iter().map(is_kept).collect();
+        left_out.undated += undated.into_inner();
+        left_out.rows += left_rows.into_inner();
+        kept
     }
 
     /// For the report; `None` if all runs are selected.

@@ -88,7 +88,7 @@ impl History {
     /// Finds out after which sessions the node was maintained. A session without a level may be the first one.
     pub fn find_restarts(&mut self, table: &RunTable) {
         let of_session =
-            |(_, row): &(u32, u32)| (table.session[*row as usize], table.started_unix_ns[*row as usize]);
+            |(_, row): &(u32, u32)| (table.session.at(*row as usize), table.started_unix_ns[*row as usize]);
         let restarts = table.maintenance.restarts(self.node, self.seen.iter().map(of_session));
         let place = |at: &usize| self.medians.partition_point(|median| median.session < self.seen[*at].0);
         self.restarts = restarts.iter().map(place).filter(|place| *place > 0).collect();

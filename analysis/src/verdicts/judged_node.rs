@@ -5,12 +5,13 @@ use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions};
 use super::measured_when::TimeOrder;
 use super::suspects::SuspectSessions;
-use super::{JudgeSettings, SESSIONS_AT_A_TIME, cause_text, why};
+use super::{JudgeSettings, cause_text, sessions_at_a_time, why};
 use crate::stats::cause::{Explanation, NoCause};
 use crate::stats::median;
 use crate::stats::verdict_rule::{NodeJudgement, Verdict};
-use crate::table::RunTable;
-use crate::verdicts::node_report::{HistoryReport, NodeReport, NullReasons, Presence};
+use crate::table::{RunTable, SharedNames};
+use crate::verdicts::node_report::{HistoryReport, NodeReport, Presence, WhyReport};
+use crate::verdicts::null_reasons::NullReasons;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ pub(super) const ONLY_MEDIAN: &str =
 
 /// A node as the session that judges it sees it.
 pub(super) struct JudgedReport {
-    pub report: NodeReport,
+    pub report: Box<NodeReport>,
     /// A slowdown of up to this (ln T) may come from the moment of the measurement.
     pub limit: f64,
 }
@@ -57,8 +58,8 @@ pub(super) fn reports(
                 health: health.get(*place).cloned().unwrap_or_default(),
             };
             let limit = session.time_order.as_ref().map_or(0.0, |order| order.limit(*place));
-            let report = report(table, settings, &session, *place, &judged[*place], why);
-            (*at, JudgedReport { report, limit })
+            let report = report((table, sessions.names), settings, &session, *place, &judged[*place], why);
+            (*at, JudgedReport { report: Box::new(report), limit })
         };
         let reports: Vec<(usize, JudgedReport)> = nodes.par_iter().map(of_node).collect();
         let is_limited =
@@ -66,7 +67,7 @@ pub(super) fn reports(
         let has_limited = most != Some(*number) && reports.iter().any(is_limited);
         Some((reports, session.time_order.clone().filter(|_| has_limited).map(|order| (*number, order))))
     };
-    for asked in asked.chunks(SESSIONS_AT_A_TIME) {
+    for asked in asked.chunks(sessions_at_a_time()) {
         for (of_nodes, order) in asked.par_iter().filter_map(of_session).collect::<Vec<_>>() {
             of_nodes.into_iter().for_each(|(at, report)| reports[at] = Some(report));
             limited.extend(order);
@@ -85,7 +86,7 @@ struct Why {
 
 /// `place` is the node's index in the session that judges it.
 fn report(
-    table: &RunTable,
+    (table, names): (&RunTable, &SharedNames),
     settings: &JudgeSettings,
     session: &JudgedSession,
     place: usize,
@@ -105,7 +106,7 @@ fn report(
     let interval = ranks.zip(middle.interval).map(|((low, high, _), interval)| {
         [seconds(interval.low, rows[low]), seconds(interval.high, rows[high])]
     });
-    let mut null_reasons = NullReasons::new();
+    let mut null_reasons = NullReasons::default();
     let mut explain = |key, is_null: bool, reason: Cow<'static, str>| {
         if is_null {
             null_reasons.insert(key, reason);
@@ -119,7 +120,7 @@ fn report(
         };
         explain(key, interval.is_none(), reason);
     }
-    let session_name = table.session_name(row).map(str::to_owned);
+    let session_name = names.session(table, row);
     explain("session", session_name.is_none(), "the run has no label `session`".into());
     let alone = match session.nodes.len() {
         1 => "no other node of the class was measured",
@@ -160,14 +161,12 @@ fn report(
     }
     let has_no_share = told.as_ref().is_some_and(|told| told.share.is_none());
     explain("cause_share", has_no_share, "no single term makes up most of the slowdown".into());
-    let owned =
-        |terms: BTreeMap<&str, f64>| terms.into_iter().map(|(name, ln)| (name.to_owned(), ln)).collect();
     NodeReport {
-        node: table.node_name(row).to_owned(),
-        class: table.class_name(row).to_owned(),
+        node: names.node(table, row),
+        class: names.class(table, row),
         session: session_name,
         runs: middle.runs,
-        median_run_id: table.run_id(row),
+        median_run_id: table.run_id(row).into(),
         median_s,
         ci_s: interval,
         ci_coverage: ranks.map(|(outside, _, coverage)| {
@@ -180,18 +179,21 @@ fn report(
         p_adjusted: judgement.adjusted_p,
         shrunken: judgement.shrunken,
         history_score: None,
-        history: HistoryReport::default(),
+        history: HistoryReport::without(0),
         verdict: judgement.verdict,
         presence: Presence::default(),
         odd: Vec::new(),
         as_member_of: None,
         suggests_drain: judgement.suggests_drain,
-        facts_changed: why.health.changes,
-        cause_share: told.as_ref().and_then(|told| told.share),
-        cause: told.as_ref().map(|told| told.name.clone()),
-        cause_text: told.map(|told| told.text),
-        terms: owned(terms),
-        term_parts: owned(parts),
+        why: WhyReport {
+            facts_changed: why.health.changes,
+            cause_share: told.as_ref().and_then(|told| told.share),
+            cause: told.as_ref().map(|told| told.name.clone()),
+            cause_text: told.map(|told| told.text),
+            terms,
+            term_parts: parts,
+        }
+        .shared(),
         slow_runs: None,
         null_reasons,
     }

@@ -9,13 +9,14 @@ use crate::stats::resolution::{self, Units};
 use crate::stats::time_order::{self, Dependence};
 use crate::stats::verdict_rule::{self, MeasuredNode, NodeJudgement, Verdict};
 use crate::stats::{runs, within_nodes};
-use crate::table::{RunTable, UNDATED};
+use crate::table::{RunTable, SharedNames, UNDATED};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The sessions of a class.
 pub(super) struct Sessions<'a> {
     pub table: &'a RunTable,
+    pub names: &'a SharedNames,
     /// The rows of each node, by session.
     pub nodes: &'a [&'a [&'a [u32]]],
     /// The latest one, with its number: most nodes are judged by it.

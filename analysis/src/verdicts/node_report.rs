@@ -1,27 +1,26 @@
 //! The parts of the report about nodes and their runs. The keys are a contract: later versions may only add keys.
 
+use super::null_reasons::NullReasons;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::stats::verdict_rule::Verdict;
+use crate::table::{Shared, SharedText};
 use serde::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// Why a value of a node is null, by its key. Most reasons are fixed texts: a fleet may have a million nodes and classes.
-pub type NullReasons = BTreeMap<&'static str, Cow<'static, str>>;
+use std::sync::LazyLock;
 
 /// One node in one class.
 #[derive(Debug, Serialize)]
 pub struct NodeReport {
     /// Host name.
-    pub node: String,
+    pub node: SharedText,
     /// The class of nodes that ought to be equally fast.
-    pub class: String,
+    pub class: SharedText,
     /// The latest session in which the node can be compared with others; all values are from this session.
-    pub session: Option<String>,
+    pub session: Option<SharedText>,
     /// Number of runs.
     pub runs: usize,
     /// The id of the median run, which is an actual run.
-    pub median_run_id: String,
+    pub median_run_id: SharedText,
     /// Time of the median run on this node (s); for an even number of runs the geometric mean of the middle two. If the
     /// session has round effects, they are subtracted.
     pub median_s: f64,
@@ -57,21 +56,12 @@ pub struct NodeReport {
     /// An odd node, compared with that class. `None` if the node is not odd, or was not measured together with that
     /// class.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub as_member_of: Option<MemberReport>,
-    /// What the node's kernel counted during the median run, when hardware did not work as it should: all counts above 0.
-    pub facts_changed: Vec<FactChange>,
+    pub as_member_of: Option<Box<MemberReport>>,
     /// True if the node is slow enough that it should be drained.
     pub suggests_drain: bool,
-    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash.
-    pub cause: Option<String>,
-    /// The cause in words.
-    pub cause_text: Option<String>,
-    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
-    pub cause_share: Option<f64>,
-    /// The terms of the slowdown (in ln T): they add up to ln(time / time of the class's reference).
-    pub terms: BTreeMap<String, f64>,
-    /// The parts of some terms: the parts of a term add up to it.
-    pub term_parts: BTreeMap<String, f64>,
+    /// Why the node is slow.
+    #[serde(flatten)]
+    pub why: Shared<WhyReport>,
     /// Number of its slow runs in this session.
     pub slow_runs: Option<u32>,
     /// Why a value is null.
@@ -112,6 +102,36 @@ impl NodeReport {
     pub fn should_be_drained(&self) -> bool {
         let as_member = self.as_member_of.as_ref().is_some_and(|member| member.suggests_drain);
         self.presence == Presence::Present && (self.suggests_drain || as_member)
+    }
+}
+
+/// Why a node is slow. Nodes without counts share one report: see [`Self::none`].
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct WhyReport {
+    /// What the node's kernel counted during the median run, when hardware did not work as it should: all counts above 0.
+    pub facts_changed: Vec<FactChange>,
+    /// Why the node is slow: [`crate::stats::cause::CauseKind::name`], or what its kernel counted, or both with a slash.
+    pub cause: Option<String>,
+    /// The cause in words.
+    pub cause_text: Option<String>,
+    /// The cause's term as a fraction of the sum of all terms; `None` if the cause is mixed or no term.
+    pub cause_share: Option<f64>,
+    /// The terms of the slowdown (in ln T): they add up to ln(time / time of the class's reference).
+    pub terms: BTreeMap<&'static str, f64>,
+    /// The parts of some terms: the parts of a term add up to it.
+    pub term_parts: BTreeMap<&'static str, f64>,
+}
+
+impl WhyReport {
+    /// The report of a node of which nothing explains its time.
+    pub fn none() -> Shared<Self> {
+        static NONE: LazyLock<Shared<WhyReport>> = LazyLock::new(Shared::default);
+        NONE.clone()
+    }
+
+    /// Shares [`Self::none`] if there is nothing else.
+    pub fn shared(self) -> Shared<Self> {
+        if self == Self::default() { Self::none() } else { Shared::new(self) }
     }
 }
 
@@ -157,7 +177,7 @@ impl Presence {
 }
 
 /// A count of a node's kernel, during the median run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FactChange {
     /// One of [`pmmpi::node::HEALTH_COUNTS`].
     pub fact: &'static str,
@@ -196,7 +216,7 @@ pub struct MemberReport {
 }
 
 /// A node compared with its own earlier sessions in the same class. Values are `None` with fewer than two sessions.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct HistoryReport {
     /// SLOWED, FASTER, SAME or SUSPECT.
     #[serde(serialize_with = "by_own_name")]
@@ -210,6 +230,36 @@ pub struct HistoryReport {
     pub now_s: Option<f64>,
     /// now_s / before_s - 1: 0.05 is 5 % slower.
     pub change: Option<f64>,
+    /// True if the times are relative to those of the class; false in a class of few nodes. `None` with fewer than two
+    /// sessions.
+    pub relative_to_class: Option<bool>,
+    /// Probability that a healthy node changes so much, adjusted for the number of nodes.
+    pub p_adjusted: Option<f64>,
+    /// What became of the node over its sessions.
+    #[serde(flatten)]
+    pub events: Shared<EventsReport>,
+}
+
+impl HistoryReport {
+    /// The report of a node with too few sessions for a comparison.
+    pub fn without(sessions: usize) -> Self {
+        Self {
+            verdict: None,
+            sessions,
+            before_s: None,
+            now_s: None,
+            change: None,
+            relative_to_class: None,
+            p_adjusted: None,
+            events: EventsReport::none(),
+        }
+    }
+}
+
+/// What became of a node over its sessions: its last change, its maintenance and its bad sessions. Most nodes have none of
+/// them, and share one report: see [`Self::none`].
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct EventsReport {
     /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. `None`
     /// without a change.
     pub at_least: Option<f64>,
@@ -221,22 +271,30 @@ pub struct HistoryReport {
     pub until_date: Option<String>,
     /// The date of the first session after the change (UTC).
     pub since_date: Option<String>,
-    /// True if the times are relative to those of the class; false in a class of few nodes. `None` with fewer than two
-    /// sessions.
-    pub relative_to_class: Option<bool>,
     /// LATEST (only the latest session shows the change), STEP, UNSTEADY or CREEP.
     #[serde(serialize_with = "by_course")]
     pub course: Option<Course>,
-    /// Probability that a healthy node changes so much, adjusted for the number of nodes.
-    pub p_adjusted: Option<f64>,
     /// What the last maintenance changed. `None` if there was none.
     pub maintenance: Option<MaintenanceReport>,
     /// Single sessions in which the node was slower than before and after.
     pub bad_sessions: Vec<String>,
 }
 
+impl EventsReport {
+    /// The report of a node without such events.
+    pub fn none() -> Shared<Self> {
+        static NONE: LazyLock<Shared<EventsReport>> = LazyLock::new(Shared::default);
+        NONE.clone()
+    }
+
+    /// Shares [`Self::none`] if there is nothing else.
+    pub fn shared(self) -> Shared<Self> {
+        if self == Self::default() { Self::none() } else { Shared::new(self) }
+    }
+}
+
 /// A node before and after its last maintenance.
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 pub struct MaintenanceReport {
     /// The first session after the maintenance.
     pub since: Option<String>,

@@ -84,7 +84,7 @@ impl<'a> ClassFacts<'a> {
 pub(super) fn latest(table: &RunTable, rows: ClassRows) -> BTreeMap<u32, u32> {
     let mut latest: BTreeMap<u32, &[u32]> = BTreeMap::new();
     for rows in rows {
-        latest.insert(table.node[rows[0] as usize], rows);
+        latest.insert(table.node.at(rows[0] as usize), rows);
     }
     latest.into_iter().map(|(node, rows)| (node, of_session(table, rows))).collect()
 }

@@ -34,13 +34,16 @@ pub(super) fn add_to(
     classes: &[ClassRows],
     settings: &JudgeSettings,
 ) {
+    let known = KnownFacts::of(table);
+    if known.is_empty() && is_each_work_one_class(table) {
+        return;
+    }
     let current = |report: &&NodeReport| report.is_current();
     let number = |report: &NodeReport| {
         let class = table.class_number(&report.class)?;
         Some((table.nodes.find(&report.node)?, class))
     };
     let current: HashSet<(u32, u32)> = reports.iter().filter(current).filter_map(number).collect();
-    let known = KnownFacts::of(table);
     let pairs = pairs(table, classes, &current);
     let mut of_node: HashMap<(&str, &str), Odd> = HashMap::new();
     if !known.is_empty() {
@@ -49,7 +52,7 @@ pub(super) fn add_to(
     for (odd, large) in &pairs {
         let facts = differences(odd.facts, large.facts);
         let mut of_peers = odd_facts::latest(table, large.rows);
-        of_peers.retain(|node, _| current.contains(&(*node, table.class[large.rows[0][0] as usize])));
+        of_peers.retain(|node, _| current.contains(&(*node, table.class.at(large.rows[0][0] as usize))));
         let usual = ClassFacts::of(&known, of_peers.into_values());
         let own = odd_facts::latest(table, odd.rows);
         for (row, member) in judged(table, odd.rows, large.rows, settings) {
@@ -58,7 +61,7 @@ pub(super) fn add_to(
                 value: value.map(str::to_owned),
                 class_value: class_value.map(str::to_owned),
             });
-            let others = own.get(&table.node[row]).map(|facts| usual.odd(*facts)).unwrap_or_default();
+            let others = own.get(&table.node.at(row)).map(|facts| usual.odd(*facts)).unwrap_or_default();
             // Those in which the node differs from its own class are known already.
             let name = (table.node_name(row), table.class_name(row));
             let in_class = of_node.remove(&name).map(|(facts, _)| facts).unwrap_or_default();
@@ -73,9 +76,15 @@ pub(super) fn add_to(
     }
     for report in reports.iter_mut().filter(|report| report.is_current()) {
         if let Some((odd, member)) = of_node.remove(&(report.node.as_str(), report.class.as_str())) {
-            (report.odd, report.as_member_of) = (odd, member);
+            (report.odd, report.as_member_of) = (odd, member.map(Box::new));
         }
     }
+}
+
+/// True if no two classes differ in facts alone.
+pub(super) fn is_each_work_one_class(table: &RunTable) -> bool {
+    let works: HashSet<&str> = table.class_parts.values().map(|parts| parts.work.as_str()).collect();
+    works.len() == table.class_parts.len()
 }
 
 /// Nodes that differ from most nodes of their own class, in facts that do not make up the class.
@@ -89,7 +98,7 @@ fn within_classes<'a>(
     for rows in classes {
         let row = rows[0][0] as usize;
         let mut nodes = odd_facts::latest(table, rows);
-        nodes.retain(|node, _| current.contains(&(*node, table.class[row])));
+        nodes.retain(|node, _| current.contains(&(*node, table.class.at(row))));
         let of_class = ClassFacts::of(known, nodes.values().copied());
         for (node, facts) in nodes {
             let odd = of_class.odd(facts);
@@ -109,8 +118,8 @@ fn pairs<'a>(
 ) -> Vec<(Candidate<'a>, Candidate<'a>)> {
     let facts = |rows: &ClassRows<'a>| {
         let row = rows[0][0] as usize;
-        let parts = table.class_parts.get(&table.class[row])?;
-        let node = |rows: &&[u32]| (table.node[rows[0] as usize], table.class[rows[0] as usize]);
+        let parts = table.class_parts.get(&table.class.at(row))?;
+        let node = |rows: &&[u32]| (table.node.at(rows[0] as usize), table.class.at(rows[0] as usize));
         let nodes: BTreeSet<u32> =
             rows.iter().map(node).filter(|key| current.contains(key)).map(|(node, _)| node).collect();
         Some((parts.work.as_str(), Candidate { rows, facts: &parts.facts, nodes: nodes.len() }))
@@ -170,10 +179,10 @@ fn judged(
     large: ClassRows,
     settings: &JudgeSettings,
 ) -> Vec<(usize, Option<MemberReport>)> {
-    let session = |rows: &[u32]| table.session[rows[0] as usize];
+    let session = |rows: &[u32]| table.session.at(rows[0] as usize);
     let mut latest: BTreeMap<u32, &[u32]> = BTreeMap::new();
     for rows in odd {
-        latest.insert(table.node[rows[0] as usize], rows);
+        latest.insert(table.node.at(rows[0] as usize), rows);
     }
     let mut by_session: BTreeMap<u32, Vec<&[u32]>> = BTreeMap::new();
     latest.values().for_each(|rows| by_session.entry(session(rows)).or_default().push(rows));

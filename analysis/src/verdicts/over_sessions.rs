@@ -9,6 +9,7 @@ use super::{JudgeSettings, Verdicts};
 use crate::stats::drift;
 use crate::table::RunTable;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// Adds the history of each node to its report, and the drifts.
 pub(super) fn add_to(
@@ -26,6 +27,8 @@ pub(super) fn add_to(
     };
     let limits: Vec<(usize, f64)> = histories.iter().zip(&reports).map(limits).collect();
     let own = own_history::reports(judging, &settings.own_history, histories, effects, &limits);
+    let mut known = BTreeSet::new();
+    all.nodes.reserve_exact(histories.len());
     for ((history, report), own) in histories.iter().zip(reports).zip(own) {
         let Some(JudgedReport { mut report, .. }) = report else { continue };
         report.slow_runs = history.slow_runs();
@@ -37,7 +40,8 @@ pub(super) fn add_to(
             report.null_reasons.insert("slow_runs", reason.into());
         }
         own.add_to(&mut report);
-        all.nodes.push(report);
+        report.null_reasons.share(&mut known);
+        all.nodes.push(*report);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
-use super::node_report::{HistoryReport, MaintenanceReport, NodeReport, NullReasons};
+use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
 use crate::stats::normal;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
 use crate::table::{RunTable, UNDATED, instant};
@@ -13,14 +13,14 @@ use std::borrow::Cow;
 pub(super) struct OwnHistory {
     score: Option<f64>,
     history: HistoryReport,
-    null_reasons: NullReasons,
+    null_reasons: Vec<(&'static str, Cow<'static, str>)>,
 }
 
 impl OwnHistory {
     pub fn add_to(self, report: &mut NodeReport) {
         report.history_score = self.score;
         report.history = self.history;
-        report.null_reasons.extend(self.null_reasons);
+        self.null_reasons.into_iter().for_each(|(key, reason)| report.null_reasons.insert(key, reason));
     }
 }
 
@@ -69,12 +69,11 @@ pub(super) fn reports(
     let is_relative = history::is_relative(most);
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];
-        let mut own = match change {
-            Some(change) => changed(judging.table, history.since_restart(), effects, is_relative, change),
-            None => without(history),
-        };
-        own.history.maintenance = maintained(judging.table, history, &times[at], effects, between, settings);
-        own
+        let maintenance = maintained(judging.table, history, &times[at], effects, between, settings);
+        match change {
+            Some(change) => changed(judging.table, history, effects, is_relative, (change, maintenance)),
+            None => without(history, maintenance),
+        }
     };
     changes.into_iter().enumerate().map(report).collect()
 }
@@ -118,17 +117,19 @@ fn maintained(
 
 fn changed(
     table: &RunTable,
-    medians: &[SessionMedian],
+    history: &History,
     effects: &[f64],
     is_relative: bool,
-    change: OwnChange,
+    (change, maintenance): (OwnChange, Option<MaintenanceReport>),
 ) -> OwnHistory {
+    let medians = history.since_restart();
     let last = medians[medians.len() - 1];
     // All times as they would be in the latest session.
     let seconds = |time: f64| (time + effects[last.session as usize]).exp();
     let session = |at: usize| table.session_name(medians[at].row as usize).map(str::to_owned);
     let until = change.since.map(|since| since - 1);
     let until_date = until.and_then(|at| date(table.started_unix_ns[medians[at].row as usize]));
+    let since_date = change.since.and_then(|at| date(table.started_unix_ns[medians[at].row as usize]));
     let reason = match change.since {
         None => Some("no change is certain"),
         Some(_) if until_date.is_none() => Some("the start of the runs is not known, so there is no date"),
@@ -141,21 +142,24 @@ fn changed(
         before_s: Some(seconds(change.before)),
         now_s: Some(seconds(change.now)),
         change: Some((change.now - change.before).exp_m1()),
-        at_least: change.since.map(|_| change.at_least.exp_m1()),
-        since: change.since.and_then(session),
-        until: until.and_then(session),
-        until_date,
-        since_date: change.since.and_then(|at| date(table.started_unix_ns[medians[at].row as usize])),
         relative_to_class: Some(is_relative),
-        course: change.course,
         p_adjusted: Some(change.adjusted_p),
-        maintenance: None,
-        bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
+        events: EventsReport {
+            at_least: change.since.map(|_| change.at_least.exp_m1()),
+            since: change.since.and_then(session),
+            until: until.and_then(session),
+            until_date,
+            since_date,
+            course: change.course,
+            maintenance,
+            bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
+        }
+        .shared(),
     };
     OwnHistory { score: Some(change.score), history, null_reasons }
 }
 
-fn without(history: &History) -> OwnHistory {
+fn without(history: &History, maintenance: Option<MaintenanceReport>) -> OwnHistory {
     let sessions = history.since_restart().len();
     let reason: Cow<'static, str> = match sessions {
         0 => "no other node of the class was measured in the node's sessions".into(),
@@ -172,7 +176,10 @@ fn without(history: &History) -> OwnHistory {
     };
     OwnHistory {
         score: None,
-        history: HistoryReport { sessions, ..HistoryReport::default() },
+        history: HistoryReport {
+            events: EventsReport { maintenance, ..EventsReport::default() }.shared(),
+            ..HistoryReport::without(sessions)
+        },
         null_reasons: ["history", "history_score"].map(|key| (key, reason.clone())).into(),
     }
 }

@@ -27,14 +27,14 @@ struct Sessions {
 pub(super) fn add_to(reports: &mut [NodeReport], table: &RunTable, order: &Order, classes: &[&[&[u32]]]) {
     let mut works: BTreeMap<Work, Sessions> = BTreeMap::new();
     for of_class in classes {
-        let class = table.class[of_class[0][0] as usize];
+        let class = table.class.at(of_class[0][0] as usize);
         let sessions = works.entry(work(table, class)).or_default();
-        let session_of = |rows: &&[u32]| table.session[rows[0] as usize];
+        let session_of = |rows: &&[u32]| table.session.at(rows[0] as usize);
         for of_session in of_class.chunk_by(|a, b| session_of(a) == session_of(b)) {
             let rank = order.session_ranks[session_of(&of_session[0]) as usize];
             let nodes = sessions.nodes.entry(rank).or_default();
             for rows in of_session {
-                let node = table.node[rows[0] as usize];
+                let node = table.node.at(rows[0] as usize);
                 nodes.push(node);
                 let latest = sessions.latest.entry(node).or_insert((rank, class));
                 *latest = (*latest).max((rank, class));

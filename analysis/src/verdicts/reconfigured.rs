@@ -5,7 +5,7 @@
 use super::ClassRows;
 use super::node_report::{ChangedFact, NodeReport, Reconfigured};
 use super::odd_facts::{self, KnownFacts};
-use super::odd_nodes::differences;
+use super::odd_nodes::{differences, is_each_work_one_class};
 use super::own_history::date;
 use crate::stats::{median, within_nodes};
 use crate::table::node_class::Key;
@@ -51,24 +51,23 @@ pub(super) fn of(
     order: &Order,
     classes: &[ClassRows],
 ) -> Vec<Reconfigured> {
-    let works: HashSet<&str> = table.class_parts.values().map(|parts| parts.work.as_str()).collect();
     let known = KnownFacts::of(table);
-    if works.len() == table.class_parts.len() && known.is_empty() {
-        return Vec::new(); // no two classes differ in facts alone
+    if known.is_empty() && is_each_work_one_class(table) {
+        return Vec::new();
     }
     // By work and node, then by session.
     let mut nodes: BTreeMap<(&str, u32), BTreeMap<u32, Vec<Measured>>> = BTreeMap::new();
     let mut sessions: HashMap<&str, BTreeSet<u32>> = HashMap::new();
     for rows in classes.iter().flat_map(|class| class.iter()) {
         let row = rows[0] as usize;
-        let Some(parts) = table.class_parts.get(&table.class[row]) else { continue };
-        let rank = order.session_ranks[table.session[row] as usize];
+        let Some(parts) = table.class_parts.get(&table.class.at(row)) else { continue };
+        let rank = order.session_ranks[table.session.at(row) as usize];
         let times: Vec<f64> = rows.iter().map(|row| table.elapsed_s[*row as usize].ln()).collect();
         let Some(median) = median::of_ascending(&times) else { continue };
         sessions.entry(&parts.work).or_default().insert(rank);
         let facts = odd_facts::of_session(table, rows);
-        let measured = Measured { class: table.class[row], facts, row, median };
-        nodes.entry((&parts.work, table.node[row])).or_default().entry(rank).or_default().push(measured);
+        let measured = Measured { class: table.class.at(row), facts, row, median };
+        nodes.entry((&parts.work, table.node.at(row))).or_default().entry(rank).or_default().push(measured);
     }
     let is_current = |report: &&NodeReport| report.is_current();
     let current: HashSet<(&str, &str)> =

@@ -114,7 +114,7 @@ const FEW: usize = 5;
 /// `None` if these are jobs on several nodes: there, a slow node makes all nodes slow, so its effect is no property of the
 /// round.
 fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
-    let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
+    let (of_run, count) = numbered(rows.iter().map(|row| table.run.at(*row as usize)));
     if are_jobs(table, rows, &of_run, count) {
         return None;
     }
@@ -129,7 +129,7 @@ fn rounds(table: &RunTable, nodes: &[&[u32]], rows: &[u32]) -> Option<Rounds> {
 /// True if runs are jobs on several nodes: see [`are_jobs`].
 pub(super) fn has_jobs(table: &RunTable, nodes: &[&[u32]]) -> bool {
     let rows = nodes.concat();
-    let (of_run, count) = numbered(rows.iter().map(|row| table.run[*row as usize]));
+    let (of_run, count) = numbered(rows.iter().map(|row| table.run.at(*row as usize)));
     are_jobs(table, &rows, &of_run, count)
 }
 
@@ -148,7 +148,7 @@ fn are_jobs(table: &RunTable, rows: &[u32], of_run: &[u32], count: usize) -> boo
         (shared, equal) = (shared + 1, equal + usize::from(low == high));
     }
     2 * equal > shared
-        || rows.iter().zip(of_run).any(|(row, round)| table.is_own[*row as usize] && is_shared(round))
+        || rows.iter().zip(of_run).any(|(row, round)| table.is_own(*row as usize) && is_shared(round))
 }
 
 /// True if all starts are known, and the runs of a node have different ones.

@@ -265,7 +265,7 @@ pub(super) fn composition(
     class: &str,
 ) -> Option<Warning> {
     const WORTH_A_WARNING: f64 = 0.1;
-    let node = |rows: &&[u32]| table.node[rows[0] as usize];
+    let node = |rows: &&[u32]| table.node.at(rows[0] as usize);
     let changed = |pair: &[usize]| {
         let [before, now] = [pair[0], pair[1]].map(|number| sessions[number]);
         // Both are in the order of nodes.

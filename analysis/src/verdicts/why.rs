@@ -13,7 +13,7 @@ use crate::table::node_class::Key;
 /// For an even number of runs, the median is the mean of the middle two (in ln T), and so are the counts: the terms of
 /// the slowdown add up for each run, so they add up for means of logarithms.
 pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanation> {
-    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lacks.len() < 2 {
+    if !NAMES.iter().any(|name| table.counters.contains_key(*name)) && table.lack.is_empty() {
         return Vec::new();
     }
     let ln_times: Vec<f64> = session.medians.iter().map(|node| node.median).collect();
@@ -39,7 +39,7 @@ pub(super) fn explain(table: &RunTable, session: &JudgedSession) -> Vec<Explanat
 /// True for Intel's Skylake-SP, Cascade Lake and Cooper Lake. False if the class does not say which processor its nodes have.
 fn has_snoop_filter(table: &RunTable, row: usize) -> bool {
     const SKYLAKE_SP: &str = "(6/85/";
-    let parts = table.class_parts.get(&table.class[row]);
+    let parts = table.class_parts.get(&table.class.at(row));
     parts.and_then(|parts| parts.facts.get(&Key::Cpu)).is_some_and(|cpu| cpu.contains(SKYLAKE_SP))
 }
 
@@ -76,7 +76,7 @@ fn without_rounds(
 fn counted(table: &RunTable, row: usize) -> Option<Counted> {
     let values = NAMES.iter().map(|name| (*name, table.counter(name, row)));
     let known: Vec<(&str, f64)> = values.filter(|(_, value)| !value.is_nan()).collect();
-    let lack = table.lacks.get(table.lack[row]).and_then(|lack| lack.split_once(": "));
+    let lack = table.lack_of(row);
     if known.is_empty() && lack.is_none() {
         return None;
     }

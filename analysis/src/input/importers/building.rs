@@ -10,7 +10,7 @@ use super::{
 };
 use crate::input::progress::Progress;
 use crate::table::node_class::{ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, RunTable, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, NamePool, Numbers, RunTable, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,8 @@ const SHOWN: usize = 40;
 pub(crate) struct Building {
     results: Results,
     path: PathBuf,
+    /// Number of rows before the current file.
+    first_row: usize,
     counters: Vec<(String, Vec<f64>)>,
     slots: HashMap<String, usize>,
     /// The last run number of each node and session, for files that do not number their runs.
@@ -36,9 +38,10 @@ pub(crate) struct Building {
     for_archive: bool,
     /// Index of each entry of the table's `all_parts`. `None` if parts are not kept.
     parts: Option<HashMap<Parts, u32>>,
-    /// The class that each row was declared to be in. It identifies a run, whatever makes up a class now. `None` if
-    /// it equals the row's class.
-    declared: Option<Vec<u32>>,
+    /// The declared class of a row identifies its run, whatever makes up a class now.
+    keeps_declared: bool,
+    /// The class that each row was declared to be in; empty if each row is in that class.
+    declared: Numbers,
     class_by: ClassBy,
     progress: Progress,
 }
@@ -53,13 +56,15 @@ impl Building {
         Self {
             results,
             path: PathBuf::new(),
+            first_row: 0,
             counters: Vec::new(),
             slots: HashMap::new(),
             last_run: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
             for_archive: options.for_archive,
-            declared: (!options.class_by.is_as_declared()).then(Vec::new),
+            keeps_declared: !options.class_by.is_as_declared(),
+            declared: Numbers::default(),
             class_by: options.class_by.clone(),
             parts: options.keep_parts.then(|| HashMap::from([(Parts::default(), 0)])),
             progress: options.progress.clone(),
@@ -74,6 +79,7 @@ impl Building {
     /// The rows that follow come from this file.
     pub fn begin(&mut self, path: &Path, format: FileFormat) {
         self.path = path.to_owned();
+        self.first_row = self.results.table.len();
         let is_own = format == FileFormat::Run;
         self.results.sources.push(SourceFile {
             path: path.to_owned(),
@@ -153,8 +159,8 @@ impl Building {
     }
 
     fn last_line(&self) -> u64 {
-        let row = self.results.table.line.last().copied().unwrap_or(0);
-        self.results.rejected.last().map_or(0, |rejected| rejected.line).max(row.into())
+        let row = self.results.table.origins.last_line();
+        self.results.rejected.last().map_or(0, |rejected| rejected.line).max(row)
     }
 
     /// Notes a file that cannot be used.
@@ -220,18 +226,13 @@ impl Building {
             started_unix_ns: row.started_unix_ns.unwrap_or(UNDATED),
             median_of: MedianOf::RUN,
             facts: self.facts_number(row.facts),
-            lack: self.results.table.lacks.number(row.lack),
+            lack: number_or_0(&mut self.results.table.lacks, row.lack),
         })
     }
 
     /// The number of a text in `fact_texts`; 0 for the empty text.
     pub(super) fn facts_number(&mut self, text: &str) -> u32 {
-        if text.is_empty() {
-            return 0;
-        }
-        let texts = &mut self.results.table.fact_texts;
-        texts.number("");
-        texts.number(text)
+        number_or_0(&mut self.results.table.fact_texts, text)
     }
 
     /// Notes what a class consists of.
@@ -259,7 +260,7 @@ impl Building {
 
     /// True if the declared class of a row is kept beside its class.
     pub(super) fn keeps_declared(&self) -> bool {
-        self.declared.is_some()
+        self.keeps_declared
     }
 
     /// The number of a name, or what is wrong with the name. In pmmpi's own runs any name is valid that the kernel or
@@ -303,17 +304,20 @@ impl Building {
         }
         let source = self.results.sources.len().saturating_sub(1);
         let table = &mut self.results.table;
-        table.source.push(source as u32);
-        table.line.push(row.line.try_into().unwrap_or(u32::MAX));
+        table.origins.push(source as u32, row.line, 1);
         table.node.push(row.node);
         table.run.push(row.run);
-        table.is_own.push(row.is_own);
+        if row.is_own || !table.own.is_empty() {
+            table.own.resize(at, false);
+            table.own.push(row.is_own);
+        }
         table.class.push(row.class);
         if self.parts.is_some() {
             table.parts.push(row.parts);
         }
-        if let Some(declared) = &mut self.declared {
-            declared.push(row.declared);
+        if self.keeps_declared && (row.declared != row.class || !self.declared.is_empty()) {
+            (self.declared.len()..at).for_each(|row| self.declared.push(table.class.at(row)));
+            self.declared.push(row.declared);
         }
         table.session.push(row.session);
         table.elapsed_s.push(row.elapsed_s);
@@ -326,7 +330,10 @@ impl Building {
             table.facts.resize(at, 0);
             table.facts.push(row.facts);
         }
-        table.lack.push(row.lack);
+        if row.lack > 0 || !table.lack.is_empty() {
+            table.lack.resize(at, 0);
+            table.lack.push(row.lack);
+        }
         self.results.sources[source].rows += 1;
         Some(at)
     }
@@ -342,20 +349,23 @@ impl Building {
             return first;
         }
         let source = self.results.sources.len().saturating_sub(1);
-        table.source.resize(first + rows, source as u32);
-        table.line.extend((part.line..).take(rows).map(|line| u32::try_from(line).unwrap_or(u32::MAX)));
-        table.node.extend_from_slice(&part.node);
-        table.run.extend_from_slice(&part.run);
-        table.is_own.extend_from_slice(&part.is_own);
-        table.class.extend_from_slice(&part.class);
+        table.origins.push(source as u32, part.line, rows);
+        table.node.extend(&part.node);
+        table.run.extend(&part.run);
+        if part.is_own.contains(&true) || !table.own.is_empty() {
+            table.own.resize(first, false);
+            table.own.extend_from_slice(&part.is_own);
+        }
+        table.class.extend(&part.class);
         if self.parts.is_some() {
             table.parts.extend_from_slice(&part.parts);
             table.parts.resize(first + rows, 0);
         }
-        if let Some(declared) = &mut self.declared {
-            declared.extend_from_slice(&part.declared);
+        if self.keeps_declared && (part.declared != part.class || !self.declared.is_empty()) {
+            (self.declared.len()..first).for_each(|row| self.declared.push(table.class.at(row)));
+            self.declared.extend(&part.declared);
         }
-        table.session.extend_from_slice(&part.session);
+        table.session.extend(&part.session);
         table.elapsed_s.extend_from_slice(&part.elapsed_s);
         table.started_unix_ns.extend_from_slice(&part.started_unix_ns);
         if !(part.medians.is_empty() && table.medians.is_empty()) {
@@ -368,7 +378,9 @@ impl Building {
             table.facts.extend_from_slice(&part.facts);
             table.facts.resize(first + rows, 0);
         }
-        table.lack.resize(first + rows, part.lack);
+        if !table.lack.is_empty() {
+            table.lack.resize(first + rows, 0);
+        }
         self.results.sources[source].rows += rows as u64;
         first
     }
@@ -386,14 +398,9 @@ impl Building {
         Ok(last.to_string())
     }
 
-    /// The number of the empty reason.
-    pub(super) fn no_lack(&mut self) -> u32 {
-        self.results.table.lacks.number("")
-    }
-
     /// Number of the class of an added row.
     pub fn class(&self, row: usize) -> u32 {
-        self.results.table.class[row]
+        self.results.table.class.at(row)
     }
 
     /// Time of an added row (s).
@@ -436,9 +443,8 @@ impl Building {
         }
         if let Some(kept) = select(&mut self.results.table) {
             self.results.table.retain(&kept);
-            if let Some(declared) = &mut self.declared {
-                let mut kept = kept.iter();
-                declared.retain(|_| kept.next() == Some(&true));
+            if !self.declared.is_empty() {
+                self.declared.retain(&kept);
             }
             self.results.count_rows();
         }
@@ -446,6 +452,15 @@ impl Building {
         self.results.rejected.sort_by_key(|rejected| (rejected.source, rejected.line));
         self.results
     }
+}
+
+/// The number of a text; 0 for the empty text.
+fn number_or_0(texts: &mut NamePool, text: &str) -> u32 {
+    if text.is_empty() {
+        return 0;
+    }
+    texts.number("");
+    texts.number(text)
 }
 
 fn owned((key, text): (&Key, &str)) -> (Key, String) {

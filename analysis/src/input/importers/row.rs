@@ -63,8 +63,6 @@ pub(super) struct RowPart {
     pub medians: Vec<MedianOf>,
     /// Empty if no row has facts.
     pub facts: Vec<u32>,
-    /// Reason for all rows.
-    pub lack: u32,
 }
 
 /// Number of a text that is not a valid name: the row is rejected.
@@ -85,7 +83,7 @@ impl RowPart {
             started_unix_ns: self.started_unix_ns[row],
             median_of: self.medians.get(row).copied().unwrap_or(MedianOf::RUN),
             facts: self.facts.get(row).copied().unwrap_or(0),
-            lack: self.lack,
+            lack: 0,
         }
     }
 

@@ -8,8 +8,10 @@ use crate::report::{Report, WrongNode};
 use crate::stats::verdict_rule::Verdict;
 use crate::verdicts::node_report::{ClassReport, MemberReport, NodeReport, OddFact, Presence};
 use crate::warning_codes::percent;
+use hashbrown::HashMap;
 use pmmpi::text::count;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
 
 /// How many nodes are judged, and which are not. Nothing if all are.
 pub fn of(accounted: &Accounted) -> Option<String> {
@@ -37,15 +39,16 @@ pub fn of(accounted: &Accounted) -> Option<String> {
 
 /// Classes whose latest session has few of their nodes, for example of suspects that were measured again.
 pub fn small_sessions(report: &Report) -> Vec<String> {
-    let mut present: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut present: HashMap<&str, usize> = HashMap::new();
     for node in report.nodes.iter().filter(|node| node.presence == Presence::Present) {
-        *present.entry(&node.class).or_default() += 1;
+        *present.entry(node.class.as_str()).or_default() += 1;
     }
-    let numbers = class_numbers(&report.nodes);
+    let numbers = LazyCell::new(|| class_numbers(&report.nodes));
     let of = |class: &ClassReport| {
-        let (all, number) = (present.get(class.class.as_str())?, numbers.get(class.class.as_str())?);
+        let all = present.get(class.class.as_str())?;
         let latest = class.nodes_in_latest_session;
         (latest < *all).then(|| {
+            let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
             format!(
                 "the latest session has {latest} of the {all} nodes of class {number}; the others are judged by earlier \
                  sessions"
@@ -88,7 +91,7 @@ fn odd_node(node: &NodeReport, in_class: &str) -> String {
         format!("{} is {value}, its peers have {class}", fact.key)
     };
     let facts: Vec<String> = node.odd.iter().map(fact).collect();
-    let compared = node.as_member_of.as_ref().and_then(as_member).unwrap_or_default();
+    let compared = node.as_member_of.as_deref().and_then(as_member).unwrap_or_default();
     format!("{}{in_class} is odd: {}{compared}", shortened(&node.node), facts.join("; "))
 }
 

@@ -7,8 +7,9 @@ use crate::stats::median;
 use crate::stats::own_history::{Course, OwnVerdict};
 use crate::verdicts::node_report::{ClassReport, NodeReport};
 use crate::warning_codes::percent;
+use hashbrown::HashMap;
 use pmmpi::text::count;
-use std::collections::HashMap;
+use std::cell::LazyCell;
 
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
@@ -23,9 +24,10 @@ pub fn of(report: &Report) -> Vec<String> {
 /// Classes that became slower or faster as a whole, for example "class 1 is 3.1 % slower than it was until 2026-11-14
 /// (2.9 % .. 3.3 %)".
 pub fn classes(report: &Report) -> Vec<String> {
-    let numbers = class_numbers(&report.nodes);
+    let numbers = LazyCell::new(|| class_numbers(&report.nodes));
     let of = |class: &ClassReport| {
-        let (number, moved) = (numbers.get(class.class.as_str())?, class.moved.as_ref()?);
+        let moved = class.moved.as_ref()?;
+        let number = numbers.get(class.class.as_str())?;
         let how = if moved.change < 0.0 { "faster" } else { "slower" };
         let until = until(moved.until.as_deref(), moved.until_date.as_deref(), moved.since_date.as_deref());
         let mut interval = moved.ci.map(f64::abs);
@@ -43,17 +45,20 @@ pub fn classes(report: &Report) -> Vec<String> {
     }
 }
 
+/// What the last maintenance certainly changed: fraction, node, first session after it.
+fn certainly_changed(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
+    let maintenance =
+        node.history.events.maintenance.as_ref().filter(|maintenance| maintenance.is_certain)?;
+    Some((maintenance.change, &node.node, maintenance.since.as_deref()))
+}
+
 /// What maintenance changed, for example "n007 is 7.6 % faster after its maintenance (since s4)".
 fn maintained(report: &Report) -> Vec<String> {
-    let changed = |node: &NodeReport| {
-        let maintenance = node.history.maintenance.as_ref().filter(|maintenance| maintenance.is_certain)?;
-        Some((maintenance.change, node.node.clone(), maintenance.since.clone()))
-    };
-    let mut nodes: Vec<_> = current(report).filter_map(changed).collect();
-    nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(&b.1)));
+    let mut nodes: Vec<_> = current(report).filter_map(certainly_changed).collect();
+    nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(b.1)));
     let how = |change: f64| if change < 0.0 { "faster" } else { "slower" };
-    let of = |(change, node, since): &(f64, String, Option<String>)| {
-        let (how, since) = (how(*change), or_unnamed(since.as_deref()));
+    let of = |(change, node, since): &(f64, &str, Option<&str>)| {
+        let (how, since) = (how(*change), or_unnamed(*since));
         let by = percent(change.abs());
         format!("{} is {by} {how} after its maintenance (since {since})", shortened(node))
     };
@@ -75,10 +80,10 @@ fn maintained(report: &Report) -> Vec<String> {
 /// Nodes with single bad sessions, for example "1 node was slow in single sessions: n012 (s3)".
 fn bad_sessions(report: &Report) -> Option<String> {
     let mut nodes: Vec<&NodeReport> =
-        current(report).filter(|node| !node.history.bad_sessions.is_empty()).collect();
-    nodes.sort_by_key(|node| (std::cmp::Reverse(node.history.bad_sessions.len()), &node.node));
+        current(report).filter(|node| !node.history.events.bad_sessions.is_empty()).collect();
+    nodes.sort_by_key(|node| (std::cmp::Reverse(node.history.events.bad_sessions.len()), &node.node));
     let of = |node: &&NodeReport| {
-        let sessions = &node.history.bad_sessions;
+        let sessions = &node.history.events.bad_sessions;
         let named: Vec<String> = sessions.iter().take(NAMED).map(|session| shortened(session)).collect();
         let more = if sessions.len() > NAMED { ", ..." } else { "" };
         format!("{} ({}{more})", shortened(&node.node), named.join(", "))
@@ -109,7 +114,11 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
     let all = super::hosts(current(report).filter(|node| node.history.verdict.is_some()));
     let in_short = |node: &&NodeReport| {
         let change = crate::render::cells::percent(node.history.change.unwrap_or_default(), 1);
-        format!("{} {change} since {}", shortened(&node.node), or_unnamed(node.history.since.as_deref()))
+        format!(
+            "{} {change} since {}",
+            shortened(&node.node),
+            or_unnamed(node.history.events.since.as_deref())
+        )
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(in_short).collect();
     vec![format!("{} of {} {what}: {}, ...", nodes.len(), count(all, "node"), named.join(", "))]
@@ -121,10 +130,14 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
     let change = history.change.unwrap_or_default();
     let how = if change < 0.0 { "faster" } else { "slower" };
     let is = if verdict == OwnVerdict::Suspect { "may be" } else { "is" };
-    let until = until(history.until.as_deref(), history.until_date.as_deref(), history.since_date.as_deref());
-    let least = history.at_least.filter(|least| *least != 0.0);
+    let until = until(
+        history.events.until.as_deref(),
+        history.events.until_date.as_deref(),
+        history.events.since_date.as_deref(),
+    );
+    let least = history.events.at_least.filter(|least| *least != 0.0);
     let least = least.map(|least| format!(" (at least {})", percent(least.abs()))).unwrap_or_default();
-    let course = match (verdict, history.course) {
+    let course = match (verdict, history.events.course) {
         (OwnVerdict::Suspect, _) => ": its latest session has too few runs to be certain",
         (_, Some(Course::Latest)) => ": only its latest session shows this",
         (_, Some(Course::Unsteady)) => ": some later sessions show this, others do not",
@@ -149,10 +162,13 @@ fn current(report: &Report) -> impl Iterator<Item = &NodeReport> {
 
 /// Says the class of a node that is in several classes, for example " (class 2)".
 pub fn in_class(report: &Report) -> impl Fn(&NodeReport) -> String {
-    let numbers = class_numbers(&report.nodes);
-    let mut classes: HashMap<&str, usize> = HashMap::new();
-    current(report).for_each(|node| *classes.entry(&node.node).or_default() += 1);
-    move |node| match (classes.get(node.node.as_str()), numbers.get(node.class.as_str())) {
+    // Most reports name no such node.
+    let known = LazyCell::new(|| {
+        let mut classes: HashMap<&str, usize> = HashMap::new();
+        current(report).for_each(|node| *classes.entry(&node.node).or_default() += 1);
+        (classes, class_numbers(&report.nodes))
+    });
+    move |node| match (known.0.get(node.node.as_str()), known.1.get(node.class.as_str())) {
         (Some(2..), Some(number)) => format!(" (class {number})"),
         _ => String::new(),
     }

@@ -7,10 +7,11 @@ use crate::report::Report;
 use crate::verdicts::node_report::{ChangedFact, Reconfigured};
 use crate::warning_codes::percent;
 use pmmpi::text::count;
+use std::cell::LazyCell;
 
 /// One sentence per change, for the first ones.
 pub fn of(report: &Report) -> Vec<String> {
-    let numbers = class_numbers(&report.nodes);
+    let numbers = LazyCell::new(|| class_numbers(&report.nodes));
     let several = report.reconfigured.len() > 1;
     let of = |changed: &Reconfigured| {
         let number = numbers.get(changed.class.as_str()).filter(|_| several);

@@ -20,7 +20,8 @@ impl NodeNames {
     /// Names of at most 18 characters stay as they are. If a cut at 18 characters makes two names equal, the column is
     /// wider, up to 54 characters; names that are equal even then get a number.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let names: BTreeSet<&str> = names.into_iter().collect();
+        // A node in many classes comes many times.
+        let names: hashbrown::HashSet<&str> = names.into_iter().collect();
         let printed: BTreeMap<&str, String> = names.iter().map(|name| (*name, one_line(name))).collect();
         let longest = printed.values().map(|name| name.chars().count()).max().unwrap_or(0);
         let shown = if longest <= WIDTH {

@@ -88,10 +88,10 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
     for node in &nodes[..shown] {
         let history = &node.history;
         let [before, now] = [history.before_s, history.now_s].map(|s| s.map(seconds).unwrap_or_default());
-        let [by, least] =
-            [history.change, history.at_least].map(|by| by.map(|by| percent(by, 1)).unwrap_or_default());
-        let how = history.course.map_or("", Course::name);
-        let since = history.since.as_deref().unwrap_or("");
+        let [by, least] = [history.change, history.events.at_least]
+            .map(|by| by.map(|by| percent(by, 1)).unwrap_or_default());
+        let how = history.events.course.map_or("", Course::name);
+        let since = history.events.since.as_deref().unwrap_or("");
         let node = names.shown(&node.node);
         line(text, &format!("{node:<width$} {before:>10} {now:>10} {by:>8} {least:>8} {how:<8}  {since}"));
     }
@@ -143,9 +143,10 @@ pub fn table(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: us
         line(text, "* compared with the class that the odd node would belong to");
     }
     for node in &nodes[..shown] {
-        let is_mixed = node.cause.as_deref() == Some("mixed");
-        if let Some(why) = node.cause_text.as_ref().filter(|_| !is_mixed) {
-            let share = node.cause_share.map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
+        let is_mixed = node.why.cause.as_deref() == Some("mixed");
+        if let Some(why) = node.why.cause_text.as_ref().filter(|_| !is_mixed) {
+            let share =
+                node.why.cause_share.map(|share| format!(" ({:.0} % of the slowdown)", share * 100.0));
             line(text, &format!("why {}: {why}{}", node.node, share.unwrap_or_default()));
         }
     }

@@ -98,7 +98,7 @@ impl RunsInBlocks {
             for (run, row) in rows.iter().enumerate() {
                 let at = start(node) + run;
                 // Without jobs each row is a run of its own.
-                let name = if blocks.are_shared { table.run[*row as usize] } else { at as u32 };
+                let name = if blocks.are_shared { table.run.at(*row as usize) } else { at as u32 };
                 runs.push((blocks.of_node[node], name, at));
             }
         }
@@ -167,7 +167,7 @@ fn block_of_nodes(table: &RunTable, session: &JudgedSession) -> Blocks {
     let mut node_of_run: HashMap<u32, u32> = HashMap::new();
     for (node, rows) in session.nodes.iter().enumerate() {
         for row in *rows {
-            let other = *node_of_run.entry(table.run[*row as usize]).or_insert(node as u32);
+            let other = *node_of_run.entry(table.run.at(*row as usize)).or_insert(node as u32);
             let [a, b] = [node as u32, other].map(|node| root(&mut parent, node));
             parent[a.max(b) as usize] = a.min(b);
         }

@@ -90,7 +90,7 @@ impl Building {
 
     /// True if a row comes from another file than the current one.
     pub fn is_of_another_file(&self, row: usize) -> bool {
-        self.results.table.source[row] as usize + 1 != self.results.sources.len()
+        row < self.first_row
     }
 
     /// Marks all sums of a row as absent.

@@ -7,16 +7,16 @@ use crate::table::Order;
 impl Building {
     /// Keeps the first row of each run and rejects the others.
     pub(super) fn remove_repeated(&mut self) {
-        let mut declared = self.declared.take();
-        let again = match &mut declared {
-            None => {
+        let mut declared = std::mem::take(&mut self.declared);
+        let again = match declared.is_empty() {
+            true => {
                 self.results.order = Order::of(&self.results.table);
                 self.results.order.repeated(&self.results.table)
             }
-            Some(declared) => {
-                std::mem::swap(&mut self.results.table.class, declared);
+            false => {
+                std::mem::swap(&mut self.results.table.class, &mut declared);
                 let again = Order::of(&self.results.table).repeated(&self.results.table);
-                std::mem::swap(&mut self.results.table.class, declared);
+                std::mem::swap(&mut self.results.table.class, &mut declared);
                 self.results.order = Order::of(&self.results.table);
                 again
             }
@@ -28,7 +28,7 @@ impl Building {
         for (row, first) in again {
             kept[row] = false;
             let table = &self.results.table;
-            let [source, other] = [row, first].map(|row| table.source[row] as usize);
+            let [source, other] = [row, first].map(|row| table.origins.source(row) as usize);
             let is_known = [source, other].iter().any(|source| self.results.sources[*source].is_own);
             self.results.sources[source].rows -= 1;
             let is_source = !self.results.sources[source].is_own && self.results.sources[other].is_own;
@@ -36,12 +36,13 @@ impl Building {
                 self.results.repeated_rows += 1;
                 continue;
             }
-            let class = declared.as_ref().unwrap_or(&self.results.table.class)[row];
+            let classes = if declared.is_empty() { &self.results.table.class } else { &declared };
+            let class = classes.at(row);
             let reason = again_of(&self.results, class, row, first);
             self.results.rejected_rows += 1;
             self.results.sources[source].rejected_rows += 1;
             if self.results.rejected.len() < REJECTED_KEPT {
-                let line = self.results.table.line[row].into();
+                let line = self.results.table.origins.line(row);
                 self.results.rejected.push(Rejected { source: source as u32, line, reason });
             }
         }
@@ -52,9 +53,9 @@ impl Building {
 
 fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
     let table = &results.table;
-    let (line, source) = (table.line[first], table.source[first]);
+    let (line, source) = (table.origins.line(first), table.origins.source(first));
     let file = match results.sources.get(source as usize) {
-        Some(known) if source != table.source[row] => format!("{}, ", known.path.display()),
+        Some(known) if source != table.origins.source(row) => format!("{}, ", known.path.display()),
         _ => String::new(),
     };
     let of = |what: &str, name: &str| match name.is_empty() {
@@ -64,7 +65,7 @@ fn again_of(results: &Results, class: u32, row: usize, first: usize) -> String {
     format!(
         "run {}/{}{}{} is already in {file}line {line}; only the first row counts",
         shown(table.node_name(row).as_bytes()),
-        shown(table.runs.get(table.run[row]).unwrap_or_default().as_bytes()),
+        shown(table.runs.get(table.run.at(row)).unwrap_or_default().as_bytes()),
         of("class", table.classes.get(class).unwrap_or_default()),
         of("session", table.session_name(row).unwrap_or_default()),
     )

@@ -6,7 +6,7 @@ use polars::prelude::{ArrowDataType, ArrowSchema, ArrowTimeUnit};
 use polars_io::parquet::read::FileMetadata;
 
 /// Rows that are decoded at a time: enough to give each column a thread of its own.
-const ROWS_AT_A_TIME: usize = 1 << 19;
+const ROWS_AT_A_TIME: usize = 1 << 18;
 /// The most rows of one row group that are decoded at a time.
 const MOST_ROWS_AT_A_TIME: usize = 1 << 21;
 

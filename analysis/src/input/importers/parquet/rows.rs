@@ -53,7 +53,6 @@ pub(super) fn add(
     let medians = medians(frame, &elapsed_s, columns)?;
     // The name of a median does not identify a run of pmmpi.
     let is_own = if medians.is_empty() { is_own } else { vec![false; height] };
-    let lack = building.no_lack();
     if let Some(name) = &columns.maintenance {
         let labels = frame.column(name)?.cast(&DataType::String)?;
         let rows = node.iter().zip(&session).zip(labels.str()?.iter());
@@ -73,7 +72,6 @@ pub(super) fn add(
         started_unix_ns: started,
         medians,
         facts,
-        lack,
     };
     let rows = (0..height).map(|row| part.row(row));
     match columns.event.clone() {
