@@ -1,4 +1,4 @@
-//! What Debian does not package, from Python wheels (tests/rig/wheels.sh): the programs and launchers of MPIs, and DuckDB.
+//! What Debian does not package, from Python wheels (tests/rig/wheels.sh): the programs and launchers of MPIs, DuckDB and Spark.
 
 use crate::cluster::{Cluster, Job};
 use crate::programs::{self, Launchable};
