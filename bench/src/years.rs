@@ -47,6 +47,14 @@ pub fn report(folder: &Folder) -> Result<String, Box<dyn Error>> {
             format!("{}: only the medians of this month", peers.duckdb),
             Ok(peers.script("duckdb_month.py", &month, &folder.path().join("month.csv"))),
         ),
+        Program::new(
+            format!("{}: only the medians of this month, by a lazy scan of the archive", peers.polars),
+            Ok({
+                let mut polars = peers.script("polars_month.py", &archive, &folder.path().join("month.csv"));
+                polars.arg(&since);
+                polars
+            }),
+        ),
         report(
             "`pmmpi report --since`: the same, and each node's own history",
             archive.clone(),
