@@ -60,8 +60,8 @@ impl World {
 pub struct Session {
     inner: session::RankSession<'static, World, Counters>,
     live: &'static LiveRecord,
-    /// What the kernel had counted before the work, on the rank that describes its node.
-    health: Option<HealthReading>,
+    /// What the node was, and what its kernel had counted, before the work; on the rank that describes its node.
+    before: Option<(NodeFacts, HealthReading)>,
     started_unix_ns: i64,
 }
 
@@ -75,7 +75,8 @@ impl Session {
             ..Instructions::default()
         })?;
         let leads_node = Leaders::find(&mut world, NodeKey::own())?.contain(world.rank());
-        let health = leads_node.then(|| HealthReading::read(Path::new("/")));
+        let root = Path::new("/");
+        let before = leads_node.then(|| (NodeFacts::read(root), HealthReading::read(root)));
         let opening_ns = clock::monotonic_ns();
         // Threads that exist already are not counted: a counter follows only what its own thread starts.
         let counters = Counters::open(&default_groups(Path::new("/")), Target::ThisThread).out_of_the_way();
@@ -89,7 +90,7 @@ impl Session {
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;
-        Ok(Self { inner, live, health, started_unix_ns })
+        Ok(Self { inner, live, before, started_unix_ns })
     }
 
     /// Does `work` as an entry of the region `name`. Collective; see [`crate::regions`].
@@ -105,14 +106,18 @@ impl Session {
         self.inner.stop().map_err(SessionError::Fabric)?;
         let library = mpi::environment::library_version().ok();
         let library = library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
-        let of_node = |before: HealthReading| OfNode {
-            host: host(),
-            watched: Watched {
+        let of_node = |(facts, before): (NodeFacts, HealthReading)| {
+            let now = NodeFacts::read(Path::new("/"));
+            let mut watched = Watched {
                 counts: before.until(Some(&HealthReading::read(Path::new("/")))),
                 ..Watched::default()
-            },
+            };
+            if let Some(changed) = facts.changed_until(&now) {
+                watched.inventory.set_changed(changed);
+            }
+            OfNode { host: host(facts), watched }
         };
-        let of_node = self.health.take().map(of_node).unwrap_or_default();
+        let of_node = self.before.take().map(of_node).unwrap_or_default();
         let work = Work { end: End::Finalized, child_cpu_ns: None };
         let parts = self.inner.gather(work, library.as_deref(), of_node).map_err(SessionError::Fabric)?;
         let (size, gather_ns) = (self.live.size.load(Relaxed), self.live.gather_ns.load(Relaxed));
@@ -122,9 +127,8 @@ impl Session {
 }
 
 /// Lacks the topology: reading it needs a library.
-fn host() -> Vec<u8> {
-    let host = HostPart::new(NodeFacts::read(Path::new("/")), None);
-    wire::encode(&host).unwrap_or_default()
+fn host(facts: NodeFacts) -> Vec<u8> {
+    wire::encode(&HostPart::new(facts, None)).unwrap_or_default()
 }
 
 fn header(started_unix_ns: i64) -> RunHeader {

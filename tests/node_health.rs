@@ -10,6 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The file with the rate of its network link.
+const RATE: &str = "class/infiniband/mlx5_0/ports/1/rate";
+
 /// A node with NVIDIA's driver and an InfiniBand adapter, below `folder`.
 struct Node {
     folder: Folder,
@@ -24,7 +27,7 @@ impl Node {
         for (file, text) in [
             ("class/net/lo/type", "772\n"),
             ("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
-            ("class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n"),
+            (RATE, "200 Gb/sec (4X HDR)\n"),
             ("class/infiniband/mlx5_0/ports/1/counters/link_downed", "1\n"),
             ("counted", "1000000000 5\n"),
         ] {
@@ -53,7 +56,8 @@ impl Node {
         let mut shell = Command::new("unshare");
         shell.args(["--mount", "sh", "-c", &script, "sh"]).args(command).envs(FOR_ROOT);
         shell.env("LD_LIBRARY_PATH", self.library.parent().unwrap());
-        shell.env("NVML_DOUBLE", self.path("counted")).env("PMMPI_OUT", self.path("runs"));
+        shell.env("NVML_DOUBLE", self.path("counted")).env("LINK_RATE", self.path(RATE));
+        shell.env("PMMPI_OUT", self.path("runs"));
         run(&mut shell).success();
         runs_in(&self.path("runs"))
     }
@@ -89,6 +93,9 @@ fn check(run: &Run, what: &str) {
         "{what}"
     );
     assert_eq!(facts["infiniband"], "1 x 200 Gb/sec (4X HDR)", "{what}");
+    let changed = run.nodes[0].facts.as_ref().unwrap().inventory.changed();
+    let expected = "infiniband from 1 x 200 Gb/sec (4X HDR) to 1 x 100 Gb/sec (2X HDR)";
+    assert_eq!(changed, Some(expected), "{what}");
 }
 
 /// Alone, under launchers of both MPIs, as an MPI program and in rounds.
@@ -98,10 +105,13 @@ fn gpus_and_kernel_are_read_around_the_work() {
     let tool = pmmpi();
     let tool = tool.to_str().unwrap();
     let counted = node.path("counted");
-    let heats = format!("sleep 1.1; echo 2500000000 12 > {}", counted.display());
+    let rate = node.path(RATE).display().to_string();
+    let heats =
+        format!("sleep 1.1; echo 2500000000 12 > {}; echo '100 Gb/sec (2X HDR)' > {rate}", counted.display());
     let _alone = machine();
     let measure = |what: &str, command: &[&str]| {
         node.put("counted", "1000000000 5\n");
+        node.put(RATE, "200 Gb/sec (4X HDR)\n");
         let runs = node.run(command);
         assert_eq!(runs.len(), 1, "{what}");
         check(&runs[0], what);
@@ -125,6 +135,7 @@ fn a_short_run_does_not_wait_for_gpus() {
     let runs = node.run(&["env", &gate, pmmpi().to_str().unwrap(), "true"]);
     node.put("gate", "");
     assert_eq!(count(&runs[0], "link_downs").added, Some(0));
+    assert_eq!(runs[0].nodes[0].facts.as_ref().unwrap().inventory.changed(), None);
     assert!(!runs[0].nodes[0].health.iter().any(|count| count.name.starts_with("gpu")));
 }
 

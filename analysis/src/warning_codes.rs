@@ -179,6 +179,10 @@ codes! {
         "The report leaves out times that are not above zero."
         "Measure longer work. If a clock jumped, another warning of the same run names the node."
         "the report leaves out 2 times that are not above zero"
+    NodeChanged "node-changed"
+        "Facts of a node changed after pmmpi had read them: the run has the facts of its beginning."
+        "Find out what changed them, such as a power manager or an administrator, and measure again."
+        "n0222 changed after pmmpi had read its facts: governor from performance to powersave"
     NodeUnknown "node-unknown"
         "A run has no record of a node's hardware, so the report compares the node with no other node."
         "Start every rank with pmmpi. There is no record if a rank needs more than 10 s to read the \

@@ -207,6 +207,34 @@ fn a_fact_can_make_up_classes() {
     assert_eq!(classes, ["dimms=7 DIMMs", "dimms=8 DIMMs"]);
 }
 
+/// A governor that changes during a run limits this run, and makes its node no odd one.
+#[test]
+fn a_fact_that_changes_during_a_run_is_told() {
+    let folder = Folder::new();
+    let changed = |run: &mut Run| {
+        run.nodes[0].facts.as_mut().unwrap().inventory.set_changed("governor from a to b\u{1b}".into());
+    };
+    fleet(&folder, |node, session| match (node, session) {
+        (3, 2) => (1.0, Box::new(changed)),
+        _ => (1.0, Box::new(none)),
+    });
+    let found = json(&report(&["report", folder.path().to_str().unwrap(), "--format", "json"]));
+    let warnings =
+        found["runs"].as_array().unwrap().iter().flat_map(|run| run["warnings"].as_array().unwrap());
+    let told: Vec<&str> = warnings
+        .filter(|warning| warning["code"] == "node-changed")
+        .map(|warning| warning["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(told.len(), 5, "one of each run");
+    assert!(
+        told[0].starts_with("n03 changed after pmmpi had read its facts: governor from a to b"),
+        "{told:?}"
+    );
+    assert!(!told[0].contains('\u{1b}'));
+    assert!(found["nodes"].as_array().unwrap().iter().all(|node| node["odd"] == json!([])), "{found:#}");
+    assert_eq!(found["reconfigured"], json!([]));
+}
+
 /// n03 loses a memory module in a session in which the facts are not readable: the report finds the change in the next
 /// session. An unknown fact is no change. It makes no node odd, even if the fact makes up classes.
 #[test]

@@ -82,6 +82,18 @@ impl NodeFacts {
         }
     }
 
+    /// What differs in a later reading of the same node: "governor from performance to powersave". A fact that one of the
+    /// readings does not have does not differ. `None` if nothing differs.
+    pub fn changed_until(&self, later: &Self) -> Option<String> {
+        let later = later.named();
+        let differs = |(name, before): (&str, String)| {
+            let after = later.get(name).filter(|after| **after != before)?;
+            Some(format!("{name} from {before} to {after}"))
+        };
+        let changed: Vec<String> = self.named().into_iter().filter_map(differs).collect();
+        (!changed.is_empty()).then(|| changed.join(", "))
+    }
+
     /// What equal nodes have in common, beside what their class says, by name: see [`super::FACTS`].
     pub fn named(&self) -> BTreeMap<&str, String> {
         let NodeSettings { clocksource, governor, smt, transparent_hugepage, hugepages_count, .. } =
@@ -223,6 +235,14 @@ mod tests {
         let named = facts.named();
         assert_eq!(named["frequency_limits"], "1.00 .. 3.70 GHz");
         assert_eq!((named["hugepages"].as_str(), named["hardware_threads"].as_str()), ("12", "5"));
+        let mut later = facts.clone();
+        assert_eq!(facts.changed_until(&later), None);
+        (later.settings.governor, later.settings.clocksource) = (Some("powersave".to_owned()), None);
+        later.settings.hugepages_count = Some(8);
+        let changed = facts.changed_until(&later).unwrap();
+        assert_eq!(changed, "governor from performance to powersave, hugepages from 12 to 8");
+        later.inventory.set_changed(changed);
+        assert!(!later.named().contains_key("changed"), "it is no fact");
         let known = |name: &&str| super::super::FACTS.iter().any(|(known, _)| known == name);
         assert!(named.keys().all(known) && !named.contains_key("smt"));
     }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The name of the entry that says which facts changed. It is no fact itself: nodes are not compared by it.
+const CHANGED: &str = "changed";
+
 /// Facts by name: see [`super::FACTS`]. What cannot be read is absent; hardware that a node does not have is "none".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Inventory(BTreeMap<String, String>);
@@ -66,7 +69,18 @@ impl Inventory {
 
     /// Names and values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        let facts = self.0.iter().filter(|(name, _)| *name != CHANGED);
+        facts.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Notes which facts changed after they were read, for example "governor from performance to powersave".
+    pub fn set_changed(&mut self, changed: String) {
+        self.set(CHANGED, changed);
+    }
+
+    /// See [`Self::set_changed`]; `None` if nothing changed.
+    pub fn changed(&self) -> Option<&str> {
+        self.0.get(CHANGED).map(String::as_str)
     }
 
     /// True if nothing is known.

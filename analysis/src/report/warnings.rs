@@ -99,6 +99,15 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
             format!("the run has no record of the hardware of {}", unknown.join(", ")),
         );
     }
+    for node in &run.nodes {
+        if let Some(changed) = node.facts.as_ref().and_then(|facts| facts.inventory.changed()) {
+            let (name, changed) = (&node.key.hostname, printable(changed));
+            warn(
+                WarningCode::NodeChanged,
+                format!("{name} changed after pmmpi had read its facts: {changed}"),
+            );
+        }
+    }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
         warn(WarningCode::NoStamps, format!("rank {} has no time stamps", rank.rank));
     }

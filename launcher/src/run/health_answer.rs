@@ -14,7 +14,8 @@ pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
     let answer = move || {
         live.wait_for_health_request();
         // Without an answer, the run has no such counts.
-        let _ = wire::encode(&before.end()).map(|watched| shared.put(Blob::Health, &watched));
+        let host = shared.take(Blob::Node).unwrap_or_default();
+        let _ = wire::encode(&before.end(&host)).map(|watched| shared.put(Blob::Health, &watched));
         live.announce_health();
     };
     if !in_thread(answer) {

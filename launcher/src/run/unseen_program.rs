@@ -50,7 +50,7 @@ pub fn keep(
     let mut part = Part::of_rank(NodeKey::own().clone(), host, around.record());
     part.counts = around.counts();
     if let (Some(node), Some(health)) = (part.nodes.first_mut(), &around.health) {
-        node.watched = health.end();
+        node.watched = health.end(&node.host);
     }
     let part = wire::encode(&part).map_err(run_folder::not_kept)?;
     let mut run = Run::assemble(header, 1, &[part], 0).map_err(run_folder::not_kept)?;

@@ -1,8 +1,8 @@
 //! Reads a node before and after the work: what its kernel and its GPUs count when hardware does not work as it should.
 
 use crate::held_signals::HeldSignals;
-use pmmpi::node::{GpuReading, HealthReading, Watched};
-use pmmpi::record::wire;
+use pmmpi::node::{GpuReading, HealthReading, Inventory, NodeFacts, NodeSettings, Watched};
+use pmmpi::record::{HostPart, wire};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The longest wait for the GPUs that were read beside the work. A driver that hangs must not hold up the run.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Loading NVIDIA's library may take longer than a short run, and GPUs hardly throttle in it.
-const SHORTEST_FOR_GPUS: Duration = Duration::from_secs(1);
+/// In a shorter run, facts hardly change and GPUs hardly throttle, and loading NVIDIA's library may take longer than it.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The reading before the work.
 pub struct HealthWatch {
@@ -41,13 +41,13 @@ impl HealthWatch {
         }
     }
 
-    /// Reads again. Gives what was added, and what the node's GPUs are. A run that is too short for GPUs does not wait for
-    /// them.
-    pub fn end(&self) -> Watched {
+    /// Reads again. Gives what was added, what the node's GPUs are, and which facts are not as in `host` any more: a
+    /// [`HostPart`], in wire form. A short run does not wait for GPUs and facts.
+    pub fn end(&self, host: &[u8]) -> Watched {
         let took = self.began.elapsed();
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
         let mut watched = Watched::default();
-        if let Some(gpus) = self.gpus.as_ref().filter(|_| took >= SHORTEST_FOR_GPUS)
+        if let Some(gpus) = self.gpus.as_ref().filter(|_| took >= SHORTEST)
             && let Some(reading) = gpus.before()
         {
             before.join(reading.counts);
@@ -56,9 +56,27 @@ impl HealthWatch {
                 watched.inventory.set("gpus", kinds);
             }
         }
+        if took >= SHORTEST
+            && let Some(changed) = changed_since(host)
+        {
+            watched.inventory.set_changed(changed);
+        }
         watched.counts = before.until(Some(&after));
         watched
     }
+}
+
+/// Which facts are not as in `host` any more.
+fn changed_since(host: &[u8]) -> Option<String> {
+    let (before, _) = wire::decode::<HostPart>(host).ok()?.facts();
+    let root = Path::new("/");
+    // Only a boot changes the hardware.
+    let now = NodeFacts {
+        settings: NodeSettings::read(root),
+        inventory: Inventory::read(root),
+        ..NodeFacts::default()
+    };
+    before.changed_until(&now)
 }
 
 impl GpuWatch {

@@ -136,7 +136,7 @@ fn measure<F: Fabric>(
         signals::no_more_children(); // the witness then ends during the gather
     }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
-    let watched = watch.map(|watch| watch.end()).unwrap_or_default();
+    let watched = watch.map(|watch| watch.end(&place.host)).unwrap_or_default();
     let of_node = OfNode { host: place.host.clone(), watched };
     let parts = session.gather(work, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
