@@ -69,7 +69,7 @@ impl MedianOf {
 }
 
 /// One row per run and node, column by column, in the order of reading. All columns have equal length. A row takes
-/// 30 to 45 bytes including its place in the order, plus 8 bytes per counter that any row has.
+/// 30 to 65 bytes including its place in the order, plus 8 bytes per counter that any row has.
 ///
 /// Node, session, run and declared class identify a row of other tools' results. Node and run identify a row of
 /// pmmpi. No two rows are equal in these.

@@ -104,7 +104,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     let classes: Vec<&[&[u32]]> = groups.chunk_by(|a, b| class_of(a) == class_of(b)).collect();
     let names = SharedNames::of(table);
     let places = || vec![NOWHERE; table.nodes.len()];
-    // Reports are large, and there may be a million: each has its place before it comes.
+    // Reports are large, and there may be a million: reserve the memory for all of them first.
     let mut all = Verdicts::default();
     let sizes = sizes(table, &classes);
     all.nodes.reserve_exact(sizes.iter().sum());
@@ -184,7 +184,7 @@ fn sort(nodes: &mut [NodeReport]) {
             .then_with(|| b_slower[1].total_cmp(&a_slower[1]))
             .then_with(|| name(*a).cmp(&name(*b)))
     });
-    // Reports are large, so each moves only once: along the cycles of the permutation.
+    // Reports are large, so they are swapped in place, along the cycles of the permutation.
     for start in 0..nodes.len() {
         let mut at = start;
         loop {

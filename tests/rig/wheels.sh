@@ -13,13 +13,14 @@ flock 9
 # usage: install NAME VERSION [OTHER==VERSION]
 install() {
     place=$folder/$1
-    [ "$(cat "$place/version" 2> /dev/null)" = "$2" ] && return
+    version="$2 ${3-}"
+    [ "$(cat "$place/version" 2> /dev/null)" = "$version" ] && return
     echo "installing: $1 $2 (Python wheel)"
     rm -rf "$place"
     /usr/bin/python3 -m venv --without-pip "$place"
     /usr/bin/python3 -m pip --python "$place/bin/python" --disable-pip-version-check install --quiet --no-deps \
         "$1==$2" ${3-} > "$place/log" 2>&1 || { cat "$place/log" >&2; exit 1; }
-    echo "$2" > "$place/version"
+    echo "$version" > "$place/version"
 }
 
 install mpich 5.0.2

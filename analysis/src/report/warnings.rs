@@ -14,7 +14,7 @@ use pmmpi::session::launch_check;
 use pmmpi::text::{count, printable, seconds_between};
 use pmmpi_events::totals::{Total, totals};
 use pmmpi_events::validation::{EventVerdict, RunTrust, Trust};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fraction of the elapsed time above which there is a warning.
 const WORTH_A_WARNING: f64 = 0.01;
@@ -99,14 +99,25 @@ pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
             format!("the run has no record of the hardware of {}", unknown.join(", ")),
         );
     }
+    let mut changes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for node in &run.nodes {
         if let Some(changed) = node.facts.as_ref().and_then(|facts| facts.inventory.changed()) {
-            let (name, changed) = (&node.key.hostname, printable(changed));
-            warn(
-                WarningCode::NodeChanged,
-                format!("{name} changed after pmmpi had read its facts: {changed}"),
-            );
+            changes.entry(changed).or_default().push(&node.key.hostname);
         }
+    }
+    for (changed, nodes) in changes {
+        const NAMED: usize = 3;
+        let named = nodes[..nodes.len().min(NAMED)].join(", ");
+        let more = match nodes.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {}", count(more, "more node")),
+        };
+        let their = if nodes.len() == 1 { "its" } else { "their" };
+        let changed = printable(changed);
+        warn(
+            WarningCode::NodeChanged,
+            format!("{named}{more} changed after pmmpi had read {their} facts: {changed}"),
+        );
     }
     if let Some(rank) = run.ranks.iter().find(|rank| <[i64; 4]>::from(rank.stamps) == [0; 4]) {
         warn(WarningCode::NoStamps, format!("rank {} has no time stamps", rank.rank));

@@ -1,7 +1,7 @@
 //! The file and the line of each row.
 
-/// The file and the line of each row. Most rows of a file have consecutive lines, so only the first row of such a
-/// stretch is stored: that of an archive has millions.
+/// The file and the line of each row. Most rows of a file have consecutive lines. Only the first row of such a stretch
+/// is stored, because a stretch of an archive may have millions of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origins {
     stretches: Vec<Stretch>,

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A run must have all of these. The default selects all runs.
 #[derive(Clone, Debug, Default)]
@@ -286,10 +285,9 @@ impl Selection {
             ids.map(|id| id.is_some_and(|id| chosen.ids.contains(id))).collect()
         });
         let asks_for_start = self.since.is_some() || self.until.is_some();
-        let (undated, left_rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let is_kept = |row: usize| {
+        let outcome = |row: usize| {
             if archived > 0 && (table.origins.source(row) as usize) < archived {
-                return true;
+                return Outcome::Kept;
             }
             let has_parts = match self.has_labels() {
                 true => table.parts.get(row).is_some_and(|number| parts[*number as usize]),
@@ -302,23 +300,23 @@ impl Selection {
                 && has_parts;
             let started = table.started_unix_ns[row];
             let is_run = table.median_of(row).is_none();
-            if others && asks_for_start && started == UNDATED {
-                undated.fetch_add(1, Ordering::Relaxed);
-            }
             let is_in_time = match table.median_of(row) {
                 Some(_) if self.since.is_some() => self.may_have_earlier(started),
                 _ => self.has_start(started),
             };
-            let kept = others && is_in_time;
-            if is_run && !kept {
-                left_rows.fetch_add(1, Ordering::Relaxed);
+            match (others && is_in_time, is_run) {
+                (true, _) => Outcome::Kept,
+                (false, false) => Outcome::MedianLeftOut,
+                (false, true) if others && asks_for_start && started == UNDATED => Outcome::Undated,
+                (false, true) => Outcome::LeftOut,
             }
-            kept
         };
-        let kept = (0..table.len()).into_par_iter().map(is_kept).collect();
-        left_out.undated += undated.into_inner();
-        left_out.rows += left_rows.into_inner();
-        kept
+        let outcomes: Vec<Outcome> = (0..table.len()).into_par_iter().map(outcome).collect();
+        let count = |of: Outcome| outcomes.iter().filter(|outcome| **outcome == of).count();
+        let undated = count(Outcome::Undated);
+        left_out.undated += undated;
+        left_out.rows += undated + count(Outcome::LeftOut);
+        outcomes.iter().map(|outcome| *outcome == Outcome::Kept).collect()
     }
 
     /// For the report; `None` if all runs are selected.
@@ -333,6 +331,16 @@ impl Selection {
             labels: self.labels.iter().map(|label| format!("{}={}", label.key.name(), label.value)).collect(),
         })
     }
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Kept,
+    LeftOut,
+    /// A run that is left out because nothing tells when it started.
+    Undated,
+    MedianLeftOut,
 }
 
 /// What a selection left out.

@@ -123,7 +123,7 @@ pub struct WhyReport {
 }
 
 impl WhyReport {
-    /// The report of a node of which nothing explains its time.
+    /// The report of a node whose time nothing explains.
     pub fn none() -> Shared<Self> {
         static NONE: LazyLock<Shared<WhyReport>> = LazyLock::new(Shared::default);
         NONE.clone()

@@ -22,7 +22,7 @@ impl NullReasons {
         }
     }
 
-    /// Shares the memory of equal ones in `known`, or else becomes one of them.
+    /// If `known` has equal reasons, uses their memory; otherwise adds these reasons to `known`.
     pub fn share(&mut self, known: &mut BTreeSet<Self>) {
         match known.get(self) {
             Some(equal) => *self = equal.clone(),

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The longest wait for the GPUs that were read beside the work. A driver that hangs must not hold up the run.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// In a shorter run, facts hardly change and GPUs hardly throttle, and loading NVIDIA's library may take longer than it.
+/// In a shorter run, facts hardly change and GPUs hardly throttle, and loading NVIDIA's library may take longer than the
+/// run.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The reading before the work.
@@ -41,8 +42,8 @@ impl HealthWatch {
         }
     }
 
-    /// Reads again. Gives what was added, what the node's GPUs are, and which facts are not as in `host` any more: a
-    /// [`HostPart`], in wire form. A short run does not wait for GPUs and facts.
+    /// Reads again. Gives what was added, what the node's GPUs are, and which facts have changed since `host` was read.
+    /// `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts.
     pub fn end(&self, host: &[u8]) -> Watched {
         let took = self.began.elapsed();
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
@@ -66,17 +67,26 @@ impl HealthWatch {
     }
 }
 
-/// Which facts are not as in `host` any more.
+/// The facts of `host` as they are now, in wire form; the same if they cannot be read.
+pub fn read_again(host: &[u8]) -> Vec<u8> {
+    let again = || {
+        let (before, topology) = wire::decode::<HostPart>(host).ok()?.facts();
+        wire::encode(&HostPart::new(now(&before), topology)).ok()
+    };
+    again().unwrap_or_else(|| host.to_vec())
+}
+
+/// Which facts have changed since `host` was read.
 fn changed_since(host: &[u8]) -> Option<String> {
     let (before, _) = wire::decode::<HostPart>(host).ok()?.facts();
+    before.changed_until(&now(&before))
+}
+
+/// Only a boot changes the hardware.
+fn now(before: &NodeFacts) -> NodeFacts {
     let root = Path::new("/");
-    // Only a boot changes the hardware.
-    let now = NodeFacts {
-        settings: NodeSettings::read(root),
-        inventory: Inventory::read(root),
-        ..NodeFacts::default()
-    };
-    before.changed_until(&now)
+    let hardware = before.hardware.clone();
+    NodeFacts { hardware, settings: NodeSettings::read(root), inventory: Inventory::read(root) }
 }
 
 impl GpuWatch {

@@ -1,7 +1,7 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
-use crate::health_watch::HealthWatch;
+use crate::health_watch::{HealthWatch, read_again};
 use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::{Ended, Prepared};
 use crate::series_summary::SeriesSummary;
@@ -116,7 +116,9 @@ fn measure<F: Fabric>(
     let started_unix_ns = clock::realtime_ns();
     let live = LiveRecord::default();
     let size = fabric.size();
-    let watch = (!place.host.is_empty()).then(|| HealthWatch::begin(plan.gpus.as_deref()));
+    // Facts may have changed since the job began. They were read directly before its first round.
+    let host = if number == 0 { place.host.clone() } else { read_again(&place.host) };
+    let watch = (!host.is_empty()).then(|| HealthWatch::begin(plan.gpus.as_deref()));
     let opening_ns = clock::monotonic_ns();
     let counters = plan.selection.open(Target::NextProgram, Some(&plan.program));
     live.opening_ns.store(clock::monotonic_ns() - opening_ns, Ordering::Relaxed);
@@ -136,8 +138,8 @@ fn measure<F: Fabric>(
         signals::no_more_children(); // the witness then ends during the gather
     }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
-    let watched = watch.map(|watch| watch.end(&place.host)).unwrap_or_default();
-    let of_node = OfNode { host: place.host.clone(), watched };
+    let watched = watch.map(|watch| watch.end(&host)).unwrap_or_default();
+    let of_node = OfNode { host, watched };
     let parts = session.gather(work, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
     Ok(Round { own, size, parts, started_unix_ns, gather_ns: live.gather_ns.load(Ordering::Relaxed) })
