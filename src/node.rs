@@ -16,7 +16,7 @@ mod topology;
 pub use cores::Cores;
 pub use cpu_set::CpuSet;
 pub use fact_names::FACTS;
-pub use facts::{Hardware, NodeFacts, NodeSettings, microcode_now};
+pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};
 pub use health::{GpuReading, HEALTH_COUNTS, HealthCount, HealthReading, Watched};
 pub use inventory::{Inventory, counted};
 pub(crate) use kernel_files::text as kernel_text;

@@ -26,6 +26,7 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// A duplicate of a communicator.
 pub struct World {
@@ -63,6 +64,8 @@ pub struct Session {
     /// What the node was, and what its kernel had counted, before the work; on the rank that describes its node.
     before: Option<(NodeFacts, HealthReading)>,
     started_unix_ns: i64,
+    /// CLOCK_MONOTONIC (ns).
+    work_began_ns: i64,
 }
 
 impl Session {
@@ -90,7 +93,7 @@ impl Session {
         let beginning = Beginning { began_ns, pings: false, tight_end: true, meeting: told.meeting };
         let mut inner = session::RankSession::open(memory, counters, world, beginning);
         inner.start()?;
-        Ok(Self { inner, live, before, started_unix_ns })
+        Ok(Self { inner, live, before, started_unix_ns, work_began_ns: clock::monotonic_ns() })
     }
 
     /// Does `work` as an entry of the region `name`. Collective; see [`crate::regions`].
@@ -106,13 +109,12 @@ impl Session {
         self.inner.stop().map_err(SessionError::Fabric)?;
         let library = mpi::environment::library_version().ok();
         let library = library.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
+        let took = Duration::from_nanos((clock::monotonic_ns() - self.work_began_ns).max(0).unsigned_abs());
         let of_node = |(facts, before): (NodeFacts, HealthReading)| {
-            let now = NodeFacts::read(Path::new("/"));
-            let mut watched = Watched {
-                counts: before.until(Some(&HealthReading::read(Path::new("/")))),
-                ..Watched::default()
-            };
-            if let Some(changed) = facts.changed_until(&now) {
+            let root = Path::new("/");
+            let counts = before.until(Some(&HealthReading::read(root)));
+            let mut watched = Watched { counts, ..Watched::default() };
+            if let Some(changed) = facts.changed_during(took, root) {
                 watched.inventory.set_changed(changed);
             }
             OfNode { host: host(facts), watched }

@@ -4,14 +4,18 @@
 use pmmpi::node::HealthCount;
 use pmmpi::record::Run;
 use rig::cluster::machine;
-use rig::tool::{Folder, pmmpi, run, runs_in, target};
+use rig::tool::{Folder, is_over_within, pmmpi, processes_with_variable, run, runs_in, target};
 use rig::{FOR_ROOT, Mpi, programs};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// The file with the rate of its network link.
 const RATE: &str = "class/infiniband/mlx5_0/ports/1/rate";
+
+/// What its fall is in a run.
+const LINK_FELL: &str = "infiniband from 1 x 200 Gb/sec (4X HDR) to 1 x 100 Gb/sec (2X HDR)";
 
 /// A node with NVIDIA's driver and an InfiniBand adapter, below `folder`.
 struct Node {
@@ -94,8 +98,7 @@ fn check(run: &Run, what: &str) {
     );
     assert_eq!(facts["infiniband"], "1 x 200 Gb/sec (4X HDR)", "{what}");
     let changed = run.nodes[0].facts.as_ref().unwrap().inventory.changed();
-    let expected = "infiniband from 1 x 200 Gb/sec (4X HDR) to 1 x 100 Gb/sec (2X HDR)";
-    assert_eq!(changed, Some(expected), "{what}");
+    assert_eq!(changed, Some(LINK_FELL), "{what}");
 }
 
 /// Alone, under launchers of both MPIs, as an MPI program and in rounds.
@@ -125,18 +128,51 @@ fn gpus_and_kernel_are_read_around_the_work() {
     }
 }
 
-/// A driver that hangs holds up no short run, and takes nothing from it but the GPUs.
+/// A driver that hangs takes nothing from a run but the GPUs, and leaves no process behind. A short run does not wait for it.
 #[test]
-fn a_short_run_does_not_wait_for_gpus() {
+fn a_driver_that_hangs_takes_only_the_gpus() {
     let node = Node::new();
-    let _alone = machine();
-    // Nothing opens the gate while pmmpi runs.
+    // Nothing ever opens the gate.
     let gate = format!("NVML_GATE={}", node.path("gate").display());
-    let runs = node.run(&["env", &gate, pmmpi().to_str().unwrap(), "true"]);
-    node.put("gate", "");
-    assert_eq!(count(&runs[0], "link_downs").added, Some(0));
-    assert_eq!(runs[0].nodes[0].facts.as_ref().unwrap().inventory.changed(), None);
-    assert!(!runs[0].nodes[0].health.iter().any(|count| count.name.starts_with("gpu")));
+    let tool = pmmpi();
+    let tool = tool.to_str().unwrap();
+    let _alone = machine();
+    let check = |what: &str, command: &[&str]| {
+        let command: Vec<&str> = ["env", &gate].iter().chain(command).copied().collect();
+        let began = Instant::now();
+        let runs = node.run(&command);
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}: the driver hangs for a minute");
+        assert_eq!(count(&runs[0], "link_downs").added, Some(0), "{what}");
+        assert!(!runs[0].nodes[0].health.iter().any(|count| count.name.starts_with("gpu")), "{what}");
+        let left = || processes_with_variable(&gate);
+        assert!(is_over_within(Duration::from_secs(10), || left().is_empty()), "{what}: left {:?}", left());
+        runs[0].nodes[0].facts.as_ref().unwrap().inventory.changed().map(str::to_owned)
+    };
+    assert_eq!(check("short", &[tool, "true"]), None);
+    let rate = node.path(RATE).display().to_string();
+    let falls = format!("sleep 1.1; echo '100 Gb/sec (2X HDR)' > {rate}");
+    assert_eq!(check("alone", &[tool, "sh", "-c", &falls]).as_deref(), Some(LINK_FELL));
+    for mpi in Mpi::ALL {
+        node.put(RATE, "200 Gb/sec (4X HDR)\n");
+        let mpirun = format!("mpirun.{}", mpi.name());
+        let program = programs::mpi(mpi, "heats_gpu");
+        let changed = check(&mpirun, &[&mpirun, "-n", "2", tool, program.to_str().unwrap()]);
+        assert_eq!(changed.as_deref(), Some(LINK_FELL), "{mpirun}");
+    }
+}
+
+/// Each round has the facts of its own beginning.
+#[test]
+fn a_later_round_has_the_facts_of_its_time() {
+    let node = Node::new();
+    let falls = format!("sleep 1.1; echo '100 Gb/sec (2X HDR)' > {}", node.path(RATE).display());
+    let _alone = machine();
+    let runs = node.run(&[pmmpi().to_str().unwrap(), "--runs", "2", "--quiet", "sh", "-c", &falls]);
+    let facts: Vec<_> = runs.iter().map(|run| run.nodes[0].facts.as_ref().unwrap()).collect();
+    let rates: Vec<_> = facts.iter().map(|facts| facts.named()["infiniband"].clone()).collect();
+    assert_eq!(rates, ["1 x 200 Gb/sec (4X HDR)", "1 x 100 Gb/sec (2X HDR)"]);
+    let changed: Vec<_> = facts.iter().map(|facts| facts.inventory.changed()).collect();
+    assert_eq!(changed, [Some(LINK_FELL), None]);
 }
 
 /// Without NVIDIA's library the program that reads GPUs says so and fails; a run does not.

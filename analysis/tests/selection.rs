@@ -174,9 +174,21 @@ fn undated_runs_are_left_out_with_a_warning() {
     let rows = "node,run,started,elapsed_s\nn1,1,2026-11-01T08:00:00Z,1\nn1,2,,1\nn2,1,,1\n";
     let of = selected(&folder.put("all.csv", rows), &["--since", "2026-10-01"]);
     assert_eq!(nodes(&of), ["n1 undeclared  1"]);
-    let codes: Vec<&Value> =
-        of["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
-    assert!(codes.contains(&&json!("undated-runs")), "{codes:?}");
+    let told = "--since and --until leave out 2 runs whose start is not known";
+    assert_eq!(undated(&of), [told]);
+    // The medians of an archive are no runs.
+    let archive = folder.path().join("archive");
+    let [table, to] = [folder.path().join("all.csv"), archive.clone()].map(|path| path.display().to_string());
+    assert!(report(&["export", &table, "-o", &to]).status.success());
+    let of = selected(&archive, &["--since", "2026-10-01"]);
+    assert_eq!((undated(&of), nodes(&of)), (vec![told], vec!["n1 undeclared  1".to_owned()]));
+}
+
+/// The messages of the warning.
+fn undated(report: &Value) -> Vec<&str> {
+    let warnings = report["warnings"].as_array().unwrap().iter();
+    let undated = warnings.filter(|warning| warning["code"] == "undated-runs");
+    undated.map(|warning| warning["message"].as_str().unwrap()).collect()
 }
 
 /// Also a run that failed and so has no time on any node.

@@ -10,6 +10,10 @@ use crate::clock::Crystal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
+
+/// In a shorter run, facts hardly change, and reading them again would take a part of the run's time.
+pub const FACTS_MAY_CHANGE_AFTER: Duration = Duration::from_secs(1);
 
 /// What a node's processor and kernel report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +84,21 @@ impl NodeFacts {
             settings: NodeSettings::read(root),
             inventory: Inventory::read(root),
         }
+    }
+
+    /// Reads again what may change without a boot.
+    pub fn read_again(&self, root: &Path) -> Self {
+        Self {
+            hardware: self.hardware.clone(),
+            settings: NodeSettings::read(root),
+            inventory: Inventory::read(root),
+        }
+    }
+
+    /// What changed during a run that took so long: see [`NodeFacts::changed_until`]. Nothing is read after a run shorter
+    /// than [`FACTS_MAY_CHANGE_AFTER`].
+    pub fn changed_during(&self, took: Duration, root: &Path) -> Option<String> {
+        (took >= FACTS_MAY_CHANGE_AFTER).then(|| self.changed_until(&self.read_again(root))).flatten()
     }
 
     /// What differs in a later reading of the same node: "governor from performance to powersave". A fact that one of the

@@ -5,7 +5,7 @@
 
 use super::cpu_set::CpuSet;
 use super::kernel_files::{entries, number, text};
-use super::links::{pcie_devices, ports};
+use super::links::{PcieDevice, pcie_devices, ports};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,15 +45,11 @@ impl Inventory {
         set("ethernet", or_none(of_ethernet, "sys/class/net"));
         let (gpus, adapters): (Vec<_>, Vec<_>) =
             pcie_devices(root).into_iter().partition(|device| device.is_gpu);
-        let of = |path: &str, name: &str| text(root, &format!("{path}/{name}"));
-        let width = |path: &str| {
-            of(path, "current_link_width").filter(|width| width != "0").map(|width| format!("x{width}"))
+        let links = |devices: &[PcieDevice], with_speed: bool| {
+            or_none(counted(pcie_links(root, devices, with_speed)?), "sys/bus/pci/devices")
         };
-        let link = |path: &str| Some(format!("{} {}", of(path, "current_link_speed")?, width(path)?));
-        let of_adapters = counted(adapters.iter().filter_map(|device| link(&device.path)));
-        let of_gpus = counted(gpus.iter().filter_map(|device| width(&device.path)));
-        set("pcie_adapters", or_none(of_adapters, "sys/bus/pci/devices"));
-        set("pcie_gpus", or_none(of_gpus, "sys/bus/pci/devices"));
+        set("pcie_adapters", links(&adapters, true));
+        set("pcie_gpus", links(&gpus, false));
         inventory
     }
 
@@ -157,6 +153,25 @@ fn power_limits(root: &Path) -> Vec<String> {
         .collect()
 }
 
+/// The PCIe links of devices: "16.0 GT/s PCIe x8", or "x8". `None` if one of them sleeps: its link is not known before it
+/// wakes. See Documentation/ABI/testing/sysfs-bus-pci.
+fn pcie_links(root: &Path, devices: &[PcieDevice], with_speed: bool) -> Option<Vec<String>> {
+    /// All bits of the register are 1: the device is in D3cold. Some kernels give an error instead.
+    const ASLEEP: u64 = 63;
+    let mut links = Vec::new();
+    for device in devices {
+        let width = format!("{}/current_link_width", device.path);
+        if !root.join(&width).exists() {
+            continue; // a virtual device
+        }
+        let width = number(root, &width).filter(|width| *width != ASLEEP)?;
+        let speed = || text(root, &format!("{}/current_link_speed", device.path)).unwrap_or_default();
+        let link = if with_speed { format!("{} x{width}", speed()) } else { format!("x{width}") };
+        links.extend((width > 0).then_some(link));
+    }
+    Some(links)
+}
+
 /// "200 Gb/sec (4X HDR)", or "down".
 fn infiniband_rate(root: &Path, port: &str) -> Option<String> {
     let state = text(root, &format!("{port}/state"))?;
@@ -247,6 +262,34 @@ mod tests {
         ];
         assert_eq!(inventory.iter().collect::<Vec<_>>(), expected);
         assert!(inventory.iter().all(|(name, _)| FACTS.iter().any(|(known, _)| *known == name)));
+    }
+
+    /// A device that sleeps is no device whose link changed. USB ports of service processors come and go.
+    #[test]
+    fn sleeping_devices_and_usb_ports_change_nothing() {
+        let root = TempDir::with_prefix("test-inventory-").unwrap();
+        let adapter = |file: &str, content: &str| {
+            put(&root, &format!("sys/class/infiniband/mlx5_0/device/current_link_{file}"), content);
+        };
+        adapter("speed", "16.0 GT/s PCIe\n");
+        adapter("width", "8\n");
+        put(&root, "sys/class/net/eth0/device/current_link_width", "0\n");
+        let awake = Inventory::read(root.path());
+        assert!(awake.iter().any(|fact| fact == ("pcie_adapters", "1 x 16.0 GT/s PCIe x8")), "{awake:?}");
+        adapter("speed", "Unknown\n");
+        adapter("width", "63\n");
+        let asleep = Inventory::read(root.path());
+        assert!(!asleep.iter().any(|(name, _)| name == "pcie_adapters"), "{asleep:?}");
+        adapter("width", "");
+        assert_eq!(Inventory::read(root.path()), asleep, "other kernels give an error");
+
+        let bus = root.path().join("sys/bus/usb");
+        std::fs::create_dir_all(&bus).unwrap();
+        put(&root, "sys/class/net/usb0/device/uevent", "");
+        std::os::unix::fs::symlink(bus, root.path().join("sys/class/net/usb0/device/subsystem")).unwrap();
+        put(&root, "sys/class/net/usb0/operstate", "up\n");
+        put(&root, "sys/class/net/usb0/speed", "425\n");
+        assert_eq!(Inventory::read(root.path()), asleep);
     }
 
     #[test]

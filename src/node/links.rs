@@ -34,7 +34,10 @@ pub(super) fn ports(root: &Path) -> Vec<Port> {
     let ethernet = entries(root, NETWORK).into_iter().filter(|name| {
         const ETHERNET: &str = "1"; // ARPHRD_ETHER; IP over InfiniBand is 32
         let path = root.join(NETWORK).join(name);
+        // Service processors offer USB ports, which come and go.
+        let is_usb = || fs::canonicalize(path.join("device/subsystem")).is_ok_and(|bus| bus.ends_with("usb"));
         path.join("device").exists()
+            && !is_usb()
             && text(root, &format!("{NETWORK}/{name}/type")).is_none_or(|it| it == ETHERNET)
     });
     let ethernet =

@@ -154,8 +154,17 @@ fn hear_signals() {
 
 /// The processes whose command line has `mark` in it.
 pub fn processes_with(mark: &str) -> Vec<i32> {
+    marked_processes("cmdline", mark)
+}
+
+/// The processes that have this variable in their environment: "NAME=value".
+pub fn processes_with_variable(variable: &str) -> Vec<i32> {
+    marked_processes("environ", variable)
+}
+
+fn marked_processes(file: &str, mark: &str) -> Vec<i32> {
     let marked = |process: &i32| {
-        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let line = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
         line.windows(mark.len()).any(|part| part == mark.as_bytes())
     };
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
@@ -267,7 +276,7 @@ impl Drop for Started {
 }
 
 /// False if the limit passes first.
-fn is_over_within(limit: Duration, is_over: impl Fn() -> bool) -> bool {
+pub fn is_over_within(limit: Duration, is_over: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !is_over() {
         if Instant::now() > deadline {

@@ -54,7 +54,7 @@ struct Unlocked {
 /// starts the program.
 const NODE_RECORD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest wait for what the launcher reads after the work: the files of a driver may be slow.
+/// The longest wait for what the launcher reads after the work. The launcher waits for drivers of GPUs for 1.5 s at most.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs directly after the real MPI_Init.

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
 fn main() -> ExitCode {
+    end_with_parent();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -25,6 +26,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends this process with the thread that started it: a driver that hangs must not leave it behind.
+fn end_with_parent() {
+    // SAFETY: no memory is involved. Without this, only a process that hangs would outlive its parent.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
 fn run() -> Result<(), Box<dyn Error>> {

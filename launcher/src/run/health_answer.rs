@@ -4,7 +4,7 @@
 use crate::tool_files;
 use pmmpi::record::wire;
 use pmmpi::session::shared_memory::{Blob, SharedMemory};
-use pmmpi_workload::health_watch::{HealthWatch, in_thread};
+use pmmpi_workload::health_watch::{HealthWatch, PATIENCE_IN_FINALIZE, in_thread};
 use std::sync::Arc;
 
 /// Reads the node, and starts the thread. Call it before any counter is opened, because a counter would follow the thread.
@@ -15,7 +15,8 @@ pub fn begin(shared: Arc<SharedMemory>) -> Arc<HealthWatch> {
         live.wait_for_health_request();
         // Without an answer, the run has no such counts.
         let host = shared.take(Blob::Node).unwrap_or_default();
-        let _ = wire::encode(&before.end(&host)).map(|watched| shared.put(Blob::Health, &watched));
+        let _ = wire::encode(&before.end(&host, PATIENCE_IN_FINALIZE))
+            .map(|watched| shared.put(Blob::Health, &watched));
         live.announce_health();
     };
     if !in_thread(answer) {

@@ -1,7 +1,7 @@
 //! Reads a node before and after the work: what its kernel and its GPUs count when hardware does not work as it should.
 
 use crate::held_signals::HeldSignals;
-use pmmpi::node::{GpuReading, HealthReading, Inventory, NodeFacts, NodeSettings, Watched};
+use pmmpi::node::{FACTS_MAY_CHANGE_AFTER, GpuReading, HealthReading, Inventory, Watched};
 use pmmpi::record::{HostPart, wire};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,11 +9,13 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The longest wait for the GPUs that were read beside the work. A driver that hangs must not hold up the run.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// In a shorter run, facts hardly change and GPUs hardly throttle, and loading NVIDIA's library may take longer than the
-/// run.
-const SHORTEST: Duration = Duration::from_secs(1);
+/// In a shorter run, GPUs hardly throttle, and loading NVIDIA's library may take longer than the run.
+const SHORTEST: Duration = FACTS_MAY_CHANGE_AFTER;
+
+/// The longest wait for GPUs after a program without MPI.
+pub const PATIENCE_ALONE: Duration = Duration::from_secs(5);
+/// The longest wait for GPUs after an MPI program. The agent waits a little longer, because other ranks wait for it.
+pub const PATIENCE_IN_FINALIZE: Duration = Duration::from_millis(1500);
 
 /// The reading before the work.
 pub struct HealthWatch {
@@ -43,27 +45,26 @@ impl HealthWatch {
     }
 
     /// Reads again. Gives what was added, what the node's GPUs are, and which facts have changed since `host` was read.
-    /// `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts.
-    pub fn end(&self, host: &[u8]) -> Watched {
-        let took = self.began.elapsed();
+    /// `host` is a [`HostPart`] in wire form. A short run does not wait for GPUs and facts. Other runs wait for the GPUs
+    /// until `patience` is over: a driver that hangs must not hold up the run, nor lose what the kernel counted.
+    pub fn end(&self, host: &[u8], patience: Duration) -> Watched {
+        let (took, deadline) = (self.began.elapsed(), Instant::now() + patience);
         let (mut before, mut after) = (self.kernel.clone(), HealthReading::read(Path::new("/")));
-        let mut watched = Watched::default();
-        if let Some(gpus) = self.gpus.as_ref().filter(|_| took >= SHORTEST)
-            && let Some(reading) = gpus.before()
+        let mut inventory = Inventory::default();
+        if let Ok(host) = wire::decode::<HostPart>(host)
+            && let Some(changed) = host.facts().0.changed_during(took, Path::new("/"))
         {
-            before.join(reading.counts);
-            after.join(read_gpus(&gpus.program).counts);
-            if let Some(kinds) = reading.gpus {
-                watched.inventory.set("gpus", kinds);
+            inventory.set_changed(changed);
+        }
+        let gpus = self.gpus.as_ref().filter(|_| took >= SHORTEST);
+        if let Some((first, second)) = gpus.and_then(|gpus| gpus.around(deadline)) {
+            before.join(first.counts);
+            after.join(second.counts);
+            if let Some(kinds) = first.gpus {
+                inventory.set("gpus", kinds);
             }
         }
-        if took >= SHORTEST
-            && let Some(changed) = changed_since(host)
-        {
-            watched.inventory.set_changed(changed);
-        }
-        watched.counts = before.until(Some(&after));
-        watched
+        Watched { counts: before.until(Some(&after)), inventory }
     }
 }
 
@@ -71,39 +72,24 @@ impl HealthWatch {
 pub fn read_again(host: &[u8]) -> Vec<u8> {
     let again = || {
         let (before, topology) = wire::decode::<HostPart>(host).ok()?.facts();
-        wire::encode(&HostPart::new(now(&before), topology)).ok()
+        wire::encode(&HostPart::new(before.read_again(Path::new("/")), topology)).ok()
     };
     again().unwrap_or_else(|| host.to_vec())
 }
 
-/// Which facts have changed since `host` was read.
-fn changed_since(host: &[u8]) -> Option<String> {
-    let (before, _) = wire::decode::<HostPart>(host).ok()?.facts();
-    before.changed_until(&now(&before))
-}
-
-/// Only a boot changes the hardware.
-fn now(before: &NodeFacts) -> NodeFacts {
-    let root = Path::new("/");
-    let hardware = before.hardware.clone();
-    NodeFacts { hardware, settings: NodeSettings::read(root), inventory: Inventory::read(root) }
-}
-
 impl GpuWatch {
     fn begin(program: &Path) -> Self {
-        let (to, before) = channel();
-        let path = program.to_owned();
-        // Without a thread there is no reading, and the run has no such counts.
-        in_thread(move || {
-            // A short run is over before.
-            let _ = to.send(read_gpus(&path));
-        });
-        Self { program: program.to_owned(), before: Mutex::new(before) }
+        Self { program: program.to_owned(), before: Mutex::new(read_gpus(program)) }
     }
 
-    /// The reading of the beginning; `None` if it takes too long, or if it was asked for before.
-    fn before(&self) -> Option<GpuReading> {
-        self.before.lock().ok()?.recv_timeout(PATIENCE).ok()
+    /// The readings of the beginning and of now. The first is `None` if it is not there before `deadline`, or if it was
+    /// asked for before; the second is then empty.
+    fn around(&self, deadline: Instant) -> Option<(GpuReading, GpuReading)> {
+        let until = |reading: &Receiver<GpuReading>| {
+            reading.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+        };
+        let before = until(&*self.before.lock().ok()?)?;
+        Some((before, until(&read_gpus(&self.program)).unwrap_or_default()))
     }
 }
 
@@ -116,10 +102,17 @@ pub fn in_thread(work: impl FnOnce() + Send + 'static) -> bool {
     started
 }
 
-/// Nothing if the library cannot be loaded or used.
-fn read_gpus(program: &Path) -> GpuReading {
+/// Starts the program that reads GPUs. The reading comes from a thread, or never; it is empty if the library cannot be
+/// loaded or used. The program ends with this process.
+fn read_gpus(program: &Path) -> Receiver<GpuReading> {
+    let (to, reading) = channel();
     let mut command = Command::new(program);
-    let output = command.env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let output = output.ok().filter(|output| output.status.success());
-    output.and_then(|output| wire::decode(&output.stdout).ok()).unwrap_or_default()
+    command.env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());
+    in_thread(move || {
+        let output = command.output().ok().filter(|output| output.status.success());
+        let decoded = output.and_then(|output| wire::decode(&output.stdout).ok());
+        // A short run does not wait for the reading.
+        let _ = to.send(decoded.unwrap_or_default());
+    });
+    reading
 }

@@ -1,7 +1,7 @@
 //! Rounds of a plain program on any fabric. Each round is between barriers, and is saved before the next one starts.
 
 use crate::console::{Console, say};
-use crate::health_watch::{HealthWatch, read_again};
+use crate::health_watch::{HealthWatch, PATIENCE_ALONE, read_again};
 use crate::plan::{OnFailure, RoundsPlan};
 use crate::process::{Ended, Prepared};
 use crate::series_summary::SeriesSummary;
@@ -138,7 +138,7 @@ fn measure<F: Fabric>(
         signals::no_more_children(); // the witness then ends during the gather
     }
     let work = Work { end: own.for_the_record(), child_cpu_ns: Some([own.cpu_user_ns, own.cpu_system_ns]) };
-    let watched = watch.map(|watch| watch.end(&host)).unwrap_or_default();
+    let watched = watch.map(|watch| watch.end(&host, PATIENCE_ALONE)).unwrap_or_default();
     let of_node = OfNode { host, watched };
     let parts = session.gather(work, place.mpi_library.as_deref(), of_node)?;
     entered.and(left)?;
