@@ -13,7 +13,7 @@ mod key;
 mod links;
 mod topology;
 
-pub use cores::Cores;
+pub use cores::{Cores, first_of_chips};
 pub use cpu_set::CpuSet;
 pub use fact_names::FACTS;
 pub use facts::{FACTS_MAY_CHANGE_AFTER, Hardware, NodeFacts, NodeSettings, microcode_now};

@@ -77,8 +77,9 @@ fn in_short(run: &Run) -> Vec<String> {
     }
     let values = metrics::of_ranks(run, &Trust::default());
     let of = |name: &str| values.iter().find(|value| value.metric.name == name)?.value();
+    let each = if run.ranks.len() > 1 { " per rank" } else { "" };
     let texts = [
-        of("task_utilisation").map(|share| format!("{:.0} % busy", share * 100.0)),
+        of("busy_threads").map(|threads| format!("{threads:.2} threads busy{each}")),
         of("frequency_active").map(|hz| format!("{:.2} GHz", hz * 1e-9)),
         of("ipc").map(|ipc| format!("{ipc:.2} instructions per cycle")),
     ];

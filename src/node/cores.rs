@@ -3,6 +3,7 @@
 
 use super::cpu_set::CpuSet;
 use super::kernel_files::text;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// A node's cores, each with its hardware threads that are online, ascending.
@@ -31,6 +32,23 @@ impl Cores {
     pub fn threads(&self, at: usize) -> Vec<u32> {
         self.0.iter().filter_map(|core| core.get(at).copied()).collect()
     }
+}
+
+/// The first of the `online` hardware threads of each processor chip, ascending. A socket may have several chips, each
+/// with memory of its own.
+pub fn first_of_chips(root: &Path, online: &CpuSet) -> Vec<u32> {
+    const NODES: &str = "sys/devices/system/node";
+    let nodes =
+        text(root, &format!("{NODES}/online")).and_then(|list| CpuSet::parse(&list)).unwrap_or_default();
+    let threads = |node: u32| CpuSet::parse(&text(root, &format!("{NODES}/node{node}/cpulist"))?);
+    let nodes: Vec<CpuSet> = nodes.numbers().filter_map(threads).collect();
+    let place = |thread: &u32| {
+        // Firmware may interleave the memory of all sockets: then they are one NUMA node.
+        let socket = format!("sys/devices/system/cpu/cpu{thread}/topology/physical_package_id");
+        (text(root, &socket), nodes.iter().position(|node| node.contains(*thread)))
+    };
+    let mut known = HashSet::new();
+    online.numbers().filter(|thread| known.insert(place(thread))).collect()
 }
 
 /// The siblings of a thread, with the thread itself. Kernels before 5.3 have only the older file name
@@ -64,6 +82,26 @@ mod tests {
         fn cores(&self, online: &str) -> Cores {
             Cores::read(self.0.path(), &CpuSet::parse(online).unwrap())
         }
+    }
+
+    #[test]
+    fn a_chip_is_a_numa_node_of_a_socket() {
+        let root = Root::new();
+        let chips = |online: &str| first_of_chips(root.0.path(), &CpuSet::parse(online).unwrap());
+        (0..8).for_each(|thread| root.put(thread, "physical_package_id", ["0\n", "1\n"][thread / 4]));
+        assert_eq!(chips("0-7"), [0, 4], "the kernel has no NUMA");
+        let nodes = root.0.path().join("sys/devices/system/node");
+        let put = |node: usize, list: &str| {
+            std::fs::create_dir_all(nodes.join(format!("node{node}"))).unwrap();
+            std::fs::write(nodes.join(format!("node{node}/cpulist")), list).unwrap();
+        };
+        put(0, "0-7\n");
+        std::fs::write(nodes.join("online"), "0\n").unwrap();
+        assert_eq!(chips("0-7"), [0, 4], "interleaved");
+        (0..4).for_each(|node| put(node, &format!("{}-{}\n", 2 * node, 2 * node + 1)));
+        std::fs::write(nodes.join("online"), "0-3\n").unwrap();
+        assert_eq!(chips("0-7"), [0, 2, 4, 6]);
+        assert_eq!(chips("1,3,6-7"), [1, 3, 6]);
     }
 
     #[test]

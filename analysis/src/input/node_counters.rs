@@ -17,9 +17,10 @@ use crate::stats::node_counts::Counted;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
+use pmmpi::node::CpuSet;
 use pmmpi::record::{NodeRecord, RankRecord, Run};
 use pmmpi::{NodeId, RankId};
-use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, hardware_threads, of_totals};
+use pmmpi_events::metrics::{CpuKind, MetricInput, MetricInputs, amount, of_totals};
 use pmmpi_events::totals::{Total, totals_by};
 use pmmpi_events::validation::RunTrust;
 use std::collections::HashMap;
@@ -42,7 +43,7 @@ pub fn of_nodes(run: &Run, trust: &RunTrust) -> Vec<Counted> {
     let of = |((at, record), (ranks, lost)): ((NodeId, &NodeRecord), (&Vec<&RankRecord>, usize))| {
         let totals = totals.remove(&at).unwrap_or_default();
         let mut counted = counts(record, totals, ranks.len() + lost, trust);
-        times(&mut counted, record, ranks);
+        times(&mut counted, ranks);
         counted
     };
     nodes.map(of).collect()
@@ -109,10 +110,9 @@ fn put(counted: &mut Counted, inputs: &MetricInputs, suffix: &str, is_good: impl
 }
 
 /// Values that do not come from counters.
-fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
+fn times(counted: &mut Counted, ranks: &[&RankRecord]) {
     counted.set("ranks", ranks.len() as f64);
-    let host = record.key.hostname.as_str();
-    match hardware_threads(ranks.iter().map(|rank| (host, &rank.allowed))) {
+    match threads_in_any(ranks.iter().map(|rank| &rank.allowed)) {
         0 => counted.lack("cpus", "pmmpi does not know which hardware threads the ranks may use"),
         threads => counted.set("cpus", threads as f64),
     }
@@ -120,6 +120,20 @@ fn times(counted: &mut Counted, record: &NodeRecord, ranks: &[&RankRecord]) {
         Some(ticks) => counted.set("tsc", ticks),
         None => counted.lack("tsc", "pmmpi does not know whether the time stamp counter is invariant"),
     }
+}
+
+/// How many hardware threads are in at least one of these sets. Sums ranges, not single threads: a file may claim four
+/// thousand million threads.
+fn threads_in_any<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> u64 {
+    let mut ranges: Vec<(u32, u32)> = sets.flat_map(|set| set.0.iter().copied()).collect();
+    ranges.sort_unstable();
+    let (mut count, mut end) = (0, 0);
+    for (first, last) in ranges {
+        let (from, to) = (u64::from(first).max(end), u64::from(last) + 1);
+        count += to.saturating_sub(from);
+        end = to.max(end);
+    }
+    count
 }
 
 /// T in ticks, from the first t1 to the last t2. The function subtracts each rank's time stamp counter only from
@@ -199,6 +213,16 @@ mod tests {
 
     fn of(run: &Run) -> Counted {
         of_nodes(run, &Trust::default().of_run(run)).remove(0)
+    }
+
+    #[test]
+    fn threads_of_several_ranks_count_once() {
+        let count = |lists: &[&str]| {
+            let sets: Vec<CpuSet> = lists.iter().map(|list| CpuSet::parse(list).unwrap()).collect();
+            threads_in_any(sets.iter())
+        };
+        assert_eq!(count(&["0-3,8", "2-5", "8", "4-4"]), 7);
+        assert_eq!((count(&[]), count(&["0-4294967295", "7"])), (0, 1 << 32));
     }
 
     #[test]

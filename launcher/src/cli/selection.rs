@@ -9,9 +9,9 @@ use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Gap;
 use pmmpi::counters::requested::AskedFor;
 use pmmpi::counters::selection::{Selection, WantedSet};
-use pmmpi::node::{Cores, CpuSet, NodeFacts};
+use pmmpi::node::{Cores, CpuSet, NodeFacts, first_of_chips};
 use pmmpi_events::metrics::{CpuKind, CpuTable, EventSpec, Sibling, catalogue};
-use pmmpi_events::names::{Asked, Capacity, CounterPlan, EventNames, plan};
+use pmmpi_events::names::{Asked, Capacity, CounterPlan, EventNames, Places, plan};
 use pmmpi_workload::Failure;
 use std::path::{Path, PathBuf};
 
@@ -210,6 +210,11 @@ impl NodeCounters {
         for resolved in &mut resolved {
             // A formula sees the events of several PMUs of one kind as one event.
             resolved.event.name.clone_from(&spec.name);
+            // Before Zen, the core PMU of AMD also has the events of a processor chip.
+            if spec.scope == Scope::Socket && matches!(resolved.places, Places::Threads(_)) {
+                let chips = first_of_chips(&self.root, &self.online);
+                resolved.places = Places::Socket(CpuSet::from_numbers(chips.into_iter()));
+            }
         }
         Some(Asked::Event(resolved))
     }
@@ -311,6 +316,42 @@ mod tests {
         node.pmu("cpu", 4, &CORE[..2], &[]);
         node.pmu("msr", 11, &[("event", "config:0-63\n")], &[("mperf", "event=0x02\n")]);
         assert_eq!(node.group("smt", Scope::Task), [at("ref_cycles_a", &first), at("ref_cycles_b", &second)]);
+    }
+
+    /// The core PMU of family 10h counts what a whole chip does: one hardware thread of each chip counts it, and not each
+    /// rank.
+    #[test]
+    fn events_of_a_chip_are_counted_once_a_chip() {
+        let node =
+            Node::new("vendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 4\n", &["0", "1", "2", "3"]);
+        node.pmu("cpu", 4, &[("event", "config:0-7,32-35\n"), ("umask", "config:8-15\n")], &[]);
+        for (thread, socket) in ["0\n", "0\n", "1\n", "1\n"].iter().enumerate() {
+            node.put(&format!("sys/devices/system/cpu/cpu{thread}/topology/physical_package_id"), socket);
+        }
+        let memory = node.group("memory", Scope::Task);
+        let dram: Vec<_> = memory.iter().filter(|(name, ..)| name.starts_with("dram")).collect();
+        assert_eq!(dram.len(), 2);
+        assert!(
+            dram.iter().all(|(_, scope, cpus)| (*scope, &cpus[..]) == (Scope::Socket, &[0, 2])),
+            "{dram:?}"
+        );
+        let reads = memory.iter().find(|(name, ..)| name == "system_reads").unwrap();
+        assert_eq!((reads.1, &reads.2[..]), (Scope::Task, &[][..]));
+    }
+
+    /// Before Zen 4 the core PMU counts no reference cycles: the group asks the hardware threads for them.
+    #[test]
+    fn frequencies_of_zen_2_need_counts_of_hardware_threads() {
+        let node = Node::new(ZEN_2, &SMT);
+        node.pmu("cpu", 4, &CORE[..2], &[]);
+        let events = [("mperf", "event=0x02\n"), ("aperf", "event=0x01\n")];
+        node.pmu("msr", 11, &[("event", "config:0-63\n")], &events);
+        let on_cores: Vec<_> = node
+            .group("frequency", Scope::Task)
+            .into_iter()
+            .filter(|(_, scope, _)| *scope == Scope::Core)
+            .collect();
+        assert_eq!(on_cores, [at("mperf", &[0, 1, 2, 3]), at("aperf", &[0, 1, 2, 3])]);
     }
 
     #[test]

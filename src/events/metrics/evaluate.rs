@@ -3,8 +3,9 @@
 use super::catalogue::{Catalogue, CpuTable, Meaning, Metric, Rule, catalogue};
 use super::cpu::CpuKind;
 use super::formula::{Condition, Formula, NoValue};
-use super::inputs::{MetricInputs, supports_verdict, worse};
+use super::inputs::{MetricInput, MetricInputs, supports_verdict, worse};
 use crate::validation::EventVerdict;
+use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::Quality;
 use std::fmt;
 
@@ -183,6 +184,7 @@ impl Engine<'_> {
         if !self.table.has(metric) {
             return Err(Lack::NotHere(format!("this metric does not exist for {}", self.table.text)));
         }
+        self.compares_like_with_like(&metric.formula)?;
         let mut value = self.formula(&metric.formula, DEEPEST)?;
         for check in &metric.checks {
             let (holds, of_check) = self.condition(check)?;
@@ -192,6 +194,39 @@ impl Engine<'_> {
             value = value.taint(of_check);
         }
         Ok(value)
+    }
+
+    /// An error if the formula relates what a whole socket counted to what the program's own threads counted: other
+    /// programs may run there, and the program on other sockets.
+    fn compares_like_with_like(&self, formula: &Formula) -> Result<(), Lack> {
+        match formula.degrees(|name| self.degrees(name)) {
+            Some([task, socket]) if task != 0 && socket != 0 => {}
+            _ => return Ok(()),
+        }
+        let of = |scope: usize| {
+            let is_of = |name: &&String| self.degrees(name).is_some_and(|degrees| degrees[scope] != 0);
+            formula.names().iter().find(is_of).map_or("", String::as_str)
+        };
+        Err(Lack::NotHere(format!(
+            "{} is of whole sockets, but {} only of the program: another program may share the sockets",
+            of(1),
+            of(0)
+        )))
+    }
+
+    /// How often a name stands for counts of the program's threads, and for counts of sockets.
+    fn degrees(&self, name: &str) -> Option<[i32; 2]> {
+        match (self.inputs.count(name), self.table.meaning(name)) {
+            (Some(input), _) => {
+                Some([Scope::Task, Scope::Socket].map(|scope| i32::from(input.scope == scope)))
+            }
+            // One level is enough: no definition names another one.
+            (None, Some(Meaning::Formula { formula, .. })) => formula.degrees(|name| {
+                let scope = self.inputs.count(name).map(|input| input.scope);
+                Some([Scope::Task, Scope::Socket].map(|of| i32::from(scope == Some(of))))
+            }),
+            _ => Some([0; 2]),
+        }
     }
 
     fn rule(&self, rule: &Rule) -> RuleJudgement {
@@ -243,24 +278,14 @@ impl Engine<'_> {
     }
 
     /// A given input has priority, even if the table can compute the name or says that the processor cannot count
-    /// it.
+    /// it. If the input has no value, the table may have one.
     fn name(&self, name: &str, depth: u32) -> Result<Value, Lack> {
         if let Some(input) = self.inputs.count(name) {
-            let reason = match input.trust {
-                EventVerdict::Unusable => Some(UNUSABLE),
-                _ => input.reason.as_deref(),
-            };
-            let remark = reason.map(|reason| format!("{name}: {reason}"));
-            let (quality, running_share, trust) = (input.quality, input.running_share, input.trust);
-            return match input.value {
-                Some(value) if value.is_finite() && quality.has_value() => {
-                    Ok(Value { value, quality, running_share, remark, trust })
+            return match self.table.meaning(name) {
+                Some(Meaning::Formula { formula, .. }) if input.value.is_none() && depth > 0 => {
+                    self.formula(formula, depth - 1)
                 }
-                _ => Err(Lack::Unmeasured {
-                    name: name.to_owned(),
-                    quality: if quality.has_value() { Quality::Overflowed } else { quality },
-                    reason: input.reason.clone().unwrap_or_else(|| "the count has no value".to_owned()),
-                }),
+                _ => given(name, input),
             };
         }
         if let Some(value) = self.inputs.quantity(name) {
@@ -282,6 +307,26 @@ impl Engine<'_> {
             Some(formula) if depth > 0 => self.formula(formula, depth - 1),
             _ => Err(Lack::Unknown(name.to_owned())),
         }
+    }
+}
+
+/// The value of an input.
+fn given(name: &str, input: &MetricInput) -> Result<Value, Lack> {
+    let reason = match input.trust {
+        EventVerdict::Unusable => Some(UNUSABLE),
+        _ => input.reason.as_deref(),
+    };
+    let remark = reason.map(|reason| format!("{name}: {reason}"));
+    let (quality, running_share, trust) = (input.quality, input.running_share, input.trust);
+    match input.value {
+        Some(value) if value.is_finite() && quality.has_value() => {
+            Ok(Value { value, quality, running_share, remark, trust })
+        }
+        _ => Err(Lack::Unmeasured {
+            name: name.to_owned(),
+            quality: if quality.has_value() { Quality::Overflowed } else { quality },
+            reason: input.reason.clone().unwrap_or_else(|| "the count has no value".to_owned()),
+        }),
     }
 }
 

@@ -139,6 +139,34 @@ impl Formula {
         }
         stack.pop().ok_or(NoValue::NotFinite)
     }
+
+    /// How often the formula multiplies by values of each of `N` kinds, less how often it divides by them: `of` says this
+    /// of each name. `None` if terms of a sum differ in this.
+    pub fn degrees<const N: usize>(&self, of: impl Fn(&str) -> Option<[i32; N]>) -> Option<[i32; N]> {
+        let mut stack: Vec<[i32; N]> = Vec::new();
+        for step in &self.steps {
+            let right = match step {
+                Step::Number(_) => [0; N],
+                Step::Name(name) => of(self.names.get(*name)?)?,
+                _ => stack.pop()?,
+            };
+            let degrees = match step {
+                Step::Number(_) | Step::Name(_) | Step::Negate => right,
+                Step::Add | Step::Subtract | Step::Min | Step::Max => {
+                    stack.pop().filter(|left| *left == right)?
+                }
+                Step::Multiply => sum(stack.pop()?, right, 1),
+                Step::Divide(_) => sum(stack.pop()?, right, -1),
+            };
+            stack.push(degrees);
+        }
+        stack.pop()
+    }
+}
+
+fn sum<const N: usize>(mut left: [i32; N], right: [i32; N], sign: i32) -> [i32; N] {
+    left.iter_mut().zip(right).for_each(|(left, right)| *left += sign * right);
+    left
 }
 
 impl Condition {
@@ -318,6 +346,19 @@ impl<'a> Parser<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn degrees_are_those_of_a_product() {
+        let of = |text: &str| {
+            let kind =
+                |name: &str| Some([i32::from(name.starts_with('a')), i32::from(name.starts_with('b'))]);
+            Formula::parse(text).unwrap().degrees(kind)
+        };
+        assert_eq!(of("(a1 + a2) * a3 / b / x"), Some([2, -1]));
+        assert_eq!(of("b * a1 / a2 * 3"), Some([0, 1]));
+        assert_eq!(of("max(a1, a2) / -a3"), Some([0, 0]));
+        assert_eq!((of("a + 1"), of("min(a, b)")), (None, None));
+    }
 
     fn value(text: &str, values: &[f64]) -> Result<f64, NoValue> {
         Formula::parse(text).unwrap().value(values)

@@ -2,6 +2,7 @@
 
 use crate::validation::EventVerdict;
 use pmmpi::counters::event::Event;
+use pmmpi::counters::probe::Scope;
 use pmmpi::counters::reading::{Quality, Reading};
 use std::collections::BTreeMap;
 
@@ -39,6 +40,8 @@ pub struct MetricInput {
     pub reason: Option<String>,
     /// The verdict on the event on this processor.
     pub trust: EventVerdict,
+    /// Where it was counted.
+    pub scope: Scope,
 }
 
 /// The worse of two qualities: exact, scaled, partial, and then those without a value.
@@ -64,6 +67,7 @@ impl MetricInput {
             running_share: None,
             reason: None,
             trust: EventVerdict::Unknown,
+            scope: Scope::Task,
         }
     }
 
@@ -72,7 +76,7 @@ impl MetricInput {
     pub fn samples(samples: u64, period: u64) -> Self {
         let reason = Some(format!("estimated from samples, one in {period} events"));
         let value = Some(samples as f64 * period as f64);
-        Self { value, quality: Quality::Scaled, running_share: None, reason, trust: EventVerdict::Unknown }
+        Self { value, quality: Quality::Scaled, reason, ..Self::exact(0) }
     }
 
     /// From a reading; one count is `scale` of the event's unit ([`pmmpi::counters::event::Event::scale`]).
@@ -82,7 +86,7 @@ impl MetricInput {
         let running_share = reading.running_share().map(|share| share.clamp(0.0, 1.0));
         // A count that overflows when it is extrapolated has a quality but no value.
         let quality = if value.is_none() && quality.has_value() { Quality::Overflowed } else { quality };
-        Self { value, quality, running_share, reason: reading.reason(), trust: EventVerdict::Unknown }
+        Self { value, quality, running_share, reason: reading.reason(), ..Self::exact(0) }
     }
 
     /// False without a value, with a running share below [`super::RUNNING_SHARE_FLOOR`], and with an unusable
@@ -102,6 +106,7 @@ impl MetricInput {
             running_share: shares.into_iter().flatten().reduce(f64::min),
             reason,
             trust: self.trust.worse(other.trust),
+            scope: self.scope,
         }
     }
 }

@@ -4,15 +4,15 @@ use super::cpu::CpuKind;
 use super::evaluate::{MetricValue, evaluate, judge};
 use super::inputs::{MetricInput, MetricInputs};
 use super::per_core;
-use super::{CpuTable, Rule, RuleJudgement, catalogue};
+use super::{CpuTable, Meaning, Rule, RuleJudgement, catalogue};
 use crate::totals::{self, Total};
 use crate::validation::{RunTrust, Trust};
-use pmmpi::RankId;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::probe::Scope;
 use pmmpi::node::CpuSet;
-use pmmpi::record::{RankRecord, Run};
-use std::collections::HashSet;
+use pmmpi::record::Run;
+use pmmpi::{NodeId, RankId};
+use std::collections::{HashMap, HashSet};
 
 /// Every metric of a run over all measured ranks: from the counts of their own threads and of units outside the
 /// cores, and for metrics of cores the mean over cores.
@@ -52,24 +52,28 @@ fn cpu_of(run: &Run) -> CpuKind {
     kinds.next().filter(|_| kinds.next().is_none()).unwrap_or_default()
 }
 
-/// Counts are sums over ranks. Times are means over ranks, each between its own t1 and t2.
+/// Counts are sums over ranks, sockets, and the hardware threads that the ranks may use. Times are means over ranks,
+/// each between its own t1 and t2.
 fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
-    // Only ranks that reached the end have times, so use only their counts.
-    let measured: HashSet<RankId> = run.ranks.iter().map(|rank| rank.rank).collect();
+    let places = Places::of(run);
     let wanted = |row: &CountRow| {
         let scope = run.counts.sets[row.set as usize].scope;
-        row.region.is_none() && scope != Scope::Core && measured.contains(&row.rank)
+        row.region.is_none() && places.are_of_ranks(scope, row)
     };
-    let mut inputs = of_totals(&totals::totals(&run.counts, wanted), &trust.of_run(run));
+    let mut totals = totals::totals(&run.counts, wanted);
+    let table = catalogue().table(&cpu_of(run));
+    totals.retain(|total| {
+        total.scope != Scope::Core || table.is_some_and(|table| counts_on_cores(table, total))
+    });
+    let mut inputs = of_totals(&totals, &trust.of_run(run));
     let ranks = run.ranks.len() as f64;
     let worked_s: f64 = run.ranks.iter().map(|rank| rank.stamps.inner_ns() as f64 * 1e-9).sum();
     if worked_s <= 0.0 {
         return inputs;
     }
     inputs.set("elapsed_s", worked_s / ranks);
-    let host = |rank: &RankRecord| run.nodes[rank.node.index()].key.hostname.as_str();
-    let allowed = run.ranks.iter().map(|rank| (host(rank), &rank.allowed));
-    inputs.set("cpus", hardware_threads(allowed) as f64);
+    inputs.set("ranks", ranks);
+    places.sockets(run).into_iter().for_each(|sockets| inputs.set("sockets", sockets as f64));
     let ticks: Option<f64> =
         run.ranks.iter().map(|rank| rank.tsc.map(|[from, to]| to.wrapping_sub(from) as f64)).sum();
     if let Some(ticks) = ticks {
@@ -80,14 +84,69 @@ fn inputs(run: &Run, trust: &Trust) -> MetricInputs {
     inputs
 }
 
+/// True for an event that the processor counts only on hardware threads, not in threads of a program. (With `--scope
+/// core`, hardware threads count many other events, too. Metrics are of the program.)
+fn counts_on_cores(table: &CpuTable, total: &Total) -> bool {
+    let meaning = table.meaning(&total.event.name);
+    matches!(meaning, Some(Meaning::Event(event)) if event.scope == Scope::Core && event.sibling.is_none())
+}
+
+/// Where the measured ranks are. (Only ranks that reached the end have times, so only their counts are used.)
+struct Places<'a> {
+    nodes: HashMap<RankId, NodeId>,
+    /// The hardware threads that the ranks of a node may use.
+    allowed: HashMap<NodeId, Vec<&'a CpuSet>>,
+}
+
+impl<'a> Places<'a> {
+    fn of(run: &'a Run) -> Self {
+        let mut allowed: HashMap<NodeId, Vec<&CpuSet>> = HashMap::new();
+        for rank in &run.ranks {
+            let sets = allowed.entry(rank.node).or_default();
+            if !sets.contains(&&rank.allowed) {
+                sets.push(&rank.allowed);
+            }
+        }
+        Self { nodes: run.ranks.iter().map(|rank| (rank.rank, rank.node)).collect(), allowed }
+    }
+
+    /// True for a row of a measured rank; if it is of one hardware thread, ranks of the node may use this thread.
+    fn are_of_ranks(&self, scope: Scope, row: &CountRow) -> bool {
+        let Some(node) = self.nodes.get(&row.rank) else { return false };
+        let is_allowed = |cpu: u32| self.allowed[node].iter().any(|allowed| allowed.contains(cpu));
+        scope != Scope::Core || row.cpu.is_none_or(is_allowed)
+    }
+
+    /// How many sockets have rows of their own; `None` if a node with such rows has no known topology.
+    fn sockets(&self, run: &Run) -> Option<usize> {
+        let of_socket = |row: &&CountRow| run.counts.sets[row.set as usize].scope == Scope::Socket;
+        let rows = run.counts.rows.iter().filter(|row| row.region.is_none()).filter(of_socket);
+        let socket = |row: &CountRow| {
+            let node = *self.nodes.get(&row.rank)?;
+            let topology = &run.topologies[run.nodes[node.index()].topology? as usize];
+            let thread = topology.threads.iter().find(|thread| Some(thread.cpu) == row.cpu)?;
+            Some((node, thread.socket))
+        };
+        let sockets: Option<HashSet<(NodeId, u32)>> =
+            rows.filter(|row| self.nodes.contains_key(&row.rank)).map(socket).collect();
+        sockets.map(|sockets| sockets.len()).filter(|sockets| *sockets > 0)
+    }
+}
+
 /// Inputs from sums of counts. Also adds the sums over events that are one event in several parts of a machine.
 pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
     let mut inputs = MetricInputs::new();
     let sums = totals::sums(totals);
     for sum in &sums {
         let (value, reason, trust) = (sum.value(), Some(sum.reason.clone()), trust.of_sum(&sum.of));
-        let input =
-            MetricInput { value, quality: sum.quality, running_share: sum.running_share, reason, trust };
+        let input = MetricInput {
+            value,
+            quality: sum.quality,
+            running_share: sum.running_share,
+            reason,
+            trust,
+            scope: sum.scope,
+        };
         inputs.add(&sum.name, input);
     }
     for total in totals.iter().filter(|total| !sums.iter().any(|sum| sum.is_named_like(total))) {
@@ -97,28 +156,9 @@ pub fn of_totals(totals: &[Total], trust: &RunTrust) -> MetricInputs {
             running_share: total.running_share,
             reason: total.reason.clone(),
             trust: trust.of(total.event),
+            scope: total.scope,
         };
         inputs.add(&total.event.name, input);
     }
     inputs
-}
-
-/// How many hardware threads the ranks may use, summed over hosts. `allowed` has each rank's host and threads. (A
-/// host's threads count once, even if the host has several clocks.)
-pub fn hardware_threads<'a>(allowed: impl Iterator<Item = (&'a str, &'a CpuSet)>) -> u64 {
-    let mut ranges: Vec<(&str, u32, u32)> = Vec::new();
-    for (host, allowed) in allowed {
-        ranges.extend(allowed.0.iter().map(|(first, last)| (host, *first, *last)));
-    }
-    ranges.sort_unstable();
-    ranges.dedup();
-    // Sums ranges, not single threads: a file may claim four thousand million threads.
-    let (mut count, mut end) = (0, ("", 0));
-    for (host, first, last) in ranges {
-        let from = if end.0 == host { u64::from(first).max(end.1) } else { first.into() };
-        let to = u64::from(last) + 1;
-        count += to.saturating_sub(from);
-        end = (host, if end.0 == host { to.max(end.1) } else { to });
-    }
-    count
 }

@@ -23,6 +23,11 @@ of the rank that counted there. The value of a run is the mean over the cores. T
 counts are missing or contradict one another. If the mean leaves out cores, the value is partial, and its reason gives
 the number of these cores.
 
+Counts of scope task are of the program's own threads, on whatever hardware threads they run. Counts of scope core are
+of the hardware threads that the ranks of a node may use; other programs may run there, too. Counts of scope socket are
+sums over the sockets (of the nodes of a run), and include other programs. Such a count has no ratio to a count of the
+program, so `l3_miss_rate` has no value where the L3 cache itself counts its misses, but `l3_miss_ratio` has one.
+
 ";
 
 const WORKED: &str = "\

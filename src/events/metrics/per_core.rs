@@ -5,7 +5,7 @@ use super::cpu::CpuKind;
 use super::evaluate::{Lack, MetricValue, Value, evaluate_one};
 use super::inputs::{MetricInput, MetricInputs, worse};
 use crate::readings::readings;
-use crate::validation::{EventVerdict, RunTrust};
+use crate::validation::RunTrust;
 use pmmpi::clock::Crystal;
 use pmmpi::counters::counts::CountRow;
 use pmmpi::counters::event::Event;
@@ -195,14 +195,8 @@ impl<'a> Node<'a> {
 }
 
 fn unavailable(reason: String) -> MetricInput {
-    let trust = EventVerdict::Unknown;
-    MetricInput {
-        value: None,
-        quality: Quality::Unavailable,
-        running_share: None,
-        reason: Some(reason),
-        trust,
-    }
+    let missing = MetricInput { value: None, quality: Quality::Unavailable, ..MetricInput::exact(0) };
+    MetricInput { reason: Some(reason), ..missing }
 }
 
 /// The mean over the cores that have a value.

@@ -3,6 +3,7 @@
 use super::*;
 
 mod catalogue;
+mod of_run;
 mod per_core;
 mod properties;
 mod values;

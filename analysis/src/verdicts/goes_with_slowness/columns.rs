@@ -34,7 +34,7 @@ enum Values<'a> {
 }
 
 /// Why such a counter is not correlated.
-pub(super) const TIME_ITSELF: &str = "the counter measures the time itself: cpi, frequency_active and utilisation show what makes the time longer";
+pub(super) const TIME_ITSELF: &str = "the counter measures the time itself: cpi, frequency_active, utilisation and busy_threads show what makes the time longer";
 
 /// Counters of the time, also with `_user` and `_most` after the name.
 const TIMES: [&str; 4] = ["tsc", "task_clock_ns", "cycles", "ref_cycles"];
@@ -42,13 +42,14 @@ const TIMES: [&str; 4] = ["tsc", "task_clock_ns", "cycles", "ref_cycles"];
 const FACTS: [&str; 2] = ["cpus", "ranks"];
 /// Metrics with the names and formulas of docs/metrics.md; constant factors are left out, they change no rank and no ratio.
 /// `elapsed_s` is the time of the row.
-const METRICS: [(&str, &str, &[&str]); 8] = [
+const METRICS: [(&str, &str, &[&str]); 9] = [
     ("cpi", "cycles", &["instructions"]),
     ("cpi_user", "cycles_user", &["instructions_user"]),
     ("frequency_active", "cycles", &["ref_cycles"]),
     ("frequency_active_user", "cycles_user", &["ref_cycles_user"]),
-    ("utilisation", "ref_cycles", &["tsc", "cpus"]),
-    ("task_utilisation", "task_clock_ns", &[ELAPSED, "cpus"]),
+    ("utilisation", "ref_cycles", &["task_clock_ns"]),
+    ("frequency_net", "cycles", &["task_clock_ns"]),
+    ("busy_threads", "task_clock_ns", &[ELAPSED]),
     ("kernel_instruction_share", "instructions_kernel", &["instructions"]),
     ("kernel_cycle_share", "cycles_kernel", &["cycles"]),
 ];

@@ -164,7 +164,7 @@ fn encodings_can_be_read() {
                     Some((_, value)) => value
                         .strip_prefix("0x")
                         .map_or(value == "1", |hex| u64::from_str_radix(hex, 16).is_ok()),
-                    None => term == "mperf",
+                    None => matches!(term, "mperf" | "aperf"),
                 };
                 !pmu.is_empty() && terms.split(',').all(is_term) && ["", "k"].contains(&modes)
             });
@@ -272,7 +272,9 @@ fn table_1_is_computed_on_family_10h_and_answered_everywhere() {
         let events = table.names.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Event(_)));
         let inputs =
             events.fold(MetricInputs::new(), |inputs, (name, _)| inputs.with(name, MetricInput::exact(1000)));
-        let inputs = inputs.with_quantity("elapsed_s", 2.0).with_quantity("tsc_hz", 1e9);
+        let quantities = [("elapsed_s", 2.0), ("tsc_hz", 1e9), ("ranks", 1.0), ("sockets", 1.0)];
+        let inputs =
+            quantities.iter().fold(inputs, |inputs, (name, value)| inputs.with_quantity(name, *value));
         let cpu = table.cpus.first().map_or(CpuKind::default(), |range| CpuKind {
             vendor: range.vendor.clone(),
             family: range.family,

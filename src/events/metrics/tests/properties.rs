@@ -73,16 +73,20 @@ proptest! {
         let table = catalogue().table(&cpu).unwrap();
         for value in evaluate(&cpu, &inputs) {
             let mut names = BTreeSet::new();
-            // A given count hides the definition of its name.
+            // A given count hides the definition of its name, unless it has no value.
             let mut todo = vec![&value.metric.formula];
             while let Some(formula) = todo.pop() {
                 for name in formula.names() {
-                    if inputs.count(name).is_some() {
-                        names.insert(name.clone());
-                    } else if let Some(Meaning::Formula { formula, .. }) = table.meaning(name)
-                        && inputs.quantity(name).is_none()
-                    {
-                        todo.push(formula);
+                    let count = inputs.count(name);
+                    let is_hidden = count.is_some_and(|count| count.value.is_some());
+                    match table.meaning(name) {
+                        Some(Meaning::Formula { formula, .. })
+                            if !is_hidden && (count.is_some() || inputs.quantity(name).is_none()) =>
+                        {
+                            todo.push(formula)
+                        }
+                        _ if count.is_some() => _ = names.insert(name.clone()),
+                        _ => {}
                     }
                 }
             }

@@ -29,12 +29,11 @@ fn a_write_moves_16_bytes_on_family_10h_and_8_on_k8() {
 
 #[test]
 fn frequencies_and_utilisation_are_mccalpins() {
-    // Two hardware threads of a 2.1 GHz processor for 1 s, halted for a fifth of it, at 3.5 GHz otherwise.
+    // Two threads on a 2.1 GHz processor for 1 s, halted for a fifth of it, at 3.5 GHz otherwise.
     let inputs =
         exact(&[("ref_cycles", 3_360_000_000), ("cycles", 5_600_000_000), ("instructions", 2_800_000_000)])
-            .with_quantity("tsc", 2.1e9)
+            .with("task_clock_ns", MetricInput::exact(2_000_000_000))
             .with_quantity("tsc_hz", 2.1e9)
-            .with_quantity("cpus", 2.0)
             .with_quantity("expected_instructions", 2e9);
     let value = |name| metric(&skylake(), &inputs, name).value().unwrap();
     assert_eq!(value("utilisation"), 0.8);
@@ -54,7 +53,7 @@ fn what_is_missing_says_which_and_why() {
         .with("ref_cycles", MetricInput::reading(&refused, 1.0))
         .with("instructions_kernel", MetricInput::reading(&Reading::missing(Gap::Denied(libc::EACCES)), 1.0))
         .with("instructions", MetricInput::exact(0));
-    let utilisation = metric(&zen2(), &inputs, "utilisation");
+    let utilisation = metric(&skylake(), &inputs, "utilisation");
     assert_eq!((utilisation.value(), utilisation.quality()), (None, Quality::Unsupported));
     assert!(utilisation.reason().unwrap().starts_with("ref_cycles: not counted by this processor"));
     assert!(!utilisation.supports_verdict());
@@ -64,7 +63,9 @@ fn what_is_missing_says_which_and_why() {
     let reason = |name| metric(&zen2(), &inputs, name).reason().unwrap();
     assert_eq!(reason("cpi"), "no instructions were counted");
     assert_eq!(reason("branch_rate"), "branches: the run did not count this event");
-    assert_eq!(reason("seconds_by_cycles"), "no value for tsc_hz (Rate of the TSC)");
+    let ranks = inputs.clone().with_quantity("ranks", 1.0);
+    let seconds = metric(&zen2(), &ranks, "seconds_by_cycles").reason().unwrap();
+    assert_eq!(seconds, "no value for tsc_hz (Rate of the TSC)");
     assert!(reason("smt_both").starts_with("no event of Zen counts the cycles in which either"));
     assert_eq!(reason("smt_both_upper"), "ref_cycles_a: the run did not count this event");
     assert!(reason("sp_flops_rate").contains("together"));

@@ -63,7 +63,9 @@ impl Bandwidths {
             ("system_writes", self.writes, PERIOD),
             ("dram_accesses", self.dram, PERIOD),
         ];
-        sampled(&counts).with_quantity("nominal_hz", CLOCK_HZ)
+        let inputs = sampled(&counts).with_quantity("nominal_hz", CLOCK_HZ);
+        // One program with one thread, on the one socket of the test platform.
+        inputs.with_quantity("ranks", 1.0).with_quantity("sockets", 1.0)
     }
 }
 
