@@ -154,7 +154,7 @@ fn maintenance_starts_a_history_anew() {
             found["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
         assert_eq!(codes.contains(&&json!("unknown-reset")), paths.contains(&resets), "{codes:?}");
         let text = out(&report(&[&["report"], paths].concat()));
-        assert!(text.contains("\nn05 is 7.4 % faster after its maintenance (since s4)\n"), "{text}");
+        assert!(text.contains("\nits maintenance (before s4) made n05 7.4 % faster\n"), "{text}");
     }
 }
 
@@ -224,4 +224,57 @@ fn the_report_says_how_many_sessions_are_needed() {
     };
     assert_eq!(of(&["s1"], "a comparison with earlier sessions needs 2 sessions, and there is 1"), (1, 21));
     assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions, and there are 3"), (3, 21));
+}
+
+/// n03 was repaired before s3 and is slow again since s5; the repair of n05 before s5 did not help.
+#[test]
+fn repairs_have_their_own_effect() {
+    let folder = Folder::new();
+    let slower = |node: usize, session: usize| match (node, session) {
+        (3, 1 | 4..) => 1.06,
+        (5, 2..) => 1.05,
+        _ => 1.0,
+    };
+    let label = |node: usize, session: usize| match (node, session) {
+        (3, 2) | (5, 4) => "dimm",
+        _ => "",
+    };
+    let file = folder.put("f.csv", fleet(slower, label));
+    let found = json(&report(&["report", file.to_str().unwrap(), "--format", "json"]));
+    assert_valid("report", &found);
+    let again = &of_nodes(&found, "n03")["history"];
+    assert_eq!((&again["verdict"], &again["since"]), (&json!("SLOWED"), &json!("s5")), "{again}");
+    let repair = &again["maintenance"];
+    assert!((repair["change"].as_f64().unwrap() + 0.057).abs() < 0.004, "{repair}");
+    assert!((repair["change_before"].as_f64().unwrap() - 0.06).abs() < 0.004, "{repair}");
+    let text = out(&report(&["report", file.to_str().unwrap()]));
+    for line in [
+        "its maintenance (before s3) made n03 5.",
+        "the maintenance of n05 (before s5) did not make it faster: it had become 5.",
+    ] {
+        assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
+    }
+}
+
+/// Exactly half of the nodes become slower, in two sessions and in six.
+#[test]
+fn half_of_the_nodes_may_become_slower() {
+    let folder = Folder::new();
+    for since in [1, 3, 5] {
+        let all = fleet(|node, session| if node < 6 && session >= since { 1.08 } else { 1.0 }, |_, _| "");
+        let last_two = |line: &&str| !["s1,", "s2,", "s3,", "s4,"].iter().any(|of| line.contains(of));
+        let table =
+            if since == 5 { all.lines().filter(last_two).collect::<Vec<_>>().join("\n") } else { all };
+        let file = folder.put("half.csv", table);
+        let found = json(&report(&["report", file.to_str().unwrap(), "--format", "json"]));
+        for node in 0..12 {
+            let history = &of_nodes(&found, &format!("n{node:02}"))["history"];
+            assert_eq!(
+                history["verdict"],
+                if node < 6 { "SLOWED" } else { "SAME" },
+                "{since} {node}: {history}"
+            );
+        }
+        assert!(found["warnings"].as_array().unwrap().iter().all(|of| of["code"] != "class-moved"));
+    }
 }

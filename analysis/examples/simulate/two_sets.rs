@@ -23,6 +23,8 @@ enum How {
     InTurns,
     /// In one session each.
     Apart,
+    /// The same, in two sessions each.
+    TwoApart,
     /// The same, in three sessions each.
     ThreeApart,
 }
@@ -48,8 +50,12 @@ fn unit(random: &mut Random, how: How, node: usize, runs: usize, by: f64) -> Uni
                 .map(|(set, first)| set.into_iter().enumerate().map(drift(first)).collect());
             vec![SessionRuns { a, b, in_turns: true }]
         }
-        How::Apart | How::ThreeApart => {
-            let sessions = if how == How::Apart { 1 } else { 3 };
+        How::Apart | How::TwoApart | How::ThreeApart => {
+            let sessions = match how {
+                How::Apart => 1,
+                How::TwoApart => 2,
+                _ => 3,
+            };
             let mut all = Vec::new();
             for _ in 0..sessions {
                 let [a, b] = [0, 1].map(|_| SESSIONS * random.normal());
@@ -76,16 +82,17 @@ pub fn print() {
         SESSIONS * 100.0
     );
     println!(
-        "| measured | nodes | runs of A and of B | equal sets called different | the same of any node | \
+        "| measured | nodes | runs of A and of B | equal sets called different | the same of any node | of the class or of any node | \
          intervals with the truth | 2 % found | smallest visible | found if it is there |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, how) in [
         ("in one session", How::Together),
         ("in one session, one node varies 20 times as much", How::OneNoisy),
         ("in one session, 5 % of the runs are 10 % slower", How::SlowRuns),
         ("in turns, the machine drifts by 5 %", How::InTurns),
         ("in one session each", How::Apart),
+        ("in two sessions each", How::TwoApart),
         ("in three sessions each", How::ThreeApart),
     ] {
         for (nodes, runs) in [(1, 3), (1, 7), (5, 7), (20, 5)] {
@@ -101,12 +108,15 @@ fn row(name: &str, how: How, nodes: usize, runs: usize) {
     // In turns B is always the later one of its round, so a part of the drift is in the difference.
     let truth = if how == How::InTurns { 0.025 / runs as f64 } else { 0.0 };
     let is_found = |change: &ClassChange| change.p.is_some_and(|p| p <= CompareSettings::default().q);
-    let [mut wrong, mut any, mut covered, mut found, mut visible, mut seen] = [0.0; 6];
+    let [mut wrong, mut any, mut either, mut covered, mut found, mut visible, mut seen] = [0.0; 7];
     for seed in FIRST_SEED..FIRST_SEED + EXPERIMENTS {
         let mut random = Random::new(seed);
         let plain = compared(&mut random, how, nodes, runs, -truth);
-        wrong += f64::from(u8::from(is_found(&plain)));
-        any += f64::from(u8::from(plain.units.iter().flatten().any(|unit| unit.is_different)));
+        let of_class = is_found(&plain);
+        let of_node = plain.units.iter().flatten().any(|unit| unit.is_different);
+        let count = |is_there: bool| f64::from(u8::from(is_there));
+        (wrong, any, either) =
+            (wrong + count(of_class), any + count(of_node), either + count(of_class || of_node));
         covered += f64::from(u8::from(plain.interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0)));
         found +=
             f64::from(u8::from(is_found(&compared(&mut random, how, nodes, runs, 0.02f64.ln_1p() - truth))));
@@ -116,9 +126,10 @@ fn row(name: &str, how: How, nodes: usize, runs: usize) {
     }
     let rate = |count: f64| count / EXPERIMENTS as f64;
     println!(
-        "| {name} | {nodes} | {runs} | {:.4} | {:.4} | {:.3} | {:.3} | {:.2} % | {:.3} |",
+        "| {name} | {nodes} | {runs} | {:.4} | {:.4} | {:.4} | {:.3} | {:.3} | {:.2} % | {:.3} |",
         rate(wrong),
         rate(any),
+        rate(either),
         rate(covered),
         rate(found),
         rate(visible).exp_m1() * 100.0,

@@ -4,6 +4,8 @@ mod accounted;
 mod own_history;
 mod reconfigured;
 
+pub use own_history::is_relative;
+
 use super::cells::{percent, shortened};
 use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;

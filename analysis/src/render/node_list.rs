@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::stats::own_history::OwnVerdict;
 use crate::stats::verdict_rule::Verdict;
 use crate::table::host_list::compressed;
-use crate::verdicts::node_report::NodeReport;
+use crate::verdicts::node_report::{HistoryReport, NodeReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Slurm's compressed list, such as `n[001-003,017],m5`, with a line end; empty without a node.
@@ -68,7 +68,11 @@ fn reason(node: &NodeReport) -> Option<String> {
         _ => None,
     });
     let slowed = || {
-        let history = Some(&node.history).filter(|history| history.verdict == Some(OwnVerdict::Slowed))?;
+        // In a class of few nodes, the work may have changed and not the node.
+        let is_of_node = |history: &&HistoryReport| {
+            history.verdict == Some(OwnVerdict::Slowed) && history.relative_to_class == Some(true)
+        };
+        let history = Some(&node.history).filter(is_of_node)?;
         let since = history.events.since.as_deref().unwrap_or("an earlier session");
         Some(format!(
             "SLOWED: {} against what it was, since {since} (with a probability of 99 % at least {})",

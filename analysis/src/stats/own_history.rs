@@ -85,9 +85,11 @@ pub struct OwnChange {
     pub verdict: OwnVerdict,
     /// The first session after the change; `None` if the verdict is SAME.
     pub since: Option<usize>,
-    /// The level before the change; the median of all earlier sessions if the verdict is SAME.
+    /// The level before the change; of a creep, that of the first quarter of the sessions; the median of all earlier sessions
+    /// if the verdict is SAME.
     pub before: f64,
-    /// The level since the change; the latest session if the verdict is SAME.
+    /// The level since the change; of a creep, that of the last quarter of the sessions; the latest session if the verdict is
+    /// SAME.
     pub now: f64,
     /// The change is at least this large, with a probability of 99 %; below 0 for a node that became faster. 0 if the
     /// verdict is SAME.
@@ -143,12 +145,16 @@ const FASTER: usize = 1;
 /// have a changed node.
 const WIDENED: f64 = 4.0;
 
-/// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class.
+/// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It comes
+/// from the differences to the node's median, because nodes also wander slowly. If half of the nodes change in the middle
+/// of their history, most of these differences are the change; so the variance is at most [`WANDER`] times that from the
+/// differences of neighbouring sessions, of which a lasting change is in one only.
 pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
     /// Number of sessions that are enough.
     const ENOUGH: usize = 20_000;
     let all: usize = nodes.iter().map(|node| node.len()).sum();
     let (mut residuals, mut errors) = (Vec::new(), Vec::new());
+    let (mut steps, mut errors_of_steps) = (Vec::new(), Vec::new());
     for node in nodes.iter().step_by((all / ENOUGH).max(1)) {
         let Some(factor) = within_nodes::residual_factor(node.len()) else { continue };
         let times = || node.iter().map(|session| session.time);
@@ -157,15 +163,34 @@ pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings)
         let independent = if node.len() == 2 { 1 } else { node.len() };
         residuals.extend(times().take(independent).map(|time| (time - middle) / factor));
         errors.extend(node.iter().take(independent).map(|session| session.variance));
+        if node.len() > 2 {
+            steps.extend(node.windows(2).map(difference));
+            errors_of_steps.extend(node.windows(2).map(error_of_difference));
+        }
     }
     if residuals.is_empty() {
         return settings.assumed.0.powi(2);
     }
-    let spread =
-        class_model::spread(&residuals, &errors, &|_, error| error, settings.assumed, settings.floor);
+    let of = |residuals: &[f64], errors: &[f64]| {
+        class_model::spread(residuals, errors, &|_, error| error, settings.assumed, settings.floor)
+    };
+    let spread = of(&residuals, &errors);
+    let spread = if steps.is_empty() { spread } else { spread.min(WANDER * of(&steps, &errors_of_steps)) };
     // The spread of few residuals is uncertain, so a score must not rely on it.
     let widened = 1.0 + WIDENED / (residuals.len() as f64 + settings.assumed.1);
     spread * widened * widened
+}
+
+/// See [`between_sessions`]: a standard deviation that is twice as large.
+const WANDER: f64 = 4.0;
+
+/// The difference of neighbouring sessions, with the variance of one of them.
+fn difference(pair: &[SessionTime]) -> f64 {
+    (pair[1].time - pair[0].time) / std::f64::consts::SQRT_2
+}
+
+fn error_of_difference(pair: &[SessionTime]) -> f64 {
+    (pair[0].variance + pair[1].variance) / 2.0
 }
 
 /// The variance of the sessions of a single series (ln T), from the differences of neighbours: a lasting change is in one
@@ -174,10 +199,8 @@ pub fn between_neighbours(sessions: &[SessionTime], settings: &OwnHistorySetting
     if sessions.len() < 3 {
         return settings.assumed.0.powi(2);
     }
-    let difference = |pair: &[SessionTime]| (pair[1].time - pair[0].time) / std::f64::consts::SQRT_2;
     let differences: Vec<f64> = sessions.windows(2).map(difference).collect();
-    let errors: Vec<f64> =
-        sessions.windows(2).map(|pair| (pair[0].variance + pair[1].variance) / 2.0).collect();
+    let errors: Vec<f64> = sessions.windows(2).map(error_of_difference).collect();
     class_model::spread(&differences, &errors, &|_, error| error, settings.assumed, settings.floor)
 }
 
@@ -264,7 +287,11 @@ impl Compared {
         change.at_least = sign * proved.max(0.0);
         let course = course::of(sessions, since, [before, now]);
         if course == Course::Creep {
-            change.bad_sessions.clear(); // two levels do not describe the node
+            // Two levels do not describe the node. The change is at least that of the two levels.
+            change.bad_sessions.clear();
+            let ends = (sessions.len() / 4).max(1);
+            (change.before, change.now) =
+                (level(&sessions[..ends]), level(&sessions[sessions.len() - ends..]));
         }
         change.course = Some(course);
         change
@@ -374,6 +401,24 @@ mod tests {
                 "{change:?}"
             );
             assert!(change.score * by > 0.0 && change.score.abs() > 4.0 && change.adjusted_p < 0.01);
+        }
+    }
+
+    /// Half of the nodes, or the only one, in the middle of the history.
+    #[test]
+    fn a_change_of_half_of_the_nodes_is_no_spread() {
+        for (count, sessions) in [(1usize, 4), (1, 6), (2, 6), (10, 4), (10, 12), (24, 3)] {
+            for since in 1..sessions {
+                let changed = |node: usize| node < count.div_ceil(2);
+                let by = |node: usize, at: usize| if changed(node) && at >= since { 0.03 } else { 0.0 };
+                for (node, change) in found(&nodes(count, sessions, by)).iter().flatten().enumerate() {
+                    let expected = changed(node).then_some(since);
+                    assert_eq!(
+                        change.since, expected,
+                        "{count} nodes, {sessions} sessions: {node}: {change:?}"
+                    );
+                }
+            }
         }
     }
 

@@ -66,8 +66,6 @@ pub struct ClassChange {
 const LEAST_SIGMA: f64 = 1e-9;
 /// From this many runs of a set on, a single slow one does not matter for the median.
 const MANY_RUNS: usize = 5;
-/// By how much the spread of the sessions of one unit is widened.
-const WIDENED: f64 = 4.0;
 /// With fewer degrees of freedom the spread is not known.
 const FEWEST_FREEDOM: f64 = 4.0;
 /// From this many values on, their spread comes from the median of absolute deviations, which slow runs do not change. Of
@@ -115,9 +113,12 @@ pub fn compare(
     };
     let spread = Spread::of(units, rounding, settings);
     let changes: Vec<Option<Estimate>> = units.iter().map(|unit| spread.change(unit)).collect();
+    // A class and its units are tested; of one unit these are the same test.
+    let families = if changes.iter().flatten().count() > 1 { 2.0 } else { 1.0 };
+    let probability = |t: f64, freedom: f64| (families * two_sided(t, freedom)).min(1.0);
     let p = |estimate: &Option<Estimate>| {
         let of = |estimate: &Estimate| {
-            Some(two_sided(estimate.change / estimate.variance?.sqrt(), estimate.freedom))
+            Some(probability(estimate.change / estimate.variance?.sqrt(), estimate.freedom))
         };
         estimate.as_ref().and_then(of).unwrap_or(f64::NAN)
     };
@@ -139,17 +140,20 @@ pub fn compare(
     let ascending: Vec<f64> = known.iter().map(|estimate| estimate.change).collect();
     let change = median::of_ascending(&ascending)?;
     let error = class_error(&known, change);
-    let t = |p: f64| student(p, spread.freedom);
+    // The usual unit decides, as for the variance.
+    let freedom = within_nodes::median_of(&mut known.iter().map(|of| of.freedom).collect::<Vec<_>>());
+    let freedom = freedom.unwrap_or(spread.freedom);
+    let t = |p: f64| student(p, freedom);
     // Both the difference and its error vary, so this is more than the sum of two quantiles (docs/simulation.md).
-    let each = settings.q / classes.max(1) as f64;
-    let visible = 2.0 * t(1.0 - each / 2.0) * (1.0 + 1.0 / spread.freedom);
+    let each = settings.q / families / classes.max(1) as f64;
+    let visible = 2.0 * t(1.0 - each / 2.0) * (1.0 + 1.0 / freedom);
     let of_order = median::interval(ascending.len()).map(|(low, high, _)| [ascending[low], ascending[high]]);
     let of_runs = error.map(|error| [change - t(0.975) * error, change + t(0.975) * error]);
     Some(ClassChange {
         change,
         interval: error.and(of_order.or(of_runs)),
         smallest_visible: error.map(|error| visible * error),
-        p: error.map(|error| two_sided(change / error, spread.freedom)),
+        p: error.map(|error| probability(change / error, freedom)),
         units: of_units,
     })
 }
@@ -190,8 +194,8 @@ struct Spread {
     pair: Option<f64>,
     /// The degrees of freedom of these variances.
     freedom: f64,
-    /// The variance of a unit's sessions.
-    session: f64,
+    /// The variance of a unit's sessions, without the error of their medians; and its degrees of freedom.
+    session: (f64, f64),
     /// The variance of the difference of two rounded medians.
     rounding: f64,
 }
@@ -207,35 +211,25 @@ impl Spread {
             run: run.map(|(run, _)| run.max(floor)),
             pair: pair.map(|(pair, _)| pair.max(2.0 * floor)),
             freedom: run.into_iter().chain(pair).map(|(_, freedom)| freedom).fold(f64::INFINITY, f64::min),
-            session: 0.0,
+            session: (settings.sessions.0.powi(2), f64::INFINITY),
             rounding: floor,
         };
         spread.session = spread.of_sessions(units, settings);
         spread
     }
 
-    /// The variance of the sessions of a unit, from units with several sessions of one set.
-    fn of_sessions(&self, units: &[Unit], settings: &CompareSettings) -> f64 {
-        let (mut residuals, mut errors) = (Vec::new(), Vec::new());
-        for of_set in units.iter().flat_map(|unit| [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]) {
-            let Some(factor) = within_nodes::residual_factor(of_set.len()) else { continue };
-            let medians: Vec<f64> = of_set.iter().map(|runs| middle(runs)).collect();
-            let middle = middle(&medians);
-            // The residuals of two sessions are the same.
-            let independent = if of_set.len() == 2 { 1 } else { of_set.len() };
-            residuals.extend(medians.iter().take(independent).map(|median| (median - middle) / factor));
-            let error = |runs: &&Vec<f64>| self.median(runs.len()).unwrap_or_default();
-            errors.extend(of_set.iter().take(independent).map(error));
-        }
-        match residuals.is_empty() {
-            true => settings.sessions.0.powi(2),
-            false => {
-                let spread =
-                    class_model::spread(&residuals, &errors, &|_, error| error, settings.sessions, 1e-6);
-                // The spread of few residuals is uncertain, as in a node's own history.
-                spread * (1.0 + WIDENED / (residuals.len() as f64 + settings.sessions.1)).powi(2)
-            }
-        }
+    /// The variance of the sessions of a unit, from units with several sessions of one set, together with what is
+    /// assumed; without such units, what is assumed.
+    fn of_sessions(&self, units: &[Unit], settings: &CompareSettings) -> (f64, f64) {
+        let (assumed, weight) = (settings.sessions.0.powi(2), settings.sessions.1);
+        let series = || units.iter().flat_map(|unit| [sides(unit, |s| &s.a), sides(unit, |s| &s.b)]);
+        let medians = series().map(|of_set| of_set.iter().map(|runs| middle(runs)).collect());
+        let Some((seen, freedom)) = variance_of(medians, 1.0) else { return (assumed, f64::INFINITY) };
+        let errors = series().filter(|of_set| of_set.len() > 1).flatten();
+        let errors: Vec<f64> = errors.filter_map(|runs| self.median(runs.len())).collect();
+        let error = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
+        let all = (seen * freedom + (assumed + error) * weight) / (freedom + weight);
+        ((all - error).max(0.0), freedom + weight)
     }
 
     /// The variance of the median of some runs.
@@ -246,7 +240,7 @@ impl Spread {
     /// The difference of a unit; `None` without runs of both sets.
     fn change(&self, unit: &Unit) -> Option<Estimate> {
         let together: Vec<Estimate> = unit.iter().filter_map(|session| self.of_session(session)).collect();
-        let together = over_sessions(&together, 0.0);
+        let together = over_sessions(&together, (0.0, f64::INFINITY));
         let groups = || unit.iter().flat_map(|session| [session.a.clone(), session.b.clone()]);
         let (factor, freedom) = self.clearly_more(self.run, groups());
         let of = |runs: &Vec<f64>| Estimate {
@@ -259,7 +253,7 @@ impl Spread {
         let apart = a.zip(b).map(|(a, b)| Estimate {
             change: b.change - a.change,
             variance: a.variance.zip(b.variance).map(|(a, b)| a + b),
-            freedom,
+            freedom: a.freedom.min(b.freedom),
         });
         let is_better = |a: &Estimate, b: &Estimate| match (a.variance, b.variance) {
             (Some(a), Some(b)) => a <= b,
@@ -319,14 +313,14 @@ impl Spread {
     }
 }
 
-/// The median over sessions that vary by `between`; `None` without sessions.
-fn over_sessions(sessions: &[Estimate], between: f64) -> Option<Estimate> {
+/// The median over sessions that vary by `between`, with its degrees of freedom; `None` without sessions.
+fn over_sessions(sessions: &[Estimate], (between, freedom): (f64, f64)) -> Option<Estimate> {
     let values: Vec<f64> = sessions.iter().map(|session| session.change).collect();
     let count = values.len();
     let variances: Option<Vec<f64>> = sessions.iter().map(|session| session.variance).collect();
     let mean = |variances: Vec<f64>| variances.iter().sum::<f64>() / count as f64 + between;
     let variance = variances.map(|of| within_nodes::variance_factor(count) * mean(of));
-    let freedom = sessions.iter().map(|session| session.freedom).fold(f64::INFINITY, f64::min);
+    let freedom = sessions.iter().map(|session| session.freedom).fold(freedom, f64::min);
     (count > 0).then(|| Estimate { change: middle(&values), variance, freedom })
 }
 
@@ -346,6 +340,11 @@ fn middle(values: &[f64]) -> f64 {
 
 /// The variance of a value within its group, pooled, and its degrees of freedom; `None` if these are too few.
 fn variance(groups: impl Iterator<Item = Vec<f64>>) -> Option<(f64, f64)> {
+    variance_of(groups, FEWEST_FREEDOM)
+}
+
+/// See [`variance`]; `fewest` degrees of freedom are enough.
+fn variance_of(groups: impl Iterator<Item = Vec<f64>>, fewest: f64) -> Option<(f64, f64)> {
     let (mut values, mut ends, mut squares) = (Vec::new(), Vec::new(), 0.0);
     for group in groups.filter(|group| group.len() > 1) {
         let mean = group.iter().sum::<f64>() / group.len() as f64;
@@ -354,8 +353,7 @@ fn variance(groups: impl Iterator<Item = Vec<f64>>) -> Option<(f64, f64)> {
         ends.push(values.len());
     }
     let freedom = (values.len() - ends.len()) as f64;
-    let standard =
-        (freedom >= FEWEST_FREEDOM).then(|| ((squares / freedom).max(LEAST_SIGMA * LEAST_SIGMA), freedom));
+    let standard = (freedom >= fewest).then(|| ((squares / freedom).max(LEAST_SIGMA * LEAST_SIGMA), freedom));
     if values.len() < ENOUGH_VALUES {
         return standard;
     }

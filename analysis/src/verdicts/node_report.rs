@@ -274,6 +274,9 @@ pub struct EventsReport {
     /// LATEST (only the latest session shows the change), STEP, UNSTEADY or CREEP.
     #[serde(serialize_with = "by_course")]
     pub course: Option<Course>,
+    /// How much the level of the class changed meanwhile: 0.05 is 5 % slower. The node's times are relative to it. `None`
+    /// without a change of the node, and in a class of few nodes.
+    pub class_change: Option<f64>,
     /// What the last maintenance changed. `None` if there was none.
     pub maintenance: Option<MaintenanceReport>,
     /// Single sessions in which the node was slower than before and after.
@@ -302,12 +305,14 @@ pub struct MaintenanceReport {
     pub date: Option<String>,
     /// The node's time before (s), as it would be in the node's latest session.
     pub before_s: f64,
-    /// The node's time since then (s).
+    /// The node's time since then (s); if it has changed again, until this change.
     pub now_s: f64,
     /// now_s / before_s - 1: -0.05 is 5 % faster.
     pub change: f64,
     /// True if the change is more than 1 % and not explained by chance.
     pub is_certain: bool,
+    /// How much the node had changed before, against its own earlier sessions: 0.05 is 5 % slower. 0 if that is not certain.
+    pub change_before: f64,
 }
 
 /// A class of nodes that ought to be equally fast.

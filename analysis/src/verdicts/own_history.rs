@@ -3,8 +3,8 @@
 use super::history::{self, History, SessionMedian};
 use super::judged_session::Sessions;
 use super::node_report::{EventsReport, HistoryReport, MaintenanceReport, NodeReport};
-use crate::stats::normal;
 use crate::stats::own_history::{self, OwnChange, OwnHistorySettings, SessionTime};
+use crate::stats::{normal, within_nodes};
 use crate::table::{RunTable, UNDATED, instant};
 use pmmpi::text::count;
 use std::borrow::Cow;
@@ -60,16 +60,20 @@ pub(super) fn reports(
         };
         histories.iter().zip(limits).map(of_node).collect()
     };
-    // If most nodes changed, only a comparison with them shows how much nodes usually vary.
-    let next_to_most = all_times(of_most);
-    let between = own_history::between_sessions(&since_restart(histories, &next_to_most), settings);
     let times = all_times(effects);
     let slices = since_restart(histories, &times);
+    // If most nodes changed, only a comparison with them shows how much nodes usually vary. If just half of them did, the
+    // level of most nodes lies between both halves, and only a comparison with the others shows it.
+    let next_to_most = all_times(of_most);
+    let between = own_history::between_sessions(&since_restart(histories, &next_to_most), settings)
+        .min(own_history::between_sessions(&slices, settings));
     let changes = own_history::changes(&slices, between, settings);
     let is_relative = history::is_relative(most);
     let report = |(at, change): (usize, Option<OwnChange>)| {
         let history = &histories[at];
-        let maintenance = maintained(judging.table, history, &times[at], effects, between, settings);
+        let changed_again = change.as_ref().and_then(|change| change.since);
+        let maintenance =
+            maintained(judging.table, history, &times[at], changed_again, effects, between, settings);
         match change {
             Some(change) => changed(judging.table, history, effects, is_relative, (change, maintenance)),
             None => without(history, maintenance),
@@ -86,11 +90,13 @@ fn since_restart<'a>(histories: &[History], times: &'a [Vec<SessionTime>]) -> Ve
     histories.iter().zip(times).map(of_node).collect()
 }
 
-/// What the last maintenance of a node changed.
+/// What the last maintenance of a node changed. `changed_again` is the number of sessions since then, without those after
+/// another change.
 fn maintained(
     table: &RunTable,
     history: &History,
     times: &[SessionTime],
+    changed_again: Option<usize>,
     effects: &[f64],
     between: f64,
     settings: &OwnHistorySettings,
@@ -99,8 +105,10 @@ fn maintained(
     let first = history.restarts.iter().rev().nth(1).copied().unwrap_or(0);
     // A node is repaired because it changed: what counts is how it was since then.
     let changed = own_history::changes(&[&times[first..since]], between, settings).pop().flatten();
-    let first = first + changed.and_then(|change| change.since).unwrap_or_default();
-    let [before, now, error] = own_history::levels(&times[first..since], &times[since..], between);
+    let first = first + changed.as_ref().and_then(|change| change.since).unwrap_or_default();
+    let last = changed_again.map_or(times.len(), |sessions| since + sessions);
+    let [before, now, error] = own_history::levels(&times[first..since], &times[since..last], between);
+    let changed = changed.filter(|change| change.since.is_some());
     let latest = effects[history.medians.last()?.session as usize];
     let seconds = |time: f64| (time + latest).exp();
     let session = |at: usize| table.session_name(history.medians[at].row as usize).map(str::to_owned);
@@ -112,6 +120,7 @@ fn maintained(
         now_s: seconds(now),
         change: (now - before).exp_m1(),
         is_certain: least > 0.0 && (now - before).abs() > settings.delta.ln_1p(),
+        change_before: changed.map_or(0.0, |change| (change.now - change.before).exp_m1()),
     })
 }
 
@@ -151,6 +160,14 @@ fn changed(
             until_date,
             since_date,
             course: change.course,
+            class_change: change.since.filter(|_| is_relative).map(|since| {
+                let level = |part: &[SessionMedian]| {
+                    let mut levels: Vec<f64> = part.iter().map(|at| effects[at.session as usize]).collect();
+                    within_nodes::median_of(&mut levels).unwrap_or_default()
+                };
+                let (earlier, later) = medians.split_at(since);
+                (level(later) - level(earlier)).exp_m1()
+            }),
             maintenance,
             bad_sessions: change.bad_sessions.into_iter().filter_map(session).collect(),
         }

@@ -5,7 +5,7 @@ use crate::render::cells::{class_numbers, shortened};
 use crate::report::Report;
 use crate::stats::median;
 use crate::stats::own_history::{Course, OwnVerdict};
-use crate::verdicts::node_report::{ClassReport, NodeReport};
+use crate::verdicts::node_report::{ClassReport, MaintenanceReport, NodeReport};
 use crate::warning_codes::percent;
 use hashbrown::HashMap;
 use pmmpi::text::count;
@@ -17,6 +17,7 @@ pub fn of(report: &Report) -> Vec<String> {
         .into_iter()
         .flat_map(|verdict| about(report, verdict))
         .chain(maintained(report))
+        .chain(maintained_in_vain(report))
         .chain(bad_sessions(report))
         .collect()
 }
@@ -52,7 +53,36 @@ fn certainly_changed(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
     Some((maintenance.change, &node.node, maintenance.since.as_deref()))
 }
 
-/// What maintenance changed, for example "n007 is 7.6 % faster after its maintenance (since s4)".
+/// A node that had become slower, and that its maintenance did not make faster: fraction, node, first session after it.
+fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
+    let in_vain = |maintenance: &&MaintenanceReport| {
+        maintenance.change_before > 0.0 && !(maintenance.is_certain && maintenance.change < 0.0)
+    };
+    let maintenance = node.history.events.maintenance.as_ref().filter(in_vain)?;
+    Some((maintenance.change_before, &node.node, maintenance.since.as_deref()))
+}
+
+/// Nodes whose maintenance was in vain, for example "the maintenance of n007 (before s5) did not make it faster: it had
+/// become 6.4 % slower".
+fn maintained_in_vain(report: &Report) -> Vec<String> {
+    let mut nodes: Vec<_> = current(report).filter_map(not_repaired).collect();
+    nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    if nodes.len() > NAMED {
+        let named: Vec<String> = nodes[..NAMED].iter().map(|(_, node, _)| shortened(node)).collect();
+        let all = count(nodes.len(), "node");
+        return vec![format!("{all} are as slow after maintenance as before: {}, ...", named.join(", "))];
+    }
+    let of = |(change, node, since): &(f64, &str, Option<&str>)| {
+        let (since, change) = (or_unnamed(*since), percent(*change));
+        let node = shortened(node);
+        format!(
+            "the maintenance of {node} (before {since}) did not make it faster: it had become {change} slower"
+        )
+    };
+    nodes.iter().map(of).collect()
+}
+
+/// What maintenance changed, for example "its maintenance (before s4) made n007 7.6 % faster".
 fn maintained(report: &Report) -> Vec<String> {
     let mut nodes: Vec<_> = current(report).filter_map(certainly_changed).collect();
     nodes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()).then_with(|| a.1.cmp(b.1)));
@@ -60,7 +90,7 @@ fn maintained(report: &Report) -> Vec<String> {
     let of = |(change, node, since): &(f64, &str, Option<&str>)| {
         let (how, since) = (how(*change), or_unnamed(*since));
         let by = percent(change.abs());
-        format!("{} is {by} {how} after its maintenance (since {since})", shortened(node))
+        format!("its maintenance (before {since}) made {} {by} {how}", shortened(node))
     };
     if nodes.len() <= NAMED {
         return nodes.iter().map(of).collect();
@@ -71,8 +101,7 @@ fn maintained(report: &Report) -> Vec<String> {
         changes.sort_unstable_by(f64::total_cmp);
         let middle = median::of_ascending(&changes)?;
         let (all, by) = (count(changes.len(), "node"), percent(middle.abs()));
-        let is = if changes.len() == 1 { "is" } else { "are" };
-        Some(format!("{all} {is} {} after maintenance (median {by})", how(middle)))
+        Some(format!("maintenance made {all} {} (median {by})", how(middle)))
     };
     [faster, slower].into_iter().filter_map(many).collect()
 }
@@ -144,15 +173,22 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
         (_, Some(Course::Creep)) => ": it changed little by little",
         (_, Some(Course::Step) | None) => "",
     };
+    let in_its_class = if is_relative(node) { ", relative to its class," } else { "" };
     let seconds = match history.relative_to_class {
         Some(false) => "; its class has too few nodes to tell whether the node or the work changed",
         _ => "",
     };
     format!(
-        "{}{in_class} {is} {} {how} than it was until {until}{least}{course}{seconds}",
+        "{}{in_class} {is} {} {how}{in_its_class} than it was until {until}{least}{course}{seconds}",
         shortened(&node.node),
         percent(change.abs()),
     )
+}
+
+/// True if the class changed together with the node, so that the node's seconds alone do not show its change.
+pub fn is_relative(node: &NodeReport) -> bool {
+    const NOTABLE: f64 = 0.01;
+    node.history.events.class_change.is_some_and(|change| change.abs() > NOTABLE)
 }
 
 /// Reports about what nodes are today.

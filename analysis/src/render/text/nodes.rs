@@ -96,6 +96,9 @@ pub fn changed(text: &mut String, nodes: &[NodeReport], names: &NodeNames, top: 
         line(text, &format!("{node:<width$} {before:>10} {now:>10} {by:>8} {least:>8} {how:<8}  {since}"));
     }
     and_more(text, hidden, "more nodes");
+    if nodes[..shown].iter().any(|node| answer::is_relative(node)) {
+        line(text, "BEFORE is as it would be today, because the class changed meanwhile, too");
+    }
 }
 
 /// The slowest nodes, and a list of their classes.
