@@ -267,6 +267,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if has_new && new.all(|row| table.median_of(row).is_some()) {
         return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
     }
+    let has_new = has_new || table.without_time.iter().any(|entry| entry.source as usize >= archived);
     let is_all_left_out = input.run_names != Ok(Vec::new())
         || input.left_out.rows > 0 && !has_new && input.results.repeated_rows == 0;
     if input.results.sources.len() <= archived || is_all_left_out {

@@ -94,6 +94,11 @@ fn is_slow_member(node: &NodeReport) -> bool {
     node.as_member_of.as_ref().is_some_and(|member| member.verdict > Some(Verdict::Ok))
 }
 
+/// See [`accounted::failed`].
+pub fn failed_runs(report: &Report) -> Option<String> {
+    accounted::failed(report)
+}
+
 /// Names the nodes that came last in more runs than chance explains.
 pub fn waited_for(report: &Report) -> Option<String> {
     let nodes = &report.waited_for;
