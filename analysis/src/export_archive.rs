@@ -4,7 +4,7 @@
 pub mod medians;
 
 use crate::input::importers::{Decoding, Results};
-use crate::table::{RunTable, UNDATED};
+use crate::table::{RunTable, UNDATED, WithoutTime};
 use pmmpi::record::{civil_from_days, temporary};
 use polars::prelude::{DataFrame, PolarsError, PolarsResult, Schema};
 use polars_io::parquet::write::{
@@ -55,11 +55,32 @@ pub fn export(
         exported.files.push(file);
         exported.rows += rows.len();
     }
+    without_time(table, archived, folder, &mut exported)?;
     medians::update(results, archived, &exported.files, folder, decoding).map_err(|e| {
         let done = "all runs were added, but the medians of the archive are not up to date";
         io::Error::new(e.kind(), format!("{done}: {e}"))
     })?;
     Ok(exported)
+}
+
+/// Writes the runs without a usable time to files of their own, so that the files of all other runs need no columns for
+/// them.
+fn without_time(table: &RunTable, archived: usize, folder: &Path, exported: &mut Exported) -> io::Result<()> {
+    let mut months: BTreeMap<String, Vec<&WithoutTime>> = BTreeMap::new();
+    for entry in table.without_time.iter().filter(|entry| entry.source as usize >= archived) {
+        months.entry(month(entry.started_unix_ns)).or_default().push(entry);
+    }
+    for (month, entries) in months {
+        let folder = folder.join(format!("month={month}"));
+        create(&folder)?;
+        let frame = table.frame_without_time(&entries).map_err(io_error)?;
+        let path = new_file(&folder);
+        temporary::replace(&path, 0o666, |file| write_batches(file, std::iter::once(Ok(frame))))?;
+        File::open(&folder)?.sync_all()?;
+        exported.files.push(path);
+        exported.rows += entries.len();
+    }
+    Ok(())
 }
 
 /// Creates a folder and its missing parents, and syncs each to disk.
@@ -78,11 +99,16 @@ fn create(folder: &Path) -> io::Result<()> {
 /// Writes a file under a unique name. The file appears complete or not at all: until then it is hidden, and readers
 /// ignore hidden files.
 fn write(table: &RunTable, rows: &[u32], folder: &Path) -> io::Result<PathBuf> {
-    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let path = folder.join(format!("{}.parquet", temporary::name(&format!("pmmpi-{now_ns}-"))));
+    let path = new_file(folder);
     temporary::replace(&path, 0o666, |file| write_rows(table, rows, file))?;
     File::open(folder)?.sync_all()?;
     Ok(path)
+}
+
+/// The path of a new file with a unique name.
+fn new_file(folder: &Path) -> PathBuf {
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    folder.join(format!("{}.parquet", temporary::name(&format!("pmmpi-{now_ns}-"))))
 }
 
 fn write_rows(table: &RunTable, rows: &[u32], file: &File) -> io::Result<()> {

@@ -16,7 +16,7 @@ use crate::stats::node_counts::Counted;
 use crate::table::node_class::{Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, Selected, Selection};
-use crate::table::{BOUNDS, MAINTENANCE_LABEL, RunTable};
+use crate::table::{BOUNDS, MAINTENANCE_LABEL, NoTime, RunTable};
 use crate::warning_codes::{Warning, WarningCode};
 use files::{Split, code_of, is_partial, is_same, list, read_one};
 use importers::{Building, FileFormat, ResultRow, Results};
@@ -80,6 +80,8 @@ struct ReadRun<T> {
     /// Indexed by node record.
     counted: Vec<Counted>,
     rows: BTreeMap<String, NodeRow>,
+    /// Why the other nodes have no row.
+    why_none: (NoTime, String),
 }
 
 /// Reads the files in `paths` and the run files in the folders in `paths` (not in their subfolders), including
@@ -282,7 +284,7 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
     }
 
     /// A run that was given twice counts once.
-    fn keep(&mut self, file: &Path, read: ReadRun<T>) {
+    fn keep(&mut self, file: &Path, mut read: ReadRun<T>) {
         let run_id = &read.run.run_id;
         if let Some(first) = self.known.get(run_id) {
             if !is_partial(file) && !is_same(file, first) {
@@ -296,12 +298,13 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         }
         self.known.insert(run_id.clone(), file.to_owned());
         read.labels.iter().for_each(|label| self.building.has_class_key(label));
-        let Some(nodes) = read.nodes else {
+        let Some(nodes) = read.nodes.take() else {
             self.input.left_out.rows += 1;
             return;
         };
-        self.nodes.insert(run_id.clone(), nodes);
         self.building.begin(file, FileFormat::Run);
+        self.without_time(&read, &nodes);
+        self.nodes.insert(run_id.clone(), nodes);
         for (node, row) in &read.rows {
             if row.work_ns <= 0 {
                 self.input.without_time += 1;
@@ -332,6 +335,37 @@ impl<'a, T: Send, K: Fn(&Run) -> T + Sync> Reader<'a, T, K> {
         }
         self.input.runs.push(read.run);
     }
+
+    /// Notes the nodes on which the run has no time: they must not vanish.
+    fn without_time(&mut self, read: &ReadRun<T>, nodes: &[(String, Arc<Class>)]) {
+        let (why, reason) = &read.why_none;
+        let row = ResultRow {
+            line: 1,
+            run: &read.run.run_id,
+            is_own: true,
+            session: read.session.as_deref().unwrap_or_default(),
+            maintenance: read.maintenance.as_deref().unwrap_or_default(),
+            started_unix_ns: Some(read.started_unix_ns),
+            ..ResultRow::default()
+        };
+        let has_time = |node: &str| read.rows.get(node).is_some_and(|row| row.work_ns > 0);
+        let mut known = HashSet::new();
+        for (node, class) in nodes.iter().filter(|(node, _)| !has_time(node)) {
+            if known.insert(node) {
+                let of_node = ResultRow {
+                    node,
+                    class: &class.name,
+                    parts: Some(&class.parts),
+                    facts: class.facts.as_str(),
+                    ..row
+                };
+                self.building.without_time_of_own(&of_node, *why, reason);
+            }
+        }
+        if nodes.is_empty() && *why == NoTime::Failed {
+            self.building.without_time_of_own(&row, *why, reason);
+        }
+    }
 }
 
 impl<T> ReadRun<T> {
@@ -353,6 +387,7 @@ impl<T> ReadRun<T> {
             bounds_s: elapsed.map(|elapsed| [elapsed.lower_ns, elapsed.upper_ns].map(|ns| ns as f64 / 1e9)),
             counted: node_counters::of_nodes(run, &trust.of_run(run)),
             rows: node_rows::of(run, class_by),
+            why_none: node_rows::why_none(run),
             started_unix_ns: run.header.started_unix_ns,
             run: OwnRun { run_id: run.header.run_id.clone(), kept: keep(run) },
         }
@@ -381,7 +416,8 @@ impl<T> Input<T> {
     pub fn is_empty(&self) -> bool {
         let has_since = self.selected.as_ref().is_some_and(|selected| selected.since.is_some());
         let table = &self.results.table;
-        self.runs.is_empty() && if has_since { table.run_count() == 0 } else { table.is_empty() }
+        let no_rows = if has_since { table.run_count() == 0 } else { table.is_empty() };
+        self.runs.is_empty() && no_rows && !table.without_time.iter().any(|entry| entry.is_own)
     }
 
     /// True if a part of the input could not be used.

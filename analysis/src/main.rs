@@ -188,6 +188,12 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
             say(&format!("no node to avoid: {}", one_line(&answer::of(&report).join("; "))));
         }
     }
+    // A row of the CSV has a time.
+    if matches!(options.format, ReportFormat::Csv)
+        && let Some(accounted) = answer::unmeasured(&report)
+    {
+        say(&one_line(&accounted));
+    }
     // These formats have no place for warnings.
     if matches!(options.format, ReportFormat::Csv | ReportFormat::Openmetrics) {
         for warning in first_warnings::few(&report) {
@@ -267,6 +273,7 @@ fn export(options: &ExportArgs, decoding: Decoding) -> Result<u8, Failure> {
     if has_new && new.all(|row| table.median_of(row).is_some()) {
         return Err(Failure::usage("no run to export: the input has only medians; name the runs themselves"));
     }
+    let has_new = has_new || table.without_time.iter().any(|entry| entry.source as usize >= archived);
     let is_all_left_out = input.run_names != Ok(Vec::new())
         || input.left_out.rows > 0 && !has_new && input.results.repeated_rows == 0;
     if input.results.sources.len() <= archived || is_all_left_out {
@@ -366,7 +373,8 @@ fn nothing<T>(to: &str, input: &Input<T>, select: &Select) -> Failure {
 /// Number of runs: pmmpi's runs, plus each run on a node that another tool measured.
 fn runs<T>(input: &Input<T>) -> usize {
     let table = &input.results.table;
-    let own = (0..table.len()).filter(|row| table.is_own(*row)).map(|row| table.run.at(row));
+    let failed = table.without_time.iter().filter(|entry| entry.is_own).map(|entry| entry.run);
+    let own = (0..table.len()).filter(|row| table.is_own(*row)).map(|row| table.run.at(row)).chain(failed);
     let known: HashSet<&str> = input.runs.iter().map(|run| run.run_id.as_str()).collect();
     let archived: HashSet<u32> =
         own.filter(|run| !known.contains(table.runs.get(*run).unwrap_or_default())).collect();

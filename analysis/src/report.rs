@@ -5,6 +5,7 @@
 
 pub mod accounted;
 pub mod counters;
+pub mod failed_runs;
 pub mod health;
 pub mod lateness;
 pub mod metrics;
@@ -26,7 +27,8 @@ use crate::verdicts::goes_with_slowness::ClassSlowness;
 use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
-use accounted::Accounted;
+use accounted::{Accounted, Group};
+use failed_runs::FailedNode;
 use often_waited_for::{OftenWaitedFor, often};
 use pmmpi::record::Run;
 use pmmpi::text::count;
@@ -67,6 +69,11 @@ pub struct Report {
     pub classes: Vec<ClassReport>,
     /// Wrong results by node and session; those of a node's latest session come first.
     pub wrong: Vec<WrongNode>,
+    /// Nodes with runs of pmmpi that failed or are not complete, by name.
+    pub failed: Vec<FailedNode>,
+    /// Number of these runs; a run on several nodes counts once.
+    #[serde(skip)]
+    pub failed_runs: usize,
     /// What became of each node.
     pub accounted: Accounted,
     /// Nodes whose facts changed in the latest sessions, the change of most nodes first.
@@ -199,12 +206,15 @@ impl Report {
         let sessions = SessionsNeeded::of(&nodes, settings);
         let wrong = wrong(&results);
         mark_wrong(&mut nodes, &wrong);
-        let accounted = Accounted::of(
+        let mut accounted = Accounted::of(
             &nodes,
             hosts.iter().map(String::as_str),
             latest_wrong(&wrong),
             settings.node.min_runs,
         );
+        if let Some(unmeasured) = accounted.nodes.get(&Group::Unmeasured) {
+            accounted.failed_runs = failed_runs::count(&results.table, |node| unmeasured.contains(node));
+        }
         Self {
             schema_version: 1,
             selected: input.selected,
@@ -212,6 +222,8 @@ impl Report {
             nodes,
             classes,
             wrong,
+            failed: failed_runs::of(&results.table),
+            failed_runs: failed_runs::count(&results.table, |_| true),
             accounted,
             reconfigured,
             slow_runs,

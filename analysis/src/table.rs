@@ -13,6 +13,7 @@ mod origins;
 pub mod run_name;
 pub mod selection;
 mod shared;
+mod without_time;
 
 pub use frame::Filled;
 pub use maintenance::{MAINTENANCE_LABEL, Maintenance};
@@ -21,6 +22,7 @@ pub use numbers::Numbers;
 pub use order::Order;
 pub use origins::Origins;
 pub use shared::{Shared, SharedNames, SharedText};
+pub use without_time::{NoTime, WithoutTime};
 
 use node_class::{Key, Parts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +33,8 @@ pub const UNDATED: i64 = i64::MAX;
 pub const BOUNDS: [&str; 2] = ["elapsed_lower_s", "elapsed_upper_s"];
 /// The column of an archive with the facts of nodes.
 pub const FACTS_COLUMN: &str = "facts";
+/// The columns of an archive that say why a row has no time: a [`NoTime`], and the reason in words.
+pub const NO_TIME_COLUMNS: [&str; 2] = ["no_time", "no_time_reason"];
 /// The class of rows without a class.
 pub(crate) const UNDECLARED: &str = "undeclared";
 
@@ -118,6 +122,8 @@ pub struct RunTable {
     pub wrong: BTreeMap<(u32, u32), WrongResults>,
     /// Nodes with rejected rows. They may have no other row.
     pub rejected_nodes: BTreeSet<u32>,
+    /// Runs without a usable time: those of pmmpi; for an archive also those of other tools.
+    pub without_time: Vec<WithoutTime>,
     /// When nodes were repaired or changed on purpose.
     pub maintenance: Maintenance,
     /// Texts for the numbers in `facts`; number 0 is the empty text.
@@ -211,12 +217,15 @@ impl RunTable {
         self.counters.get(name).map_or(f64::NAN, |values| values[row])
     }
 
-    /// Host names of the rows, also of rejected ones and of wrong results, each once.
+    /// Host names of the rows, also of rejected ones, of failed runs and of wrong results, each once.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         let mut has_rows = vec![false; self.nodes.len()];
-        let without_time = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node)).copied();
-        self.node.iter().chain(without_time).for_each(|node| has_rows[node as usize] = true);
-        self.nodes.iter().zip(has_rows).filter(|(_, has_rows)| *has_rows).map(|(name, _)| name)
+        let rejected = self.rejected_nodes.iter().chain(self.wrong.keys().map(|(node, _)| node)).copied();
+        let without_time = self.without_time.iter().map(|entry| entry.node);
+        let all = self.node.iter().chain(rejected).chain(without_time);
+        all.for_each(|node| has_rows[node as usize] = true);
+        let hosts = self.nodes.iter().zip(has_rows).filter(|(name, has_rows)| *has_rows && !name.is_empty());
+        hosts.map(|(name, _)| name)
     }
 
     /// Completes the first row of a run from a second row; false if they contradict each other. `is_source` if the

@@ -70,7 +70,9 @@ pub fn nagios(report: &Report, partial: bool) -> u8 {
 pub fn first_line(report: &Report, partial: bool) -> String {
     let status = ["OK", "WARNING", "CRITICAL", "UNKNOWN"][usize::from(nagios(report, partial))];
     let unusable = partial.then(|| "some input could not be used".to_owned());
-    let all: Vec<String> = answer::of(report).into_iter().chain(unusable).collect();
+    // Without this reason, nothing in the line would tell why the status is CRITICAL.
+    let failed = answer::failed_runs(report);
+    let all: Vec<String> = failed.into_iter().chain(answer::of(report)).chain(unusable).collect();
     format!("PMMPI {status} - {}\n", of_plugin(&all.join("; ")))
 }
 
@@ -100,7 +102,9 @@ fn is_found(report: &Report, what: FailOn) -> bool {
         FailOn::Wrong => report.accounted.wrong > 0,
         FailOn::Failed => {
             let failed = [WarningCode::FailedRun, WarningCode::IncompleteRun];
-            report.runs.iter().flat_map(|run| &run.warnings).any(|warning| failed.contains(&warning.code))
+            let warnings = || report.runs.iter().flat_map(|run| &run.warnings);
+            // An archive has no warnings of runs.
+            report.failed_runs > 0 || warnings().any(|warning| failed.contains(&warning.code))
         }
         // It has a status of its own.
         FailOn::Unjudged => false,

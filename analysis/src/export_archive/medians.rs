@@ -49,7 +49,13 @@ pub(super) fn update(
     for (session, source) in table.session.iter().zip(table.origins.sources()) {
         touched[session as usize] |= is_behind(source as usize);
     }
-    if !touched.contains(&true) {
+    let is_touched = touched.contains(&true);
+    // Files of which no run has a time change no median, but the list has them, too.
+    let is_listed = |file: &Path| name_in(archive, file).is_none_or(|name| before.contains(name));
+    let all_listed = || {
+        results.sources[..archived].iter().map(|source| &source.path).chain(added).all(|file| is_listed(file))
+    };
+    if !is_touched && all_listed() {
         return Ok(());
     }
     let rows: Vec<usize> = (0..table.len()).filter(|row| touched[table.session.at(*row) as usize]).collect();

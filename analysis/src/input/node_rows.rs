@@ -1,7 +1,9 @@
 //! How long a run took on each of its nodes: the rows of the table.
 
+use crate::table::NoTime;
 use crate::table::node_class::{self, Class, ClassBy};
 use pmmpi::record::{End, Run};
+use pmmpi::{NodeId, RankId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ pub struct NodeRow {
 /// workload failed. Leaves out nodes whose clock was stepped, as far as the bounds show that.
 pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
     let mut rows = BTreeMap::new();
-    if !run.is_complete() || !run.end().is_some_and(End::is_success) {
+    if is_failed(run) {
         return rows;
     }
     // First t1 and last t2 on each clock.
@@ -48,4 +50,33 @@ pub fn of(run: &Run, class_by: &ClassBy) -> BTreeMap<String, NodeRow> {
         }
     }
     rows
+}
+
+/// True for a run without times: it failed, or is not complete.
+fn is_failed(run: &Run) -> bool {
+    !run.is_complete() || !run.end().is_some_and(End::is_success)
+}
+
+/// Why a node has no row, with the reason in words.
+pub fn why_none(run: &Run) -> (NoTime, String) {
+    if !is_failed(run) {
+        return (NoTime::Unknown, "the clock of the node was stepped, or shows no time".to_owned());
+    }
+    let reason = match run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty()) {
+        Some(telling) => failure(run, telling),
+        None => format!("{} of {} ranks reached the end barrier", run.ranks.len(), run.size),
+    };
+    (NoTime::Failed, reason)
+}
+
+/// How a run failed, as its telling rank shows: see [`Run::telling_rank`].
+pub fn failure(run: &Run, (rank, node, end): (RankId, NodeId, End)) -> String {
+    let end = match end {
+        End::Lost => {
+            "neither the rank nor its launcher reported how the rank ended; the node may have failed"
+                .to_owned()
+        }
+        end => end.to_string(),
+    };
+    format!("rank {rank} on {}: {end}", run.nodes[node.index()].key.hostname)
 }

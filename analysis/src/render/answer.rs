@@ -56,6 +56,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if of_class.is_empty() {
         let accounted = &report.accounted;
         of_class.push(match judged {
+            0 if report.nodes.is_empty() => "no node can be compared: no run has a time".to_owned(),
             0 => "no node can be compared: each class has only one node".to_owned(),
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
@@ -94,6 +95,16 @@ pub fn of(report: &Report) -> Vec<String> {
 /// True for an odd node that is not OK as a member of the class that it would belong to.
 fn is_slow_member(node: &NodeReport) -> bool {
     node.as_member_of.as_ref().is_some_and(|member| member.verdict > Some(Verdict::Ok))
+}
+
+/// See [`accounted::failed`].
+pub fn failed_runs(report: &Report) -> Option<String> {
+    accounted::failed(report)
+}
+
+/// What became of the nodes, if some have no time; for a report that compares no nodes.
+pub fn unmeasured(report: &Report) -> Option<String> {
+    accounted::of(&report.accounted).filter(|_| report.accounted.unmeasured > 0)
 }
 
 /// Names the nodes that came last in more runs than chance explains.

@@ -47,8 +47,9 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     if compared {
         nodes::answer(&mut text, report);
         about_nodes(&mut text, report, &names, top);
-    } else if let Some(waited_for) = answer::waited_for(report) {
-        line(&mut text, &waited_for);
+    } else {
+        let sentences = answer::waited_for(report).into_iter().chain(answer::unmeasured(report));
+        sentences.for_each(|sentence| line(&mut text, &sentence));
     }
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
     lateness::table(&mut text, &report.runs, top);

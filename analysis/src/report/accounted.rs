@@ -24,6 +24,9 @@ pub struct Accounted {
     pub wrong: usize,
     /// No run of the node has a time.
     pub unmeasured: usize,
+    /// Number of runs of pmmpi that failed on these nodes; a run on several nodes counts once.
+    #[serde(skip)]
+    pub failed_runs: usize,
     /// The nodes of each group but the judged ones, by name.
     #[serde(skip)]
     pub nodes: BTreeMap<Group, BTreeSet<String>>,

@@ -1,6 +1,7 @@
 //! Warnings about a run and about the input.
 
 use crate::input::importers::{Rejected, Results};
+use crate::input::node_rows;
 use crate::input::resets::WithoutEffect;
 use crate::report::lateness::Lateness;
 use crate::report::regions;
@@ -54,18 +55,9 @@ pub fn undated(left_out: LeftOut) -> Option<Warning> {
 pub fn about(run: &Run, trust: &RunTrust, lateness: &Lateness) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message: String| warnings.push(Warning::new(code, message));
-    if let Some((rank, node, end)) =
-        run.telling_rank().filter(|(_, _, end)| !end.is_success() || !run.lost.is_empty())
-    {
-        let node = &run.nodes[node.index()].key.hostname;
-        let end = match end {
-            End::Lost => {
-                "neither the rank nor its launcher reported how the rank ended; the node may have failed"
-                    .to_owned()
-            }
-            end => end.to_string(),
-        };
-        warn(WarningCode::FailedRun, format!("rank {rank} on {node}: {end}"));
+    let is_told = |end: End| !end.is_success() || !run.lost.is_empty();
+    if let Some(telling) = run.telling_rank().filter(|(_, _, end)| is_told(*end)) {
+        warn(WarningCode::FailedRun, node_rows::failure(run, telling));
     }
     if !run.is_complete() {
         let unknown = (run.size as usize).saturating_sub(run.ranks.len() + run.lost.len());

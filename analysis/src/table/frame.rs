@@ -1,6 +1,6 @@
 //! The table as a data frame, for Polars and for files that other programs read.
 
-use super::{FACTS_COLUMN, RunTable, UNDATED};
+use super::{FACTS_COLUMN, NO_TIME_COLUMNS, NamePool, RunTable, UNDATED, WithoutTime};
 use crate::table::node_class::{Key, Parts};
 use polars::prelude::*;
 use std::collections::BTreeSet;
@@ -81,6 +81,51 @@ impl RunTable {
             columns.push(Column::new((*name).into(), values.collect::<Vec<Option<f64>>>()));
         }
         DataFrame::new(rows.len(), columns)
+    }
+
+    /// A data frame with these entries of `without_time`: the columns of [`Self::frame`] without counters, and why there is
+    /// no time.
+    ///
+    /// | column | type | |
+    /// |---|---|---|
+    /// | elapsed_s | f64 | null |
+    /// | no_time | str | a [`NoTime`](super::NoTime): failed, unknown, wrong or invalid |
+    /// | no_time_reason | str | the reason in words |
+    pub fn frame_without_time(&self, entries: &[&WithoutTime]) -> PolarsResult<DataFrame> {
+        let texts = |name: &str, text: &dyn Fn(&WithoutTime) -> Option<String>| {
+            Column::new(name.into(), entries.iter().map(|entry| text(entry)).collect::<Vec<Option<String>>>())
+        };
+        let named = |names: &NamePool, number: u32| {
+            names.get(number).filter(|name| !name.is_empty()).map(str::to_owned)
+        };
+        let started = entries.iter().map(|entry| Some(entry.started_unix_ns).filter(|ns| *ns != UNDATED));
+        let utc = DataType::Datetime(TimeUnit::Nanoseconds, None);
+        let [no_time, reason] = NO_TIME_COLUMNS;
+        let mut columns = vec![
+            texts("node", &|entry| named(&self.nodes, entry.node)),
+            texts("run", &|entry| named(&self.runs, entry.run)),
+            Column::new(
+                "measured_by_pmmpi".into(),
+                entries.iter().map(|entry| entry.is_own).collect::<Vec<bool>>(),
+            ),
+            texts("class", &|entry| named(&self.classes, entry.class)),
+            texts("session", &|entry| named(&self.sessions, entry.session)),
+            Column::new("started".into(), started.collect::<Vec<Option<i64>>>()).cast(&utc)?,
+            Column::full_null("elapsed_s".into(), entries.len(), &DataType::Float64),
+            texts(no_time, &|entry| Some(entry.why.name().to_owned())),
+            texts(reason, &|entry| Some(entry.reason.clone())),
+        ];
+        let parts_of = |entry: &WithoutTime| self.all_parts.get(entry.parts as usize);
+        let all_parts = entries.iter().filter_map(|entry| parts_of(entry));
+        let keys: BTreeSet<&Key> = all_parts.flat_map(Parts::iter).map(|(key, _)| key).collect();
+        for key in keys {
+            let Some(column) = key.column() else { continue };
+            columns.push(texts(&column, &|entry| parts_of(entry)?.get(key).map(str::to_owned)));
+        }
+        if entries.iter().any(|entry| entry.facts > 0) {
+            columns.push(texts(FACTS_COLUMN, &|entry| named(&self.fact_texts, entry.facts)));
+        }
+        DataFrame::new(entries.len(), columns)
     }
 
     /// All rows in the order of reading, for queries.

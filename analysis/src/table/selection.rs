@@ -4,7 +4,7 @@ use crate::table::host_list::{HostList, compressed};
 use crate::table::instant;
 use crate::table::node_class::{self, Class, ClassBy, Key, Parts, SESSION_LABEL};
 use crate::table::run_name::{ChosenRuns, RunName};
-use crate::table::{RunTable, UNDATED, UNDECLARED};
+use crate::table::{RunTable, UNDATED, UNDECLARED, WithoutTime};
 use pmmpi::record::Run;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -176,7 +176,9 @@ impl Selection {
             return Ok(None);
         }
         let of_table = (0..table.len()).filter(|row| table.is_own(*row));
-        let of_table = of_table.filter_map(|row| table.runs.get(table.run.at(row)));
+        let of_table = of_table.map(|row| table.run.at(row));
+        let failed = table.without_time.iter().filter(|entry| entry.is_own).map(|entry| entry.run);
+        let of_table = of_table.chain(failed).filter_map(|run| table.runs.get(run));
         let ids: BTreeSet<&str> = of_table.chain(others).filter(|id| self.may_have_run(id)).collect();
         ChosenRuns::of(&self.runs, &ids).map(Some)
     }
@@ -218,8 +220,10 @@ impl Selection {
         let is_exact = class.as_ref().is_some_and(|class| {
             // The pool of names may have names that no row has.
             let number = table.class_number(class);
-            number.is_some_and(|number| table.class.iter().any(|class| class == number))
-                || others.any(|other| other == class)
+            let mut of_failed = table.without_time.iter().map(|entry| entry.class);
+            number.is_some_and(|number| {
+                table.class.iter().any(|class| class == number) || of_failed.any(|class| class == number)
+            }) || others.any(|other| other == class)
         });
         move |name| match &class {
             None => true,
@@ -238,6 +242,7 @@ impl Selection {
     ) -> (Vec<bool>, LeftOut) {
         let mut left_out = LeftOut::default();
         let kept = self.rows(table, is_selected, chosen, archived, &mut left_out);
+        self.apply_to_failed(table, is_selected, chosen, archived);
         let nodes: Vec<bool> = table.nodes.iter().map(|name| self.has_node(name)).collect();
         table.rejected_nodes.retain(|node| nodes[*node as usize]);
         let sessions = &table.sessions;
@@ -252,6 +257,37 @@ impl Selection {
                 && is_of_session(*number)
         });
         (kept, left_out)
+    }
+
+    /// Keeps the selected runs without a usable time, and those of the first `archived` files.
+    fn apply_to_failed(
+        &self,
+        table: &mut RunTable,
+        is_selected: &impl Fn(&str) -> bool,
+        chosen: Option<&ChosenRuns>,
+        archived: usize,
+    ) {
+        let mut all = std::mem::take(&mut table.without_time);
+        let is_chosen = |entry: &WithoutTime| {
+            let run = table.runs.get(entry.run).unwrap_or_default();
+            chosen.is_none_or(|chosen| entry.is_own && chosen.ids.contains(run))
+        };
+        let has_label = |entry: &WithoutTime, label: &LabelValue| match is_session(&label.key) {
+            true => table.sessions.get(entry.session).unwrap_or_default() == label.value,
+            false => table.all_parts.get(entry.parts as usize).is_some_and(|parts| label.is_in(parts)),
+        };
+        all.retain(|entry| {
+            let node = table.nodes.get(entry.node).unwrap_or_default();
+            let class = table.classes.get(entry.class).filter(|name| !name.is_empty()).unwrap_or(UNDECLARED);
+            // A run may have failed before any node was known.
+            let of_node = node.is_empty() || (self.has_node(node) && is_selected(class));
+            (entry.source as usize) < archived
+                || of_node
+                    && is_chosen(entry)
+                    && self.has_start(entry.started_unix_ns)
+                    && self.labels.iter().all(|label| has_label(entry, label))
+        });
+        table.without_time = all;
     }
 
     fn rows(

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::input::progress::Progress;
 use crate::table::node_class::{ClassBy, Key, Parts};
-use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, NamePool, Numbers, RunTable, UNDATED};
+use crate::table::{ClassParts, MAINTENANCE_LABEL, MedianOf, NamePool, NoTime, Numbers, RunTable, UNDATED};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,8 @@ pub(crate) struct Building {
     slots: HashMap<String, usize>,
     /// The last run number of each node and session, for files that do not number their runs.
     last_run: HashMap<(String, String), u64>,
+    /// The same for wrong results, by the numbers of node and session.
+    last_wrong: HashMap<[u32; 2], u64>,
     /// The rows of runs in long files.
     long_runs: hashbrown::HashMap<[u32; 4], usize>,
     /// Names of the counters to keep. `None`: keep all.
@@ -60,6 +62,7 @@ impl Building {
             counters: Vec::new(),
             slots: HashMap::new(),
             last_run: HashMap::new(),
+            last_wrong: HashMap::new(),
             long_runs: hashbrown::HashMap::new(),
             wanted: options.counters,
             for_archive: options.for_archive,
@@ -97,6 +100,11 @@ impl Building {
         if are_medians {
             self.results.table.medians.reserve(rows.min(MOST));
         }
+    }
+
+    /// See [`ImportOptions::for_archive`].
+    pub fn is_for_archive(&self) -> bool {
+        self.for_archive
     }
 
     /// True if the current file belongs to an archive.
@@ -191,13 +199,19 @@ impl Building {
                 self.add_numbered(&numbered)
             }
             Err(reason) => {
-                self.reject_of(row.node, row.line, reason);
+                self.reject_row(row, reason);
                 None
             }
         }
     }
 
     fn checked(&mut self, row: &ResultRow<'_>) -> Result<Numbered, String> {
+        let node = self.number(Column::Node, row.node)?;
+        self.checked_on(node, row)
+    }
+
+    /// Like [`Self::checked`], whatever the node is.
+    fn checked_on(&mut self, node: u32, row: &ResultRow<'_>) -> Result<Numbered, String> {
         let is_asked = row.parts.is_some() || self.class_by.has(&Key::Class);
         let class = if is_asked { row.class } else { "" };
         let parts = self.parts_number(|| {
@@ -215,7 +229,7 @@ impl Building {
         };
         Ok(Numbered {
             line: row.line,
-            node: self.number(Column::Node, row.node)?,
+            node,
             run: self.number(Column::Run, row.run)?,
             is_own: row.is_own,
             class,
@@ -273,7 +287,8 @@ impl Building {
             Column::Class => (&mut table.classes, "class", false),
             Column::Session => (&mut table.sessions, "session", false),
         };
-        if let Some(number) = names.find(text) {
+        // The pool may have the empty name: see [`Self::nowhere`].
+        if let Some(number) = names.find(text).filter(|_| !(is_needed && text.is_empty())) {
             return Ok(number);
         }
         let is_own = self.results.sources.last().is_some_and(|source| source.is_own);
@@ -294,8 +309,12 @@ impl Building {
     pub(super) fn add_numbered(&mut self, row: &Numbered) -> Option<usize> {
         let at = self.results.table.len();
         if !(row.elapsed_s.is_finite() && row.elapsed_s > 0.0) {
-            self.reject(row.line, format!("elapsed_s: {} is not a time above zero", row.elapsed_s));
+            let reason = format!("elapsed_s: {} is not a time above zero", row.elapsed_s);
             self.results.table.rejected_nodes.insert(row.node);
+            if self.for_archive && row.median_of.runs == 0 {
+                self.without_time(row, NoTime::Invalid, reason.clone());
+            }
+            self.reject(row.line, reason);
             return None;
         }
         if at >= u32::MAX as usize {
@@ -441,6 +460,7 @@ impl Building {
                 self.results.table.counters.insert(name, values);
             }
         }
+        self.results.repeated_rows += self.results.table.settle_without_time();
         if let Some(kept) = select(&mut self.results.table) {
             self.results.table.retain(&kept);
             if !self.declared.is_empty() {

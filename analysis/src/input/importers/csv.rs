@@ -270,9 +270,39 @@ impl Columns {
                 }
             }
             Err(reason) => match self.node_of(fields, place) {
-                Some(node) => building.reject_of(node, line, reason),
+                Some(node) => self.reject(line, node, fields, place, building, reason),
                 None => building.reject(line, reason),
             },
+        }
+    }
+
+    /// Rejects a row of which the node is known. An archive keeps what else is valid in it.
+    fn reject(
+        &mut self,
+        line: u64,
+        node: &str,
+        fields: &Split<'_>,
+        place: &PathParts,
+        building: &mut Building,
+        reason: String,
+    ) {
+        let of_node = ResultRow { line, node, ..ResultRow::default() };
+        if !building.is_for_archive() || fields.len() != self.count {
+            return building.reject_row(&of_node, reason);
+        }
+        let or_place = |at: Option<usize>, place: &Option<String>| match at {
+            Some(at) => str::from_utf8(fields.get(at)).unwrap_or_default().to_owned(),
+            None => place.clone().unwrap_or_default(),
+        };
+        let (run, session) = (or_place(self.run, &place.run), or_place(self.session, &place.session));
+        let started_unix_ns = self.started.and_then(|at| instant::unix_ns(fields.get(at)));
+        let row = ResultRow { run: &run, session: &session, started_unix_ns, ..of_node };
+        match self.class.of(fields, building) {
+            Ok(class) => {
+                let of_class = ResultRow { class: &class.name, parts: Some(&class.parts), ..row };
+                building.reject_row(&of_class, reason);
+            }
+            Err(_) => building.reject_row(&row, reason),
         }
     }
 

@@ -64,34 +64,30 @@ pub(super) fn read(
             },
         };
         let alone = output.solved.iter().filter(|other| other.part == solved.part).count() == 1;
-        let elapsed_s = match solved.seconds(part.time_s.filter(|_| alone)) {
-            Ok(elapsed_s) => elapsed_s,
-            Err(reason) => {
-                building.reject_of(&node, solved.line, reason);
-                continue;
-            }
-        };
-        let added = building.add(&ResultRow {
+        let row = ResultRow {
             line: solved.line,
             node: &node,
             run: &run,
-            is_own: false,
-            parts: None,
-            facts: "",
-            lack: "",
             class: &class,
             session,
-            maintenance: "",
-            elapsed_s,
             started_unix_ns: part.started_unix_ns,
-        });
+            ..ResultRow::default()
+        };
+        let elapsed_s = match solved.seconds(part.time_s.filter(|_| alone)) {
+            Ok(elapsed_s) => elapsed_s,
+            Err(reason) => {
+                building.reject_row(&row, reason);
+                continue;
+            }
+        };
+        let added = building.add(&ResultRow { elapsed_s, ..row });
         if let Some(at) = added {
             for (name, value) in solved.counters() {
                 building.set_by_name(name, at, value);
             }
         }
     }
-    for (part, line, reason) in &output.wrong {
+    for (at, (part, line, reason)) in output.wrong.iter().enumerate() {
         let node = match (&place.node, &output.parts[*part].hostname) {
             (Some(node), _) => Ok(node.clone()),
             (None, Some(hostname)) => Ok(hostname.clone()),
@@ -99,7 +95,16 @@ pub(super) fn read(
         };
         if let Ok(node) = node {
             let session = place.session.as_deref().unwrap_or_default();
-            building.wrong(&node, session, output.parts[*part].started_unix_ns, *line, reason);
+            let run = place.run.as_ref().map(|run| format!("{run}.wrong-{}", at + 1)).unwrap_or_default();
+            let row = ResultRow {
+                line: *line,
+                node: &node,
+                run: &run,
+                session,
+                started_unix_ns: output.parts[*part].started_unix_ns,
+                ..ResultRow::default()
+            };
+            building.wrong(&row, reason);
         }
     }
     for (line, reason) in output.rejected {

@@ -31,7 +31,11 @@ pub fn of(accounted: &Accounted) -> Option<String> {
         };
         let named: Vec<String> = nodes.iter().take(NAMED).map(|node| shortened(node)).collect();
         let more = if nodes.len() > NAMED { ", ..." } else { "" };
-        Some(format!("{} {what}: {}{more}", nodes.len(), named.join(", ")))
+        let why = match accounted.failed_runs {
+            runs if runs > 0 && *group == Group::Unmeasured => format!(" ({} failed)", count(runs, "run")),
+            _ => String::new(),
+        };
+        Some(format!("{} {what}{why}: {}{more}", nodes.len(), named.join(", ")))
     };
     let groups: Vec<String> = accounted.nodes.iter().filter_map(group).collect();
     Some(format!("{}: {} judged; {}", count(accounted.all(), "node"), accounted.judged, groups.join("; ")))
@@ -56,6 +60,18 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
         })
     };
     report.classes.iter().filter_map(of).take(NAMED).collect()
+}
+
+/// How many runs of pmmpi failed, and where. Nothing if none did.
+pub fn failed(report: &Report) -> Option<String> {
+    let runs = report.failed_runs;
+    let named: Vec<String> = report.failed.iter().take(NAMED).map(|failed| shortened(&failed.node)).collect();
+    let more = if report.failed.len() > NAMED { ", ..." } else { "" };
+    let on = if named.is_empty() { String::new() } else { format!(" on {}{more}", named.join(", ")) };
+    let last = report.failed.iter().max_by_key(|failed| failed.started_unix_ns);
+    let how = last.map(|last| format!("; the latest: {}", last.reason)).unwrap_or_default();
+    let are = if runs == 1 { "is" } else { "are" };
+    (runs > 0).then(|| format!("{} failed or {are} not complete{on}{how}", count(runs, "run")))
 }
 
 /// One sentence per node and session with wrong results, for the first ones.

@@ -2,12 +2,12 @@
 
 use super::Building;
 use crate::table::node_class;
-use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL};
+use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL, NO_TIME_COLUMNS};
 
 /// More counters than this are a mistake: each counter may need memory for every row.
 const MOST_COUNTERS: usize = 4096;
 /// Names that a counter cannot have: they have another meaning in files that pmmpi reads or exports.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 14] = [
     "node",
     "run",
     "elapsed_s",
@@ -20,6 +20,8 @@ const COLUMNS: [&str; 12] = [
     "value",
     "month",
     FACTS_COLUMN,
+    NO_TIME_COLUMNS[0],
+    NO_TIME_COLUMNS[1],
 ];
 
 impl Building {

@@ -1,9 +1,9 @@
 //! Rows, values and results that count for nothing: they are counted, and the first ones have a reason.
 
 use super::Building;
-use crate::input::importers::row::Column;
+use crate::input::importers::row::{Column, Numbered, ResultRow};
 use crate::input::importers::{REJECTED_KEPT, Rejected};
-use crate::table::{UNDATED, WrongResults};
+use crate::table::{NoTime, UNDATED, WithoutTime, WrongResults};
 
 impl Building {
     /// Counts a row as rejected.
@@ -16,32 +16,106 @@ impl Building {
     }
 
     /// Like [`Self::reject`], for a row of which the node is known: the node must not vanish.
-    pub fn reject_of(&mut self, node: &str, line: u64, reason: impl Into<String>) {
-        if let Ok(node) = self.number(Column::Node, node) {
+    pub fn reject_row(&mut self, row: &ResultRow<'_>, reason: impl Into<String>) {
+        let reason = reason.into();
+        if let Ok(node) = self.number(Column::Node, row.node) {
             self.results.table.rejected_nodes.insert(node);
+            if self.for_archive {
+                let line = format!("line {}", row.line);
+                let nameless =
+                    ResultRow { line: row.line, node: row.node, run: &line, ..ResultRow::default() };
+                let numbered = self.checked(row).or_else(|_| self.checked(&nameless));
+                numbered.into_iter().for_each(|row| self.without_time(&row, NoTime::Invalid, reason.clone()));
+            }
         }
-        self.reject(line, reason);
+        self.reject(row.line, reason);
     }
 
-    /// Notes a wrong result of a node: its time means nothing, but the node must not vanish.
-    pub fn wrong(
+    /// Notes a run of pmmpi that has no time on a node. The node has no name if the run failed before any node was known.
+    pub fn without_time_of_own(&mut self, row: &ResultRow<'_>, why: NoTime, reason: &str) {
+        let numbered = match row.node.is_empty() {
+            true => {
+                let node = self.nowhere();
+                self.checked_on(node, row)
+            }
+            false => self.checked(row),
+        };
+        if let Ok(numbered) = numbered {
+            self.without_time(&numbered, why, reason.to_owned());
+        }
+    }
+
+    /// The number of the node that has no name: no row has it.
+    pub(in crate::input::importers) fn nowhere(&mut self) -> u32 {
+        self.results.table.nodes.number("")
+    }
+
+    /// Notes a run without a usable time.
+    pub(super) fn without_time(&mut self, row: &Numbered, why: NoTime, reason: String) {
+        self.results.table.without_time.push(WithoutTime {
+            node: row.node,
+            run: row.run,
+            is_own: row.is_own,
+            class: row.class,
+            declared: if self.keeps_declared { row.declared } else { row.class },
+            parts: row.parts,
+            session: row.session,
+            started_unix_ns: row.started_unix_ns,
+            facts: row.facts,
+            source: self.results.sources.len().saturating_sub(1) as u32,
+            why,
+            reason,
+        });
+    }
+
+    /// Reads a row of an archive that has no time. An export keeps such a row as it is; a report rejects what it rejected
+    /// in the original file.
+    pub(in crate::input::importers) fn archived_without_time(
         &mut self,
-        node: &str,
-        session: &str,
-        started_unix_ns: Option<i64>,
-        line: u64,
+        row: &Numbered,
+        why: NoTime,
         reason: &str,
     ) {
-        let names = [(Column::Node, node), (Column::Session, session)];
+        let is_kept = self.for_archive || matches!(why, NoTime::Failed | NoTime::Unknown);
+        if is_kept {
+            self.without_time(row, why, reason.to_owned());
+        }
+        if why == NoTime::Wrong {
+            self.add_wrong([row.node, row.session], row.started_unix_ns, || reason.to_owned());
+        }
+        if !is_kept {
+            self.results.table.rejected_nodes.insert(row.node);
+            self.reject(row.line, reason);
+        }
+    }
+
+    /// Notes a wrong result of a node: its time means nothing, but the node must not vanish. The reader also rejects the
+    /// result. `run` is the name of its run; a number if there is none.
+    pub fn wrong(&mut self, row: &ResultRow<'_>, reason: &str) {
+        let names = [(Column::Node, row.node), (Column::Session, row.session)];
         let [Ok(node), Ok(session)] = names.map(|(column, name)| self.number(column, name)) else { return };
-        let first = || format!("{}:{line}: {reason}", self.path.display());
+        let started_unix_ns = row.started_unix_ns.unwrap_or(UNDATED);
+        let first = format!("{}:{}: {reason}", self.path.display(), row.line);
+        self.add_wrong([node, session], started_unix_ns, || first.clone());
+        if self.for_archive {
+            let last = self.last_wrong.entry([node, session]).or_default();
+            *last += 1;
+            let number = format!("wrong-{last}");
+            let run = if row.run.is_empty() { number.as_str() } else { row.run };
+            if let Ok(numbered) = self.checked(&ResultRow { run, ..*row }) {
+                self.without_time(&numbered, NoTime::Wrong, first);
+            }
+        }
+    }
+
+    fn add_wrong(&mut self, [node, session]: [u32; 2], started_unix_ns: i64, first: impl FnOnce() -> String) {
         let wrong = self.results.table.wrong.entry((node, session)).or_insert_with(|| WrongResults {
             results: 0,
             first: first(),
             started_unix_ns: UNDATED,
         });
         wrong.results += 1;
-        wrong.started_unix_ns = wrong.started_unix_ns.min(started_unix_ns.unwrap_or(UNDATED));
+        wrong.started_unix_ns = wrong.started_unix_ns.min(started_unix_ns);
     }
 
     /// Counts runs that were not decoded, because the selection has none of them.

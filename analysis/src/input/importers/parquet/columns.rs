@@ -6,7 +6,7 @@ use crate::input::importers::path_pattern::PathParts;
 use crate::input::importers::row::WRONG;
 use crate::input::importers::{ImportFault, ImportOptions};
 use crate::table::node_class::{ClassBy, Key};
-use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL};
+use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL, NO_TIME_COLUMNS};
 use polars::prelude::{ArrowDataType as Type, ArrowSchema};
 use std::sync::LazyLock;
 
@@ -38,6 +38,8 @@ pub(super) struct Columns {
     /// In an archive of runs, the facts of nodes.
     pub facts: Option<String>,
     pub is_own: Option<String>,
+    /// In an archive of runs, why a row has no time: see [`NO_TIME_COLUMNS`].
+    pub no_time: Option<[String; 2]>,
     /// In long files: column with the event's name, column with the value.
     pub event: Option<[String; 2]>,
     /// Column, and index of its counter in the table.
@@ -169,6 +171,14 @@ impl Columns {
             (Ok(Some(event)), Ok(Some(value))) => Some([event, value]),
             _ => None,
         };
+        let no_time = NO_TIME_COLUMNS.map(|name| {
+            let column = find(name).filter(|(_, kind)| building.is_of_archive() && *kind == Kind::Text);
+            column.map(|(column, _)| (*column).to_owned())
+        });
+        let no_time = match no_time {
+            [Some(why), Some(reason)] if medians.is_none() => Some([why, reason]),
+            _ => None,
+        };
         let mut columns = Self {
             node,
             run,
@@ -187,6 +197,7 @@ impl Columns {
                 .filter(|(_, kind)| building.is_of_archive() && *kind == Kind::Text)
                 .map(|(column, _)| (*column).to_owned()),
             is_own: typed(OWN, &[Kind::Truth], "boolean")?,
+            no_time,
             event,
             counters: Vec::new(),
             place: place.clone(),
@@ -271,7 +282,7 @@ impl Columns {
                 .as_ref()
                 .is_some_and(|(runs, deviation)| runs == name || deviation.as_deref() == Some(name))
             || self.class.iter().any(|column| column.name == name)
-            || self.event.iter().flatten().any(|column| column == name)
+            || self.event.iter().chain(&self.no_time).flatten().any(|column| column == name)
             || self.counters.iter().any(|(column, _)| column == name)
     }
 

@@ -7,11 +7,35 @@ use crate::input::importers::building::{Building, shown};
 use crate::input::importers::invalid_value::Wrong;
 use crate::input::importers::row::{Column, Numbered, RowPart, WRONG};
 use crate::table::instant;
-use crate::table::{MedianOf, UNDATED};
+use crate::table::{MedianOf, NoTime, UNDATED};
+use hashbrown::HashMap;
 use polars::prelude::{Column as Values, DataFrame, DataType, PolarsResult, TimeUnit};
 
 /// The name of the run of a row that is a median.
 const MEDIAN: &str = "median";
+
+/// Why rows of an archive have no time. Few files have such rows.
+#[derive(Default)]
+struct NoTimes(HashMap<usize, (NoTime, String)>);
+
+impl NoTimes {
+    fn of(frame: &DataFrame, columns: &Columns) -> PolarsResult<Self> {
+        let Some(names) = &columns.no_time else { return Ok(Self::default()) };
+        let [whys, reasons] = names.each_ref().map(|name| frame.column(name)?.cast(&DataType::String));
+        let (whys, reasons) = (whys?, reasons?);
+        let all = whys.str()?.iter().zip(reasons.str()?.iter()).enumerate();
+        let known = all.filter_map(|(row, (why, reason))| {
+            // A later version may write other words.
+            let why = why.map(|why| NoTime::of_name(why).unwrap_or(NoTime::Invalid))?;
+            Some((row, (why, reason.unwrap_or_default().to_owned())))
+        });
+        Ok(Self(known.collect()))
+    }
+
+    fn at(&self, row: usize) -> Option<(NoTime, &str)> {
+        self.0.get(&row).map(|(why, reason)| (*why, reason.as_str()))
+    }
+}
 
 /// Adds the rows of a frame. The file has `before` rows before the frame. A line is the number of the row in the
 /// file.
@@ -53,11 +77,15 @@ pub(super) fn add(
     let medians = medians(frame, &elapsed_s, columns)?;
     // The name of a median does not identify a run of pmmpi.
     let is_own = if medians.is_empty() { is_own } else { vec![false; height] };
+    let no_time = NoTimes::of(frame, columns)?;
     if let Some(name) = &columns.maintenance {
         let labels = frame.column(name)?.cast(&DataType::String)?;
-        let rows = node.iter().zip(&session).zip(labels.str()?.iter());
-        let named = rows.filter(|((node, session), _)| **node != WRONG && **session != WRONG);
-        building.add_maintenance(named.map(|((node, session), label)| (*node, *session, label)));
+        let rows = node.iter().zip(&session).zip(labels.str()?.iter()).enumerate();
+        let is_named = |row: usize, [node, session]: [u32; 2]| {
+            node != WRONG && session != WRONG && no_time.at(row).is_none()
+        };
+        let named = rows.filter(|(row, ((node, session), _))| is_named(*row, [**node, **session]));
+        building.add_maintenance(named.map(|(_, ((node, session), label))| (*node, *session, label)));
     }
     let part = RowPart {
         line: before + 1,
@@ -81,7 +109,7 @@ pub(super) fn add(
             set(&values, (0..height).map(|row| Some(first + row)), building);
             Ok(())
         }
-        None => wide(frame, before, rows, columns, building),
+        None => wide(frame, before, rows, &no_time, columns, building),
         Some(event) => long(frame, before, rows, &event, columns, building),
     }
 }
@@ -107,14 +135,31 @@ fn wide(
     frame: &DataFrame,
     before: u64,
     rows: impl Iterator<Item = Numbered>,
+    no_time: &NoTimes,
     columns: &mut Columns,
     building: &mut Building,
 ) -> PolarsResult<()> {
     let values = values(frame, before, columns)?;
-    let places: Vec<Option<usize>> =
-        rows.map(|row| checked(&row, frame, before, columns, building)).collect();
+    let place = |(at, row): (usize, Numbered)| match no_time.at(at) {
+        Some((why, reason)) => {
+            add_without_time(row, why, reason, building);
+            None
+        }
+        None => checked(&row, frame, before, columns, building),
+    };
+    let places: Vec<Option<usize>> = rows.enumerate().map(place).collect();
     set(&values, places.into_iter(), building);
     Ok(())
+}
+
+/// Adds a row of an archive that has no time.
+fn add_without_time(row: Numbered, why: NoTime, reason: &str, building: &mut Building) {
+    // A run may have failed before any node was known.
+    let node = if row.node == WRONG && row.is_own { building.nowhere() } else { row.node };
+    match [node, row.run, row.class, row.session].contains(&WRONG) {
+        true => building.reject(row.line, "node, run, class or session is not valid"),
+        false => building.archived_without_time(&Numbered { node, ..row }, why, reason),
+    }
 }
 
 /// For each counter: its index in the table, and its value in each row.
