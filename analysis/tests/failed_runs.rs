@@ -111,7 +111,7 @@ fn a_node_of_failed_runs_is_accounted_for() {
             "started_unix_ns": START_NS + 19_000_000_000_i64, "reason": "rank 0 on h3: signal 9",
         }]);
         assert_eq!(found["failed"], failed);
-        let line = "4 nodes: 3 judged; 1 without a time (5 runs failed): h3";
+        let line = "4 nodes: 3 judged; 1 without a time (5 runs failed or not complete): h3";
         for format in ["text", "md", "html"] {
             let text = text_of(path, &["--format", format]);
             assert!(text.contains(line), "{format}: {text}");
@@ -144,7 +144,7 @@ fn the_first_screen_accounts_for_nodes_if_all_runs_failed() {
     assert!(export(folder.path(), &archive, &[]).status.success());
     for path in [folder.path(), &archive] {
         let text = text_of(path, &[]);
-        let line = "2 nodes: 0 judged; 2 without a time (2 runs failed): h0, h1";
+        let line = "2 nodes: 0 judged; 2 without a time (2 runs failed or not complete): h0, h1";
         assert!(text.lines().take(4).any(|found| found == line), "{text}");
         let nagios = text_of(path, &["--exit", "nagios"]);
         assert!(nagios.contains("no node can be compared: no run has a time"), "{nagios}");

@@ -32,7 +32,9 @@ pub fn of(accounted: &Accounted) -> Option<String> {
         let named: Vec<String> = nodes.iter().take(NAMED).map(|node| shortened(node)).collect();
         let more = if nodes.len() > NAMED { ", ..." } else { "" };
         let why = match accounted.failed_runs {
-            runs if runs > 0 && *group == Group::Unmeasured => format!(" ({} failed)", count(runs, "run")),
+            runs if runs > 0 && *group == Group::Unmeasured => {
+                format!(" ({} failed or not complete)", count(runs, "run"))
+            }
             _ => String::new(),
         };
         Some(format!("{} {what}{why}: {}{more}", nodes.len(), named.join(", ")))
