@@ -97,7 +97,7 @@ fn is_slow_member(node: &NodeReport) -> bool {
     node.as_member_of.as_ref().is_some_and(|member| member.verdict > Some(Verdict::Ok))
 }
 
-/// See [`accounted::failed`].
+/// How many runs of pmmpi failed, and on which nodes; for a line of monitoring.
 pub fn failed_runs(report: &Report) -> Option<String> {
     accounted::failed(report)
 }

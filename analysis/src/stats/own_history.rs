@@ -147,7 +147,7 @@ const WIDENED: f64 = 4.0;
 
 /// The variance of a node's sessions (ln T) without the error of their medians, pooled over the nodes of a class. It comes
 /// from the differences to the node's median, because nodes also wander slowly. If half of the nodes change in the middle
-/// of their history, most of these differences are the change; so the variance is at most [`WANDER`] times that from the
+/// of their history, most of these differences are the change; so the variance is at most 4 times that from the
 /// differences of neighbouring sessions, of which a lasting change is in one only.
 pub fn between_sessions(nodes: &[&[SessionTime]], settings: &OwnHistorySettings) -> f64 {
     /// Number of sessions that are enough.
