@@ -8,12 +8,21 @@ use std::fmt::Write;
 
 const SESSIONS: usize = 6;
 
-/// Twelve nodes in six daily sessions of seven runs; `slower` is the factor of a node in a session. `maintenance` names
-/// the maintenance after which a session of a node was made.
+/// Twelve nodes: see [`fleet_of`].
 fn fleet(slower: impl Fn(usize, usize) -> f64, maintenance: impl Fn(usize, usize) -> &'static str) -> String {
+    fleet_of(12, slower, maintenance)
+}
+
+/// Nodes in six daily sessions of seven runs; `slower` is the factor of a node in a session. `maintenance` names the
+/// maintenance after which a session of a node was made.
+fn fleet_of(
+    nodes: usize,
+    slower: impl Fn(usize, usize) -> f64,
+    maintenance: impl Fn(usize, usize) -> &'static str,
+) -> String {
     let mut csv = String::from("node,session,run,started,maintenance,elapsed_s\n");
     for (node, session, run) in
-        (0..12).flat_map(|node| (0..SESSIONS).flat_map(move |s| (0..7).map(move |r| (node, s, r))))
+        (0..nodes).flat_map(|node| (0..SESSIONS).flat_map(move |s| (0..7).map(move |r| (node, s, r))))
     {
         // Nodes differ by up to 2 %, sessions of a node by .2 %, and runs by .2 %; all nodes are slower in s4.
         let place =
@@ -277,4 +286,32 @@ fn half_of_the_nodes_may_become_slower() {
         }
         assert!(found["warnings"].as_array().unwrap().iter().all(|of| of["code"] != "class-moved"));
     }
+}
+
+/// The class became slower and n05 did not: its seconds are the same, and only next to its class is it faster.
+#[test]
+fn a_change_next_to_a_class_that_moved_is_called_so() {
+    let folder = Folder::new();
+    let slower = |node: usize, session: usize| if node != 5 && session >= 4 { 1.06 } else { 1.0 };
+    let file = folder.put("f.csv", fleet_of(24, slower, |_, _| ""));
+    let path = file.to_str().unwrap();
+    let found = json(&report(&["report", path, "--format", "json"]));
+    let history = &of_nodes(&found, "n05")["history"];
+    assert_eq!(history["verdict"], "FASTER", "{history}");
+    assert!((history["class_change"].as_f64().unwrap() - 0.06).abs() < 0.005, "{history}");
+    let text = out(&report(&["report", path]));
+    assert!(text.contains("% faster, relative to its class, than it was until 2026-11-13"), "{text}");
+    assert!(text.contains("\nBEFORE is as it would be today"), "{text}");
+}
+
+/// All three nodes of a class became slower: nothing shows whether the nodes or the work changed.
+#[test]
+fn nodes_are_not_avoided_because_of_their_work() {
+    let folder = Folder::new();
+    let slower = |_: usize, session: usize| if session >= 4 { 1.05 } else { 1.0 };
+    let file = folder.put("f.csv", fleet_of(3, slower, |_, _| ""));
+    let path = file.to_str().unwrap();
+    let text = out(&report(&["report", path]));
+    assert!(text.contains("too few nodes to tell whether the node or the work changed"), "{text}");
+    assert_eq!(out(&report(&["report", path, "--format", "exclude"])), "");
 }

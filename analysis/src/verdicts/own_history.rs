@@ -62,11 +62,14 @@ pub(super) fn reports(
     };
     let times = all_times(effects);
     let slices = since_restart(histories, &times);
-    // If most nodes changed, only a comparison with them shows how much nodes usually vary. If just half of them did, the
-    // level of most nodes lies between both halves, and only a comparison with the others shows it.
-    let next_to_most = all_times(of_most);
-    let between = own_history::between_sessions(&since_restart(histories, &next_to_most), settings)
-        .min(own_history::between_sessions(&slices, settings));
+    let mut between = own_history::between_sessions(&slices, settings);
+    if effects != of_most {
+        // If most nodes changed, only a comparison with them shows how much nodes usually vary. If just half of them did,
+        // the level of most nodes lies between both halves, and only a comparison with the others shows it.
+        let next_to_most = all_times(of_most);
+        let next_to_most = since_restart(histories, &next_to_most);
+        between = between.min(own_history::between_sessions(&next_to_most, settings));
+    }
     let changes = own_history::changes(&slices, between, settings);
     let is_relative = history::is_relative(most);
     let report = |(at, change): (usize, Option<OwnChange>)| {

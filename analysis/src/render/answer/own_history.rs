@@ -11,6 +11,9 @@ use hashbrown::HashMap;
 use pmmpi::text::count;
 use std::cell::LazyCell;
 
+/// A smaller change is no matter for a sentence.
+const NOTABLE: f64 = 0.01;
+
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
     [OwnVerdict::Slowed, OwnVerdict::Suspect, OwnVerdict::Faster]
@@ -53,11 +56,11 @@ fn certainly_changed(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
     Some((maintenance.change, &node.node, maintenance.since.as_deref()))
 }
 
-/// A node that had become slower, and that its maintenance did not make faster: fraction, node, first session after it.
+/// A node that had become slower, and that is not even a little faster after its maintenance: fraction, node, first session
+/// after it. If a node seems to be faster, but this is not certain, there is nothing to say.
 fn not_repaired(node: &NodeReport) -> Option<(f64, &str, Option<&str>)> {
-    let in_vain = |maintenance: &&MaintenanceReport| {
-        maintenance.change_before > 0.0 && !(maintenance.is_certain && maintenance.change < 0.0)
-    };
+    let in_vain =
+        |maintenance: &&MaintenanceReport| maintenance.change_before > 0.0 && maintenance.change > -NOTABLE;
     let maintenance = node.history.events.maintenance.as_ref().filter(in_vain)?;
     Some((maintenance.change_before, &node.node, maintenance.since.as_deref()))
 }
@@ -187,7 +190,6 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
 
 /// True if the class changed together with the node, so that the node's seconds alone do not show its change.
 pub fn is_relative(node: &NodeReport) -> bool {
-    const NOTABLE: f64 = 0.01;
     node.history.events.class_change.is_some_and(|change| change.abs() > NOTABLE)
 }
 

@@ -1,7 +1,7 @@
 //! Metrics of programs, on runs that are made by hand: whatever hardware threads they ran on.
 
-use crate::metrics::*;
-use crate::validation::Trust;
+use super::of_hand_made_run as metric;
+use super::{skylake_node as skylake, zen2_node as zen2};
 use pmmpi::bounds::Stamps;
 use pmmpi::counters::counts::{CountRow, GroupCounts};
 use pmmpi::counters::event::{Encoding, Event};
@@ -90,23 +90,6 @@ fn count(run: &mut Run, rank: RankId, stays: &[Stay], is_zen2: bool) {
             [("mperf", sum(|stay| stay.ref_cycles, &here)), ("aperf", sum(|stay| stay.cycles, &here))];
         add_row(run, rank, Scope::Core, Some(cpu), &counts);
     }
-}
-
-fn hardware(vendor: &str, family: u32, model: u32) -> Hardware {
-    let cpu_vendor = Some(vendor.to_owned());
-    Hardware { cpu_vendor, cpu_family: Some(family), cpu_model: Some(model), ..Hardware::default() }
-}
-
-fn skylake() -> Hardware {
-    hardware("GenuineIntel", 6, 0x55)
-}
-
-fn zen2() -> Hardware {
-    hardware("AuthenticAMD", 0x17, 0x31)
-}
-
-fn metric(run: &Run, name: &str) -> MetricValue {
-    of_run(run, &Trust::default()).into_iter().find(|value| value.metric.name == name).unwrap()
 }
 
 #[track_caller]

@@ -1,5 +1,7 @@
 //! Metrics of cores, on runs that are made by hand.
 
+use super::of_hand_made_run as metric;
+use super::{hardware, skylake_node as skylake, zen2_node as zen2};
 use crate::metrics::*;
 use crate::validation::Trust;
 use pmmpi::bounds::Stamps;
@@ -84,23 +86,6 @@ fn counts(rank: RankId, cores: &[Busy], hardware: &Hardware) -> Counts {
         rows.push(row(core + CORES, 1, &[RATIO * (both + b)]));
     }
     Counts { sets: vec![set(first), set(&["ref_cycles_b"])], rows, ..Counts::default() }
-}
-
-fn hardware(vendor: &str, family: u32, model: u32) -> Hardware {
-    let cpu_vendor = Some(vendor.to_owned());
-    Hardware { cpu_vendor, cpu_family: Some(family), cpu_model: Some(model), ..Hardware::default() }
-}
-
-fn skylake() -> Hardware {
-    hardware("GenuineIntel", 6, 0x55)
-}
-
-fn zen2() -> Hardware {
-    hardware("AuthenticAMD", 0x17, 0x31)
-}
-
-fn metric(run: &Run, name: &str) -> MetricValue {
-    of_run(run, &Trust::default()).into_iter().find(|value| value.metric.name == name).unwrap()
 }
 
 /// The row of that core's first (0) or second (1) hardware thread on a node.
