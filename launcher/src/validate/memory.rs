@@ -207,8 +207,8 @@ impl MemoryControllers {
     }
 
     fn evaluate(&self, inputs: &MetricInputs, metric: &str) -> Option<MetricValue> {
-        // With an elapsed time of one second, bytes per second are bytes.
-        let inputs = inputs.clone().with_quantity("elapsed_s", 1.0);
+        // The controllers are those of one socket. With an elapsed time of one second, bytes per second are bytes.
+        let inputs = inputs.clone().with_quantity("elapsed_s", 1.0).with_quantity("sockets", 1.0);
         evaluate(&self.cpu, &inputs).into_iter().find(|value| value.metric.name == metric)
     }
 
