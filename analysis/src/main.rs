@@ -190,7 +190,8 @@ fn report(options: &ReportArgs, decoding: Decoding) -> Result<u8, Failure> {
     }
     // A row of the CSV has a time.
     if matches!(options.format, ReportFormat::Csv)
-        && let Some(accounted) = answer::unmeasured(&report)
+        && report.accounted.unmeasured > 0
+        && let Some(accounted) = answer::accounted(&report)
     {
         say(&one_line(&accounted));
     }

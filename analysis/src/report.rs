@@ -24,7 +24,9 @@ use crate::stats::verdict_rule::Verdict;
 use crate::table::selection::Selected;
 use crate::table::{BOUNDS, WrongResults};
 use crate::verdicts::goes_with_slowness::ClassSlowness;
-use crate::verdicts::node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
+use crate::verdicts::node_report::{
+    ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport,
+};
 use crate::verdicts::{self, JudgeSettings, Verdicts};
 use crate::warning_codes::{Warning, WarningCode};
 use accounted::{Accounted, Group};
@@ -35,6 +37,7 @@ use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use serde::Serialize;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -85,6 +88,8 @@ pub struct Report {
     pub runs_of_nodes: usize,
     /// How many sessions there are, and how many are needed.
     pub sessions: SessionsNeeded,
+    /// Nodes with more slow runs than chance explains, by name.
+    pub flaky: Vec<FlakyReport>,
     /// Nodes that grew slower, the largest change first.
     pub drift: Vec<DriftReport>,
     /// What goes with slowness, by class; `None`: the user did not ask for it.
@@ -189,7 +194,9 @@ impl Report {
         let Input { runs, results, hosts, .. } = input;
         let runs: Vec<RunReport> = runs.into_iter().map(|run| run.kept).collect();
         let judged = verdicts::judge(&results.table, &results.order, settings);
-        let Verdicts { mut nodes, classes, reconfigured, slow_runs, drift, goes_with_slowness, .. } = judged;
+        let Verdicts {
+            mut nodes, classes, reconfigured, slow_runs, flaky, drift, goes_with_slowness, ..
+        } = judged;
         let mut all = input.warnings;
         all.extend(warnings::of_results(&results));
         all.extend(warnings::without_time(input.without_time));
@@ -229,12 +236,22 @@ impl Report {
             slow_runs,
             runs_of_nodes,
             sessions,
+            flaky,
             drift,
             goes_with_slowness: settings.goes_with_slowness.map(|_| goes_with_slowness),
             waited_for,
             rejected,
             warnings: all,
         }
+    }
+
+    /// The flaky nodes that were measured in the latest sessions.
+    pub fn flaky_now(&self) -> impl Iterator<Item = &FlakyReport> {
+        let now = LazyCell::new(|| -> HashSet<(&str, &str)> {
+            let current = self.nodes.iter().filter(|node| node.is_current());
+            current.map(|node| (node.node.as_str(), node.class.as_str())).collect()
+        });
+        self.flaky.iter().filter(move |flaky| now.contains(&(flaky.node.as_str(), flaky.class.as_str())))
     }
 }
 

@@ -32,7 +32,7 @@ use crate::warning_codes::Warning;
 use goes_with_slowness::{ClassSlowness, RunsInBlocks};
 use history::History;
 use judged_session::{JudgedSession, Sessions};
-use node_report::{ClassReport, DriftReport, NodeReport, Reconfigured, SlowRunReport};
+use node_report::{ClassReport, DriftReport, FlakyReport, NodeReport, Reconfigured, SlowRunReport};
 use own_history::SessionEffects;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -77,6 +77,8 @@ pub struct Verdicts {
     pub reconfigured: Vec<Reconfigured>,
     /// Slow runs of all sessions, the slowest first.
     pub slow_runs: Vec<SlowRunReport>,
+    /// Flaky nodes, by name.
+    pub flaky: Vec<FlakyReport>,
     /// Drifts that continue, the largest change first.
     pub drift: Vec<DriftReport>,
     /// What goes with slowness, by class.
@@ -91,6 +93,7 @@ impl Verdicts {
         self.nodes.extend(of_class.nodes);
         self.classes.extend(of_class.classes);
         self.slow_runs.extend(of_class.slow_runs);
+        self.flaky.extend(of_class.flaky);
         self.drift.extend(of_class.drift);
         self.goes_with_slowness.extend(of_class.goes_with_slowness);
         self.warnings.extend(of_class.warnings);
@@ -129,6 +132,7 @@ pub fn judge(table: &RunTable, order: &Order, settings: &JudgeSettings) -> Verdi
     all.slow_runs.sort_by(|a, b| {
         b.slowdown.total_cmp(&a.slowdown).then_with(|| (&a.run_id, &a.class).cmp(&(&b.run_id, &b.class)))
     });
+    all.flaky.sort_by(|a, b| (&a.node, &a.class).cmp(&(&b.node, &b.class)));
     all.drift.sort_by(|a, b| {
         b.change.total_cmp(&a.change).then_with(|| (&a.node, &a.class).cmp(&(&b.node, &b.class)))
     });
@@ -283,7 +287,6 @@ impl Judge<'_> {
         suspects.few_anchors.retain(|few| self.is_lasting(few.session, &sessions, &histories));
         histories.iter().for_each(|history| self.places[history.node as usize] = NOWHERE);
         let told = &mut self.all.warnings;
-        warnings::flaky(table, settings, &histories, &class, told);
         told.extend(warnings::few_anchors(table, &suspects.few_anchors, &sessions, &class));
         let judging = Sessions { table, names: self.names, nodes: &sessions, latest };
         let most_judged = history::most_judged(&histories).and_then(|number| judging.judging(number));
@@ -299,6 +302,8 @@ impl Judge<'_> {
         let comparing: Vec<usize> = (0..sessions.len()).filter(can_judge).collect();
         told.extend(warnings::composition(table, &comparing, &sessions, &class));
         histories.iter_mut().for_each(|history| history.find_restarts(table));
+        self.all.flaky = over_sessions::flaky(table, settings.run.q, &histories);
+        told.extend(warnings::flaky(&self.all.flaky, &class));
         let most = sessions.iter().map(|nodes| nodes.len()).max().unwrap_or_default();
         let of_most = history::session_effects(&histories, &centres, most);
         let effects = class_moved::follow_unchanged(&settings.own_history, &histories, &of_most, &centres);

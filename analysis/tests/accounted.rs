@@ -58,7 +58,7 @@ fn every_node_is_accounted_for() {
     let text = out(&report(&["report", path, "--class-by", "memory"]));
     let first: Vec<&str> = text.lines().take(24).collect();
     for line in [
-        "apart from the odd nodes, none of 23 nodes stands out from its class",
+        "apart from the odd node below, no node stands out from its class",
         "n12 is odd: memory is 96, its peers have 128; ",
         "24 nodes: 21 judged; 1 odd: n12; 1 with too few runs: n06; 1 not in the latest session: n05",
         "* compared with the class that the odd node would belong to",
@@ -238,6 +238,41 @@ fn a_node_that_is_too_fast_is_named() {
         "{text}"
     );
     assert_eq!(report(&["report", path, "--fail-on", "slow"]).status.code(), Some(0));
+}
+
+/// Columns with text that divide the runs into kinds are named, unless they make up classes.
+#[test]
+fn columns_that_nothing_uses_are_named() {
+    let folder = Folder::new();
+    let mut rows = String::new();
+    for (number, line) in csv(6, 1, |_, _| 128, |_, _| 6).lines().enumerate() {
+        let (blas, remark, nb) = match number {
+            0 => ("blas".to_owned(), "remark".to_owned(), "nb".to_owned()),
+            _ => (["mkl", "openblas"][number % 2].to_owned(), format!("remark {number}"), number.to_string()),
+        };
+        let _ = writeln!(rows, "{line},{blas},{remark},{nb}");
+    }
+    let file = folder.put("f.csv", rows);
+    let path = file.to_str().unwrap();
+    let text = out(&report(&["report", path]));
+    let warning = "warning: the report does not use these columns: blas (mkl, openblas, ...); it compares runs with \
+                   different values [unused-columns]";
+    assert!(text.contains(warning), "{text}");
+    let text = out(&report(&["report", path, "--class-by", "blas"]));
+    assert!(!text.contains("unused-columns") && text.contains("class 2: blas=openblas"), "{text}");
+}
+
+/// A report that compares no nodes accounts for them, too.
+#[test]
+fn nodes_that_are_not_compared_are_accounted_for() {
+    let folder = Folder::new();
+    let file = folder.put("f.csv", csv(3, 1, |node, _| 64 << node, |_, _| 7));
+    let text = out(&report(&["report", file.to_str().unwrap(), "--class-by", "memory"]));
+    assert_eq!(
+        text.lines().nth(1),
+        Some("3 nodes: 0 judged; 3 alone in a class (not judged): n00, n01, n02"),
+        "{text}"
+    );
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {

@@ -198,7 +198,7 @@ fn a_node_that_is_gone_is_no_alarm() {
         assert_eq!(statuses, [slow, missing, gone], "{last}");
     }
     let found = Found::of(&fleet(2), &["--top", "0"]);
-    found.has_line("none of 11 nodes stands out from its class");
+    found.has_line("no node stands out from its class");
     found.has_line("12 nodes: 11 judged; 1 not in the latest two sessions: n04");
     assert!(found.text.contains("(GONE)") && !found.text.contains("drain it"), "{}", found.text);
     assert!(Found::of(&fleet(4), &[]).text.contains("n04 +"), "it may be measured again tomorrow");
@@ -264,4 +264,50 @@ fn few_nodes_have_no_level() {
         "{}",
         found.text
     );
+}
+
+/// A node with single slow runs in many sessions is flaky; a node with one bad session is not. A node whose habit ended with
+/// its maintenance is not flaky any more.
+#[test]
+fn flaky_nodes_are_named() {
+    let fleet = |repaired: bool| {
+        let with_slow_run = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let (node, session, run) = (fields[0], fields[1], fields[2]);
+            let is_slow = match node {
+                "n03" => !(repaired && session == "s5") && session[1..].parse() == run.parse::<usize>(),
+                "n07" => session == "s2",
+                _ => false,
+            };
+            let seconds: f64 = fields[7].parse().unwrap();
+            format!("{},{:.6}\n", fields[..7].join(","), if is_slow { 1.1 * seconds } else { seconds })
+        };
+        let label = |node, session| if repaired && node == 3 && session == 4 { "dimm" } else { "" };
+        let rows = csv(5, |node, session| Cell { label: label(node, session), ..Cell::default() });
+        let (header, rows) = rows.split_once('\n').unwrap();
+        rows.lines().map(with_slow_run).fold(format!("{header}\n"), |csv, line| csv + &line)
+    };
+    let found = Found::of(&fleet(false), &[]);
+    found.has_line("1 node is flaky: n03 (5 of 35 runs are slow)");
+    found.has_line("1 node was slow in single sessions: n07 (s2)");
+    let flaky = &found.json["flaky"];
+    assert_eq!(
+        (&flaky[0]["node"], &flaky[0]["slow_runs"], &flaky[0]["runs"], &flaky[1]),
+        (&json!("n03"), &json!(5), &json!(35), &Value::Null)
+    );
+    let folder = Folder::new();
+    let status = |csv: &str, args: &[&str]| {
+        let file = folder.put("f.csv", csv);
+        report(&[&["report", file.to_str().unwrap()], args].concat())
+    };
+    assert_eq!(status(&fleet(false), &["--fail-on", "flaky"]).status.code(), Some(3));
+    assert_eq!(status(&fleet(false), &["--exit", "nagios"]).status.code(), Some(1));
+    let metrics = out(&status(&fleet(false), &["--format", "openmetrics"]));
+    assert!(
+        metrics.contains("pmmpi_node_flaky_runs_ratio{node=\"n03\",") && metrics.contains("} 0.142857"),
+        "{metrics}"
+    );
+    let repaired = fleet(true);
+    assert_eq!(Found::of(&repaired, &[]).json["flaky"], json!([]));
+    assert_eq!(status(&repaired, &["--fail-on", "flaky"]).status.code(), Some(0));
 }

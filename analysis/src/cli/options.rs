@@ -243,6 +243,8 @@ pub enum FailOn {
     Missing,
     /// A node is not in the latest two sessions
     Gone,
+    /// A node is flaky: it has more slow runs than chance explains
+    Flaky,
     /// A node computed a wrong result
     Wrong,
     /// A run failed or is not complete

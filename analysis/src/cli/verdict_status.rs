@@ -60,7 +60,7 @@ pub fn nagios(report: &Report, partial: bool) -> u8 {
     let any = |what: &[FailOn]| what.iter().any(|what| is_found(report, *what));
     match () {
         () if any(&[FailOn::Slow, FailOn::Wrong, FailOn::Failed]) => 2,
-        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing, FailOn::Moved]) => 1,
+        () if any(&[FailOn::Suspect, FailOn::Odd, FailOn::Missing, FailOn::Moved, FailOn::Flaky]) => 1,
         () if partial || is_nothing_judged(report) => UNKNOWN,
         () => 0,
     }
@@ -97,6 +97,7 @@ fn is_found(report: &Report, what: FailOn) -> bool {
         FailOn::Odd => {
             report.nodes.iter().any(|node| node.presence == Presence::Present && !node.odd.is_empty())
         }
+        FailOn::Flaky => report.flaky_now().next().is_some(),
         FailOn::Missing => report.accounted.missing > 0,
         FailOn::Gone => report.accounted.gone > 0,
         FailOn::Wrong => report.accounted.wrong > 0,

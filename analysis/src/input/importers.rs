@@ -21,11 +21,13 @@ mod path_pattern;
 mod reframe;
 mod row;
 mod superbench;
+mod text_columns;
 mod unusable_file;
 
 pub use decoding::Decoding;
 pub use detect::FileFormat;
 pub use path_pattern::PathPattern;
+pub use text_columns::TextValues;
 
 use crate::input::progress::{Metered, Progress};
 use crate::table::node_class::ClassBy;
@@ -69,6 +71,8 @@ pub struct Results {
     /// Values that a reader understood but that are not in the table, counted by name: text columns, rates, and times
     /// that the caller did not ask for.
     pub unread: BTreeMap<String, u64>,
+    /// Columns with text that nothing uses, by name.
+    pub unused_text: BTreeMap<String, TextValues>,
     /// Runs in parts of files that were not decoded, because the selection has none of their runs.
     pub not_decoded: usize,
     /// At least one file of an archive does not contain what its classes consist of.

@@ -10,7 +10,7 @@ use super::cells::{percent, shortened};
 use crate::report::Report;
 use crate::report::often_waited_for::OftenWaitedFor;
 use crate::stats::verdict_rule::Verdict;
-use crate::verdicts::node_report::NodeReport;
+use crate::verdicts::node_report::{FlakyReport, NodeReport};
 use hashbrown::HashSet;
 use pmmpi::text::count;
 
@@ -23,6 +23,9 @@ pub fn of(report: &Report) -> Vec<String> {
     // An odd node is compared with the class that it would belong to: it has a sentence of its own.
     let compared = || report.nodes.iter().filter(|node| node.is_current() && node.as_member_of.is_none());
     let judged = hosts(compared().filter(|node| node.verdict.is_some()));
+    let accounted = &report.accounted;
+    // If some nodes are not judged, a sentence of its own counts all nodes.
+    let of_all = if accounted.judged == accounted.all() { Some(count(judged, "node")) } else { None };
     for (verdicts, one, several) in [
         (&[Verdict::Slow, Verdict::SlowTail][..], "slower than its class", "slower than their class"),
         (
@@ -49,22 +52,29 @@ pub fn of(report: &Report) -> Vec<String> {
         if !nodes.is_empty() {
             let more = if each.len() > NAMED { ", ..." } else { "" };
             let what = if each.len() == 1 { one } else { several };
-            let of_all = count(judged, "node");
-            of_class.push(format!("{} of {of_all} {what}: {}{more}", each.len(), named.join(", ")));
+            let these = match &of_all {
+                Some(of_all) => format!("{} of {of_all}", each.len()),
+                None => count(each.len(), "node"),
+            };
+            of_class.push(format!("{these} {what}: {}{more}", named.join(", ")));
         }
     }
     if of_class.is_empty() {
-        let accounted = &report.accounted;
+        let none = match &of_all {
+            Some(of_all) => format!("none of {of_all} stands out from its class"),
+            None => "no node stands out from its class".to_owned(),
+        };
         of_class.push(match judged {
             0 if report.nodes.is_empty() => "no node can be compared: no run has a time".to_owned(),
             0 => "no node can be compared: each class has only one node".to_owned(),
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
             }
-            _ if report.nodes.iter().any(is_slow_member) => {
-                format!("apart from the odd nodes, none of {judged} nodes stands out from its class")
-            }
-            _ => format!("none of {judged} nodes stands out from its class"),
+            _ => match report.nodes.iter().filter(|node| is_slow_member(node)).count() {
+                0 => none,
+                1 => format!("apart from the odd node below, {none}"),
+                _ => format!("apart from the odd nodes below, {none}"),
+            },
         });
     }
     let mut answer = accounted::wrong(report);
@@ -80,6 +90,7 @@ pub fn of(report: &Report) -> Vec<String> {
         let node = if slow == 1 { "its node" } else { "their nodes" };
         answer.push(format!("{slow} of {all} slower than the other runs of {node}"));
     }
+    answer.extend(flaky(report));
     if !report.drift.is_empty() {
         let (drift, became) = match report.drift.len() {
             1 => ("drifts", "it became"),
@@ -92,6 +103,20 @@ pub fn of(report: &Report) -> Vec<String> {
     answer
 }
 
+/// Names the flaky nodes, for example "2 nodes are flaky: n03 (9 of 40 runs are slow), n17 (6 of 40 runs are slow)".
+fn flaky(report: &Report) -> Option<String> {
+    let nodes: Vec<&FlakyReport> = report.flaky_now().collect();
+    let of = |flaky: &&FlakyReport| {
+        let are = if flaky.slow_runs == 1 { "is" } else { "are" };
+        format!("{} ({} of {} {are} slow)", shortened(&flaky.node), flaky.slow_runs, count(flaky.runs, "run"))
+    };
+    let named: Vec<String> = nodes.iter().take(NAMED).map(of).collect();
+    let more = if nodes.len() > NAMED { ", ..." } else { "" };
+    let are = if nodes.len() == 1 { "is" } else { "are" };
+    (!nodes.is_empty())
+        .then(|| format!("{} {are} flaky: {}{more}", count(nodes.len(), "node"), named.join(", ")))
+}
+
 /// True for an odd node that is not OK as a member of the class that it would belong to.
 fn is_slow_member(node: &NodeReport) -> bool {
     node.as_member_of.as_ref().is_some_and(|member| member.verdict > Some(Verdict::Ok))
@@ -102,9 +127,10 @@ pub fn failed_runs(report: &Report) -> Option<String> {
     accounted::failed(report)
 }
 
-/// What became of the nodes, if some have no time; for a report that compares no nodes.
-pub fn unmeasured(report: &Report) -> Option<String> {
-    accounted::of(&report.accounted).filter(|_| report.accounted.unmeasured > 0)
+/// What became of the nodes; for a report that compares no nodes. Nothing for a single node that has a time.
+pub fn accounted(report: &Report) -> Option<String> {
+    let accounted = &report.accounted;
+    accounted::of(accounted).filter(|_| accounted.all() > 1 || accounted.unmeasured > 0)
 }
 
 /// Names the nodes that came last in more runs than chance explains.

@@ -99,6 +99,11 @@ fn about_nodes(text: &mut String, report: &Report) {
     let verdicts = current().filter_map(verdict);
     gauge(text, "pmmpi_node_verdict", "Always 1; the label verdict has the verdict of the node.", verdicts);
     about_history(text, report);
+    let flaky = report.flaky_now().map(|flaky| {
+        let of = [("node", Some(&*flaky.node)), ("class", Some(&*flaky.class))];
+        (labels(&of), flaky.slow_runs as f64 / flaky.runs as f64)
+    });
+    gauge(text, "pmmpi_node_flaky_runs_ratio", "Share of slow runs of a flaky node.", flaky);
     let drift = report.drift.iter().map(|drift| {
         let of =
             [("node", Some(&*drift.node)), ("class", Some(&*drift.class)), ("since", drift.since.as_deref())];

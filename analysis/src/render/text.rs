@@ -48,7 +48,7 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
         nodes::answer(&mut text, report);
         about_nodes(&mut text, report, &names, top);
     } else {
-        let sentences = answer::waited_for(report).into_iter().chain(answer::unmeasured(report));
+        let sentences = answer::waited_for(report).into_iter().chain(answer::accounted(report));
         sentences.for_each(|sentence| line(&mut text, &sentence));
     }
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));

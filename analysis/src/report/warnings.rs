@@ -289,5 +289,16 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
             format!("pmmpi did not read these values: {names}"),
         ));
     }
+    let kinds = results.unused_text.iter().filter_map(|(name, values)| Some((name, values.of_kinds()?)));
+    let kinds: Vec<String> =
+        kinds.map(|(name, values)| format!("{name} ({}, ...)", values.join(", "))).collect();
+    if !kinds.is_empty() {
+        let all = kinds.len();
+        let message = format!(
+            "the report does not use these columns: {}; it compares runs with different values",
+            some(&mut kinds.into_iter(), all)
+        );
+        warnings.push(Warning::new(WarningCode::UnusedColumns, message));
+    }
     warnings
 }

@@ -72,6 +72,16 @@ impl History {
         &self.medians[self.restarts.last().copied().unwrap_or(0)..]
     }
 
+    /// The sessions since the last maintenance whose runs were tested for slowness.
+    pub fn tested_since_restart(&self) -> &[NodeSession] {
+        let first = match (self.restarts.last().map(|at| self.medians.get(*at)), self.medians.last()) {
+            (None, _) | (Some(None), None) => 0,
+            (Some(Some(first)), _) => first.session,
+            (Some(None), Some(before)) => before.session + 1,
+        };
+        &self.tested[self.tested.partition_point(|at| at.session < first)..]
+    }
+
     /// The sessions since the last maintenance, before and after the session with index `first`.
     pub fn since_restart_of(&self, first: usize) -> (&[SessionMedian], &[SessionMedian]) {
         let start = self.restarts.last().copied().unwrap_or(0).min(first);

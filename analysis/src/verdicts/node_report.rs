@@ -402,6 +402,23 @@ pub struct SlowRunReport {
     pub p_adjusted: f64,
 }
 
+/// A node with more slow runs than chance explains, over all of its sessions since its last maintenance.
+#[derive(Debug, Serialize)]
+pub struct FlakyReport {
+    /// Host name.
+    pub node: String,
+    /// The class.
+    pub class: String,
+    /// Number of its slow runs.
+    pub slow_runs: usize,
+    /// Number of its runs that were tested.
+    pub runs: usize,
+    /// Probability that a node like the others of its class has so many slow runs, or so many series of them.
+    pub p_value: f64,
+    /// The same, adjusted for the number of nodes tested.
+    pub p_adjusted: f64,
+}
+
 /// A node that became slower and still is.
 #[derive(Debug, Serialize)]
 pub struct DriftReport {

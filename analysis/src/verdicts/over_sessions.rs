@@ -1,12 +1,13 @@
-//! What the sessions of a class show of its nodes: each node's own history, and its drift.
+//! What the sessions of a class show of its nodes: each node's own history, its drift, and whether it is flaky.
 
 use super::history::History;
 use super::judged_node::{JudgedReport, ONLY_MEDIAN};
 use super::judged_session::Sessions;
-use super::node_report::DriftReport;
+use super::node_report::{DriftReport, FlakyReport};
 use super::own_history::{self, SessionEffects};
 use super::{JudgeSettings, Verdicts};
 use crate::stats::drift;
+use crate::stats::flaky::{self, Flaky, NodeSession};
 use crate::table::RunTable;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -43,6 +44,27 @@ pub(super) fn add_to(
         report.null_reasons.share(&mut known);
         all.nodes.push(*report);
     }
+}
+
+/// Nodes with too many slow runs in all sessions together, by node: a few slow runs per session are not significant in any
+/// single one. `q` is the false discovery rate.
+pub(super) fn flaky(table: &RunTable, q: f64, histories: &[History]) -> Vec<FlakyReport> {
+    let nodes: Vec<&[NodeSession]> = histories.iter().map(History::tested_since_restart).collect();
+    let of_node = |Flaky { node, runs, slow, p, adjusted_p }: Flaky| {
+        let history = &histories[node];
+        let class = history.seen.last().map(|(_, row)| table.class_name(*row as usize));
+        FlakyReport {
+            node: table.nodes.get(history.node).unwrap_or_default().to_owned(),
+            class: class.unwrap_or_default().to_owned(),
+            slow_runs: slow,
+            runs,
+            p_value: p,
+            p_adjusted: adjusted_p,
+        }
+    };
+    let mut all: Vec<FlakyReport> = flaky::flaky(&nodes, q).into_iter().map(of_node).collect();
+    all.sort_by(|a, b| a.node.cmp(&b.node));
+    all
 }
 
 /// The drifts that continue.

@@ -4,8 +4,8 @@ use super::JudgeSettings;
 use super::history::{self, History};
 use super::judged_session::{JudgedSession, Sessions, WORTH_A_WARNING};
 use super::measured_when::{Found, TimeOrder};
+use super::node_report::FlakyReport;
 use super::suspects::{FewAnchors, MIN_ANCHORS};
-use crate::stats::flaky;
 use crate::stats::median;
 use crate::stats::time_order::{Dependence, RankRatio};
 use crate::stats::{bimodal, drift, noise, normal};
@@ -20,28 +20,13 @@ pub(super) fn about_sessions(order: &Order) -> Option<Warning> {
     is_undated.then(|| Warning::new(WarningCode::UndatedSessions, WarningCode::UndatedSessions.example()))
 }
 
-/// Warns of nodes with too many slow runs in all sessions together: a few slow runs per session are not significant in
-/// any single one.
-pub(super) fn flaky(
-    table: &RunTable,
-    settings: &JudgeSettings,
-    histories: &[History],
-    class: &str,
-    told: &mut Vec<Warning>,
-) {
-    let nodes: Vec<&[flaky::NodeSession]> = histories.iter().map(|node| node.tested.as_slice()).collect();
-    let mut flaky = flaky::flaky(&nodes, settings.run.q);
-    let host = |flaky: &flaky::Flaky| table.nodes.get(histories[flaky.node].node).unwrap_or_default();
-    flaky.sort_by_key(host);
-    told.extend(flaky.iter().map(|flaky| {
-        let message = format!(
-            "{}: {} of {} runs are slow, more than chance explains ({class})",
-            host(flaky),
-            flaky.slow,
-            flaky.runs
-        );
+/// Warns of flaky nodes.
+pub(super) fn flaky<'a>(nodes: &'a [FlakyReport], class: &'a str) -> impl Iterator<Item = Warning> + 'a {
+    nodes.iter().map(move |FlakyReport { node, slow_runs, runs, .. }| {
+        let message =
+            format!("{node}: {slow_runs} of {runs} runs are slow, more than chance explains ({class})");
         Warning::new(WarningCode::FlakyNode, message)
-    }));
+    })
 }
 
 /// Warns of sessions in which suspects were measured without other nodes; of several it names the latest.

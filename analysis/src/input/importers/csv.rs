@@ -8,6 +8,7 @@ use super::building::{Building, shown};
 use super::invalid_value::Wrong;
 use super::path_pattern::PathParts;
 use super::row::ResultRow;
+use super::text_columns::UnusedColumn;
 use super::{ImportFault, ImportOptions};
 use crate::table::MAINTENANCE_LABEL;
 use crate::table::instant;
@@ -183,6 +184,7 @@ struct Columns {
     maintenance: Option<usize>,
     started: Option<usize>,
     counters: Vec<Counter>,
+    unused: Vec<UnusedColumn>,
     wrong_starts: Wrong,
 }
 
@@ -248,6 +250,10 @@ impl Columns {
             return Err(ImportFault::missing_columns(given, &names));
         };
         let wrong_starts = Wrong::default();
+        let (counters, unused): (Vec<Counter>, Vec<Counter>) = counters.into_iter().partition(|column| {
+            column.slot.is_some() || column.name.is_empty() || building.wants(&column.name)
+        });
+        let unused = unused.into_iter().map(|column| UnusedColumn::new(column.at, column.name)).collect();
         Ok(Self {
             count: names.len(),
             node,
@@ -258,6 +264,7 @@ impl Columns {
             maintenance,
             started,
             counters,
+            unused,
             wrong_starts,
         })
     }
@@ -358,6 +365,12 @@ impl Columns {
     }
 
     fn add_counters(&mut self, row: usize, line: u64, fields: &Split<'_>, building: &mut Building) {
+        for column in &mut self.unused {
+            let field = fields.get(column.at);
+            if !is_absent(field) {
+                column.add(field, |field| number(field).is_some());
+            }
+        }
         for counter in &mut self.counters {
             let field = fields.get(counter.at);
             if is_absent(field) {
@@ -384,14 +397,12 @@ impl Columns {
     /// Drops each column in which most values are not numbers: it is text.
     fn finish(self, building: &mut Building) {
         self.wrong_starts.tell(building);
+        self.unused.into_iter().for_each(|column| building.unused(column));
         for counter in self.counters {
             let Counter { name, slot, numbers, wrong, .. } = counter;
             let Some(slot) = slot else {
-                match name.is_empty() {
-                    true => building.unread("a column without a name", numbers + wrong.count()),
-                    false if building.wants(&name) => building.unread(&name, numbers + wrong.count()),
-                    false => {}
-                }
+                let name = if name.is_empty() { "a column without a name" } else { &name };
+                building.unread(name, numbers + wrong.count());
                 continue;
             };
             if wrong.count() > numbers {

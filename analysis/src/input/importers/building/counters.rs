@@ -1,5 +1,6 @@
 //! Counters of rows that are in the table: each has a column of its own.
 
+use super::super::text_columns::UnusedColumn;
 use super::Building;
 use crate::table::node_class;
 use crate::table::{FACTS_COLUMN, MAINTENANCE_LABEL, NO_TIME_COLUMNS};
@@ -111,9 +112,20 @@ impl Building {
         }
     }
 
+    /// Keeps the values of a column that no reader asked for, if it has text.
+    pub fn unused(&mut self, column: UnusedColumn) {
+        let name = of_one_line(&column.name);
+        if let Some(values) = column.values() {
+            self.results.unused_text.entry(name).or_default().add(values);
+        }
+    }
+
     /// Counts values that the reader understood but that have no place in the table.
     pub fn unread(&mut self, name: &str, values: u64) {
-        let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        *self.results.unread.entry(name).or_default() += values;
+        *self.results.unread.entry(of_one_line(name)).or_default() += values;
     }
+}
+
+fn of_one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
