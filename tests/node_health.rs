@@ -179,8 +179,11 @@ fn a_later_round_has_the_facts_of_its_time() {
 #[test]
 fn a_missing_library_is_no_error() {
     let gpus = target().join("pmmpi/lib/pmmpi/pmmpi-gpus");
-    let alone = run(&mut Command::new(gpus));
+    let alone = run(&mut Command::new(&gpus));
     assert!(!alone.status.success() && alone.err().contains("libnvidia-ml.so.1"), "{}", alone.err());
+    // A short run may end before this program starts. Without its parent it does not even load the library.
+    let orphan = run(Command::new(&gpus).arg("1"));
+    assert!(!orphan.status.success() && orphan.err().is_empty(), "{}", orphan.err());
     let node = Node::new();
     fs::remove_file(&node.library).unwrap();
     let _alone = machine();

@@ -3,6 +3,8 @@
 //!
 //! It is a separate program, because the launcher is static and cannot load libraries, and so that a crash in the driver's
 //! library ends only this process. It loads the driver's library at run time.
+//!
+//! usage: pmmpi-gpus [PARENT]     PARENT is the process that started it, and without which it does nothing
 
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, PerformancePolicy};
 use nvml_wrapper::error::NvmlError;
@@ -18,7 +20,10 @@ use std::process::ExitCode;
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
 fn main() -> ExitCode {
-    end_with_parent();
+    let parent = std::env::args().nth(1).and_then(|parent| parent.parse().ok());
+    if !end_with_parent(parent) {
+        return ExitCode::FAILURE;
+    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -28,10 +33,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends this process with the thread that started it: a driver that hangs must not leave it behind.
-fn end_with_parent() {
-    // SAFETY: no memory is involved. Without this, only a process that hangs would outlive its parent.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+/// Ends this process with the thread that started it: a driver that hangs must not leave it behind. False if the parent ended
+/// before this call: then no signal will come.
+fn end_with_parent(parent: Option<i32>) -> bool {
+    // SAFETY: no memory is involved. If it fails, only a process that hangs outlives its parent.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        parent.is_none_or(|parent| libc::getppid() == parent)
+    }
 }
 
 fn run() -> Result<(), Box<dyn Error>> {

@@ -107,7 +107,11 @@ pub fn in_thread(work: impl FnOnce() + Send + 'static) -> bool {
 fn read_gpus(program: &Path) -> Receiver<GpuReading> {
     let (to, reading) = channel();
     let mut command = Command::new(program);
-    command.env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(std::process::id().to_string())
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
     in_thread(move || {
         let output = command.output().ok().filter(|output| output.status.success());
         let decoded = output.and_then(|output| wire::decode(&output.stdout).ok());
