@@ -7,6 +7,7 @@
 //! a value, never 0.
 
 mod arm;
+pub mod at_once;
 pub mod core_pmus;
 pub mod counter_table;
 pub mod counts;

@@ -397,7 +397,7 @@ fn planned(
     vendor_id: &str,
     scope: Scope,
 ) -> Result<Vec<CounterPlan>, NameError> {
-    plan(resolve(machine, list).unwrap(), scope, Capacity::of_vendor(Some(vendor_id)))
+    plan(resolve(machine, list).unwrap(), scope, Capacity::new(Some(vendor_id), None, false))
 }
 
 /// The names of the events in each group of each plan.
@@ -443,6 +443,24 @@ fn groups_fit_the_counters() {
     let raw = "cpu/event=0xc0/,cpu/event=0x3c/,r300,branches,branch-misses,cache-misses,cache-references,cpu/event=0xc0,umask=1/";
     let raw = planned(&Machine::intel_server(), raw, "GenuineIntel", Scope::Task).unwrap();
     assert_eq!(raw[0].groups.iter().map(Vec::len).collect::<Vec<_>>(), [7, 1]);
+}
+
+/// The size of groups follows the number of counters of this machine.
+#[test]
+fn groups_fit_the_counters_that_the_machine_has() {
+    let list = "cycles,branches,branch-misses,cache-misses,cache-references,cycles:k,instructions:k";
+    let sizes = |machine: &Machine, vendor: &str, counters, watchdog| -> Vec<usize> {
+        let capacity = Capacity::new(Some(vendor), Some(counters), watchdog);
+        let plans = plan(resolve(machine, list).unwrap(), Scope::Task, capacity).unwrap();
+        plans[0].groups.iter().map(Vec::len).collect()
+    };
+    let (amd, intel) = (Machine::amd_server(), Machine::intel_server());
+    assert_eq!(sizes(&amd, "AuthenticAMD", 6, false), [6, 1]);
+    assert_eq!(sizes(&amd, "AuthenticAMD", 6, true), [5, 2]);
+    // Two of these events have counters of their own; the watchdog takes the one of cycles.
+    assert_eq!(sizes(&intel, "GenuineIntel", 4, false), [6, 1]);
+    assert_eq!(sizes(&intel, "GenuineIntel", 4, true), [5, 2]);
+    assert_eq!(sizes(&intel, "GenuineIntel", 8, true), [7]);
 }
 
 #[test]
@@ -504,7 +522,7 @@ fn the_default_set_counts_on_every_kind_of_core() {
     let groups_on = |machine: &Machine| {
         let names = EventNames::of(machine.root());
         let set = names.resolve(&default_set(), |_| unreachable!()).unwrap();
-        let plans = plan(set, Scope::Task, Capacity::of_vendor(None)).unwrap();
+        let plans = plan(set, Scope::Task, Capacity::new(None, None, false)).unwrap();
         assert_eq!((plans.len(), plans[0].scope), (1, Scope::Task));
         assert_eq!(plans[0].groups, default_groups(machine.root()));
         default_groups(machine.root())
@@ -634,7 +652,7 @@ proptest! {
         MACHINE.with(|machine| {
             match resolve(machine, &text) {
                 Ok(asked) => {
-                    let _ = plan(asked, Scope::Task, Capacity::of_vendor(None));
+                    let _ = plan(asked, Scope::Task, Capacity::new(None, None, false));
                 }
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
@@ -662,7 +680,7 @@ proptest! {
         for list in ["cas_count_read", "uncore_imc/event=1,umask=0xff/", "uncore_imc/other/", "cycles"] {
             match names.resolve(list, no_vendor) {
                 Ok(asked) => {
-                    for made in plan(asked, Scope::Task, Capacity::of_vendor(None)).into_iter().flatten() {
+                    for made in plan(asked, Scope::Task, Capacity::new(None, None, false)).into_iter().flatten() {
                         let events = made.groups.iter().flatten();
                         events.for_each(|event| assert!(event.scale.is_finite() && event.scale > 0.0));
                         assert!(made.places.cpus(&set("0-3")).len() <= 4);

@@ -36,7 +36,7 @@ fn opened(machine: &Machine, more: &str) -> Opened {
 }
 
 fn open(opened: &mut Opened, asked: Vec<Asked>) {
-    for plan in plan(asked, Scope::Task, Capacity::of_vendor(Some("GenuineIntel"))).unwrap() {
+    for plan in plan(asked, Scope::Task, Capacity::new(Some("GenuineIntel"), None, false)).unwrap() {
         let mut set = Set { scope: plan.scope, ..Set::default() };
         for group in plan.groups {
             let first = set.events.len() as u32;

@@ -231,6 +231,49 @@ fn two_launches_take_turns() {
     }
 }
 
+/// Each launch counts one group; the report shows the metrics of all of them.
+#[test]
+fn groups_of_events_take_turns() {
+    let out = Folder::new("groups");
+    let mut command = Command::new(pmmpi());
+    command.args(["repeat", "--runs", "2", "--warmup", "1", "--groups", "cache,branch", "--"]).arg(pmmpi());
+    let said = run(command.args(["--out"]).arg(out.path()).args(["sleep", "0.01"])).success().err();
+    for part in [
+        "pmmpi: warm-up launch 1 of 1\n",
+        "pmmpi: launch 2 of 4, --group branch\n",
+        "pmmpi: launch 4 of 4, --group branch\n",
+        "pmmpi: 4 of 4 launches succeeded",
+        "pmmpi: 4 runs: median between ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let mut runs = out.runs();
+    runs.sort_by_key(|run| run.header.started_unix_ns);
+    let typed: Vec<&str> = runs.iter().map(|run| run.asked[0].typed.as_str()).collect();
+    assert_eq!(typed, ["--group branch", "--group cache", "--group cache", "--group branch"]);
+    assert_eq!(numbers(&runs), [1, 0, 2, 3]);
+    let report = |format: &str| {
+        run(Command::new(pmmpi()).args(["report", "--format", format]).arg(out.path())).success().out()
+    };
+    let found: serde_json::Value = serde_json::from_str(&report("json")).unwrap();
+    let series = &found["series"];
+    assert_eq!((&series[0]["runs"], &series[1]), (&4.into(), &serde_json::Value::Null));
+    let metrics = series[0]["metrics"].as_array().unwrap();
+    for metric in ["dc_miss_ratio", "branch_rate", "busy_threads"] {
+        assert!(metrics.iter().any(|found| found["name"] == metric), "{metric}: {metrics:#?}");
+    }
+    let text = report("text");
+    assert!(
+        text.contains("metrics of the series of the last run, 4 runs with different groups of events"),
+        "{text}"
+    );
+    // Both groups in one run.
+    let both = Folder::new("both");
+    run(Command::new(pmmpi()).args(["--group", "cache,tlb", "--out"]).arg(both.path()).arg("true")).success();
+    let typed: Vec<String> = both.runs()[0].asked.iter().map(|asked| asked.typed.clone()).collect();
+    assert_eq!(typed, ["--group cache", "--group tlb"]);
+}
+
 /// The runs may be on another node's disk, or nowhere.
 #[test]
 fn repeat_says_which_runs_it_cannot_see() {

@@ -13,6 +13,7 @@ pub mod often_waited_for;
 pub mod places;
 pub mod regions;
 pub mod run;
+pub mod series;
 mod split_labels;
 mod unread_paths;
 pub mod warnings;
@@ -37,6 +38,7 @@ use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use run::RunReport;
 use serde::Serialize;
+use series::SeriesReport;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -66,6 +68,8 @@ pub struct Report {
     pub selected: Option<Selected>,
     /// Runs, by start time.
     pub runs: Vec<RunReport>,
+    /// Series whose runs counted different groups of events.
+    pub series: Vec<SeriesReport>,
     /// Nodes; the node that is most likely slowest comes first.
     pub nodes: Vec<NodeReport>,
     /// Classes, by name.
@@ -225,6 +229,7 @@ impl Report {
         Self {
             schema_version: 1,
             selected: input.selected,
+            series: series::of(&runs),
             runs,
             nodes,
             classes,

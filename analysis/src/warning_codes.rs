@@ -339,7 +339,7 @@ codes! {
         "Columns of a CSV file have text with a few different values, and nothing uses them."
         "If runs with different values did different work, or ran on different kinds of nodes, name the column in \
          --class-by: pmmpi then compares only runs with the same value. --where COLUMN=VALUE selects runs."
-        "the report does not use these columns: blas (mkl, openblas, ...); it compares runs with different values"
+        "the report does not use these columns: blas (mkl, openblas); runs with different values are in one class"
     WideBounds "wide-bounds"
         "The two bounds of the elapsed time are more than 1 % apart."
         "Measure a longer run: the width of the bounds comes from the barriers and does not depend on the work."

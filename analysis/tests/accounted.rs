@@ -255,8 +255,8 @@ fn columns_that_nothing_uses_are_named() {
     let file = folder.put("f.csv", rows);
     let path = file.to_str().unwrap();
     let text = out(&report(&["report", path]));
-    let warning = "warning: the report does not use these columns: blas (mkl, openblas, ...); it compares runs with \
-                   different values [unused-columns]";
+    let warning = "warning: the report does not use these columns: blas (mkl, openblas); runs with different values are in one \
+                   class [unused-columns]";
     assert!(text.contains(warning), "{text}");
     let text = out(&report(&["report", path, "--class-by", "blas"]));
     assert!(!text.contains("unused-columns") && text.contains("class 2: blas=openblas"), "{text}");

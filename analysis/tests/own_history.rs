@@ -231,8 +231,11 @@ fn the_report_says_how_many_sessions_are_needed() {
             json(&report(&["report", "--format", "json", path.to_str().unwrap()]))["sessions"].clone();
         (sessions["most"].as_u64().unwrap(), sessions["drift_needs"].as_u64().unwrap())
     };
-    assert_eq!(of(&["s1"], "a comparison with earlier sessions needs 2 sessions, and there is 1"), (1, 21));
-    assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions, and there are 3"), (3, 21));
+    assert_eq!(
+        of(&["s1"], "a comparison with earlier sessions needs 2 sessions; no node has more than 1"),
+        (1, 21)
+    );
+    assert_eq!(of(&["s1", "s2", "s4"], "drift needs 21 sessions; no node has more than 3"), (3, 21));
 }
 
 /// n03 was repaired before s3 and is slow again since s5; the repair of n05 before s5 did not help.

@@ -22,8 +22,8 @@ use std::time::Instant;
 pub fn run(launches: &Launches) -> Result<End, Failure> {
     let find = |launch: &Launch| program::find(launch.launcher());
     let programs = launches.commands.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-    let series =
-        Series { id: pmmpi::record::new_run_id(clock::realtime_ns()), sets: launches.commands.len() };
+    let id = pmmpi::record::new_run_id(clock::realtime_ns());
+    let series = Series { id, sets: launches.commands.len(), groups: &launches.groups };
     signals::prepare();
     signals::forward();
     let mut result = End::Exited(0);
@@ -31,15 +31,17 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
     let files: Vec<Option<NewRunFiles>> =
         launches.commands.iter().map(|launch| launch.folder().map(NewRunFiles::in_folder)).collect();
     let mut summaries: Vec<SeriesSummary> =
-        launches.commands.iter().map(|_| SeriesSummary::new(launches.runs)).collect();
+        launches.commands.iter().map(|_| SeriesSummary::new(series.runs(launches.runs))).collect();
     let progress = LaunchProgress::new(launches, &series);
     'rounds: for number in 0..launches.warmup.saturating_add(launches.runs) {
         let warmup = number < launches.warmup;
-        for (turn, set) in series.order(number).enumerate() {
+        for (turn, at) in series.turns(number, warmup).enumerate() {
+            let Turn { set, group } = at;
             if !launches.quiet {
-                progress.announce(number, turn, series.letter(set));
+                progress.announce(number, turn, at);
             }
-            let marks = series.marks(set, (!warmup).then(|| number - launches.warmup));
+            let round = (!warmup).then(|| series.number(number - launches.warmup, group));
+            let marks = series.marks(at, round);
             let (program, argv) = (&programs[set], launches.commands[set].with(&marks));
             let ended = Prepared::new(program, &argv, std::env::vars_os())
                 .and_then(|prepared| prepared.start())
@@ -48,7 +50,7 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
                     program::failure(program.as_os_str(), e.raw_os_error().unwrap_or(libc::EINVAL))
                 })?;
             kept_of[set] += u32::from(!warmup && ended.end.is_success());
-            if let Some(round) = number.checked_sub(launches.warmup) {
+            if let Some(round) = round {
                 summaries[set].add_end(round, ended.end);
             }
             if result.is_success() {
@@ -69,7 +71,8 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
         }
     }
     if !launches.quiet {
-        let (all, kept) = (launches.runs.saturating_mul(series.sets as u32), kept_of.iter().sum::<u32>());
+        let all = series.runs(launches.runs).saturating_mul(series.sets as u32);
+        let kept: u32 = kept_of.iter().sum();
         say(format_args!("{kept} of {all} launches succeeded, series {}", series.id));
         for (set, (summary, files)) in summaries.iter_mut().zip(&files).enumerate() {
             summarise(summary, files.as_ref(), &series.of_set(set), series.letter(set));
@@ -88,17 +91,41 @@ pub fn run(launches: &Launches) -> Result<End, Failure> {
 const COMPARE_LABEL: &str = "compare";
 
 /// A series of launches; with `--compare` one series of each command.
-struct Series {
+struct Series<'a> {
     id: String,
     /// Number of commands.
     sets: usize,
+    /// The groups that take turns; none: all launches count the same events.
+    groups: &'a [String],
 }
 
-impl Series {
-    /// The commands of a round. A, B, then B, A: so what drifts from launch to launch is the same for both.
-    fn order(&self, round: u32) -> impl Iterator<Item = usize> {
-        let (sets, is_reversed) = (self.sets, round % 2 == 1);
-        (0..sets).map(move |set| if is_reversed { sets - 1 - set } else { set })
+/// One launch of a round.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The command, from 0.
+    set: usize,
+    /// The group, from 0.
+    group: usize,
+}
+
+impl Series<'_> {
+    /// The launches of a round. A, B, then B, A: so what drifts from launch to launch is the same for all. A warm-up counts
+    /// nothing, so it needs no launch of each group.
+    fn turns(&self, round: u32, is_warmup: bool) -> impl Iterator<Item = Turn> + use<> {
+        let groups = if is_warmup { 1 } else { self.groups.len().max(1) };
+        let (turns, is_reversed) = (self.sets * groups, round % 2 == 1);
+        let turn = move |at: usize| Turn { set: at / groups, group: at % groups };
+        (0..turns).map(move |at| turn(if is_reversed { turns - 1 - at } else { at }))
+    }
+
+    /// Number of measured launches of a command in so many rounds.
+    fn runs(&self, rounds: u32) -> u32 {
+        rounds.saturating_mul(self.groups.len().max(1) as u32)
+    }
+
+    /// The number of a measured launch in its series, from 0.
+    fn number(&self, round: u32, group: usize) -> u32 {
+        self.runs(round).saturating_add(group as u32)
     }
 
     /// " A" or " B"; nothing if there is one command.
@@ -112,12 +139,14 @@ impl Series {
 
     /// The options that mark a launch as part of a series. They are options, not variables, because not every launcher
     /// passes the environment to other nodes. A warm-up launch saves nothing.
-    fn marks(&self, set: usize, round: Option<u32>) -> Vec<OsString> {
+    fn marks(&self, turn: Turn, round: Option<u32>) -> Vec<OsString> {
         let Some(round) = round else { return vec!["--no-save".into()] };
-        let series = self.of_set(set);
+        let series = self.of_set(turn.set);
         let label = (self.sets > 1).then(|| ["--label".to_owned(), format!("{COMPARE_LABEL}={series}")]);
+        let group = self.groups.get(turn.group).map(|group| ["--group".to_owned(), group.clone()]);
         let marks = ["--series".to_owned(), series, "--round".to_owned(), round.to_string()];
-        marks.into_iter().chain(label.into_iter().flatten()).map(OsString::from).collect()
+        let options = [label, group].into_iter().flatten().flatten();
+        marks.into_iter().chain(options).map(OsString::from).collect()
     }
 }
 
@@ -150,29 +179,41 @@ fn summarise(summary: &mut SeriesSummary, files: Option<&NewRunFiles>, series: &
 /// Prints which launch begins.
 struct LaunchProgress<'a> {
     launches: &'a Launches,
-    sets: u32,
+    series: &'a Series<'a>,
     began: Instant,
     /// Only a terminal gets the time left. There is no bar, because the launches write to the same terminal.
     shows_time_left: bool,
 }
 
 impl<'a> LaunchProgress<'a> {
-    fn new(launches: &'a Launches, series: &Series) -> Self {
+    fn new(launches: &'a Launches, series: &'a Series<'a>) -> Self {
         let shows_time_left = std::io::stderr().is_terminal();
-        Self { launches, sets: series.sets as u32, began: Instant::now(), shows_time_left }
+        Self { launches, series, began: Instant::now(), shows_time_left }
     }
 
     /// Round `number` (from 0) begins its launch `turn` (from 0).
-    fn announce(&self, number: u32, turn: usize, letter: &str) {
+    fn announce(&self, number: u32, turn: usize, at: Turn) {
         let Launches { runs, warmup, .. } = self.launches;
-        let all = warmup.saturating_add(*runs).saturating_mul(self.sets);
-        let done = number.saturating_mul(self.sets).saturating_add(turn as u32);
+        let of_round = |is_warmup| self.series.turns(0, is_warmup).count() as u32;
+        let before = |rounds: u32| {
+            let warmups = rounds.min(*warmup);
+            warmups
+                .saturating_mul(of_round(true))
+                .saturating_add((rounds - warmups).saturating_mul(of_round(false)))
+        };
+        let (done, all) = (before(number).saturating_add(turn as u32), before(warmup.saturating_add(*runs)));
         let left = match self.shows_time_left {
             true => time_left(self.began.elapsed(), done, all),
             false => String::new(),
         };
+        let letter = self.series.letter(at.set);
         match number.checked_sub(*warmup) {
-            Some(round) => say(format_args!("launch {}{letter} of {runs}{left}", round + 1)),
+            Some(round) => {
+                let launch = self.series.number(round, at.group) + 1;
+                let group = self.series.groups.get(at.group).map(|group| format!(", --group {group}"));
+                let group = group.unwrap_or_default();
+                say(format_args!("launch {launch}{letter} of {}{group}{left}", self.series.runs(*runs)));
+            }
             None => say(format_args!("warm-up launch {}{letter} of {warmup}{left}", number + 1)),
         }
     }

@@ -39,7 +39,7 @@ pub fn default_groups(root: &Path) -> Vec<Group> {
 }
 
 /// Name and perf_event_attr.type of each core PMU that has a hardware thread online, sorted by name.
-fn kinds_of_cores(root: &Path) -> Vec<(String, u32)> {
+pub(super) fn kinds_of_cores(root: &Path) -> Vec<(String, u32)> {
     let devices = root.join(DEVICES);
     let entries = std::fs::read_dir(&devices).into_iter().flatten().flatten();
     let read = |name: String| {

@@ -150,7 +150,9 @@ fn of_class(number: usize, class: &ClassComparison) -> String {
              probability of 95 %",
             unsigned(visible)
         ),
-        _ => format!("class {number}: B is {by} {how} than A, but too few runs show how certain this is"),
+        _ => format!(
+            "class {number}: B is {by} {how} than A, but there are too few runs to say how certain this is"
+        ),
     }
 }
 

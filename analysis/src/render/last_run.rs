@@ -5,9 +5,10 @@ use super::{more, shown};
 use crate::report::metrics::MetricReport;
 use crate::report::regions::RegionReport;
 use crate::report::run::RunReport;
+use crate::report::series::{SeriesMetric, SeriesReport};
 use crate::table::run_name::ShortIds;
-use pmmpi::text::seconds_between;
-use std::collections::BTreeMap;
+use pmmpi::text::{count, seconds_between};
+use std::collections::{BTreeMap, HashSet};
 
 /// The latest run that has some, and its short id among all runs.
 fn latest(runs: &[RunReport], has: impl Fn(&RunReport) -> bool) -> Option<(&RunReport, &str)> {
@@ -66,19 +67,18 @@ pub fn regions(runs: &[RunReport], top: usize) -> Option<Table> {
     })
 }
 
-/// The metrics, and why the others are missing.
-pub fn metrics(runs: &[RunReport], top: usize) -> Option<Table> {
+/// The metrics, and why the others are missing. If the runs of the last run's series counted different events, the metrics
+/// are those of the series.
+pub fn metrics(runs: &[RunReport], series: &[SeriesReport], top: usize) -> Option<Table> {
     let (run, id) = latest(runs, |run| !run.metrics.is_empty())?;
+    if let Some(series) = series.iter().find(|series| Some(&series.series) == run.series.as_ref()) {
+        return Some(of_series(series, runs, top));
+    }
     let measured: Vec<_> = run.metrics.iter().filter(|metric| metric.value.is_some()).collect();
     let (shown, hidden) = shown(measured.len(), top);
     let row = |metric: &&MetricReport| {
-        let (value, unit) = in_unit(metric.value.unwrap_or_default(), metric.unit);
-        let worth = metric.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
-        vec![
-            name(metric.name),
-            words(format!("{value} {unit}").trim_end()),
-            Cell::Text(format!("{}{worth}", metric.quality)),
-        ]
+        let [metric, value, quality] = cells(metric);
+        vec![metric, value, quality]
     };
     Some(Table {
         before: Some(whose("metrics", run, id, runs)),
@@ -87,6 +87,42 @@ pub fn metrics(runs: &[RunReport], top: usize) -> Option<Table> {
         more: more(hidden, "more metrics"),
         notes: missing(run),
     })
+}
+
+/// The metrics of a series, each with the number of runs that have it.
+fn of_series(series: &SeriesReport, runs: &[RunReport], top: usize) -> Table {
+    let measured: Vec<_> = series.metrics.iter().filter(|of| of.runs > 0).collect();
+    let (shown, hidden) = shown(measured.len(), top);
+    let row = |of: &&SeriesMetric| {
+        let [metric, value, quality] = cells(&of.metric);
+        vec![metric, value, words(of.runs), quality]
+    };
+    let of_series = runs.iter().filter(|run| run.series.as_deref() == Some(&series.series));
+    let mut notes: Vec<String> = of_series.flat_map(missing).collect();
+    let mut known = HashSet::new();
+    notes.retain(|note| known.insert(note.clone()));
+    Table {
+        before: Some(format!(
+            "metrics of the series of the last run, {} with different groups of events; each is that of the median of \
+             the runs that counted it",
+            count(series.runs, "run")
+        )),
+        columns: vec![left("Metric"), right("Value"), right("Runs"), left("Quality")],
+        rows: measured[..shown].iter().map(row).collect(),
+        more: more(hidden, "more metrics"),
+        notes,
+    }
+}
+
+/// Name, value and quality.
+fn cells(metric: &MetricReport) -> [Cell; 3] {
+    let (value, unit) = in_unit(metric.value.unwrap_or_default(), metric.unit);
+    let worth = metric.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
+    [
+        name(metric.name),
+        words(format!("{value} {unit}").trim_end()),
+        Cell::Text(format!("{}{worth}", metric.quality)),
+    ]
 }
 
 /// Why counters have no value, and what the metrics say about the measurement.

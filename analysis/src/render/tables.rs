@@ -19,7 +19,8 @@ pub fn of(report: &Report, top: usize) -> Vec<Table> {
         drift(&report.drift, top),
         run_table::of(&report.runs, top, None),
     ];
-    let of_last_run = [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, top)];
+    let of_last_run =
+        [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
     all.into_iter().chain(of_last_run.into_iter().flatten()).filter(|table| !table.rows.is_empty()).collect()
 }
 

@@ -53,9 +53,9 @@ pub fn report(report: &Report, read: &ReadCounts, top: usize) -> String {
     }
     table(&mut text, &run_table::of(&report.runs, top, Some(WIDTH)));
     lateness::table(&mut text, &report.runs, top);
-    for of_last_run in [last_run::regions, last_run::metrics] {
-        of_last_run(&report.runs, top).iter().for_each(|found| table(&mut text, found));
-    }
+    let of_last_run =
+        [last_run::regions(&report.runs, top), last_run::metrics(&report.runs, &report.series, top)];
+    of_last_run.iter().flatten().for_each(|found| table(&mut text, found));
     if !compared {
         about_nodes(&mut text, report, &names, top);
     }

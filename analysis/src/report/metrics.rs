@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::HashSet;
 
 /// One metric of a run.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MetricReport {
     /// The name in `pmmpi list metrics`.
     pub name: &'static str,

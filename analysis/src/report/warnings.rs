@@ -290,12 +290,11 @@ pub fn of_results(results: &Results) -> Vec<Warning> {
         ));
     }
     let kinds = results.unused_text.iter().filter_map(|(name, values)| Some((name, values.of_kinds()?)));
-    let kinds: Vec<String> =
-        kinds.map(|(name, values)| format!("{name} ({}, ...)", values.join(", "))).collect();
+    let kinds: Vec<String> = kinds.map(|(name, values)| format!("{name} ({})", values.join(", "))).collect();
     if !kinds.is_empty() {
         let all = kinds.len();
         let message = format!(
-            "the report does not use these columns: {}; it compares runs with different values",
+            "the report does not use these columns: {}; runs with different values are in one class",
             some(&mut kinds.into_iter(), all)
         );
         warnings.push(Warning::new(WarningCode::UnusedColumns, message));

@@ -24,6 +24,8 @@ pub struct Launches {
     /// Number of warm-up launches before them.
     pub warmup: u32,
     pub on_failure: OnFailure,
+    /// Groups of events that take turns: each round has a launch for each of them.
+    pub groups: Vec<String>,
     /// Print only errors.
     pub quiet: bool,
 }
@@ -102,6 +104,7 @@ impl Repetition {
             runs: self.runs,
             warmup: self.warmup,
             on_failure: self.on_failure.into(),
+            groups: self.groups,
             quiet: self.quiet,
         })
     }
@@ -145,6 +148,7 @@ mod tests {
             on_failure: options::OnFailureArg::Stop,
             quiet: true,
             compare: Vec::new(),
+            groups: Vec::new(),
             argv: argv.iter().map(OsString::from).collect(),
         };
         repetition.validate().map(|launches| launches.commands[0].with(&["--X".into()]))

@@ -56,10 +56,13 @@ pub enum Command {
 all runs get the same series id.
 
 With --compare, each round starts both commands, first A, B, then B, A, and so on.
+With --groups, each launch counts one group of events, so that all counts are
+exact; `pmmpi report` shows the metrics of the whole series.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl
-  pmmpi repeat --runs 7 --compare 'srun pmmpi ./old' 'srun pmmpi ./new'"
+  pmmpi repeat --runs 7 --compare 'srun pmmpi ./old' 'srun pmmpi ./new'
+  pmmpi repeat --runs 3 --groups cache,tlb -- srun pmmpi ./hpl"
     )]
     Repeat(Repetition),
     /// Report on the runs in files or folders
@@ -208,9 +211,9 @@ pub struct MeasurementArgs {
     /// Count more events: see pmmpi list events
     #[arg(long, value_name = "LIST")]
     pub events: Option<String>,
-    /// Count the events of a group: cache, memory, ...
-    #[arg(long, value_name = "NAME")]
-    pub group: Option<String>,
+    /// Count the events of groups: cache,memory, ...
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub group: Vec<String>,
     /// Where to count: task, core or socket
     #[arg(long, value_name = "WHERE", value_enum, hide_possible_values = true)]
     pub scope: Option<ScopeArg>,
@@ -249,6 +252,9 @@ pub struct Repetition {
     /// Start two launch commands in turns
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "argv")]
     pub compare: Vec<String>,
+    /// In each round, one launch per group of events
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "compare")]
+    pub groups: Vec<String>,
     /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,

@@ -2,6 +2,7 @@
 
 use crate::cli::options::{self, MeasurementArgs};
 use crate::vendor_names;
+use pmmpi::counters::at_once;
 use pmmpi::counters::core_pmus::default_groups;
 use pmmpi::counters::default;
 use pmmpi::counters::event::{Encoding, Event, kind};
@@ -23,17 +24,18 @@ pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
         return Ok(selection.off());
     }
     let typed_scope = typed.scope.unwrap_or(options::ScopeArg::Task);
-    if typed_scope == options::ScopeArg::Task && typed.events.is_none() && typed.group.is_none() {
+    if typed_scope == options::ScopeArg::Task && typed.events.is_none() && typed.group.is_empty() {
         return Ok(selection);
     }
-    NodeCounters::look(Path::new("/"))?.select(selection, typed, typed_scope.into())
+    let counters = at_once::general_counters();
+    NodeCounters::look(Path::new("/"), counters)?.select(selection, typed, typed_scope.into())
 }
 
 /// With `--counters off`, an option that asks for events is an error.
 fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     let asked = [
         ("--events", typed.events.is_some()),
-        ("--group", typed.group.is_some()),
+        ("--group", !typed.group.is_empty()),
         ("--scope", typed.scope.is_some()),
     ];
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
@@ -68,6 +70,7 @@ struct NodeCounters {
     names: EventNames,
     facts: NodeFacts,
     online: CpuSet,
+    capacity: Capacity,
 }
 
 /// Why an event cannot be counted in the requested scope.
@@ -80,8 +83,8 @@ impl Refused {
 }
 
 impl NodeCounters {
-    /// Reads the node whose `/proc` and `/sys` are below `root`.
-    fn look(root: &Path) -> Result<Self, Failure> {
+    /// Reads the node whose `/proc` and `/sys` are below `root`. `counters` is [`at_once::general_counters`].
+    fn look(root: &Path, counters: Option<usize>) -> Result<Self, Failure> {
         let facts = NodeFacts::read(root);
         let online = facts.settings.online.clone();
         if online.0.is_empty() {
@@ -89,7 +92,9 @@ impl NodeCounters {
                 "pmmpi cannot read /sys/devices/system/cpu/online, so it can count nothing",
             ));
         }
-        Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online })
+        let watchdog = at_once::watchdog_takes_one(root);
+        let capacity = Capacity::new(facts.hardware.cpu_vendor.as_deref(), counters, watchdog);
+        Ok(Self { root: root.to_owned(), names: EventNames::of(root), facts, online, capacity })
     }
 
     /// Adds the events that the options ask for.
@@ -119,7 +124,7 @@ impl NodeCounters {
             wanted.extend(self.wanted(asked, scope).map_err(|e| e.of("--events"))?);
             add("--events".to_owned(), wanted, |_| true);
         }
-        if let Some(name) = &typed.group {
+        for name in &typed.group {
             add(format!("--group {name}"), self.group(name, scope)?, |_| true);
         }
         if scope == Scope::Core {
@@ -138,8 +143,7 @@ impl NodeCounters {
     }
 
     fn wanted(&self, asked: Vec<Asked>, scope: Scope) -> Result<Vec<WantedSet>, Refused> {
-        let capacity = Capacity::of_vendor(self.facts.hardware.cpu_vendor.as_deref());
-        let plans = plan(asked, scope, capacity).map_err(|e| Refused(e.to_string()))?;
+        let plans = plan(asked, scope, self.capacity).map_err(|e| Refused(e.to_string()))?;
         let wanted = |CounterPlan { scope, places, groups }| {
             let cpus = if scope == Scope::Task { Vec::new() } else { places.cpus(&self.online) };
             WantedSet::new(scope, groups, cpus)
@@ -274,7 +278,7 @@ mod tests {
 
         /// Each event of the group, with its scope and hardware threads.
         fn group(&self, name: &str, scope: Scope) -> Vec<(String, Scope, Vec<u32>)> {
-            let machine = NodeCounters::look(&self.0).map_err(|failure| failure.message).unwrap();
+            let machine = NodeCounters::look(&self.0, None).map_err(|failure| failure.message).unwrap();
             let wanted = machine.group(name, scope).map_err(|failure| failure.message).unwrap();
             let event = |wanted: &WantedSet| {
                 let place = (wanted.scope, wanted.cpus.clone());
@@ -405,7 +409,7 @@ mod tests {
                 for (number, pmu) in (8..).zip(pmus.iter().filter(|_| has_pmus)) {
                     node.pmu(pmu, number, &CORE[..2], &[("mperf", "event=0x02\n")]);
                 }
-                let machine = NodeCounters::look(&node.0).map_err(|failure| failure.message).unwrap();
+                let machine = NodeCounters::look(&node.0, None).map_err(|failure| failure.message).unwrap();
                 let table = catalogue().table(&CpuKind::of_node(&machine.facts.hardware)).unwrap();
                 for group in &catalogue().groups {
                     let wanted = machine.group(&group.name, Scope::Task).map_err(|e| e.message).unwrap();

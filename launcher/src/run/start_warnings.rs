@@ -3,6 +3,8 @@
 use super::task::{Task, Way};
 use crate::cli::options::ModeArg;
 use crate::launch;
+use pmmpi::counters::at_once::fit_at_once;
+use pmmpi::counters::probe::Scope;
 use pmmpi::text::shell_line;
 use pmmpi_workload::console::warn;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 /// Prints all warnings that apply to `task`.
 pub fn give(task: &Task) {
     let own: Vec<OsString> = std::env::args_os().collect();
-    let all = [unknown_launcher(task), measured_alone(task), wrong_order(task, &own)];
+    let all = [unknown_launcher(task), measured_alone(task), wrong_order(task, &own), too_many_groups(task)];
     all.into_iter().flatten().for_each(warn);
 }
 
@@ -40,6 +42,24 @@ fn measured_alone(task: &Task) -> Option<String> {
     };
     let and = if task.launch.family.is_some() { ", and " } else { " " };
     Some(format!("{launcher} started {ranks}{and}{why}"))
+}
+
+/// Several groups of events need more counters than a core has.
+fn too_many_groups(task: &Task) -> Option<String> {
+    let selection = &task.settings.selection;
+    let groups: Vec<&str> =
+        selection.asked.iter().filter_map(|asked| asked.typed.strip_prefix("--group ")).collect();
+    let of_threads = selection.sets.iter().filter(|set| set.scope == Scope::Task);
+    let is_exact = groups.len() < 2 || fit_at_once(of_threads.flat_map(|set| &set.groups));
+    (!is_exact).then(|| {
+        format!(
+            "the processor has too few counters for the events of {} together: it counts each event for a part of \
+             the time, and pmmpi scales the counts. For exact counts, count one group in each launch: pmmpi repeat --runs \
+             K --groups {}",
+            groups.join(" and "),
+            groups.join(",")
+        )
+    })
 }
 
 /// `pmmpi mpirun -n 2 ./prog` does not measure the ranks.

@@ -10,11 +10,15 @@ use pmmpi::counters::probe::Scope;
 /// How many events a PMU counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Counters for any event. No interface of the kernel shows their number.
-    pub general: usize,
-    /// True if cycles, instructions and reference cycles have additional counters of their own: Intel.
-    pub fixed: bool,
+    /// Counters of a core for any event: [`pmmpi::counters::at_once::general_counters`].
+    pub of_a_core: usize,
+    /// Whether instructions, cycles and reference cycles have counters of their own in addition: Intel.
+    pub fixed: [bool; 3],
 }
+
+/// The fewest counters of a server processor's core in the last fifteen years, while both hardware threads of the core are
+/// in use; and those of most units outside the cores.
+const FEWEST: usize = 4;
 
 /// Groups that are counted at the same places.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,10 +32,21 @@ pub struct CounterPlan {
 }
 
 impl Capacity {
-    /// The capacity of a processor by its vendor_id. Every server processor of the last fifteen years has four
-    /// general counters while both hardware threads of a core are in use.
-    pub fn of_vendor(vendor_id: Option<&str>) -> Self {
-        Self { general: 4, fixed: vendor_id == Some("GenuineIntel") }
+    /// The capacity of a processor by its vendor_id. `general` is `None` if it is unknown; `watchdog`: the kernel's NMI
+    /// watchdog counts cycles all the time.
+    pub fn new(vendor_id: Option<&str>, general: Option<usize>, watchdog: bool) -> Self {
+        let of_a_core = general.unwrap_or(FEWEST);
+        match vendor_id {
+            Some("GenuineIntel") => Self { of_a_core, fixed: [true, !watchdog, true] },
+            _ => {
+                Self { of_a_core: of_a_core.saturating_sub(usize::from(watchdog)).max(1), fixed: [false; 3] }
+            }
+        }
+    }
+
+    /// The general counters of the PMU of such events.
+    fn general(self, event: &Resolved) -> usize {
+        if matches!(event.places, Places::Threads(_)) { self.of_a_core } else { FEWEST }
     }
 }
 
@@ -110,7 +125,7 @@ impl Making {
         }
         let fits = |group: &&mut Packed| {
             let all = group.events.iter().chain([&event]);
-            !group.closed && group.pmu == event.pmu && general(all, capacity) <= capacity.general
+            !group.closed && group.pmu == event.pmu && general(all, capacity) <= capacity.general(&event)
         };
         match self.groups.iter_mut().find(fits) {
             Some(group) => group.events.push(event),
@@ -127,7 +142,7 @@ fn general<'a>(events: impl Iterator<Item = &'a Resolved>, capacity: Capacity) -
     for resolved in events.filter(|event| !is_software(event)) {
         let encoding = resolved.event.encoding;
         let in_core = matches!(resolved.places, Places::Threads(_)) && resolved.pmu == encoding.kind;
-        let fixed = generic::fixed_counter(encoding, in_core).filter(|_| capacity.fixed);
+        let fixed = generic::fixed_counter(encoding, in_core).filter(|at| capacity.fixed[usize::from(*at)]);
         match fixed.map(|counter| &mut taken[usize::from(counter)]) {
             Some(taken) if !*taken => *taken = true,
             _ => general += 1,

@@ -23,7 +23,7 @@ impl TextValues {
         self.rows += other.rows;
     }
 
-    /// Some values, if they divide the runs into kinds: they differ, and each belongs to two runs or more on average.
+    /// Some values and "..." for more, if they divide the runs into kinds: they differ, and each belongs to two runs or more on average.
     pub fn of_kinds(&self) -> Option<Vec<String>> {
         const SHOWN: usize = 2;
         let is_kind = (2..=MOST_VALUES).contains(&self.values.len());
@@ -32,7 +32,8 @@ impl TextValues {
         }
         let mut values: Vec<&[u8]> = self.values.iter().map(|value| &**value).collect();
         values.sort_unstable();
-        Some(values.into_iter().take(SHOWN).map(shown).collect())
+        let more = (values.len() > SHOWN).then(|| "...".to_owned());
+        Some(values.into_iter().take(SHOWN).map(shown).chain(more).collect())
     }
 }
 

@@ -14,6 +14,10 @@ use std::cell::LazyCell;
 /// A smaller change is no matter for a sentence.
 const NOTABLE: f64 = 0.01;
 
+const NODE_OR_WORK: &str = "; its class has too few nodes to tell whether the node or the work changed";
+const NODE_OR_WORK_OF_SOME: &str =
+    "; some classes have too few nodes to tell whether the nodes or the work changed";
+
 /// One sentence per node, or one for many nodes.
 pub fn of(report: &Report) -> Vec<String> {
     [OwnVerdict::Slowed, OwnVerdict::Suspect, OwnVerdict::Faster]
@@ -153,7 +157,9 @@ fn about(report: &Report, verdict: OwnVerdict) -> Vec<String> {
         )
     };
     let named: Vec<String> = nodes.iter().take(NAMED).map(in_short).collect();
-    vec![format!("{} of {} {what}: {}, ...", nodes.len(), count(all, "node"), named.join(", "))]
+    let seconds = nodes.iter().any(|node| node.history.relative_to_class == Some(false));
+    let seconds = if seconds { NODE_OR_WORK_OF_SOME } else { "" };
+    vec![format!("{} of {} {what}: {}, ...{seconds}", nodes.len(), count(all, "node"), named.join(", "))]
 }
 
 /// For example "n007 is 3.1 % slower than it was until 2026-11-14 (at least 2.5 %)".
@@ -167,7 +173,8 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
         history.events.until_date.as_deref(),
         history.events.since_date.as_deref(),
     );
-    let least = history.events.at_least.filter(|least| *least != 0.0);
+    // "May be" and "at least" would contradict each other.
+    let least = history.events.at_least.filter(|least| *least != 0.0 && verdict != OwnVerdict::Suspect);
     let least = least.map(|least| format!(" (at least {})", percent(least.abs()))).unwrap_or_default();
     let course = match (verdict, history.events.course) {
         (OwnVerdict::Suspect, _) => ": its latest session has too few runs to be certain",
@@ -177,10 +184,7 @@ fn of_node(node: &NodeReport, in_class: &str, verdict: OwnVerdict) -> String {
         (_, Some(Course::Step) | None) => "",
     };
     let in_its_class = if is_relative(node) { ", relative to its class," } else { "" };
-    let seconds = match history.relative_to_class {
-        Some(false) => "; its class has too few nodes to tell whether the node or the work changed",
-        _ => "",
-    };
+    let seconds = if history.relative_to_class == Some(false) { NODE_OR_WORK } else { "" };
     format!(
         "{}{in_class} {is} {} {how}{in_its_class} than it was until {until}{least}{course}{seconds}",
         shortened(&node.node),

@@ -172,6 +172,7 @@ pub fn sessions_needed(text: &mut String, report: &Report) {
         few if few < drift_needs => ("drift", drift_needs),
         _ => return,
     };
-    let are = if most == 1 { "is" } else { "are" };
-    line(text, &format!("{what} needs {needed} sessions, and there {are} {most}"));
+    let is_maintained = report.nodes.iter().any(|node| node.history.events.maintenance.is_some());
+    let since = if is_maintained { " since its last maintenance" } else { "" };
+    line(text, &format!("{what} needs {needed} sessions; no node has more than {most}{since}"));
 }

@@ -1,6 +1,7 @@
 //! Checks groups, and more events than counters.
 
 use crate::{Check, INSTRUCTIONS, LOOP, TURNS, hardware, instructions, is_near, unless};
+use pmmpi::counters::at_once::{fit_at_once, general_counters};
 use pmmpi::counters::event::{Event, Group, Modes};
 use pmmpi::counters::perf_event_open::Target;
 use pmmpi::counters::reading::Quality;
@@ -77,6 +78,24 @@ pub fn too_large_a_group() -> Check {
     let (counted, found) = scaled(&[group_of(EVENTS, 0)])?;
     let sizes: Vec<usize> = rows(&counted).iter().map(|(counts, ..)| counts.len()).collect();
     unless(sizes.len() < 2, format!("{found}, in groups of {sizes:?}"))
+}
+
+/// The kernel tells how many events count at once, without counting any.
+pub fn at_once() -> Check {
+    let general = general_counters().ok_or("the kernel opens no event")?;
+    let counted =
+        |events: usize| Counted::during(&[group_of(events, 0)], Target::ThisThread, || turns(TURNS));
+    let sizes =
+        |events: usize| rows(&counted(events)).iter().map(|(counts, ..)| counts.len()).collect::<Vec<_>>();
+    let is_exact = counted(general).all().iter().all(|(_, reading)| reading.quality() == Quality::Exact);
+    let fit = [general, general + 1].map(|events| fit_at_once([group_of(events, 0)].iter()));
+    let found =
+        format!("{general} general counters; groups of {:?} and {:?}", sizes(general), sizes(general + 1));
+    let wrong = sizes(general) != [general]
+        || sizes(general + 1) != [general, 1]
+        || !is_exact
+        || fit != [true, false];
+    unless(wrong, found)
 }
 
 pub fn hardware_thread() -> Check {

@@ -92,6 +92,7 @@ fn check_all() -> ExitCode {
         ("24_events_share_the_counters", groups::shared),
         ("groups_that_share_the_counters_stay_whole", groups::shared_groups),
         ("what_does_not_fit_into_a_group_starts_another_one", groups::too_large_a_group),
+        ("the_kernel_tells_what_counts_at_once", groups::at_once),
         ("a_hardware_thread", groups::hardware_thread),
         ("who_may_count_what", access::permissions),
         ("registers_read_by_the_program", access::registers),
@@ -106,6 +107,7 @@ fn check_all() -> ExitCode {
         ("doctor_sees_what_the_processor_counts", tool::doctor),
         ("list_events_says_what_opens", tool::events),
         ("a_measured_program_comes_to_what_it_does", tool::a_run),
+        ("groups_in_turn_count_what_each_alone_counts", tool::groups_in_turn),
     ];
     println!("1..{}", CHECKS.len());
     let mut failed = false;

@@ -123,3 +123,41 @@ pub fn a_run() -> Check {
         || !is_near(clock_ns, cpu_ns, 20_000);
     unless(wrong, found)
 }
+
+/// `pmmpi repeat --groups` counts in each launch what a launch with this group alone counts, to the instruction.
+pub fn groups_in_turn() -> Check {
+    const GROUPS: [&str; 3] = ["efficiency", "noise", "frequency"];
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let tool = own.with_file_name("pmmpi");
+    let work = |command: &mut Command, folder: &Folder, group: Option<&str>| {
+        command.args(group.map(|group| ["--group", group]).into_iter().flatten());
+        command.args(["--events", "instructions:u", "--out"]).arg(folder.path()).arg(&own);
+        command.args(["work", "0", "0", &TURNS.to_string()]);
+    };
+    let in_turn = Folder::new("turns");
+    let list = GROUPS.join(",");
+    let output = pmmpi(&["repeat", "--runs", "2", "--groups", &list, "--"], |command| {
+        work(command.arg(&tool), &in_turn, None);
+    })?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let of = |run: &Run| {
+        let asked = run.asked.iter().find_map(|asked| asked.typed.strip_prefix("--group "));
+        Ok((asked.unwrap_or_default().to_owned(), counted(run, "instructions:u")?))
+    };
+    let mut runs = in_turn.runs();
+    runs.sort_by_key(|run| run.header.series.as_ref().map(|series| series.round));
+    let turns = runs.iter().map(of).collect::<Result<Vec<_>, String>>()?;
+    let mut alone = Vec::new();
+    for group in GROUPS {
+        let folder = Folder::new("alone");
+        pmmpi(&[], |command| work(command, &folder, Some(group)))?;
+        alone.extend(folder.runs().iter().map(of).collect::<Result<Vec<_>, String>>()?);
+    }
+    // The second round is in the reverse order, but its runs have the same numbers.
+    let expected: Vec<_> = alone.iter().chain(&alone).cloned().collect();
+    let same = |(a, b): (&(String, u64), &(String, u64))| a.0 == b.0 && is_near(a.1, b.1, 20);
+    let wrong = turns.len() != expected.len() || !turns.iter().zip(&expected).all(same);
+    unless(wrong, format!("in turn {turns:?}; alone {alone:?}"))
+}
