@@ -13,6 +13,7 @@ pub mod progress;
 pub mod resets;
 
 use crate::stats::node_counts::Counted;
+use crate::table::host_list::HostList;
 use crate::table::node_class::{Class, ClassBy, Key, SESSION_LABEL};
 use crate::table::run_name::ChosenRuns;
 use crate::table::selection::{LeftOut, Selected, Selection};
@@ -23,6 +24,7 @@ use importers::{Building, FileFormat, ResultRow, Results};
 use node_rows::NodeRow;
 use pmmpi::record::Run;
 use pmmpi::record::run_file::{EXTENSION, RunFileError};
+use pmmpi::text::count;
 use pmmpi_events::validation::Trust;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -430,12 +432,29 @@ impl<T> Input<T> {
         self.warnings.push(Warning::new(code, message));
     }
 
+    /// Warns of selected nodes without a run: a list with a wrong name must not lose a node without a word.
+    fn about_nodes(&mut self, options: &importers::ImportOptions) {
+        const NAMED: usize = 3;
+        let selected = options.selection.nodes.iter().flat_map(HostList::names);
+        let unknown: Vec<&str> = selected.filter(|name| !self.hosts.contains(*name)).collect();
+        // Without any run, there is no report.
+        if unknown.is_empty() || self.hosts.is_empty() {
+            return;
+        }
+        let more = if unknown.len() > NAMED { ", ..." } else { "" };
+        let named = unknown[..unknown.len().min(NAMED)].join(", ");
+        let message =
+            format!("--node: there is no selected run on {}: {named}{more}", count(unknown.len(), "node"));
+        self.warnings.push(Warning::new(WarningCode::UnknownNode, message));
+    }
+
     /// Warns of keys that no input has: they are probably misspelt.
     fn about_keys(&mut self, options: &importers::ImportOptions) {
         if options.class_by.is_chosen() && self.results.without_parts {
             self.warnings
                 .push(Warning::new(WarningCode::ArchivedClasses, WarningCode::ArchivedClasses.example()));
         }
+        self.about_nodes(options);
         for label in options.selection.unknown(&self.results.class_keys) {
             let message = format!("--where {label}: no run has a label, and no file a column, of this name");
             self.warnings.push(Warning::new(WarningCode::UnknownLabel, message));

@@ -167,6 +167,17 @@ fn nothing_selected_is_an_error() {
     }
 }
 
+/// A wrong name in a list of nodes is no silent loss of a node.
+#[test]
+fn selected_nodes_without_runs_are_named() {
+    let folder = Folder::new();
+    let path = folder.put("f.csv", csv());
+    let warnings = |args: &[&str]| selected(&path, args)["warnings"].to_string();
+    let named = warnings(&["--node", "n1,n[98-99]"]);
+    assert!(named.contains("--node: there is no selected run on 2 nodes: n98, n99"), "{named}");
+    assert!(!warnings(&["--node", "n1,n2"]).contains("unknown-node"));
+}
+
 /// Nothing tells when they ran.
 #[test]
 fn undated_runs_are_left_out_with_a_warning() {

@@ -220,7 +220,7 @@ fn a_small_session_counts() {
         let found = Found::of(&fleet(label), &[]);
         found.has_line("none of 12 nodes stands out from its class");
         found.has_line(
-            "the latest session has 4 of the 12 nodes of class 1; the others are judged by earlier sessions",
+            "the latest session has 4 of the 12 nodes of class 1, which it judges; earlier sessions judge the others",
         );
         assert_eq!(found.with_history("SLOWED"), Vec::<&str>::new(), "{}", found.text);
         // What the repair brought is the difference to the days before it.
@@ -315,4 +315,21 @@ fn flaky_nodes_are_named() {
     let repaired = fleet(true);
     assert_eq!(Found::of(&repaired, &[]).json["flaky"], json!([]));
     assert_eq!(status(&repaired, &["--fail-on", "flaky"]).status.code(), Some(0));
+}
+
+/// A node that is measured alone cannot be compared: no sentence says that its latest session judges it.
+#[test]
+fn a_session_of_one_node_judges_nobody() {
+    let found = Found::of(
+        &csv(3, |node, session| Cell {
+            slower: if session == 2 { 1.08 } else { 1.0 },
+            is_measured: session < 2 || node == 3,
+            ..Cell::default()
+        }),
+        &[],
+    );
+    found.has_line(
+        "the latest session has 1 of the 12 nodes of class 1, too few for a comparison: earlier sessions judge all nodes",
+    );
+    assert_eq!(found.json["classes"][0]["judged_by_latest_session"], 0);
 }

@@ -66,7 +66,7 @@ pub fn of(report: &Report) -> Vec<String> {
         };
         of_class.push(match judged {
             0 if report.nodes.is_empty() => "no node can be compared: no run has a time".to_owned(),
-            0 => "no node can be compared: each class has only one node".to_owned(),
+            0 => "no node can be compared with other nodes: each class has only one node".to_owned(),
             _ if accounted.judged + accounted.odd + accounted.wrong == 0 => {
                 "no node looks slow, but no node has enough runs to be judged".to_owned()
             }

@@ -26,10 +26,14 @@ pub(super) fn report(
 ) -> ClassReport {
     let table = sessions.table;
     let latest = sessions.nodes.last().map_or(0, |nodes| nodes.len());
+    let is_judged_there = |history: &&History| {
+        history.judged_in().is_some_and(|[session, _]| session + 1 == sessions.nodes.len())
+    };
     ClassReport {
         class: table.class_name(sessions.nodes[0][0][0] as usize).to_owned(),
         nodes: histories.len(),
         nodes_in_latest_session: latest,
+        judged_by_latest_session: histories.iter().filter(is_judged_there).count(),
         moved: moved(sessions, settings, histories, effects, centres),
     }
 }

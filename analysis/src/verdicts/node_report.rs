@@ -324,6 +324,8 @@ pub struct ClassReport {
     pub nodes: usize,
     /// Number of nodes in the latest session.
     pub nodes_in_latest_session: usize,
+    /// Number of these nodes that it judges: none if they are too few for a comparison.
+    pub judged_by_latest_session: usize,
     /// Whether the whole class became slower or faster. `None` if not, or if fewer than 5 nodes show it.
     pub moved: Option<ClassMoved>,
 }

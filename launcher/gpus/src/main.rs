@@ -4,7 +4,7 @@
 //! It is a separate program, because the launcher is static and cannot load libraries, and so that a crash in the driver's
 //! library ends only this process. It loads the driver's library at run time.
 //!
-//! usage: pmmpi-gpus [PARENT]     PARENT is the process that started it, and without which it does nothing
+//! Its argument is the number of the process that started it, if it must not outlive this process.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, PerformancePolicy};
 use nvml_wrapper::error::NvmlError;

@@ -55,10 +55,14 @@ pub fn small_sessions(report: &Report) -> Vec<String> {
         let latest = class.nodes_in_latest_session;
         (latest < *all).then(|| {
             let number = numbers.get(class.class.as_str()).copied().unwrap_or_default();
-            format!(
-                "the latest session has {latest} of the {all} nodes of class {number}; the others are judged by earlier \
-                 sessions"
-            )
+            let by = match class.judged_by_latest_session {
+                0 => "too few for a comparison: earlier sessions judge all nodes".to_owned(),
+                judged if judged < latest => {
+                    format!("of which it judges {judged}; earlier sessions judge the others")
+                }
+                _ => "which it judges; earlier sessions judge the others".to_owned(),
+            };
+            format!("the latest session has {latest} of the {all} nodes of class {number}, {by}")
         })
     };
     report.classes.iter().filter_map(of).take(NAMED).collect()
