@@ -1,6 +1,7 @@
 //! `pmmpi repeat`: finds each `pmmpi` in the command line of a launch.
 
 use super::options::{self, MeasurementArgs, Repetition};
+use super::selection::check_group;
 use pmmpi::record::run_file;
 use pmmpi_workload::Failure;
 use pmmpi_workload::plan::OnFailure;
@@ -86,6 +87,8 @@ impl Repetition {
         if self.runs == 0 {
             return Err(Failure::own("--runs 0: the number of runs must be at least 1"));
         }
+        // A wrong name must not cost the launches before it.
+        self.groups.iter().try_for_each(|group| check_group("--groups", group))?;
         let words = |command: &String| match shell_words::split(command) {
             Ok(words) => match words.first() {
                 Some(first) if first.contains('=') && !first.contains('/') => Err(Failure::own(
@@ -170,6 +173,22 @@ mod tests {
             let typed: Vec<&str> = wanted.iter().copied().filter(|arg| *arg != "--X").collect();
             assert_eq!(launches(&typed).unwrap(), wanted);
         }
+    }
+
+    #[test]
+    fn a_group_that_does_not_exist_costs_no_launch() {
+        let repetition = |groups: &[&str]| Repetition {
+            runs: 2,
+            warmup: 0,
+            on_failure: options::OnFailureArg::Stop,
+            quiet: true,
+            compare: Vec::new(),
+            groups: groups.iter().map(|&group| group.to_owned()).collect(),
+            argv: ["srun", "pmmpi", "./hpl"].map(OsString::from).into(),
+        };
+        assert_eq!(repetition(&["cache", "tlb"]).validate().unwrap().groups, ["cache", "tlb"]);
+        let failure = repetition(&["cache", "nonsense"]).validate().err().unwrap();
+        assert!(failure.message.starts_with("--groups nonsense: there is no group of this name"));
     }
 
     #[test]

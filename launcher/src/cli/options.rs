@@ -55,9 +55,8 @@ pub enum Command {
         after_help = "An MPI program can start only once in a launch. `repeat` repeats the launch, and
 all runs get the same series id.
 
-With --compare, each round starts both commands, first A, B, then B, A, and so on.
-With --groups, each launch counts one group of events, so that all counts are
-exact; `pmmpi report` shows the metrics of the whole series.
+With --compare, each round starts both commands: first A, B, then B, A, ...
+With --groups, each launch of a round counts one group, so all counts are exact.
 
 Examples:
   pmmpi repeat --runs 7 --warmup 1 -- mpirun -n 4 pmmpi ./hpl

@@ -31,6 +31,18 @@ pub fn select(typed: &MeasurementArgs) -> Result<Selection, Failure> {
     NodeCounters::look(Path::new("/"), counters)?.select(selection, typed, typed_scope.into())
 }
 
+/// An error if there is no group of this name.
+pub fn check_group(option: &str, name: &str) -> Result<(), Failure> {
+    let groups: Vec<&str> = catalogue().groups.iter().map(|group| group.name.as_str()).collect();
+    match groups.contains(&name) {
+        true => Ok(()),
+        false => Err(Failure::own(format_args!(
+            "{option} {name}: there is no group of this name; choose one of {}",
+            groups.join(", ")
+        ))),
+    }
+}
+
 /// With `--counters off`, an option that asks for events is an error.
 fn refuse_beside_off(typed: &MeasurementArgs) -> Result<(), Failure> {
     let asked = [
@@ -153,15 +165,8 @@ impl NodeCounters {
 
     /// The events of a group of metrics on this processor, each in its scope.
     fn group(&self, name: &str, scope: Scope) -> Result<Vec<WantedSet>, Failure> {
-        let catalogue = catalogue();
-        let groups: Vec<&str> = catalogue.groups.iter().map(|group| group.name.as_str()).collect();
-        if !groups.contains(&name) {
-            return Err(Failure::own(format_args!(
-                "--group {name}: there is no group of this name; choose one of {}",
-                groups.join(", ")
-            )));
-        }
-        let Some(table) = catalogue.table(&CpuKind::of_node(&self.facts.hardware)) else {
+        check_group("--group", name)?;
+        let Some(table) = catalogue().table(&CpuKind::of_node(&self.facts.hardware)) else {
             return Ok(Vec::new());
         };
         self.events_of(name, table, scope).map_err(|e| e.of("--group"))
