@@ -23,7 +23,8 @@ impl TextValues {
         self.rows += other.rows;
     }
 
-    /// Some values and "..." for more, if they divide the runs into kinds: they differ, and each belongs to two runs or more on average.
+    /// Some values, and "..." if there are more. `None` if they do not divide the runs into kinds: all values are equal, or
+    /// a value belongs to fewer than two runs on average.
     pub fn of_kinds(&self) -> Option<Vec<String>> {
         const SHOWN: usize = 2;
         let is_kind = (2..=MOST_VALUES).contains(&self.values.len());
